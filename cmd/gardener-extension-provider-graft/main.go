@@ -2,14 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gardener-extension-provider-graft runs in a seed and serves the control-plane webhooks of all clouds for which it
-// is given profiles. It is wiring only; see package app.
+// Command gardener-extension-provider-graft runs in a seed and serves the control-plane webhooks for all clouds
+// that have profiles. It only wires packages; see package app.
 package main
 
 import (
 	"os"
 
-	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
+	// This import comes before Gardener's packages, one of which prints a line at program start.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command graft-controlplane writes control planes with Gardener's own component code. It reads the options of one control plane
-// after the other from standard input, as JSON, and writes one control plane a line; graft runs it, so that the weight of that
-// code is not graft's. The options and what is written are those of package scene.
+// Command graft-controlplane generates control planes with Gardener's own component code. It reads options from
+// stdin, one JSON object per control plane, and writes one control plane per line. graft runs it, so that graft
+// itself does not link that code. Package scene defines options and output.
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	// Before anything that links Gardener's packages: one of them prints a line of its own when the program starts.
+	// This import comes before Gardener's packages, one of which prints a line at program start.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
@@ -24,7 +24,7 @@ import (
 func main() { os.Exit(run()) }
 
 func run() int {
-	// It lives for a second, and writes much that is soon forgotten: fewer collections take half the time.
+	// The program runs for about a second with much short-lived memory. Fewer collections halve its time.
 	debug.SetGCPercent(400)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command graft-network-provider answers DRANET and Spiderpool from NetworkProfiles and one durable ledger, on a node or as a service for
-// many. It is wiring only; see package app.
+// Command graft-network-provider serves DRANET, Spiderpool and Docker from NetworkProfiles and one durable
+// ledger, on a node or as a service for many nodes. It only wires packages; see package app.
 package main
 
 import (

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command graft-resource-interpreter answers Karmada from InterpreterProfiles, as a webhook. It is wiring only; see package app.
+// Command graft-resource-interpreter is a webhook that answers Karmada from InterpreterProfiles. It only wires
+// packages; see package app.
 package main
 
 import (

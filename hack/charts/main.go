@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command charts writes values.schema.json of every chart, so that wrong values are refused before anything is rendered. What there may be
-// comes from values.yaml: its keys, the types of its defaults and its comments; what cannot be seen there, such as the items of an empty list,
-// stands in schema/<chart>.yaml. It is for `make generate` alone. Enter at run. Usage: charts [-root FOLDER]
+// Command charts writes values.schema.json of every chart, so that Helm rejects wrong values before rendering.
+// It derives the schema from values.yaml: its keys, the types of its defaults and its comments.
+// schema/<chart>.yaml adds what values.yaml does not show, such as the items of an empty list. `make generate`
+// runs it. Start reading at run. Usage: charts [-root FOLDER]
 package main
 
 import (
@@ -36,7 +37,7 @@ func run(root string) error {
 		return err
 	}
 	if len(charts) == 0 {
-		return errors.New("there is no chart: is this the folder of the repository?")
+		return errors.New("no chart found: run the command in the repository's root")
 	}
 	for _, chart := range charts {
 		folder := filepath.Dir(chart)
@@ -51,7 +52,7 @@ func run(root string) error {
 	return nil
 }
 
-// generate gives the schema of one chart.
+// generate returns the schema of a chart.
 func generate(root, chart string) ([]byte, error) {
 	values, err := os.ReadFile(filepath.Join(root, "charts", chart, "values.yaml"))
 	if err != nil {
@@ -103,7 +104,7 @@ func (g *generator) read(name string, into any) error {
 	return nil
 }
 
-// unused reports what is said of values that are not there.
+// unused returns an error for fragments of values that do not exist.
 func (g *generator) unused() error {
 	var names []string
 	for name := range g.said {
@@ -115,5 +116,5 @@ func (g *generator) unused() error {
 		return nil
 	}
 	sort.Strings(names)
-	return fmt.Errorf("values.yaml has no %v, of which hack/charts/schema says something", names)
+	return fmt.Errorf("hack/charts/schema describes %v, which values.yaml does not have", names)
 }

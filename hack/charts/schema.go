@@ -15,23 +15,24 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Keys of what is said that are no keys of JSON Schema.
+// Keys of a fragment that are not part of JSON Schema.
 const (
-	useKey         = "$use"         // a name in common.yaml, whose keys are taken
-	fileKey        = "$file"        // a schema in the repository, whose keys are taken
-	withoutKey     = "$without"     // properties of that file that are left out
+	useKey         = "$use"         // includes a fragment of common.yaml
+	fileKey        = "$file"        // includes a schema file of the repository
+	withoutKey     = "$without"     // removes properties of that file
 	definitionsKey = "$definitions" // at the top: definitions, by name
 )
 
-// generator makes the schema of one chart.
+// generator generates the schema of a chart.
 type generator struct {
 	root string
-	// common are fragments by name, said are those of the chart by the path of the value, such as vpa.updateMode.
+	// common has fragments by name, said the chart's fragments by the path of the value, such as
+	// vpa.updateMode.
 	common, said map[string]map[string]any
 	used         map[string]bool
 }
 
-// value gives the schema of a value: what values.yaml shows, under what is said of it.
+// value returns the schema of a value: that of values.yaml, overridden by its fragment.
 func (g *generator) value(node *yaml.Node, path string) (map[string]any, error) {
 	said, err := g.fragment(path)
 	if err != nil {
@@ -48,7 +49,7 @@ func (g *generator) value(node *yaml.Node, path string) (map[string]any, error) 
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 	case said == nil:
-		return nil, fmt.Errorf("%s: its items cannot be seen in values.yaml: say something of it in hack/charts/schema", path)
+		return nil, fmt.Errorf("%s: values.yaml does not show its items: describe them in hack/charts/schema", path)
 	}
 	maps.Copy(schema, said)
 	return schema, nil
@@ -74,11 +75,11 @@ func (g *generator) mapping(node *yaml.Node, path string) (map[string]any, error
 	return map[string]any{"type": "object", "properties": properties, "additionalProperties": false}, nil
 }
 
-// scalar gives the schema of a default.
+// scalar returns the schema of a default.
 func scalar(node *yaml.Node) (map[string]any, error) {
 	kind, ok := map[string]string{"!!str": "string", "!!int": "integer", "!!bool": "boolean"}[node.ShortTag()]
 	if !ok {
-		return nil, fmt.Errorf("a default of the type %s says too little", node.ShortTag())
+		return nil, fmt.Errorf("a default of type %s does not determine the type of the value", node.ShortTag())
 	}
 	var value any
 	if err := node.Decode(&value); err != nil {
@@ -87,7 +88,7 @@ func scalar(node *yaml.Node) (map[string]any, error) {
 	return map[string]any{"type": kind, "default": value}, nil
 }
 
-// describe is the last paragraph of a comment; those before belong to what stands there.
+// describe returns the last paragraph of a comment. Earlier paragraphs describe other values.
 func describe(comment string) string {
 	paragraphs := strings.Split(comment, "\n\n")
 	var words []string
@@ -97,7 +98,7 @@ func describe(comment string) string {
 	return strings.Join(words, " ")
 }
 
-// fragment is what is said of a value; nil where nothing is.
+// fragment returns the fragment of a value, or nil.
 func (g *generator) fragment(path string) (map[string]any, error) {
 	said, ok := g.said[path]
 	if !ok {
@@ -107,13 +108,13 @@ func (g *generator) fragment(path string) (map[string]any, error) {
 	return g.resolve(path, said)
 }
 
-// resolve takes in what a fragment names.
+// resolve includes the references of a fragment.
 func (g *generator) resolve(path string, said map[string]any) (map[string]any, error) {
 	schema := map[string]any{}
 	if name, ok := said[useKey].(string); ok {
 		common, ok := g.common[name]
 		if !ok {
-			return nil, fmt.Errorf("%s: there is no %s in common.yaml", path, name)
+			return nil, fmt.Errorf("%s: common.yaml has no %s", path, name)
 		}
 		maps.Copy(schema, common)
 	}
@@ -133,7 +134,7 @@ func (g *generator) resolve(path string, said map[string]any) (map[string]any, e
 	return schema, nil
 }
 
-// file reads a schema that is generated elsewhere, without some of its properties, which are then not required either.
+// file returns a generated schema without some of its properties. Its required list is dropped.
 func (g *generator) file(name string, without []any) (map[string]any, error) {
 	data, err := os.ReadFile(filepath.Join(g.root, name))
 	if err != nil {
@@ -160,7 +161,8 @@ func (g *generator) file(name string, without []any) (map[string]any, error) {
 	return schema, nil
 }
 
-// definitions writes those that are said, each with its own identity, since schemas of files refer to their own definitions.
+// definitions adds the definitions of the fragments. Each gets an $id, because included schemas refer to their
+// own definitions.
 func (g *generator) definitions(schema map[string]any) error {
 	said, ok := g.said[definitionsKey]
 	if !ok {

@@ -2,14 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubeflags writes pkg/controlplane/kubeflags/table.json: the flags and feature gates of kube-apiserver,
-// kube-controller-manager, kube-scheduler and kubelet, the admission plugins of kube-apiserver, and the fields of the
-// KubeletConfiguration, in each minor version of Kubernetes. It asks the components themselves: for each release it makes a module in
-// .cache/kubeflags, compiles one small program with their options, and reads what that prints. Cluster-autoscaler, which is no part of Kubernetes' module, is left out.
+// Command kubeflags writes pkg/controlplane/kubeflags/table.json: the flags and feature gates of
+// kube-apiserver, kube-controller-manager, kube-scheduler and kubelet, the admission plugins of kube-apiserver,
+// and the fields of the KubeletConfiguration, for each minor version of Kubernetes. It gets them from the
+// components themselves: for each release it creates a module in .cache/kubeflags, compiles a small program
+// with the components' options, and reads its output. Cluster-autoscaler is omitted, because it is not part of
+// Kubernetes' module.
 //
-// `make kubeflags` runs it from the root of the module. Compiling a release takes minutes, so it is no part of `make generate`;
-// what a release printed is kept, and a release is compiled again only when its number or the program changes. Enter at main; release.go asks,
-// merge.go writes.
+// `make kubeflags` runs it from the root of the module. Compiling a release takes minutes, so it is not part of
+// `make generate`. The output of a release is cached until its number or the program changes. Start reading at
+// main; release.go reads the releases, merge.go writes the table.
 package main
 
 import (
@@ -20,11 +22,12 @@ import (
 	"strings"
 )
 
-// releases are one for each minor version, for which all of Kubernetes' own modules are to be had: a patch changes
-// neither flags nor gates, as a rule. Newer ones: `go list -m -versions k8s.io/kubernetes`.
+// releases has one release for each minor version for which all modules of Kubernetes are available. Patch
+// releases usually change neither flags nor gates. To find newer ones, run `go list -m -versions
+// k8s.io/kubernetes`.
 var releases = []string{"v1.31.0", "v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 
-// components are the arguments that program.go.tmpl knows.
+// components are the arguments of program.go.tmpl.
 var components = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
 
 func main() {

@@ -18,7 +18,7 @@ import (
 // table is the result.
 type table struct{ kubeflags.Table }
 
-// merge makes one table of what the releases say.
+// merge merges the data of all releases. It fails if a minor version is missing.
 func merge(dumps []dump) (*table, error) {
 	t := &table{kubeflags.Table{Flags: map[string]map[string]kubeflags.FlagRow{}}}
 	for i, d := range dumps {
@@ -46,7 +46,8 @@ func merge(dumps []dump) (*table, error) {
 	return t, nil
 }
 
-// span finds since when and until when something is there. What comes back after it went is an error, since a span cannot say it.
+// span returns the first and last version that has a property. It fails if the property disappears and returns,
+// which a span cannot express.
 func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, error) {
 	var s kubeflags.Span
 	was := false
@@ -54,7 +55,7 @@ func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, e
 		is := in(d.parts[component])
 		switch {
 		case is && s.Removed != 0:
-			return s, fmt.Errorf("it went in %s and is there again in 1.%d", s.Removed, d.minor)
+			return s, fmt.Errorf("removed in %s and added again in 1.%d", s.Removed, d.minor)
 		case is && !was && i > 0:
 			s.Since = kubeflags.Minor(d.minor)
 		case !is && was:
@@ -65,8 +66,8 @@ func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, e
 	return s, nil
 }
 
-// mergeFlags makes a row for each flag. Its type and message are those of the newest version that has it, and it is deprecated since
-// the first of the versions up to that one in which it always was.
+// mergeFlags returns a row for each flag. Type and message are those of the newest version that has the flag.
+// It is deprecated since the first of the consecutive versions that deprecate it.
 func (t *table) mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagRow, error) {
 	rows := map[string]kubeflags.FlagRow{}
 	for _, d := range dumps {
@@ -93,8 +94,8 @@ func (t *table) mergeFlags(dumps []dump, component string) (map[string]kubeflags
 	return rows, nil
 }
 
-// message is the place of a message in the table, to which it is added at the end if it is not there. What refers to it must be
-// asked for in a fixed order.
+// message returns the index of a message in the table, adding it if it is new. The order of calls must be
+// deterministic.
 func (t *table) message(text string) int {
 	if i := slices.Index(t.Messages, text); i >= 0 {
 		return i
@@ -120,7 +121,7 @@ func mergeFields(dumps []dump) (map[string]kubeflags.FieldHistory, error) {
 	return fields, nil
 }
 
-// mergeGates makes a line of words for each gate, and moves lines that are the same for all components to "*".
+// mergeGates returns a line for each gate. Lines that are equal for all components are moved to "*".
 func mergeGates(dumps []dump) map[string]map[string]string {
 	gates := map[string]map[string]string{"*": {}}
 	for _, component := range components {
@@ -155,7 +156,7 @@ func gateLine(dumps []dump, component, name string) string {
 	return strings.Join(words, " ")
 }
 
-// bytes writes the table as JSON, an entry on each line, so that a change shows in a diff as what it is.
+// bytes returns the table in JSON with one entry per line, for readable diffs.
 func (t *table) bytes() []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "{\n\"releases\": %s,\n\"versions\": %s,\n\"messages\": [", raw(t.Releases), raw(t.Versions))
@@ -197,7 +198,7 @@ func writeEntries[V any](out *bytes.Buffer, entries map[string]V) {
 	}
 }
 
-// raw is the JSON of a value, which is ours and can be written.
+// raw returns a value in JSON. It panics on an error, which cannot occur for these types.
 func raw(value any) []byte {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -85,10 +85,10 @@ func TestMergeWrong(t *testing.T) {
 		dumps []dump
 	}{
 		"gap":     {"v1.33.0 does not follow v1.31.0", []dump{dumpOf(t, "v1.31.0", 31, none), dumpOf(t, "v1.33.0", 33, none)}},
-		"back":    {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
+		"back":    {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"flags":{"a":{"type":"bool"}}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"flags":{"a":{"type":"bool"}}}`)}},
 		"plugins": {"kube-apiserver of v1.32.0: the help of --enable-admission-plugins lists no plugins", []dump{dumpOf(t, "v1.31.0", 31, none), without(dumpOf(t, "v1.32.0", 32, none))}},
 		"kind":    {"a is a list in v1.32.0 and was a bool", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, `{"fields":{"a":"list"}}`)}},
-		"fields":  {"it went in 1.32 and is there again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
+		"fields":  {"removed in 1.32 and added again in 1.33", []dump{dumpOf(t, "v1.31.0", 31, `{"fields":{"a":"bool"}}`), dumpOf(t, "v1.32.0", 32, none), dumpOf(t, "v1.33.0", 33, `{"fields":{"a":"bool"}}`)}},
 	} {
 		if _, err := merge(test.dumps); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v, want %q", name, err, test.want)

@@ -13,11 +13,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 )
 
-// pluginHelp matches the help of --enable-admission-plugins, which lists first the plugins that are on by default and then
-// all of them (kubernetes: staging/src/k8s.io/apiserver/pkg/server/options/admission.go).
+// pluginHelp matches the help of --enable-admission-plugins, which lists the default plugins and then all
+// (kubernetes: staging/src/k8s.io/apiserver/pkg/server/options/admission.go).
 var pluginHelp = regexp.MustCompile(`default enabled ones \(([\w, ]+)\)\. Comma-delimited list of admission plugins: ([\w, ]+)\.`)
 
-// pluginsOf reads the help of --enable-admission-plugins: each plugin, and whether it is on by default.
+// pluginsOf parses the help of --enable-admission-plugins: each plugin, and whether it is enabled by default.
 func pluginsOf(help string) (map[string]bool, error) {
 	match := pluginHelp.FindStringSubmatch(help)
 	if match == nil {
@@ -31,7 +31,7 @@ func pluginsOf(help string) (map[string]bool, error) {
 	return plugins, nil
 }
 
-// mergePlugins makes an entry for each admission plugin of kube-apiserver.
+// mergePlugins returns an entry for each admission plugin of kube-apiserver.
 func mergePlugins(dumps []dump) (map[string]kubeflags.PluginHistory, error) {
 	const apiserver = "kube-apiserver"
 	known := map[string]map[string]bool{}

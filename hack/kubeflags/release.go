@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// recipe is raised when a release is compiled in another way from the same sources.
+// recipe changes when a release must be compiled again in another way.
 const recipe = "1"
 
 //go:embed program.go.tmpl
@@ -33,17 +33,17 @@ var programSource string
 
 var program = template.Must(template.New("program").Parse(programSource))
 
-// configuration is the argument of the program for the fields of the KubeletConfiguration.
+// configuration is the program's argument for the fields of the KubeletConfiguration.
 const configuration = "KubeletConfiguration"
 
-// dump is what one release says of itself: by component, and under configuration.
+// dump is the data of one release, by component and under configuration.
 type dump struct {
 	release string
 	minor   int
 	parts   map[string]part
 }
 
-// part is what the program prints for one argument.
+// part is the program's output for one argument.
 type part struct {
 	Flags map[string]struct {
 		Type       string `json:"type"`
@@ -59,11 +59,11 @@ type part struct {
 	Plugins string            `json:"plugins"`
 }
 
-// ask compiles the program against a release, unless that was done before, and reads what it prints.
+// ask returns the data of a release. It compiles the program unless the result is cached.
 func ask(cache, release string) (dump, error) {
 	d := dump{release: release, parts: map[string]part{}}
 	if _, err := fmt.Sscanf(release, "v1.%d.", &d.minor); err != nil {
-		return d, fmt.Errorf("%q is no release such as v1.34.4", release)
+		return d, fmt.Errorf("%q is not a release such as v1.34.4", release)
 	}
 	folder := filepath.Join(cache, release)
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -97,8 +97,8 @@ func stampOf(release string) string {
 	return release + " recipe=" + recipe + " program=" + hex.EncodeToString(sum[:])
 }
 
-// compile builds the program in a module of its own and runs it once for each component: the components of one process would
-// share their feature gates.
+// compile builds the program in its own module and runs it once for each component, because components in one
+// process share feature gates.
 func compile(folder, release string) error {
 	started := time.Now()
 	log.Printf("==> compiling against Kubernetes %s, once (several minutes on two cores)", release)
@@ -112,7 +112,8 @@ func compile(folder, release string) error {
 	if err := writeModule(folder, kubernetes, release); err != nil {
 		return err
 	}
-	// Without optimization of Kubernetes' own packages, which is faster; the program runs for milliseconds.
+	// Packages of Kubernetes are compiled without optimization, which is faster; the program runs for
+	// milliseconds only.
 	err = run(folder, nil, "go", "build", "-mod=mod", "-trimpath", "-p", "1", "-gcflags=k8s.io/...=-N -l", "-ldflags="+linkerFlags(release), "-o", "dump", ".")
 	if err != nil {
 		return err
@@ -130,7 +131,8 @@ func compile(folder, release string) error {
 	return nil
 }
 
-// linkerFlags tell the components which version they are, as their own build does; without, they take themselves for 1.0.
+// linkerFlags returns flags that set the components' version, as in their own build. Without them, they report
+// 1.0.
 func linkerFlags(release string) string {
 	_, minor, _ := strings.Cut(release, ".")
 	minor, _, _ = strings.Cut(minor, ".")
@@ -141,7 +143,7 @@ func linkerFlags(release string) string {
 	return flags
 }
 
-// download fetches Kubernetes' module and returns its folder.
+// download downloads Kubernetes' module and returns its folder.
 func download(release string) (string, error) {
 	var out bytes.Buffer
 	if err := run("", &out, "go", "mod", "download", "-json", "k8s.io/kubernetes@"+release); err != nil {
@@ -154,8 +156,8 @@ func download(release string) (string, error) {
 
 var addGates = regexp.MustCompile(`\b(\w+)\.AddFeatureGates\(`)
 
-// expectedGates are the packages, by component, that add gates when the component starts; program.go.tmpl does what they do.
-// The others are added by packages that the options import.
+// expectedGates lists, by component, the packages that add gates at start; program.go.tmpl does the same.
+// Packages that the options import add the others.
 var expectedGates = map[string][]string{
 	"kube-apiserver":          {"logsapi"},
 	"kube-controller-manager": {"logsapi", "metricsfeatures"},
@@ -163,7 +165,7 @@ var expectedGates = map[string][]string{
 	"kubelet":                 {"logsapi"},
 }
 
-// checkGates fails when a component adds other gates than the program does.
+// checkGates fails if a component adds other gates than the program.
 func checkGates(kubernetes string) error {
 	for _, component := range components {
 		files, err := filepath.Glob(filepath.Join(kubernetes, "cmd", component, "app", "*.go"))
@@ -188,8 +190,8 @@ func checkGates(kubernetes string) error {
 	return nil
 }
 
-// writeModule writes go.mod and main.go. Kubernetes requires its own parts in version v0.0.0; they are replaced by those of the
-// release, v0.<minor>.<patch>.
+// writeModule writes go.mod and main.go. Kubernetes requires its own modules in version v0.0.0; they are
+// replaced by those of the release, v0.<minor>.<patch>.
 func writeModule(folder, kubernetes, release string) error {
 	var out bytes.Buffer
 	if err := run("", &out, "go", "mod", "edit", "-json", filepath.Join(kubernetes, "go.mod")); err != nil {
@@ -224,7 +226,7 @@ func writeModule(folder, kubernetes, release string) error {
 	)
 }
 
-// run runs a command in a folder. What it prints goes to out, or to our own standard error when out is nil.
+// run runs a command in a folder. Its output goes to out, or to stderr if out is nil.
 func run(folder string, out *bytes.Buffer, name string, arguments ...string) error {
 	command := exec.CommandContext(context.Background(), name, arguments...)
 	command.Dir, command.Stderr, command.Stdout = folder, os.Stderr, os.Stderr

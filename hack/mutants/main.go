@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants removes the clauses of the control-plane contract one at a time, and holds that the test which docs/contract.md names
-// for the clause fails: every row of reserved.go, and every comparison of protect.go and kubelet.go. The tree stays as it is. It is for
-// `make mutants`. Usage: mutants, in the folder of the repository.
+// Command mutants removes the clauses of the control-plane contract one at a time and checks that the test
+// fails which docs/contract.md names for the clause. It mutates every row of reserved.go, and every comparison
+// of protect.go and kubelet.go. It does not change the work tree. `make mutants` runs it. Usage: mutants, in
+// the repository's root.
 package main
 
 import (
@@ -44,13 +45,13 @@ func main() {
 type mutant struct {
 	file string
 	line int
-	what string // the text that is gone
+	what string // the removed text
 	text []byte
 	// tests is the regular expression of the tests that must fail.
 	tests string
 }
 
-// run tests all mutants, and fails unless each is caught.
+// run tests all mutants. It fails unless each is caught.
 func run(ctx context.Context, mutants []mutant) error {
 	temporary, err := os.MkdirTemp("", "mutants")
 	if err != nil {
@@ -76,7 +77,7 @@ func run(ctx context.Context, mutants []mutant) error {
 	return errors.Join(survivors...)
 }
 
-// survives returns an error if the tests pass with the mutant, or cannot be built.
+// survives returns an error if the tests pass with the mutant, or do not compile.
 func (m mutant) survives(ctx context.Context, temporary string) error {
 	where := fmt.Sprintf("%s:%d: without %s", m.file, m.line, m.what)
 	overlay, err := m.overlay(temporary)
@@ -93,7 +94,7 @@ func (m mutant) survives(ctx context.Context, temporary string) error {
 	return nil
 }
 
-// overlay writes the mutant, and the file by which go test finds it.
+// overlay writes the mutant and the overlay file for go test.
 func (m mutant) overlay(temporary string) (string, error) {
 	original, err := filepath.Abs(filepath.Join(folder, m.file))
 	if err != nil {
@@ -117,7 +118,7 @@ func test(ctx context.Context, tests, overlay string, more []string) ([]byte, er
 	return exec.CommandContext(ctx, "go", append(arguments, "./"+folder)...).CombinedOutput()
 }
 
-// find makes all mutants.
+// find returns all mutants.
 func find() ([]mutant, error) {
 	cited, err := citations()
 	if err != nil {
@@ -152,10 +153,10 @@ func citations() (map[string][]string, error) {
 	return cited, nil
 }
 
-// finder finds what can be taken away from the files of the contract.
+// finder finds removable parts of the contract's files.
 type finder struct {
 	cited   map[string][]string
-	clauses map[string]string // the identifiers of clauses that are variables
+	clauses map[string]string // identifiers of clauses that are variables
 
 	file     string
 	source   []byte
@@ -185,7 +186,7 @@ func (f *finder) read(name string) error {
 	return nil
 }
 
-// rows takes away every item of the lists in reserved.go, of the flags in each row too.
+// rows removes every item of the lists in reserved.go, including flags in rows.
 func (f *finder) rows(file *ast.File) {
 	var lists []*ast.CompositeLit
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -236,7 +237,7 @@ func (f *finder) clauseIn(row *ast.CompositeLit) string {
 	return ""
 }
 
-// idOf returns the name of the clause that an expression makes.
+// idOf returns the name of the clause that an expression creates.
 func idOf(e ast.Expr) string {
 	made, ok := e.(*ast.CompositeLit)
 	if !ok || len(made.Elts) == 0 {
@@ -251,7 +252,7 @@ func idOf(e ast.Expr) string {
 	return text
 }
 
-// comparison takes away an if that refuses something, each operand of its condition by itself, and a last check.
+// comparison removes an if that refuses something, each operand of its condition, and final checks.
 func (f *finder) comparison(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
@@ -274,7 +275,7 @@ func (f *finder) comparison(n ast.Node) {
 	}
 }
 
-// operands takes away each side of an "or".
+// operands removes each operand of an "or".
 func (f *finder) operands(e ast.Expr, clause string) {
 	if binary, ok := e.(*ast.BinaryExpr); ok && binary.Op == token.LOR {
 		f.add(binary.X, f.replaced(binary.X, "false && "+f.textOf(binary.X)), clause)
@@ -283,7 +284,7 @@ func (f *finder) operands(e ast.Expr, clause string) {
 	}
 }
 
-// refusal reports whether an if ends in a refusal, and gives the variable of its clause.
+// refusal reports whether an if statement ends in a refusal, and returns the variable of its clause.
 func refusal(n *ast.IfStmt) (clause string, ok bool) {
 	if len(n.Body.List) != 1 {
 		return "", false
@@ -314,7 +315,8 @@ func isCheck(e ast.Expr) bool {
 	return ok && (strings.HasPrefix(name.Name, "protect") || strings.HasPrefix(name.Name, "check"))
 }
 
-// add adds a mutant; clause is the name of the clause, or of its variable, empty where several clauses are concerned.
+// add adds a mutant. clause is the name of the clause or of its variable, or "" if several clauses are
+// affected.
 func (f *finder) add(n ast.Node, text []byte, clause string) {
 	at := f.set.Position(n.Pos())
 	if id := f.clauses[clause]; id != "" {
@@ -333,7 +335,7 @@ func (f *finder) add(n ast.Node, text []byte, clause string) {
 	f.mutants = append(f.mutants, mutant{f.file, at.Line, what, text, pattern(tests)})
 }
 
-// pattern returns the regular expression of tests. Those of several functions are taken as a whole.
+// pattern returns the regular expression of the tests. For several test functions it selects whole functions.
 func pattern(tests []string) string {
 	if len(tests) == 1 {
 		parts := strings.Split(strings.ReplaceAll(tests[0], " ", "_"), "/")
@@ -360,13 +362,13 @@ func (f *finder) textOf(n ast.Node) string {
 	return string(f.source[from:to])
 }
 
-// replaced returns the file with another text in place of a node.
+// replaced returns the file with a node replaced.
 func (f *finder) replaced(n ast.Node, text string) []byte {
 	from, to := f.offsets(n)
 	return slices.Concat(f.source[:from], []byte(text), f.source[to:])
 }
 
-// without returns the file without an item of a list, and the comma behind it.
+// without returns the file without a list item and its comma.
 func (f *finder) without(n ast.Node) []byte {
 	from, to := f.offsets(n)
 	rest := bytes.TrimPrefix(f.source[to:], []byte(","))

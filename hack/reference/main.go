@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference: what a profile and the configuration may say, from the registries that the engine
-// itself uses, and from the JSON Schemas in docs/schema, which hack/schema makes from the Go types; and the command line, from its commands. It is run by
-// `make generate` from the root of the module, after hack/schema. Enter at main, which names the writer of each page; each has a file.
+// Command reference writes docs/reference: the fields of profiles and configurations, from the engine's
+// registries and the JSON Schemas in docs/schema (written by hack/schema from the Go types), and the command
+// line, from its commands. `make generate` runs it after hack/schema from the root of the module. Start reading
+// at main, which lists the writer of each page.
 package main
 
 import (
@@ -67,7 +68,7 @@ func code(words ...string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// prose is text for a cell in which < begins no tag.
+// prose returns text for a table cell in which < starts no tag.
 func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }
 
 func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// metric is a metric as it stands in the source.
+// metric is a metric in the source code.
 type metric struct {
 	name, kind, help string
 	labels           []string
@@ -28,7 +28,8 @@ type metric struct {
 
 var metricName = regexp.MustCompile(`^graft_[a-z_]+$`)
 
-// writeMetrics writes all metrics of the programs. They are read from the source, as no program has all of them at a time.
+// writeMetrics writes all metrics of the programs. It reads them from the source code, because no program
+// exports all of them at once.
 func writeMetrics(out *bytes.Buffer) error {
 	all, err := readMetrics(os.DirFS("."), "pkg", "cmd")
 	if err != nil {
@@ -71,7 +72,7 @@ func (m metric) prefix() string {
 	return "graft_"
 }
 
-// readMetrics are the metrics in the Go files below folders, sorted by name.
+// readMetrics returns the metrics in the Go files below folders, sorted by name.
 func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
 	var all []metric
 	for _, folder := range folders {
@@ -98,7 +99,8 @@ func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
 	return all, nil
 }
 
-// metricsIn are those that a file makes: by a constructor with options, or by a function that is given a name and a help text.
+// metricsIn returns the metrics of a file: from constructors with options, and from functions with a name and a
+// help text.
 func metricsIn(file *ast.File) []metric {
 	var all []metric
 	ast.Inspect(file, func(node ast.Node) bool {
@@ -118,7 +120,7 @@ func metricsIn(file *ast.File) []metric {
 				m.kind = "counter"
 			}
 		}
-		// What has no help text is registered nowhere.
+		// A metric without help text is not registered.
 		if m.kind == "" || m.help == "" || !metricName.MatchString(m.name) {
 			return true
 		}
@@ -135,10 +137,10 @@ func metricsIn(file *ast.File) []metric {
 	return all
 }
 
-// described is the kind of what a collector describes, of which the name says whether it is a counter or a gauge.
+// described is the type of a collector's description; the metric's name tells counter or gauge.
 const described = "desc"
 
-// kindOf is the type of metric that a function makes; empty for other functions.
+// kindOf returns the type of metric that a function creates, or "".
 func kindOf(function ast.Expr) string {
 	name := ""
 	switch f := function.(type) {
@@ -154,7 +156,7 @@ func kindOf(function ast.Expr) string {
 	return ""
 }
 
-// member is a text in a composite literal.
+// member returns a string field of a composite literal.
 func member(of *ast.CompositeLit, key string) string {
 	for _, element := range of.Elts {
 		if pair, ok := element.(*ast.KeyValueExpr); ok {
@@ -166,7 +168,7 @@ func member(of *ast.CompositeLit, key string) string {
 	return ""
 }
 
-// literal is a text that is written out, in one piece or in several.
+// literal returns the value of a string literal or a concatenation of literals.
 func literal(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:

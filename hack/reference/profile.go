@@ -46,7 +46,7 @@ func writeProfile(out *bytes.Buffer) error {
 	return nil
 }
 
-// writeOthers writes what a set has beside the targets.
+// writeOthers writes the rules for other objects of a set.
 func writeOthers(out *bytes.Buffer, s *reference.Schema) {
 	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)

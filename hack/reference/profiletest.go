@@ -51,7 +51,7 @@ func isLinked(name string, field *reference.Schema) bool {
 	return name == "cases" || strings.Contains(testKind(field), "](#")
 }
 
-// testKind is what may stand there, in words, with links to the other tables of the page.
+// testKind returns the type of a field with links to other tables of the page.
 func testKind(s *reference.Schema) string {
 	definition := func(s *reference.Schema) string {
 		switch strings.TrimPrefix(s.Ref, "#/definitions/") {
@@ -75,7 +75,7 @@ func testKind(s *reference.Schema) string {
 	if s.Items != nil && s.Items.Properties["expect"] != nil {
 		return "list of [cases](#cases)"
 	}
-	// A null takes a setting away, which need not be said of each.
+	// Every setting accepts null, which resets it; this is not repeated for each.
 	words := strings.TrimSuffix(s.Kind(code), " or null")
 	if types, ok := s.Type.([]any); ok && s.Items != nil && slices.Contains(types, any("string")) {
 		words = "string, or " + words

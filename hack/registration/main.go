@@ -2,12 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command registration writes what an operator applies to a garden, from the chart of the extension: example/controller-registration.yaml with
-// the ControllerRegistration and the ControllerDeployment that has the chart in it, and example/extension.yaml for gardener-operator, which
-// fetches the chart. With -archive it writes the archive of a chart alone. The same chart always gives the same bytes: the archive has no
-// times and no owners, and its files are sorted. With -gate both register Extension resources of a type by which gardenlet waits for the webhooks.
-// Enter at run; objects.go has the objects.
-// Usage: registration [-chart FOLDER] [-gate TYPE] [-out FOLDER | -archive FILE]
+// Command registration writes the manifests that an operator applies to a garden, from the extension's chart:
+// example/controller-registration.yaml with a ControllerRegistration and the ControllerDeployment that contains
+// the chart, and example/extension.yaml for gardener-operator, which pulls the chart. With -archive it writes
+// only the chart's archive. The same chart always gives the same bytes: the archive has no times and owners,
+// and its files are sorted. With -gate, both manifests register Extension resources of a type on which
+// gardenlet waits for the webhooks. Start reading at run; objects.go has the objects. Usage: registration
+// [-chart FOLDER] [-gate TYPE] [-out FOLDER | -archive FILE]
 package main
 
 import (
@@ -61,16 +62,16 @@ func run(folder, gate, out, archive string) error {
 	return nil
 }
 
-// pack makes the archive of a chart as Helm does: all files below a folder of the chart's name.
+// pack returns the archive of a chart in Helm's form: all files in a folder with the chart's name.
 func pack(folder string) ([]byte, error) {
 	var out bytes.Buffer
-	// The header of gzip stays without a time and a name.
+	// The gzip header has neither time nor name.
 	compressed, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
 	archive := tar.NewWriter(compressed)
-	// WalkDir goes in lexical order.
+	// WalkDir visits files in lexical order.
 	err = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// chart is what Chart.yaml says.
+// chart has the fields of Chart.yaml.
 type chart struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
@@ -89,7 +89,8 @@ const (
 `
 )
 
-// arguments are those of both texts. A gate is the type of the Extensions by which gardenlet waits, or empty.
+// arguments returns the arguments of both texts. gate is the type of the Extensions that gardenlet waits for,
+// or "".
 func arguments(c chart, gate string, indentation int) []any {
 	resources, values := noResources, ""
 	if gate != "" {
@@ -106,8 +107,8 @@ func registration(c chart, gate string, archive []byte) []byte {
 	return fmt.Appendf(nil, registrationText, append(arguments(c, gate, 4), quoted(archive))...)
 }
 
-// quoted returns the archive as base64 in lines of a double-quoted scalar, in which a backslash takes the line break and the indentation away: what is
-// read has no space.
+// quoted returns the archive in base64 as a double-quoted YAML scalar. Backslashes at the line ends remove line
+// breaks and indentation from the value.
 func quoted(archive []byte) string {
 	const width = 120
 	encoded := base64.StdEncoding.EncodeToString(archive)
@@ -146,7 +147,7 @@ spec:
         profiles: {}
 %[4]s`
 
-// extension gives the object for gardener-operator.
+// extension returns the object for gardener-operator.
 func extension(c chart, gate string) []byte {
 	return fmt.Appendf(nil, extensionText, arguments(c, gate, 8)...)
 }

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rules writes docs/lint: a page for each rule of graft lint, and the list of them. It is run by `make generate` from the root of the
-// module. The pages are made of pkg/workbench/lint/rules, and of what lint says of their examples. Enter at write.
+// Command rules writes docs/lint: a page for each rule of graft lint, and their list. `make generate` runs it
+// from the root of the module. The pages come from pkg/workbench/lint/rules and the output of lint for their
+// examples. Start reading at write.
 package main
 
 import (
@@ -35,7 +36,7 @@ func write() error {
 	if err != nil {
 		return err
 	}
-	// A page of a rule that is gone goes, too.
+	// Remove the pages of removed rules.
 	if err := os.RemoveAll(folder); err != nil {
 		return err
 	}

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command samples writes the control planes of pkg/controlplane/sample/static: those of pkg/controlplane/sample, as files that
-// can be embedded without Gardener's code. It is run by `make generate` from the root of the module. Enter at main.
+// Command samples writes pkg/controlplane/sample/static: the control planes of pkg/controlplane/sample as files
+// that can be embedded without linking Gardener's code. `make generate` runs it from the root of the module.
+// Start reading at main.
 package main
 
 import (
@@ -40,7 +41,7 @@ func main() {
 	}
 }
 
-// onePool leaves a shoot one pool of workers: the OperatingSystemConfigs of the others differ in little.
+// onePool reduces a shoot to one worker pool, because the OperatingSystemConfigs of several differ little.
 func onePool(shoot *gardencorev1beta1.Shoot) {
 	shoot.Spec.Provider.Workers = shoot.Spec.Provider.Workers[:1]
 }
@@ -64,7 +65,7 @@ func garden() ([]byte, error) {
 	}
 	return lines(json.RawMessage(`{"apiVersion":"operator.gardener.cloud/v1alpha1","kind":"Garden","metadata":{"name":"garden"},`+
 		`"spec":{"virtualCluster":{"kubernetes":{"version":"1.34.2"}}}}`), slices.DeleteFunc(objects, func(o sample.Object) bool {
-		return o.Target == sample.TargetKubeAPIServerService // of a shoot only
+		return o.Target == sample.TargetKubeAPIServerService // exists for shoots only
 	}))
 }
 
@@ -83,7 +84,7 @@ func legacy() ([]byte, error) {
 	return lines(cluster, objects)
 }
 
-// lines writes what the facts come from, and below it the objects that are targets of the contract, one in a line.
+// lines writes the source of the facts, and then the objects that are targets of the contract, one per line.
 func lines(first any, objects []sample.Object) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

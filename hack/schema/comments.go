@@ -20,23 +20,23 @@ import (
 	"strings"
 )
 
-// comments are what the sources of Go packages say about types, their fields and the constants of a type.
+// comments has the comments of Go packages on types, fields and constants.
 type comments struct {
 	packages map[string]*packageComments
 }
 
 type packageComments struct {
-	// files are the positions of the file that is being read.
+	// files has the positions of the file that is being read.
 	files  *token.FileSet
 	types  map[string]string
 	fields map[string]string
-	// constants are the texts of the constants of each named type.
+	// constants has the values of the constants of each named type.
 	constants map[string][]string
 }
 
 func newComments() *comments { return &comments{map[string]*packageComments{}} }
 
-// ofType is what is said about a named type.
+// ofType returns the comment of a named type.
 func (c *comments) ofType(t reflect.Type) (string, error) {
 	p, err := c.read(t.PkgPath())
 	if err != nil {
@@ -45,7 +45,7 @@ func (c *comments) ofType(t reflect.Type) (string, error) {
 	return p.types[t.Name()], nil
 }
 
-// ofField is what is said about a field of a named type.
+// ofField returns the comment of a field of a named type.
 func (c *comments) ofField(t reflect.Type, field string) (string, error) {
 	p, err := c.read(t.PkgPath())
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *comments) ofField(t reflect.Type, field string) (string, error) {
 	return p.fields[t.Name()+"."+field], nil
 }
 
-// enum are the constants of a type that is marked as an enumeration; nil for other types.
+// enum returns the constants of a type that is marked as an enumeration, or nil for other types.
 func (c *comments) enum(t reflect.Type) ([]string, error) {
 	p, err := c.read(t.PkgPath())
 	if err != nil || !strings.Contains(p.types[t.Name()], "+enum") {
@@ -63,7 +63,7 @@ func (c *comments) enum(t reflect.Type) ([]string, error) {
 	return p.constants[t.Name()], nil
 }
 
-// read parses the sources of a package, which are part of the module or of its dependencies.
+// read parses the sources of a package of the module or its dependencies.
 func (c *comments) read(path string) (*packageComments, error) {
 	if found := c.packages[path]; found != nil {
 		return found, nil
@@ -116,7 +116,8 @@ func (p *packageComments) add(general *ast.GenDecl) {
 	}
 }
 
-// addFields gives each field its comment; one that stands right below another shares that one's.
+// addFields records the comment of each field. A field directly below another without its own comment shares
+// that one's.
 func (p *packageComments) addFields(owner string, structure *ast.StructType) {
 	above, line := "", -1
 	for _, field := range structure.Fields.List {
@@ -145,7 +146,7 @@ func (p *packageComments) addConstants(spec *ast.ValueSpec) {
 	}
 }
 
-// raw is the text of a comment with its markers.
+// raw returns the text of a comment with its markers.
 func raw(group *ast.CommentGroup) string {
 	if group == nil {
 		return ""
@@ -157,10 +158,10 @@ func raw(group *ast.CommentGroup) string {
 	return strings.Join(lines, "\n")
 }
 
-// note begins a line of a comment that is for those who work on the code.
+// note matches a line of a comment for developers.
 var note = regexp.MustCompile(`^(\+|[A-Z]{4,}[:(])`)
 
-// describe is the first paragraph of a comment as one line, without markers and notes.
+// describe returns the first paragraph of a comment as one line, without markers and notes.
 func describe(text string) string {
 	var words []string
 	for line := range strings.Lines(text) {

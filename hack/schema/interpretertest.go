@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// interpreterProfileTest is the schema of the tables for interpreter profiles.
+// interpreterProfileTest returns the schema of test tables for interpreter profiles.
 func interpreterProfileTest() (object, error) {
 	b, err := interpreterTests()
 	if err != nil {
@@ -34,10 +34,10 @@ func interpreterProfileTest() (object, error) {
 	return schema, nil
 }
 
-// subject is an object, or the name of one.
+// subject returns the schema of an object or its name.
 func subject() object { return object{"type": []string{"object", "string"}} }
 
-// interpreterTestFolder is the schema of the file case.yaml of such a test.
+// interpreterTestFolder returns the schema of case.yaml of such a test.
 func interpreterTestFolder() (object, error) {
 	b, err := interpreterTests()
 	if err != nil {
@@ -46,10 +46,11 @@ func interpreterTestFolder() (object, error) {
 	return b.caseFile(reflect.TypeFor[v1alpha1.InterpreterTestFolder]())
 }
 
-// interpreterTests defines what tables and folders share.
+// interpreterTests returns a builder with the definitions that tables and folders share.
 func interpreterTests() (*builder, error) {
 	b := newBuilder()
-	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil } // a null says that nothing is there
+	// null means that there is no value
+	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil }
 	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = func() (object, error) {
 		word := object{"enum": interpreter.Operations()}
 		return object{"anyOf": []object{word, {"type": "array", "items": word}}}, nil

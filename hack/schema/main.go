@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command schema writes docs/schema: JSON Schemas of the documents that people write, for editors. They say what can be known
-// without evaluating anything: fields, targets, operations and their arguments. All of it is read from where it is said
-// already: the Go types and their comments, the targets, and what the operations say about themselves. It is run by
-// `make generate` from the root of the module. Enter at main; each document has a file.
+// Command schema writes docs/schema: JSON Schemas of the documents that users write, for editors. They describe
+// fields, targets, operations and their arguments, as far as possible without evaluation. All of it comes from
+// existing sources: the Go types and their comments, the targets, and the registry of operations. `make
+// generate` runs it from the root of the module. Start reading at main; each document has a file.
 package main
 
 //go:generate sh -c "cd ../.. && go run ./hack/schema"
@@ -44,7 +44,7 @@ func main() {
 	}
 }
 
-// write makes the file; members are sorted, so that the same schema has the same bytes.
+// write writes a schema. Its members are sorted, so that the output is reproducible.
 func write(path string, schema object) error {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

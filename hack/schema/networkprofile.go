@@ -11,7 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// networkProfile is the schema of network profiles: what is set on devices has the fields that devices have.
+// networkProfile returns the schema of NetworkProfiles. Device settings have the fields of a device's
+// configuration.
 func networkProfile() (object, error) {
 	b := newBuilder()
 	config, err := b.shape(reflect.TypeFor[device.Config]())

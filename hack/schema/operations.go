@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 )
 
-// argument is the schema of an operation's argument.
+// argument returns the schema of an operation's argument.
 func (b *builder) argument(a operation.Argument) (object, error) {
 	schema, err := b.argumentType(a.Type)
 	if err != nil {
@@ -34,8 +34,8 @@ func (b *builder) argumentType(t operation.Type) (object, error) {
 	return anyOf(object{"type": []string{"null"}}, schema), nil
 }
 
-// anyOf is one of several schemas: as one with several types where they have nothing else in common, since editors explain
-// that better.
+// anyOf combines schemas. If they differ only in type, it returns one schema with several types, which editors
+// explain better.
 func anyOf(possible ...object) object {
 	merged, types := object{}, []string{}
 	for _, schema := range possible {
@@ -107,7 +107,7 @@ func (b *builder) form(t operation.Type) (object, error) {
 	}
 }
 
-// entries is a list or mapping; an expression may stand for the whole where it is computed.
+// entries returns the schema of a list or mapping. A computed one may be an expression.
 func (b *builder) entries(t operation.Type, kind, member string) (object, error) {
 	items, err := b.argumentType(*t.Items)
 	schema := object{"type": kind}
@@ -116,7 +116,7 @@ func (b *builder) entries(t operation.Type, kind, member string) (object, error)
 	}
 	schema[member] = items
 	if t.Names != nil {
-		names := object{"pattern": t.Names.String() + "|" + expression, "patternErrorMessage": "This is no name that can stand here."}
+		names := object{"pattern": t.Names.String() + "|" + expression, "patternErrorMessage": "This name is not allowed here."}
 		if t.Without != nil {
 			names["not"] = object{"enum": t.Without}
 		}
@@ -125,8 +125,8 @@ func (b *builder) entries(t operation.Type, kind, member string) (object, error)
 	return schema, err
 }
 
-// expression is in every string that holds one. A rule with forEach may compute what is fixed in others, so that it is allowed
-// wherever a text is judged.
+// expression matches any string with an expression. Rules with forEach may compute values that are fixed in
+// others, so that expressions are allowed in all checked strings.
 const expression = `\$\{`
 
 func stringSchema(t operation.Type) object {
@@ -136,7 +136,7 @@ func stringSchema(t operation.Type) object {
 	return object{"anyOf": []object{{"enum": t.Values}, {"type": "string", "pattern": expression}}}
 }
 
-// members is a mapping with the given arguments.
+// members returns the schema of a mapping with the given arguments.
 func (b *builder) members(arguments []operation.Argument) (object, error) {
 	properties, required := object{}, []string{}
 	for _, a := range arguments {
@@ -156,7 +156,8 @@ func (b *builder) members(arguments []operation.Argument) (object, error) {
 	return schema, nil
 }
 
-// partOfShape is the schema of a type of Kubernetes with the members that may be given, and those which only Graft knows.
+// partOfShape returns the schema of a Kubernetes type, restricted to the allowed members and extended by those
+// of Graft.
 func (b *builder) partOfShape(t operation.Type) (object, error) {
 	all, err := b.shapeFields(t.Of)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// providerProfileTest is the schema of the tables that graft test runs.
+// providerProfileTest returns the schema of the test tables of graft test.
 func providerProfileTest() (object, error) {
 	b := newBuilder()
 	if err := b.defineTests(); err != nil {
@@ -29,7 +29,7 @@ func providerProfileTest() (object, error) {
 	return schema, nil
 }
 
-// testFolder is the schema of the file case.yaml.
+// testFolder returns the schema of case.yaml.
 func testFolder() (object, error) {
 	b := newBuilder()
 	if err := b.defineTests(); err != nil {
@@ -43,7 +43,7 @@ func testFolder() (object, error) {
 	return schema, nil
 }
 
-// caseFile is the schema of a file case.yaml.
+// caseFile returns the schema of a case.yaml.
 func (b *builder) caseFile(of reflect.Type) (object, error) {
 	schema, err := b.document(of, reflect.Value{})
 	if err != nil {
@@ -60,9 +60,10 @@ func (b *builder) caseFile(of reflect.Type) (object, error) {
 	return schema, nil
 }
 
-// defineTests defines what tables and folders share.
+// defineTests adds the definitions that tables and folders share.
 func (b *builder) defineTests() error {
-	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil } // a null says that nothing is there
+	// null means that there is no value
+	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil }
 	several := func() (object, error) {
 		return object{"type": []string{"string", "array"}, "items": object{"type": "string"}}, nil
 	}
@@ -95,7 +96,7 @@ func (b *builder) defineTests() error {
 	return nil
 }
 
-// expectations are what is expected by target, by kind and name, and of all others.
+// expectations returns the schema of expectations: by target, by kind and name, and for all other objects.
 func expectations() object {
 	of := object{}
 	for _, name := range target.Names() {
@@ -108,7 +109,7 @@ func expectations() object {
 	}
 }
 
-// orNull allows a null for each field of a setting, which takes it away.
+// orNull allows null for each field of a setting, which resets it.
 func orNull(of object) {
 	kept := []string{"name", "description", "for", "expect", "golden", "profiles"}
 	for name, field := range of["properties"].(object) {

@@ -16,13 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// whole is a string that is one expression: it may stand for a value of any type.
+// whole matches a string that is one expression, and so can replace a value of any type.
 const whole = `^\$\{[\s\S]*\}$`
 
-// module is this one, of which comments begin with the name of what they are about.
+// module is the prefix of this module's packages, where comments start with the name of the field.
 const module = "github.com/graft-provider/"
 
-// written are the types of Kubernetes that write themselves, by the types of JSON as which they do.
+// written maps Kubernetes types with their own JSON encoding to the JSON types of the encoding.
 var written = map[reflect.Type][]string{
 	reflect.TypeFor[resource.Quantity]():  {"string", "number"},
 	reflect.TypeFor[intstr.IntOrString](): {"string", "integer"},
@@ -33,14 +33,14 @@ var written = map[reflect.Type][]string{
 	reflect.TypeFor[json.RawMessage]():    {"object"},
 }
 
-// shape is the schema of what Kubernetes decodes as the type. An expression may stand for every value in it. Nothing is
-// required, since edits are merged into what is there.
+// shape returns the schema of a type in Kubernetes' encoding. Every value may be an expression. No field is
+// required, because edits are merged into existing objects.
 func (b *builder) shape(t reflect.Type) (object, error) {
 	if types := written[t]; types != nil {
 		return orExpression(types...), nil
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return object{}, nil // how it reads itself is not known
+		return object{}, nil // the type has an unknown encoding
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -63,11 +63,11 @@ func (b *builder) shape(t reflect.Type) (object, error) {
 	case reflect.Struct:
 		return b.shapeOfStruct(t)
 	default:
-		return nil, fmt.Errorf("%s is no type of Kubernetes' objects", t)
+		return nil, fmt.Errorf("%s is not a type of Kubernetes' objects", t)
 	}
 }
 
-// orExpression allows the types and a string that is one expression. The pattern concerns strings only.
+// orExpression allows the types, and a string that is one expression. The pattern applies to strings only.
 func orExpression(types ...string) object {
 	if slices.Contains(types, "string") {
 		return object{"type": types}
@@ -92,14 +92,14 @@ func (b *builder) shapeOfString(t reflect.Type) (object, error) {
 	return object{"anyOf": []object{{"enum": values}, {"type": "string", "pattern": whole}}}, nil
 }
 
-// shapeOfStruct is a reference to a definition of the type, which is made where there is none.
+// shapeOfStruct returns a reference to the type's definition, which it creates on first use.
 func (b *builder) shapeOfStruct(t reflect.Type) (object, error) {
 	name := strings.NewReplacer("/", ".").Replace(t.PkgPath()) + "." + t.Name()
 	if _, ok := b.definitions[name]; ok {
 		return reference(name), nil
 	}
 	schema := orExpression("object")
-	b.definitions[name] = schema // before its fields, which may be of the same type
+	b.definitions[name] = schema // before the fields, which may have the same type
 	comment, err := b.comments.ofType(t)
 	if err != nil {
 		return nil, err

@@ -15,17 +15,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// object is a JSON Schema, or a part of one. The dialect is draft 7, which the language servers of YAML know best.
+// object is a JSON Schema or a part of one. The dialect is draft 7, which YAML language servers support best.
 type object = map[string]any
 
-// declared is a type that says itself what its schema has beside what its fields tell: it decodes itself, or is bounded.
+// declared is a type with its own schema in addition to that of its fields, because it decodes itself or limits
+// its values.
 type declared interface{ JSONSchema() string }
 
-// builder collects the definitions of one schema.
+// builder collects the definitions of a schema.
 type builder struct {
 	comments    *comments
 	definitions object
-	// special are the types whose schema is built from more than the type.
+	// special has the types that need more than reflection.
 	special map[reflect.Type]func() (object, error)
 }
 
@@ -37,7 +38,7 @@ const definitions = "#/definitions/"
 
 func reference(name string) object { return object{"$ref": definitions + name} }
 
-// used are the definitions that the schema needs, directly or by others.
+// used returns the definitions that the schema needs, directly or indirectly.
 func (b *builder) used(schema object) object {
 	used := object{}
 	var visit func(value any)
@@ -66,7 +67,7 @@ func (b *builder) used(schema object) object {
 	return used
 }
 
-// document is the schema of a Go type that pkg/source decodes. fallback, if valid, is its value after defaults were set.
+// document returns the schema of a Go type that pkg/source decodes. fallback, if valid, is its default value.
 func (b *builder) document(t reflect.Type, fallback reflect.Value) (object, error) {
 	if build := b.special[t]; build != nil {
 		return build()
@@ -83,7 +84,7 @@ func (b *builder) document(t reflect.Type, fallback reflect.Value) (object, erro
 	}
 	if own, ok := reflect.New(t).Interface().(declared); ok {
 		if err := json.Unmarshal([]byte(own.JSONSchema()), &schema); err != nil {
-			return nil, fmt.Errorf("reading what %s declares: %w", t, err)
+			return nil, fmt.Errorf("decoding the schema that %s declares: %w", t, err)
 		}
 	} else if len(schema) == 0 {
 		return nil, fmt.Errorf("%s decodes itself and declares no schema", t)
@@ -95,7 +96,7 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) 
 	switch t.Kind() {
 	case reflect.Pointer:
 		if fallback.IsValid() {
-			fallback = fallback.Elem() // of nil: none
+			fallback = fallback.Elem() // invalid for nil
 		}
 		return b.document(t.Elem(), fallback)
 	case reflect.Struct:
@@ -116,7 +117,7 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) 
 	case reflect.Int32, reflect.Int64, reflect.Int:
 		schema["type"] = "integer"
 	default:
-		return nil, fmt.Errorf("%s has no form in a document", t)
+		return nil, fmt.Errorf("%s is not supported in documents", t)
 	}
 	if fallback.IsValid() && !fallback.IsZero() {
 		schema["default"] = fallback.Interface()
@@ -124,7 +125,7 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) 
 	return schema, nil
 }
 
-// fields is a mapping with the fields of a struct; those without omitempty are required.
+// fields returns the schema of a struct. Fields without omitempty are required.
 func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error) {
 	properties, required := object{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
@@ -159,7 +160,7 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error)
 	return schema, nil
 }
 
-// owner is the struct that declares a field, which may be one that is embedded.
+// owner returns the struct that declares a field, which may be embedded.
 func owner(t reflect.Type, index []int) reflect.Type {
 	for ; len(index) > 1; index = index[1:] {
 		t = t.Field(index[0]).Type
@@ -167,7 +168,7 @@ func owner(t reflect.Type, index []int) reflect.Type {
 	return t
 }
 
-// bound adds what the tags of a field say about its values, as pkg/source reads them.
+// bound adds the limits in a field's tags, in the format of pkg/source.
 func bound(schema object, tag reflect.StructTag) error {
 	limits, err := source.LimitsOf(tag)
 	if err != nil {
@@ -182,7 +183,7 @@ func bound(schema object, tag reflect.StructTag) error {
 	return nil
 }
 
-// described adds the first paragraph of a comment, unless the schema has a description.
+// described adds the first paragraph of a comment as description, unless the schema has one.
 func described(schema object, comment string) object {
 	text := describe(comment)
 	if _, ok := schema["description"]; ok || text == "" {
@@ -193,7 +194,7 @@ func described(schema object, comment string) object {
 	return schema
 }
 
-// withoutSubject is a comment on a field without the name by which only Go knows it: "QPS are the requests" is "the requests".
+// withoutSubject removes the field's name from its comment: "QPS is the limit" becomes "the limit".
 func withoutSubject(comment, field string) string {
 	rest, ok := strings.CutPrefix(comment, field+" ")
 	if !ok || strings.HasPrefix(rest, "and ") {
@@ -205,5 +206,5 @@ func withoutSubject(comment, field string) string {
 	return rest
 }
 
-// sortedKeys are the members in an order that does not change.
+// sortedKeys returns the members' names, sorted.
 func sortedKeys(o object) []string { return slices.Sorted(maps.Keys(o)) }

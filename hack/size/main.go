@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command size says what a program is made of: its sections, and its code and data by the modules that they come from. It reads the
-// symbols of an ELF file, so that the program must not be stripped. Enter at report.
+// Command size prints the composition of a program: its sections, and its code and data by module. It reads the
+// symbols of an ELF file, so that the program must not be stripped. Start reading at report.
 //
 //	go run ./hack/size bin/graft
 package main
@@ -29,7 +29,7 @@ func main() {
 	}
 }
 
-// share is how many bytes something has.
+// share is a size in bytes with its name.
 type share struct {
 	name  string
 	bytes uint64
@@ -66,7 +66,7 @@ func report(out io.Writer, path string) error {
 	return nil
 }
 
-// kindOf says what a section of a Go program is for.
+// kindOf returns the purpose of a section of a Go program.
 func kindOf(section string) string {
 	switch {
 	case section == ".text":
@@ -74,7 +74,7 @@ func kindOf(section string) string {
 	case section == ".gopclntab":
 		return "tables for stack traces"
 	case strings.HasPrefix(section, ".debug"), strings.HasPrefix(section, ".zdebug"), section == ".symtab", section == ".strtab":
-		return "for debuggers (`strip` takes it away)"
+		return "for debuggers (`strip` removes it)"
 	case section == ".rodata", section == ".typelink", section == ".itablink", section == ".go.module":
 		return "constants, types and embedded files"
 	default:
@@ -82,7 +82,7 @@ func kindOf(section string) string {
 	}
 }
 
-// originOf is the module, or for packages of a well-known host the owner, that a symbol comes from.
+// originOf returns the module of a symbol; for packages of well-known hosts, the owner.
 func originOf(symbol string) string {
 	switch {
 	case strings.HasPrefix(symbol, "type:") || strings.HasPrefix(symbol, "go:itab"):
@@ -108,7 +108,7 @@ func originOf(symbol string) string {
 	}
 }
 
-// write writes the biggest shares as rows, and the rest as one.
+// write writes the largest shares as rows, and the rest as one row.
 func write(out io.Writer, bytes map[string]uint64, rows int) {
 	var list []share
 	total := uint64(0)

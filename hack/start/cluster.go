@@ -26,21 +26,25 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// unlabelled is a namespace for which no webhook is called. Nothing is stored in it: it shows what the API server makes of an object.
+// unlabelled is a namespace without webhooks. Nothing is stored in it; dry runs in it show the API server's own
+// changes.
 const unlabelled = "start-without-webhooks"
 
-// defaults is the author of what the API server adds to what rules wrote, such as the mode of a volume.
+// defaults is the author of the API server's defaults for values that rules wrote, such as the mode of a
+// volume.
 var defaults = render.Author{Rule: "default of the API"}
 
-// subject is one object of the control plane: what Gardener writes, what the engine makes of it, and what the API server stored.
+// subject is an object of the control plane: as Gardener writes it, as the engine changes it, and as the API
+// server stored it.
 type subject struct {
 	json   []byte
 	change *render.Change
-	// touched says that the engine changes the object.
+	// touched is true if the engine changes the object.
 	touched bool
-	// refused is the reason for which the engine, or the API server after it, rejects the object; else nil.
+	// refused is the reason why the engine or the API server rejects the object, or nil.
 	refused error
-	// problems are differences between the API server and the engine; difference shows them if an object was stored.
+	// problems are differences between the API server and the engine. difference shows them for a stored
+	// object.
 	problems   []string
 	difference *render.Change
 }
@@ -51,7 +55,7 @@ func (s *subject) problem(format string, arguments ...any) {
 
 func (s *subject) name() string { return s.change.Kind + " " + s.change.Name }
 
-// weight orders objects by how much there is to see.
+// weight orders objects by their number of changes.
 func (s *subject) weight() int {
 	switch {
 	case s.touched || len(s.problems) > 0:
@@ -70,7 +74,8 @@ type cluster struct {
 	facts     facts.Source
 }
 
-// newCluster creates the namespaces, the Cluster, and the objects that lookups of the profiles read. What is there stays as it is.
+// newCluster creates the namespaces, the Cluster, and the objects that the profiles look up. It keeps existing
+// ones.
 func newCluster(ctx context.Context, c client.Client, p plane, documents []*profile.Document) (*cluster, error) {
 	namespace, err := decode(p.Namespace)
 	if err != nil {
@@ -100,8 +105,8 @@ func newCluster(ctx context.Context, c client.Client, p plane, documents []*prof
 	return g, nil
 }
 
-// lookedUp returns the Secrets and ConfigMaps that lookups name, with the values sample-<key>, the shoot's Infrastructure, and the
-// BackupBucket of its etcd.
+// lookedUp returns the Secrets and ConfigMaps that lookups name, with the values sample-<key>, the shoot's
+// Infrastructure, and the BackupBucket of its etcd.
 func lookedUp(namespace, gardener *unstructured.Unstructured, plane []json.RawMessage, documents []*profile.Document) []*unstructured.Unstructured {
 	provider, in := namespace.GetLabels()["shoot.gardener.cloud/provider"], namespace.GetName()
 	spec := map[string]any{"type": provider, "region": "local", "secretRef": map[string]any{"name": "cloudprovider", "namespace": "garden"}}
@@ -155,7 +160,7 @@ func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructu
 	return object
 }
 
-// each runs a step for all subjects, a few at a time.
+// each runs a step for all subjects, a few concurrently.
 func each(ctx context.Context, subjects []*subject, step func(context.Context, *subject) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(6)
@@ -165,7 +170,7 @@ func each(ctx context.Context, subjects []*subject, step func(context.Context, *
 	return group.Wait()
 }
 
-// predict computes what the API server and the engine make of each object.
+// predict computes the expected result for each object.
 func (g *cluster) predict(ctx context.Context, program *mutation.Program, subjects []*subject) error {
 	return each(ctx, subjects, func(ctx context.Context, s *subject) error {
 		before, err := g.dryRun(ctx, s.json, unlabelled)
@@ -187,7 +192,7 @@ func (g *cluster) predict(ctx context.Context, program *mutation.Program, subjec
 		}
 		expected, err := g.dryRun(ctx, s.change.Bytes(), unlabelled)
 		if apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) {
-			s.refused = fmt.Errorf("the API server refuses what the rules make of it: %w", err)
+			s.refused = fmt.Errorf("the API server rejects the result of the rules: %w", err)
 			return nil
 		}
 		if err != nil {
@@ -215,8 +220,9 @@ func (g *cluster) dryRun(ctx context.Context, raw []byte, namespace string) ([]b
 	return encode(object)
 }
 
-// waitCalled waits until the API server answers as expected for the first object that the rules change: it learns of a registration, and
-// the extension of a changed profile, a moment after they were written. After 5 s the comparison shows what is wrong.
+// waitCalled waits until the API server gives the expected answer for the first object that the rules change:
+// registrations and changed profiles take effect after a moment. After 5 s it returns anyway, and the
+// comparison shows the problem.
 func (g *cluster) waitCalled(ctx context.Context, subjects []*subject) {
 	for _, s := range subjects {
 		if !s.touched {
@@ -233,7 +239,7 @@ func (g *cluster) waitCalled(ctx context.Context, subjects []*subject) {
 	}
 }
 
-// remove deletes objects that may never have been stored.
+// remove deletes objects, stored or not.
 func (g *cluster) remove(ctx context.Context, subjects []*subject) error {
 	return each(ctx, subjects, func(ctx context.Context, s *subject) error {
 		object, err := decode(s.json)
@@ -244,7 +250,7 @@ func (g *cluster) remove(ctx context.Context, subjects []*subject) error {
 	})
 }
 
-// deploy creates the objects, reads them back, and notes differences from the prediction.
+// deploy creates the objects, reads them back, and records differences from the prediction.
 func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subjects []*subject) error {
 	return each(ctx, subjects, func(ctx context.Context, s *subject) error {
 		object, err := decode(s.json)
@@ -261,8 +267,8 @@ func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subject
 			s.problem("it was denied: %v (the engine: %v)", denied, s.refused)
 			return nil
 		case s.refused != nil:
-			s.problem("it was admitted, and the engine denies it: %v", s.refused)
-			return nil //nolint:nilerr // a refusal by the engine is a result, which the report shows
+			s.problem("it was admitted, but the engine denies it: %v", s.refused)
+			return nil // a refusal by the engine is a result, shown in the report
 		}
 		if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return fmt.Errorf("reading %s back: %w", s.name(), err)
@@ -275,10 +281,10 @@ func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subject
 	})
 }
 
-// verify compares the stored object with the prediction, and admits it a second time, which must change nothing.
+// verify compares the stored object with the prediction, and admits it again, which must not change it.
 func (g *cluster) verify(ctx context.Context, program *mutation.Program, s *subject, stored []byte) error {
 	if !bytes.Equal(stored, s.change.Bytes()) {
-		s.problem("what was stored (+) is not what the profiles make of it (-)")
+		s.problem("the stored object (+) differs from the result of the profiles (-)")
 		var err error
 		if s.difference, err = render.NewChange(s.change.Bytes()); err != nil {
 			return err
@@ -293,11 +299,11 @@ func (g *cluster) verify(ctx context.Context, program *mutation.Program, s *subj
 		return err
 	}
 	if err := again.Admit(ctx, program, g.admission(), g.facts); err != nil {
-		s.problem("what was stored could not be admitted again: %v", err)
+		s.problem("the stored object could not be admitted again: %v", err)
 	}
 	for _, applied := range again.Applied {
 		if applied.Outcome == mutation.Changed && !bytes.Equal(again.Bytes(), stored) {
-			s.problem("rule %s at %s would still change what was stored", applied.Name(), applied.Position)
+			s.problem("rule %s at %s would change the stored object again", applied.Name(), applied.Position)
 		}
 	}
 	return nil
@@ -311,7 +317,7 @@ func decode(raw []byte) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// encode writes an object with sorted members and without what the API server allocates, which differs each time.
+// encode returns an object in JSON with sorted members, without values that the API server allocates.
 func encode(object *unstructured.Unstructured) ([]byte, error) {
 	object = object.DeepCopy()
 	for _, field := range []string{"uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink"} {

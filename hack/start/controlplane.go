@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 )
 
-// planeOptions say which control plane is deployed; they are options of graft-controlplane.
+// planeOptions select the control plane; they are options of graft-controlplane.
 type planeOptions struct {
 	Provider         string            `json:"provider,omitempty"`
 	Kubernetes       string            `json:"kubernetes,omitempty"`
@@ -48,8 +48,8 @@ func (o *planeOptions) annotate(list string) error {
 	return nil
 }
 
-// generate returns the stored sample if only the provider is chosen, for which Gardener's components need not be compiled, and else what
-// graft-controlplane writes.
+// generate returns the stored sample if only the provider is set, which needs no compiled Gardener components,
+// and otherwise the output of graft-controlplane.
 func (o planeOptions) generate(ctx context.Context) (plane, error) {
 	if o.Kubernetes == "" && !o.HighAvailability && !o.IPv6 && o.Annotations == nil {
 		return o.stored()
@@ -76,7 +76,7 @@ func (o planeOptions) generate(ctx context.Context) (plane, error) {
 	return p, nil
 }
 
-// storedPlane is the sample that is deployed, and storedProvider its provider.
+// storedPlane is the sample to deploy, storedProvider its provider.
 const storedPlane, storedProvider = "today-1.34", "openstack"
 
 // stored returns the stored sample with another provider.
@@ -100,5 +100,5 @@ func (o planeOptions) stored() (plane, error) {
 		}
 		return p, nil
 	}
-	return plane{}, fmt.Errorf("there is no stored sample %s", storedPlane)
+	return plane{}, fmt.Errorf("no stored sample %s", storedPlane)
 }

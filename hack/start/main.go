@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command start shows what the extension does: it brings up a real etcd and kube-apiserver, starts the extension, deploys the control
-// plane of a shoot as Gardener writes it, and prints for each object what changed and which rule changed it. What the API server stored
-// is compared with what the engine makes of the same objects; a difference ends the program with status 1. `make start` builds what it
-// needs and runs it.
+// Command start demonstrates the extension: it starts a real etcd and kube-apiserver and the extension, deploys
+// the control plane of a shoot as Gardener writes it, and prints the changes of each object with the
+// responsible rules. It compares the stored objects with the engine's results; a difference ends the program
+// with status 1. `make start` builds and runs it.
 //
-// It is a demonstration and a check of a checkout; nothing of it is part of the product. Enter at show.
+// It is a demonstration and a check of a work tree, not part of the product. Start reading at show.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	// It keeps a line of Gardener's packages off standard error.
+	// This import suppresses a line that Gardener's packages print to stderr.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
@@ -42,7 +42,7 @@ import (
 const (
 	program          = "bin/gardener-extension-provider-graft"
 	installNamespace = "extension-provider-graft"
-	// configuration ends the extension without the delay in which a Service forgets it.
+	// configuration removes the extension's delay at shutdown.
 	configuration = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\nshutdown: {delay: 0s, timeout: 5s}\n"
 )
 
@@ -81,7 +81,7 @@ func main() {
 	})
 }
 
-// show runs all phases, and stops what they started.
+// show runs all phases and stops the started programs.
 func (s *shown) show(ctx context.Context) error {
 	s.auditLog = filepath.Join(s.Folder, "audit.log")
 	own, err := os.Create(filepath.Join(s.Folder, "start.log"))
@@ -124,7 +124,7 @@ func (s *shown) show(ctx context.Context) error {
 	return s.stay(ctx)
 }
 
-// load reads and compiles the profiles. On an error, the profiles before stay.
+// load reads and compiles the profiles. After an error, the previous ones stay active.
 func (s *shown) load() error {
 	files, err := folder.Read(s.profiles...)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *shown) load() error {
 	case err != nil:
 		return fmt.Errorf("the profiles are wrong:\n%w", err)
 	case len(documents) == 0:
-		return errors.New("no profile was found: give a file or a folder with -profile")
+		return errors.New("no profile found: set a file or a folder with -profile")
 	}
 	s.documents, s.program = documents, program
 	return nil
@@ -151,7 +151,7 @@ func (s *shown) startServers(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare creates what the control plane needs, and computes what is to be expected.
+// prepare creates the objects that the control plane needs, and computes the expected results.
 func (s *shown) prepare(ctx context.Context) error {
 	generated, err := s.plane.generate(ctx)
 	if err != nil {
@@ -186,7 +186,8 @@ func (s *shown) startExtension(ctx context.Context) (err error) {
 	return nil
 }
 
-// report prints the differences, those with changes first, and the verdict. The error says what is not as expected.
+// report prints the differences, changed objects first, and the result. It returns an error for unexpected
+// differences.
 func (s *shown) report(took time.Duration) error {
 	slices.SortStableFunc(s.subjects, func(a, b *subject) int { return b.weight() - a.weight() })
 	var changes, wrong []*render.Change
@@ -213,23 +214,24 @@ func (s *shown) report(took time.Duration) error {
 	switch {
 	case len(problems) > 0:
 		if len(wrong) > 0 {
-			s.Title("What the profiles make of it (-) and what was stored (+)")
+			s.Title("Expected (-) and stored (+) objects")
 			if err := style.Write(s, wrong...); err != nil {
 				return err
 			}
 		}
-		return fmt.Errorf("not as the profiles say:\n%s", strings.Join(problems, "\n"))
+		return fmt.Errorf("the stored objects differ from the profiles:\n%s", strings.Join(problems, "\n"))
 	case !slices.ContainsFunc(s.documents, func(d *profile.Document) bool {
 		return len(d.Providers) == 0 || slices.Contains(d.Providers, s.plane.Provider)
 	}):
-		return fmt.Errorf("no profile is for the provider %s; give another one with -provider", s.plane.Provider)
+		return fmt.Errorf("no profile applies to the provider %s; set another one with -provider", s.plane.Provider)
 	}
 	s.Printf("\n%s kube-apiserver stored all %d objects as the profiles say: rules changed %d of them (applied %d times), the others are as Gardener wrote them. (%.1f s)",
 		s.Bold("OK"), len(s.subjects), touched, rules, took.Seconds())
 	return nil
 }
 
-// stay prints how to look further, and shows what changed profiles do, until Ctrl-C. The end of the extension is an error.
+// stay prints how to continue, and shows the effect of changed profiles until Ctrl-C. It fails if the extension
+// ends.
 func (s *shown) stay(ctx context.Context) error {
 	logFile := filepath.Join(s.Folder, "extension.log")
 	s.Printf("\nEdit %s: the extension loads it within a second, and the control plane is deployed again and shown here.\n", strings.Join(s.profiles, ", "))
@@ -253,7 +255,7 @@ func (s *shown) stay(ctx context.Context) error {
 		_ = os.WriteFile(logFile, []byte(s.extension.Log.String()), 0o600)
 		files, err := folder.Read(s.profiles...)
 		if err != nil || watch.DigestOf(files) == s.digest {
-			continue // a file that is being replaced is missing for a moment
+			continue // a file is missing for a moment while it is replaced
 		}
 		if err := s.again(ctx); err != nil && ctx.Err() == nil {
 			s.Printf("\nFAILED %v", err)
@@ -261,7 +263,7 @@ func (s *shown) stay(ctx context.Context) error {
 	}
 }
 
-// again deploys the control plane under changed profiles.
+// again deploys the control plane with changed profiles.
 func (s *shown) again(ctx context.Context) error {
 	s.Title("The profiles have changed.")
 	if err := s.load(); err != nil {
@@ -281,7 +283,7 @@ func (s *shown) again(ctx context.Context) error {
 	return s.report(time.Since(began))
 }
 
-// stop ends what was started, the extension first.
+// stop stops the started programs, the extension first.
 func (s *shown) stop() {
 	if s.extension != nil {
 		_ = s.extension.Stop()

@@ -40,7 +40,7 @@ func TestDisk(t *testing.T) {
 		given[claim] = address
 	}
 	status, said := p.Gone(), p.Log.String()
-	if status != 1 || len(given) == 0 || strings.Contains(said, "goroutine") || !strings.Contains(said, "Ending since the ledger cannot be written") {
+	if status != 1 || len(given) == 0 || strings.Contains(said, "goroutine") || !strings.Contains(said, "Ending because the ledger cannot be written") {
 		t.Fatalf("status %d after %d claims: %s", status, len(given), said)
 	}
 	p.FileBlocks = 0

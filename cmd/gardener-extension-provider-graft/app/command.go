@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app wires gardener-extension-provider-graft: flags and component configuration become Options, Options become a
-// manager with the webhook server, the registration, the certificates, the reloader and the checks. Decisions are made in the
-// packages below; nothing here is worth testing on its own but the wiring. Enter at Main.
+// Package app wires gardener-extension-provider-graft: flags and component configuration become Options, and
+// Options become a manager with the webhook server, the registration, the certificates, the reloader and the
+// checks. The packages below make the decisions. Start reading at Main.
 package app
 
 import (
@@ -17,16 +17,16 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// Name is the name of the program, of its Service and of its registration.
+// Name is the name of the program, its Service and its registration.
 const Name = "gardener-extension-provider-graft"
 
-// Main runs the program and gives its exit status: see serving.Main.
+// Main runs the program and returns its exit status: see serving.Main.
 func Main(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 	limitGarbage()
 	return serving.Main(ctx, NewCommand(version), arguments, stdout, stderr)
 }
 
-// NewCommand is the program as a cobra command.
+// NewCommand returns the program as a cobra command.
 func NewCommand(version string) *cobra.Command {
 	flags := NewFlags()
 	command := shell.New(&cobra.Command{

@@ -29,7 +29,7 @@ import (
 
 const leaseName = Name + "-leader-election"
 
-// Flags are the command line, with the names that every Gardener extension has.
+// Flags are the command line. The names are those of all Gardener extensions.
 type Flags struct {
 	shell.Flags
 	kubeconfig, master string
@@ -49,7 +49,7 @@ type Flags struct {
 	metricsAddress, healthAddress             string
 }
 
-// NewFlags are the defaults. The two namespaces come from the environment, as in Gardener's other extensions.
+// NewFlags returns the defaults. The namespaces come from the environment, as in Gardener's other extensions.
 func NewFlags() *Flags {
 	return &Flags{
 		webhookMode:             webhook.ModeService,
@@ -93,7 +93,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	f.Flags.AddTo(set)
 }
 
-// Complete reads the configuration and lays the flags that were given over it.
+// Complete reads the configuration and applies the given flags.
 func (f *Flags) Complete(set *pflag.FlagSet) (*installation.Installation, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeControllerConfiguration)
 	if err != nil {
@@ -144,7 +144,7 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ControllerConfigu
 	})
 	c.LeaderElection.ResourceNamespace = cmp.Or(f.leaderElectionNamespace, c.LeaderElection.ResourceNamespace, f.webhookNamespace)
 	if c.LeaderElection.ResourceName == leaseName && c.LeaderElection.ResourceNamespace != f.webhookNamespace && f.webhookNamespace != "" {
-		// Two installations may elect in one namespace: each has a leader of its own.
+		// Two installations may use one namespace for Leases; each elects its own leader.
 		c.LeaderElection.ResourceName += "." + f.webhookNamespace
 	}
 	c.Profiles.Paths = append(c.Profiles.Paths, f.profiles...)
@@ -176,7 +176,7 @@ func (f *Flags) endpoint(certificates webhook.Certificates, c *configv1alpha1.Co
 	}
 }
 
-// readCAs reads a file that must have a CA; nil without a file.
+// readCAs reads a file with CA certificates. It returns nil without a path, and fails if the file has none.
 func readCAs(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -191,8 +191,9 @@ func readCAs(path string) ([]byte, error) {
 	return raw, nil
 }
 
-// managedResource names the ManagedResource of an installation by its namespace (gardener: pkg/utils/gardener/controllerinstallation.go and
-// pkg/utils/gardener/operator/extension.go); empty for a namespace that Gardener has not made.
+// managedResource returns the ManagedResource of an installation, derived from its namespace (gardener:
+// pkg/utils/gardener/controllerinstallation.go and pkg/utils/gardener/operator/extension.go). It returns an
+// empty key for a namespace that Gardener did not create.
 func managedResource(namespace string) client.ObjectKey {
 	if name, ok := strings.CutPrefix(namespace, installation.RuntimeNamespacePrefix); ok {
 		return client.ObjectKey{Namespace: v1beta1constants.GardenNamespace, Name: "extension-" + name + "-garden"}

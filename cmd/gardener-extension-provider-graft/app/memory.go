@@ -9,12 +9,12 @@ import (
 	"runtime/debug"
 )
 
-// heapGrowth is by how much, in percent, the heap may grow over what lives on it before it is collected. Go's own 100 keeps as much room for
-// garbage as there is to keep, and so twice of what each control plane takes; half of that costs an admission some 0.02 ms of CPU
-// (docs/benchmarks.md), and there are few admissions in a second.
+// heapGrowth is the percentage by which the heap may grow before a garbage collection. Go's default of 100
+// doubles the memory of each control plane. With 50, an admission takes about 0.02 ms more CPU
+// (docs/benchmarks.md), and there are few admissions per second.
 const heapGrowth = 50
 
-// limitGarbage sets how much room garbage has, unless GOGC says it.
+// limitGarbage sets heapGrowth, unless GOGC is set.
 func limitGarbage() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(heapGrowth)

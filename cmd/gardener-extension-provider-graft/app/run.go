@@ -37,7 +37,7 @@ func makeCertDir(o *installation.Installation) (remove func(), err error) {
 	return func() { _ = os.RemoveAll(o.CertDir) }, nil
 }
 
-// Run serves until the context ends, and then finishes what is in flight.
+// Run serves until the context ends, and then completes requests in flight.
 func Run(ctx context.Context, version string, o *installation.Installation) error {
 	log, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, nil, "gardenerVersion", o.GardenerVersion, "generation", o.Generation.String())
 	if err != nil {
@@ -94,11 +94,12 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 	return nil
 }
 
-// abandonAfter is how long a manager has to end that waits for its caches.
+// abandonAfter is the time for which a manager may take to end while it waits for its caches.
 const abandonAfter = time.Second
 
-// start runs the manager until the context ends. As long as a manager waits for its caches, its own Start does not return when its context
-// ends (controller-runtime: pkg/manager/runnable_group.go). It then has answered nothing yet, and is abandoned.
+// start runs the manager until the context ends. While a manager waits for its caches, its Start does not
+// return when the context ends (controller-runtime: pkg/manager/runnable_group.go). Such a manager has not
+// served yet and is abandoned.
 func start(ctx context.Context, mgr manager.Manager) error {
 	filled := make(chan struct{})
 	if err := mgr.Add(manager.RunnableFunc(func(context.Context) error {
@@ -127,11 +128,11 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	}
 }
 
-// withdrawTimeout is how long a program that ends takes to remove the registration of an installation that is removed.
+// withdrawTimeout limits the removal of the registration of a removed installation.
 const withdrawTimeout = 5 * time.Second
 
-// drain is a context that ends a while after the given one: until then /readyz fails, and requests are still accepted, so that
-// no API server meets a closed port.
+// drain returns a context that ends a configured delay after ctx. Until then, /readyz fails but requests are
+// accepted, so that no API server finds a closed port.
 func drain(ctx context.Context, o *installation.Installation, draining *atomic.Bool, registrar *webhook.Registrar, log logr.Logger) context.Context {
 	drained, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	go func() {
@@ -143,7 +144,7 @@ func drain(ctx context.Context, o *installation.Installation, draining *atomic.B
 		within, end := context.WithTimeout(logf.IntoContext(drained, log), withdrawTimeout)
 		defer end()
 		if err := registrar.Withdraw(within); err != nil {
-			log.Error(err, "Could not see whether the installation is being removed")
+			log.Error(err, "Could not check if the installation is being removed")
 		}
 		<-ended
 	}()

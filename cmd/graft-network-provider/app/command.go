@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app wires graft-network-provider: flags and configuration become Options, Options become a store, what is in force, the codecs
-// and a server. It alone knows concrete stores, clouds and codecs. Decisions are made in the packages below. Enter at Main.
+// Package app wires graft-network-provider: flags and configuration become Options, and Options become a store,
+// the active profiles, the codecs and a server. Only this package knows concrete stores, clouds and codecs. The
+// packages below make the decisions. Start reading at Main.
 package app
 
 import (

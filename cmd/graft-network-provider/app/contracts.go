@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
 
-// contracts are all that the program speaks, by name. To add one: a codec, an entry here, and its name in the configuration. The timeouts are
-// longer than those of the codecs, which know how long their callers wait.
+// contracts returns all supported APIs by name. To add one, write a codec, add an entry here, and add its name
+// to the configuration. The timeouts exceed those of the codecs, which know their clients' limits.
 func (p *program) contracts(w wire.Options) map[string]server.Contract {
 	named := func(name string) wire.Options {
 		with := w
@@ -43,7 +43,7 @@ func (p *program) contracts(w wire.Options) map[string]server.Contract {
 	return all
 }
 
-// first is the endpoint of a path that is a slash and one of the names.
+// first returns a function that returns the endpoint of a path: slash followed by one of the names.
 func first(slash string, names ...string) func(string) string {
 	return func(path string) string {
 		if name, ok := strings.CutPrefix(path, slash); ok && slices.Contains(names, name) {
@@ -53,7 +53,8 @@ func first(slash string, names ...string) func(string) string {
 	}
 }
 
-// spiderpoolEndpoint is that of a path of Spiderpool, whose callers may put the path of their base URL in front of it.
+// spiderpoolEndpoint returns the endpoint of a Spiderpool path. Clients may put the path of their base URL in
+// front.
 func spiderpoolEndpoint(path string) string {
 	if _, rest, ok := strings.Cut(path, "/v1/apis/network.iaas.io/"); ok {
 		for _, name := range []string{"ipam/allocate-ips", "ipam/release-ip", "status/ips-cache"} {
@@ -66,7 +67,7 @@ func spiderpoolEndpoint(path string) string {
 	return first("/", "healthz", "records", "reset")(path)
 }
 
-// allListeners are those of the configuration, and the socket by which the ledger is looked into and tended.
+// allListeners returns the configured listeners and the administration socket.
 func (p *program) allListeners() ([]server.Listener, error) {
 	listeners, err := p.Listeners(p.contracts(wire.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,

@@ -33,11 +33,11 @@ type Flags struct {
 // Options are the completed flags and configuration.
 type Options struct {
 	installation.Installation
-	// CheckOnly says that nothing is to be served.
+	// CheckOnly validates without serving.
 	CheckOnly bool
 }
 
-// NewFlags are the defaults. The node comes from the environment, where a DaemonSet puts it.
+// NewFlags returns the defaults. A DaemonSet sets the node's name in the environment.
 func NewFlags() *Flags { return &Flags{node: os.Getenv("NODE_NAME")} }
 
 // AddTo defines the flags.
@@ -58,7 +58,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end; the ledger is not opened")
 }
 
-// Complete reads the configuration and lays the flags that were given over it.
+// Complete reads the configuration and applies the given flags.
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeNetworkProviderConfiguration)
 	if err != nil {
@@ -95,7 +95,7 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.NetworkProviderCo
 	return errors.Join(problems...)
 }
 
-// listener reads --listen.
+// listener parses a value of --listen.
 func (f *Flags) listener(text string) (configv1alpha1.NetworkListener, error) {
 	l := configv1alpha1.NetworkListener{Address: text}
 	contracts, address, ok := strings.Cut(text, "=")
@@ -116,7 +116,7 @@ func (f *Flags) listener(text string) (configv1alpha1.NetworkListener, error) {
 	return l, nil
 }
 
-// validate finds what flags have got wrong, and what neither they nor the configuration say.
+// validate reports errors in flags and missing settings.
 func validate(c *configv1alpha1.NetworkProviderConfiguration) error {
 	var problems shell.Problems
 	add := problems.Add

@@ -51,8 +51,8 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	n.profile(t, "10.0.0.8-10.0.0.9", "")
 	n.hold(t, map[string]time.Time{"old": time.Now().Add(-1000 * time.Hour), "young": time.Now().Add(-time.Hour)})
 	n.start(t)
-	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "An allocation is held for long") })
-	if said := n.Log.String(); strings.Count(said, "is held for long") != 1 || !strings.Contains(said, "dranet/old") {
+	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "An allocation is old") })
+	if said := n.Log.String(); strings.Count(said, "An allocation is old") != 1 || !strings.Contains(said, "dranet/old") {
 		t.Errorf("the log is %s", said)
 	}
 	client, err := remote.Dial("unix://" + n.path("ledger.sock"))

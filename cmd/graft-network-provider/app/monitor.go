@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// monitor opens the address for those who watch the program.
+// monitor opens the monitoring port.
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.Registry, Profiling: p.Config.Debugging.Profiling,
@@ -21,13 +21,13 @@ func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	return m.Open(ctx, p.Log)
 }
 
-// nobody is an owner that holds nothing.
+// nobody is an owner without allocations.
 var nobody = network.Owner{Contract: "readyz", Key: "nobody"}
 
-// remembers says whether the ledger answers.
+// remembers reports whether the ledger answers.
 func (p *program) remembers(ctx context.Context) error {
 	if !p.opened.Load() {
-		return errors.New("it is being opened")
+		return errors.New("the ledger is being opened")
 	}
 	if _, err := p.Reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
 		return err
@@ -37,7 +37,7 @@ func (p *program) remembers(ctx context.Context) error {
 
 func (p *program) hasRecovered(context.Context) error {
 	if !p.recovered.Load() {
-		return errors.New("what was begun before the start is not brought to its end yet")
+		return errors.New("operations from before the start are being completed")
 	}
 	return nil
 }

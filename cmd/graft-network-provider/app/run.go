@@ -23,19 +23,20 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// program is what runs.
+// program is the running program.
 type program struct {
 	*installation.Parts
 	server *server.Server
 	leaks  *installation.Leaks
-	// docker is nil where no listener names Docker's contract.
+	// docker is nil if no listener serves Docker's API.
 	docker *installation.Docker
-	// opened says that the ledger is open, and recovered that what an earlier program has left is finished.
+	// opened is true after the ledger was opened, recovered after the operations of an earlier process were
+	// completed.
 	opened, recovered atomic.Bool
 	life              *shell.Life
 }
 
-// Run serves until the context ends, and then finishes what is in flight.
+// Run serves until the context ends, and then completes requests in flight.
 func Run(ctx context.Context, version string, o *Options, log io.Writer) (err error) {
 	logger, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, log, "node", o.Config.Node)
 	if err != nil {
@@ -45,9 +46,10 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 	p.Metrics = server.NewMetrics(p.Registry)
 	p.life = &shell.Life{
 		Log: logger, Delay: o.Delay(), Timeout: o.Config.Shutdown.Timeout.Duration, OnDrain: func() { p.notify(daemon.SdNotifyStopping) },
-		Unfinished: "Ending before all work in the background has: it is in the ledger, and goes on at the next start",
+		Unfinished: "Stopping before all background work has ended; it continues from the ledger at the next start",
 	}
-	// First of all: a ledger with very much in it takes a while to be opened, and whoever probes must not take the program for dead.
+	// Open the monitoring port first: opening a large ledger takes a while, and probes must not restart the
+	// program meanwhile.
 	stop, err := p.monitor(ctx)
 	if err != nil {
 		return err
@@ -60,7 +62,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 	p.Reloader, err = reload.Open(ctx, p.Store, p.reloading())
 	switch {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		return nil // it was ended before it had begun
+		return nil // it was stopped before it started
 	case err != nil:
 		return err
 	}
@@ -68,7 +70,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 	return p.run(ctx)
 }
 
-// reloading are the options of what is in force.
+// reloading returns the options for the active profiles.
 func (p *program) reloading() reload.Options {
 	o, log := p.Reloading(), p.Log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.Registry), p.Log.WithName("profiles")
@@ -78,12 +80,12 @@ func (p *program) reloading() reload.Options {
 	o.Service.Barred = func(ctx context.Context, pool string) error { return p.docker.Barred(ctx, pool) }
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()
-		log.Error(err, "Work in the background failed", "owner", owner.String())
+		log.Error(err, "Background work failed", "owner", owner.String())
 	}
 	return o
 }
 
-// run opens the addresses, and lets everything work.
+// run opens the addresses and starts all work.
 func (p *program) run(ctx context.Context) (err error) {
 	shell.AddProcessMetrics(p.Registry)
 	p.Registry.MustRegister(
@@ -107,21 +109,22 @@ func (p *program) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Not before all addresses are this server's: one that is started beside another by mistake must not touch its links.
+	// Recover only after all addresses are open, so that a second server started by mistake does not touch the
+	// links of the first.
 	if err := p.docker.Recover(ctx); err != nil {
 		return errors.Join(err, p.server.Close())
 	}
 	return p.life.Serve(ctx, p.server.Serve, p.work)
 }
 
-// notify tells systemd how the program is, where that has started it and waits to be told (sd_notify(3)).
+// notify reports the program's state to systemd if it asks for it (sd_notify(3)).
 func (p *program) notify(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		p.Log.Error(err, "Telling systemd how the program is failed", "state", state)
+		p.Log.Error(err, "Notifying systemd failed", "state", state)
 	}
 }
 
-// work returns what runs beside requests. What cannot go on ends the program.
+// work returns the background work. An error that prevents further work ends the program.
 func (p *program) work(ctx context.Context, end func(error)) []func() {
 	p.notify(daemon.SdNotifyReady)
 	return []func(){

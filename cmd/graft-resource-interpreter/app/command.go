@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app wires graft-resource-interpreter: flags and configuration become Options, Options become profiles in force, a certificate, a server and a
-// registration. It alone knows clusters and files. Decisions are made in the packages below. Enter at Main.
+// Package app wires graft-resource-interpreter: flags and configuration become Options, and Options become
+// active profiles, a certificate, a server and a registration. Only this package knows clusters and files. The
+// packages below make the decisions. Start reading at Main.
 package app
 
 import (

@@ -39,11 +39,11 @@ type Flags struct {
 
 // Options are the completed flags and configuration.
 type Options struct {
-	// The configuration has the flags that were given written over it.
+	// Installation has the configuration after applying the flags.
 	installation.Installation
-	// CheckOnly says that nothing is to be served.
+	// CheckOnly validates without serving.
 	CheckOnly bool
-	// Unregister says that the registration is deleted, and nothing is served.
+	// Unregister deletes the registration without serving.
 	Unregister bool
 }
 
@@ -77,7 +77,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.unregister, "unregister", false, "delete the registration of this installation from Karmada, and end")
 }
 
-// Complete reads the configuration and lays the flags that were given over it.
+// Complete reads the configuration and applies the given flags.
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeResourceInterpreterConfiguration)
 	if err != nil {
@@ -108,7 +108,7 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpret
 	return errors.Join(err, f.registration(set, c))
 }
 
-// certificate lays another source of the certificate over that of the configuration.
+// certificate replaces the configured source of the certificate by that of the flags.
 func (f *Flags) certificate(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) {
 	at := &c.Certificate
 	if set.Changed("tls-cert-file") || set.Changed("tls-key-file") || set.Changed("certificate-secret") || set.Changed("certificate-folder") {
@@ -132,7 +132,7 @@ func (f *Flags) certificate(set *pflag.FlagSet, c *configv1alpha1.ResourceInterp
 	at.IPAddresses = append(at.IPAddresses, f.addresses...)
 }
 
-// registration lays the flags of the registration over the configuration.
+// registration applies the flags of the registration.
 func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	if c.Registration == nil {
 		if !set.Changed("register") {
@@ -169,7 +169,7 @@ func (f *Flags) registration(set *pflag.FlagSet, c *configv1alpha1.ResourceInter
 	return nil
 }
 
-// validate finds what flags have got wrong, and what neither they nor the configuration say.
+// validate reports errors in flags and missing settings.
 func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	var problems shell.Problems
 	add := problems.Add

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 )
 
-// prepareRegistration makes what keeps the registration, and what replicas tell each other where there are several.
+// prepareRegistration creates the registrars and, with several replicas, their announcements.
 func (p *program) prepareRegistration(ctx context.Context) error {
 	o := registration.Options{
 		Kinds: p.kinds, Registered: p.told, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
@@ -28,7 +28,7 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 		}
 		name := p.Config.LeaderElection.ResourceName
 		if err := registration.Suspend(ctx, leases, name, false); err != nil {
-			p.log.Error(err, "Ending what --unregister began failed")
+			p.log.Error(err, "Restoring the registration after --unregister failed")
 		}
 		p.replicas = &registration.Replicas{
 			Leases: leases, Name: name + replicasSuffix, ID: string(uuid.NewUUID()), Kinds: p.kinds, Leads: p.term.Leads, Clock: clock.RealClock{},
@@ -47,23 +47,24 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 	return err
 }
 
-// replicasSuffix ends the name of the Lease in which replicas announce what they answer.
+// replicasSuffix is the suffix of the Lease with the replicas' announcements.
 const replicasSuffix = "-replicas"
 
-// kinds are those that this replica registers.
+// kinds returns the kinds that this replica registers.
 func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
 
-// told notes by which authorities callers know the server.
+// told records the authorities that callers trust.
 func (p *program) told(ctx context.Context, bundle []byte) {
 	if held := p.source.Held(); held != nil && held.Covers(bundle) {
 		p.known.Store(true)
 	}
 	if err := p.source.Registered(ctx, bundle); err != nil && ctx.Err() == nil {
-		p.log.Error(err, "Noting what callers know failed; it is tried again")
+		p.log.Error(err, "Storing the authorities that callers trust failed; retrying")
 	}
 }
 
-// register keeps the registration until the context ends. Rules that were dropped are kept until callers do not ask for them any more.
+// register maintains the registration until the context ends. Dropped rules are kept until callers no longer
+// use them.
 func (p *program) register(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
@@ -85,7 +86,7 @@ func (p *program) register(ctx context.Context) {
 	}
 }
 
-// announce tells the other replicas what this one answers.
+// announce announces this replica's kinds to the other replicas.
 func (p *program) announce(ctx context.Context) {
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()

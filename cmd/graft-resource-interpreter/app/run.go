@@ -23,26 +23,28 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// program is what runs.
+// program is the running program.
 type program struct {
 	*Options
 	log      logr.Logger
 	registry *prometheus.Registry
 	reloader *reload.Reloader
 	source   certificate.Source
-	// registrars keep the registration in each dialect, none where nothing is registered; replicas and election are nil where there are no others.
+	// registrars maintain the registration in each dialect; empty without registration. replicas and election
+	// are nil for a single replica.
 	registrars []*registration.Registrar
 	replicas   *registration.Replicas
 	election   *leader.Election
 	server     *server.Server
-	// term says whether this replica writes the registration.
+	// term reports whether this replica writes the registration.
 	term leader.Term
-	// known says that callers know the certificate, and settled that they ask for nothing that this replica does not answer.
+	// known is true after callers trust the certificate. settled is true while callers use only operations that
+	// this replica answers.
 	known, settled atomic.Bool
 	life           *shell.Life
 }
 
-// Run answers until the context ends, and then finishes what is in flight.
+// Run serves until the context ends, and then completes requests in flight.
 func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	logger, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, log)
 	if err != nil {
@@ -50,7 +52,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	}
 	p := &program{Options: o, log: logger, registry: prometheus.NewRegistry(), life: &shell.Life{
 		Log: logger, Delay: o.Config.Shutdown.Delay.Duration, Timeout: o.Config.Shutdown.Timeout.Duration,
-		Unfinished: "Ending before all work in the background has",
+		Unfinished: "Stopping before all background work has ended",
 	}}
 	shell.AddProcessMetrics(p.registry)
 	if err := p.prepare(ctx); err != nil {
@@ -64,7 +66,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	return p.life.Serve(ctx, p.server.Serve, func(working context.Context, _ func(error)) []func() { return p.work(ctx, working) })
 }
 
-// prepare makes all parts, and opens the address.
+// prepare creates all parts and opens the address.
 func (p *program) prepare(ctx context.Context) error {
 	options, err := p.Reloading()
 	if err != nil {
@@ -74,7 +76,7 @@ func (p *program) prepare(ctx context.Context) error {
 	options.Retires = p.Config.Registration != nil
 	options.Metrics, options.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
 	options.Changed = func(*reload.InForce) {
-		if metrics != nil { // it is made when there is something in force first
+		if metrics != nil { // metrics is created after the first activation
 			metrics.Forget()
 		}
 	}
@@ -103,13 +105,14 @@ func (p *program) prepare(ctx context.Context) error {
 			Connections: int(l.Connections), Streams: int(l.Streams),
 			Requests: int(l.Requests), Waiting: 4 * int(l.Requests), Behind: int(l.Requests),
 			BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes), BodyTimeout: serving.BodyTimeout,
-			Patience: 30 * time.Second, // a caller says how long it waits, which is never longer
+			Patience: 30 * time.Second, // an upper limit; callers send shorter timeouts
 		},
 	})
 	return err
 }
 
-// prepareCertificate makes the source, and holds that there is something in it unless that is another machine's business: a cluster may answer later.
+// prepareCertificate creates the source. It fails if files of this machine have no certificate; a cluster may
+// answer later.
 func (p *program) prepareCertificate(ctx context.Context) error {
 	var err error
 	if p.source, err = p.Source(p.log.WithName("certificate")); err != nil {
@@ -121,10 +124,10 @@ func (p *program) prepareCertificate(ctx context.Context) error {
 	return p.source.Refresh(ctx)
 }
 
-// work returns what runs beside the server. The leader stops writing as soon as ctx ends, and gives the Lease back, so that another
-// replica writes; the rest goes on until the server has ended.
+// work returns the background work. When ctx ends, the leader stops writing at once and releases the Lease, so
+// that another replica can write. The rest continues until the server has ended.
 func (p *program) work(ctx, working context.Context) []func() {
-	every := time.Second // files of this machine cost nothing
+	every := time.Second // local files are cheap to read
 	if p.Config.Certificate.Secret != nil {
 		every = 10 * time.Second
 	}
@@ -145,7 +148,7 @@ func (p *program) work(ctx, working context.Context) []func() {
 	return work
 }
 
-// monitor opens the address for those who watch the program.
+// monitor opens the monitoring port.
 func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	m := &serving.Monitor{
 		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
@@ -157,20 +160,21 @@ func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 func (p *program) certified(context.Context) error {
 	switch held := p.source.Held(); {
 	case held == nil:
-		return errors.New("there is none yet")
+		return errors.New("there is no certificate yet")
 	case time.Now().After(held.Ends):
-		return errors.New("it has ended")
+		return errors.New("the certificate has expired")
 	}
 	return nil
 }
 
-// isKnown returns an error until callers were told of the certificate, and ask for nothing that this replica does not answer.
+// isKnown returns an error until callers trust the certificate and use only operations that this replica
+// answers.
 func (p *program) isKnown(context.Context) error {
 	switch {
 	case len(p.registrars) > 0 && !p.known.Load():
-		return errors.New("callers are not told of the certificate yet")
+		return errors.New("callers do not trust the certificate yet")
 	case len(p.registrars) > 0 && !p.settled.Load():
-		return errors.New("callers ask for what the profiles of this replica do not answer")
+		return errors.New("callers use operations that the profiles of this replica do not have")
 	}
 	return nil
 }

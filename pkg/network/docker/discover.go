@@ -19,7 +19,7 @@ func (h *handler) discoverDelete(ctx context.Context, q *discoveryRequest) (any,
 	return nil, h.discover(ctx, q, true)
 }
 
-// discover notes that a node came or went. Other things that can be discovered, such as keys, are of no use here.
+// discover records that a node joined or left. It ignores other kinds of discovery, such as keys.
 func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) error {
 	if q.DiscoveryType != nodeDiscovery {
 		return nil
@@ -33,8 +33,8 @@ func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) 
 		return err
 	}
 	if d.Self {
-		// That from which packets leave. The other is how nodes see this one, be it beyond a translation of addresses: where nothing else is said, the
-		// kernel knows better.
+		// BindAddress is the address that packets leave from. Address is the one other nodes see, possibly
+		// behind NAT; without BindAddress, the kernel chooses better.
 		if node, err = readNode("DiscoveryData.BindAddress", d.BindAddress); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) 
 	return h.Networks.Discovered(ctx, node, d.Self, gone)
 }
 
-// readNode reads the address of a node, with or without a port; one that is not valid says nothing.
+// readNode parses the address of a node, with or without a port. It returns the zero Addr for an empty address.
 func readNode(field, text string) (netip.Addr, error) {
 	if text == "" || text == nilAddress {
 		return netip.Addr{}, nil

@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docker answers Docker's contract of remote network drivers and of remote IPAM drivers (libnetwork's drivers/remote and ipams/remote), in
-// all shapes that its clients send, from those of the first description of the contract to moby's v2. docs/usage/docker.md says what is answered when.
+// Package docker implements the APIs of Docker's remote network drivers and remote IPAM drivers (libnetwork's
+// drivers/remote and ipams/remote), in all forms that its clients have sent, from the first description of the
+// API to moby v2. docs/usage/docker.md describes the calls.
 //
-// It keeps no state: package driver has the networks and endpoints, package ipam the pools and addresses. It never calls
-// Docker, which waits for the answer. Start reading at New.
+// It keeps no state: package driver has the networks and endpoints, package ipam the pools and addresses. It
+// never calls Docker, which waits for the response. Start reading at New.
 package docker
 
 import (
@@ -23,14 +24,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// Contract is the name of the wire, and that of its owners in the ledger.
+// Contract is the name of the API, and of its owners in the ledger.
 const Contract = ipam.Contract
 
-// Patience is how long a caller waits for an answer where Options do not say it: Docker itself would wait for ever for a plugin that has a socket or a
-// file, and 30 seconds for one that it has installed.
+// Patience is the default time limit of a request. Docker waits without limit for a plugin with a socket or a
+// spec file, and 30 seconds for a managed plugin.
 const Patience = 25 * time.Second
 
-// The scopes that a driver can have.
+// The scopes of a driver.
 const (
 	ScopeLocal  = "local"
 	ScopeGlobal = "global"
@@ -52,7 +53,7 @@ type Networks interface {
 	Discovered(ctx context.Context, node netip.Addr, self, gone bool) error
 }
 
-// Leases are the pools and addresses that Docker has on lease.
+// Leases are Docker's leased pools and addresses.
 type Leases interface {
 	Activate(ctx context.Context) error
 	RequestPool(ctx context.Context, r ipam.PoolRequest) (ipam.Pool, error)
@@ -62,30 +63,32 @@ type Leases interface {
 	ReleaseAddress(ctx context.Context, id string, address netip.Addr) error
 }
 
-// Options are those of the codec.
+// Options configure the codec.
 type Options struct {
 	wire.Options
 	Networks Networks
 	Leases   Leases
-	// Scope says whether a network is of this machine (local) or of a Swarm (global), and Connectivity how far its containers come. Default local, and
-	// the scope.
+	// Scope is the scope of networks: this machine (local) or a Swarm (global). Connectivity is the reach of
+	// their containers. The defaults are local, and the scope.
 	Scope, Connectivity string
-	// Failed is told of each answer that says Err, as most of them have the status 200: of which method, empty where there is none, and whether the fault
-	// is on this side. It may be nil.
+	// Failed is called for each error answer, because most have status 200. method is "" if it is unknown. ours
+	// is true for a fault of the server. It may be nil.
 	Failed func(method string, ours bool)
-	// Patience is how long a caller waits for an answer; what goes on is found by the next attempt. Default Patience.
+	// Patience limits the time of a request. Work that takes longer continues, and a retry finds its result.
+	// The default is Patience.
 	Patience time.Duration
 }
 
-// handler answers requests.
+// handler handles requests.
 type handler struct {
 	Options
-	// activated says that Docker's start was heard of since this process has started.
+	// activated is true after Docker activated the plugin in this process.
 	activated atomic.Bool
 }
 
-// New answers both parts of the contract. A success is exactly 200, and so is what cannot be done, which says Err (Error in the IPAM part); what cannot be
-// read is 400, and a method that there is not 404, by which Docker knows that a driver is older than itself.
+// New returns a handler for both APIs. The status is 200 for a success and for an operation that fails (field
+// Err, or Error for IPAM), 400 for an unreadable request, and 404 for an unknown method, which tells Docker
+// that the driver is older.
 func New(o Options) http.Handler {
 	o.Scope = cmp.Or(o.Scope, ScopeLocal)
 	o.Connectivity = cmp.Or(o.Connectivity, o.Scope)
@@ -98,7 +101,7 @@ func New(o Options) http.Handler {
 	return &handler{Options: o}
 }
 
-// methods are all that there are.
+// methods lists all methods.
 var methods = map[string]method{
 	"Plugin.Activate": without((*handler).activate),
 
@@ -126,7 +129,7 @@ var methods = map[string]method{
 	"IpamDriver.ReleaseAddress":          with((*handler).releaseAddress),
 }
 
-// Endpoint names what is asked for by a path, for metrics; empty: it is none of the contract.
+// Endpoint returns the method of a path, for metrics, or "" if there is none.
 func Endpoint(path string) string {
 	name := strings.TrimPrefix(path, "/")
 	if _, known := methods[name]; known && name != path {

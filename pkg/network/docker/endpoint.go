@@ -13,7 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// createEndpoint makes an interface, and answers what Docker has not said of it: what it has said must not be repeated.
+// createEndpoint creates an interface and answers with the values that Docker did not set. Docker rejects a
+// repetition of those that it set.
 func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
 	e, err := q.endpoint()
 	if err != nil {
@@ -33,7 +34,8 @@ func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, 
 	return endpointResponse{Interface: q.Interface.missing(n, made)}, nil
 }
 
-// missing is what an endpoint has and the request has not said. All interfaces of an ipvlan have the MAC address of their parent, which Docker cannot set.
+// missing returns the values that the request did not set. Interfaces of an ipvlan have the MAC address of
+// their parent, which Docker cannot set.
 func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpointInterface {
 	var answer endpointInterface
 	for _, address := range made.Addresses {
@@ -49,7 +51,7 @@ func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpo
 	return answer
 }
 
-// endpoint reads what is said of an endpoint.
+// endpoint decodes an endpoint.
 func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
 	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
 	err := q.checkIDs()
@@ -73,8 +75,8 @@ func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, 
 	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
-// endpointInfo says what an endpoint is on this machine. No name is one of libnetwork's labels: Docker takes the values of those for what its own drivers
-// put there.
+// endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, whose
+// values Docker interprets.
 func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
 	if err := q.checkIDs(); err != nil {
 		return nil, err
@@ -90,7 +92,7 @@ func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, er
 	return infoResponse{Value: describeEndpoint(n, e)}, nil
 }
 
-// describeEndpoint is what people are told of an endpoint: what is not so is left out.
+// describeEndpoint returns the details of an endpoint without empty values.
 func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
 	value := map[string]any{"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind)}
 	for name, text := range map[string]string{
@@ -112,7 +114,7 @@ func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
 	return value
 }
 
-// macText is the MAC address of an endpoint; empty: the kernel has chosen, or it is the parent's.
+// macText returns the MAC address of an endpoint, or "" if it is chosen by the kernel or the parent's.
 func macText(e driver.Endpoint) string {
 	if len(e.MAC) == 0 {
 		return ""
@@ -120,7 +122,7 @@ func macText(e driver.Endpoint) string {
 	return e.MAC.String()
 }
 
-// joined are addresses on one line.
+// joined returns addresses on one line.
 func joined[A netip.Addr | netip.Prefix](addresses []A) string {
 	texts := make([]string, len(addresses))
 	for i, address := range addresses {

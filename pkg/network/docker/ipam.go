@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 )
 
-// ipamCapabilities say that Docker is to ask again for all that it has, when it starts. A managed plugin is never activated, and is started with Docker:
-// to it, the first time that this is asked is a start.
+// ipamCapabilities tells Docker to request everything again after its restart. Docker never activates a managed
+// plugin; its first call of this method counts as activation.
 func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
 	if !h.activated.Load() {
 		if _, err := h.activate(ctx); err != nil {
@@ -22,8 +22,8 @@ func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
 	return ipamCapabilities{RequiresRequestReplay: true}, nil
 }
 
-// addressSpaces names the global one twice where networks are those of a Swarm: its managers ask in the global space, and each node, for the same
-// addresses, in the local one.
+// addressSpaces returns the names of the address spaces. With global scope, the global space is also the local
+// one: Swarm's managers use the global space, and the nodes the local one for the same addresses.
 func (h *handler) addressSpaces(context.Context) (any, error) {
 	local := ipam.LocalSpace
 	if h.Scope == ScopeGlobal {
@@ -48,7 +48,7 @@ func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) 
 	return poolResponse{PoolID: leased.ID, Pool: leased.Prefix.String(), Data: told(leased)}, nil
 }
 
-// told is what is said of a pool that is leased: a gateway that it has declared needs not be asked for.
+// told returns the data of a leased pool. Docker need not request a gateway that it contains.
 func told(leased ipam.Pool) map[string]string {
 	if !leased.Gateway.IsValid() {
 		return nil
@@ -75,7 +75,7 @@ func (h *handler) requestAddress(ctx context.Context, q *addressRequest) (any, e
 	return addressResponse{Address: given.String()}, nil
 }
 
-// releaseAddress gives one back; none is none.
+// releaseAddress releases an address. It ignores an empty one.
 func (h *handler) releaseAddress(ctx context.Context, q *addressRequest) (any, error) {
 	address, err := q.read()
 	if err != nil || !address.IsValid() {
@@ -84,7 +84,7 @@ func (h *handler) releaseAddress(ctx context.Context, q *addressRequest) (any, e
 	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, address)
 }
 
-// read reads what is asked of an address; one that is not valid is any.
+// read decodes the address of a request, or the zero Addr for any address.
 func (q *addressRequest) read() (netip.Addr, error) {
 	if err := checkPool(q.PoolID); err != nil {
 		return netip.Addr{}, err
@@ -106,10 +106,10 @@ func (q *addressRequest) read() (netip.Addr, error) {
 	return address.Unmap(), nil
 }
 
-// longestPool bounds the identifier of a pool, in bytes: that of a pool of ours is shorter.
+// longestPool limits the identifier of a pool, in bytes. Identifiers of this driver are shorter.
 const longestPool = 512
 
-// checkPool is the error of what is no identifier of a pool.
+// checkPool returns an error for an invalid pool identifier.
 func checkPool(id string) error {
 	if id == "" || len(id) > longestPool {
 		return wrong("PoolID", "must be what RequestPool has answered")
@@ -117,7 +117,7 @@ func checkPool(id string) error {
 	return nil
 }
 
-// readSubnet reads a subnet; one that is not valid is any. Docker takes 0.0.0.0/0 and ::/0 for any, too.
+// readSubnet parses a subnet, or returns the zero Prefix for any. Docker also sends 0.0.0.0/0 and ::/0 for any.
 func readSubnet(field, text string) (netip.Prefix, error) {
 	if text == "" {
 		return netip.Prefix{}, nil

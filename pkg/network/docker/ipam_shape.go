@@ -4,21 +4,21 @@
 
 package docker
 
-// The shapes are those of libnetwork's ipams/remote/api, which have no tags either.
+// These types match libnetwork's ipams/remote/api, which has no JSON tags.
 
-// ipamCapabilities answer GetCapabilities.
+// ipamCapabilities is the response of GetCapabilities.
 type ipamCapabilities struct {
 	RequiresMACAddress    bool
 	RequiresRequestReplay bool
 }
 
-// addressSpaces answer GetDefaultAddressSpaces.
+// addressSpaces is the response of GetDefaultAddressSpaces.
 type addressSpaces struct {
 	LocalDefaultAddressSpace  string
 	GlobalDefaultAddressSpace string
 }
 
-// poolRequest is RequestPool's; ReleasePool has the PoolID alone.
+// poolRequest is the request of RequestPool. ReleasePool uses only PoolID.
 type poolRequest struct {
 	PoolID       string
 	AddressSpace string
@@ -28,21 +28,21 @@ type poolRequest struct {
 	V6           bool
 }
 
-// poolResponse answers RequestPool.
+// poolResponse is the response of RequestPool.
 type poolResponse struct {
 	PoolID string
 	Pool   string
 	Data   map[string]string
 }
 
-// addressRequest is RequestAddress' and ReleaseAddress'.
+// addressRequest is the request of RequestAddress and ReleaseAddress.
 type addressRequest struct {
 	PoolID  string
 	Address string
 	Options map[string]string
 }
 
-// addressResponse answers RequestAddress.
+// addressResponse is the response of RequestAddress.
 type addressResponse struct {
 	Address string
 	Data    map[string]string

@@ -14,13 +14,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// defaultPrefix begins the names of interfaces where the profile says nothing else.
+// defaultPrefix is the default prefix of interface names.
 const defaultPrefix = "eth"
 
-// longestSandbox bounds the path of a sandbox, in bytes: that of a path of Linux.
+// longestSandbox limits the path of a sandbox, in bytes (PATH_MAX).
 const longestSandbox = 4096
 
-// join says which interface moves into the sandbox, and what is set there.
+// join returns the interface to move into the sandbox, with its routes.
 func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 	if err := q.checkIDs(); err != nil {
 		return nil, err
@@ -35,8 +35,9 @@ func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 	return joinResponseOf(n, e), nil
 }
 
-// joinResponseOf is what is answered of an endpoint that has joined. Without a gateway Docker would give the sandbox another interface, on a bridge of its
-// own, unless it is told not to: so it is for a network that leads outside itself, be it by a route over the link, which Docker does not take for one.
+// joinResponseOf returns the response for an endpoint that has joined. Without a gateway, Docker adds an
+// interface on a bridge of its own, unless DisableGatewayService is set. It is set for networks with another
+// way out, such as a route over the link, which Docker does not recognize as one.
 func joinResponseOf(n driver.Network, e driver.Endpoint) joinResponse {
 	answer := joinResponse{
 		InterfaceName:         interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix), DstName: e.Name},
@@ -70,7 +71,7 @@ func (h *handler) leave(ctx context.Context, q *endpointRequest) (any, error) {
 	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
 }
 
-// programConnectivity refuses to publish ports: containers are reached by their own addresses.
+// programConnectivity rejects published ports, because containers are reachable by their own addresses.
 func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (any, error) {
 	if err := q.checkIDs(); err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (an
 	return nil, nil
 }
 
-// revokeConnectivity has nothing to take back.
+// revokeConnectivity does nothing, because no ports are published.
 func (h *handler) revokeConnectivity(_ context.Context, q *endpointRequest) (any, error) {
 	return nil, q.checkIDs()
 }

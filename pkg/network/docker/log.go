@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// events are the methods whose success is logged, with the verbosity and the words. Networks come and go seldom, endpoints with each container.
+// events maps methods to log lines with their verbosity. Networks change rarely, endpoints with each container.
 var events = map[string]struct {
 	verbosity int
 	words     string
@@ -23,14 +23,14 @@ var events = map[string]struct {
 	"NetworkDriver.DeleteEndpoint": {1, "An endpoint was removed"},
 }
 
-// done logs what has succeeded.
+// done logs a success.
 func (h *handler) done(method string, about []any) {
 	if one, ok := events[method]; ok {
 		h.Log.V(one.verbosity).Info(one.words, about...)
 	}
 }
 
-// failed logs what has not: Docker shows the text to whoever asked, and not to who keeps the machine.
+// failed logs an error for the machine's operator. Docker shows the text to its user only.
 func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
 	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status", p.Status).WithValues(about...)
 	if p.ours {
@@ -38,13 +38,13 @@ func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
 		return
 	}
 	verbosity := 0
-	if p.Status == http.StatusNotFound { // Docker asks so whether a driver knows a newer method
+	if p.Status == http.StatusNotFound { // Docker probes for newer methods this way
 		verbosity = 1
 	}
 	log.V(verbosity).Info("A request was refused", "fault", "caller", "why", wire.Line(p.Message))
 }
 
-// aboutOf is what a request is about, as keys and values of a log; nothing where it names nothing.
+// aboutOf returns keys and values for the log that identify the objects of a request.
 func aboutOf(asked any) []any {
 	var about []any
 	add := func(key, id string) {
@@ -70,7 +70,7 @@ func aboutOf(asked any) []any {
 	return about
 }
 
-// short is an identifier as Docker's lists show it; what else a caller writes is one line, and not a long one.
+// short returns an identifier in Docker's short form. Other texts are truncated and put on one line.
 func short(id string) string {
 	const identifier, shown, most = 64, 12, 128
 	if len(id) == identifier && !strings.ContainsAny(id, "/.: ") {

@@ -12,8 +12,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// activate says what the plugin is. With it the IPAM driver's side begins anew: what Docker asks for from now on by name, it asks for again. An error
-// is none of the contract's: a manifest that is not one would be believed.
+// activate returns the plugin's capabilities and starts a new activation of the IPAM driver: Docker requests
+// its addresses again. An error must have a status other than 200, because Docker would accept any body as
+// manifest.
 func (h *handler) activate(ctx context.Context) (any, error) {
 	if err := h.Leases.Activate(ctx); err != nil {
 		return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "the ledger cannot be written; the log of the server says why", Cause: err}
@@ -26,8 +27,8 @@ func (h *handler) capabilities(context.Context) (any, error) {
 	return capabilities{Scope: h.Scope, ConnectivityScope: h.Connectivity, GwAllocChecker: true}, nil
 }
 
-// checkGateways says for which families Docker need not have an address for a gateway, before there are subnets. It finds out, too, what is wrong with
-// the options, so that no address is taken for a network that cannot be.
+// checkGateways returns the families for which Docker need not allocate a gateway address. It also validates
+// the options, before an address is allocated.
 func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, error) {
 	n, err := q.network()
 	if err != nil {
@@ -41,12 +42,12 @@ func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, er
 	return gatewayResponse{SkipIPv4: skip, SkipIPv6: skip}, nil
 }
 
-// needless says whether a network has no use for a gateway that its user has not named. The routers outside are known to users and pools alone: an
-// address that Docker chose would be nobody's. So it is with Docker's own macvlan and ipvlan.
+// needless reports whether Docker need not allocate a gateway that its user did not name. For gateways outside
+// of the machine, Docker cannot know the router's address. Docker's own macvlan and ipvlan behave the same way.
 func needless(n driver.Network) bool { return n.Outside || !n.NeedsGateway() }
 
-// allocateNetwork is asked of a manager of a Swarm, once for all nodes, and again by each manager that becomes the leader. It says nothing of whose the
-// subnets are: that comes with CreateNetwork, on each node.
+// allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The
+// subnets' owners are known only in CreateNetwork on each node.
 func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (any, error) {
 	if err := checkID("NetworkID", q.NetworkID); err != nil {
 		return nil, err
@@ -82,7 +83,8 @@ func (h *handler) createNetwork(ctx context.Context, q *networkRequest) (any, er
 	return nil, h.Networks.CreateNetwork(ctx, n)
 }
 
-// known notes that Docker knows a network. That is done before anything is made: what was asked for meanwhile is another network's.
+// known records the subnets of a network in the leases. It must run before the network is created, so that
+// leases requested in the meantime belong to another network.
 func (h *handler) known(ctx context.Context, n driver.Network) error {
 	for _, s := range n.Subnets {
 		if err := h.Leases.Known(ctx, s.Space, s.Prefix, n.ID); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// The labels of libnetwork that mean something here.
+// The labels of libnetwork that the driver evaluates.
 const (
 	labelGeneric   = ipam.OwnOptions + "network.generic"
 	labelInternal  = ipam.OwnOptions + "network.internal"
@@ -25,7 +25,7 @@ const (
 	labelGateway   = ipam.TypeGateway
 )
 
-// said is what an option says; false where it is absent, null or no text, number or truth.
+// said returns an option as text, or false if it is missing, null, or not a scalar.
 func (o options) said(label string) (string, bool) {
 	raw := bytes.TrimSpace(o[label])
 	if len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n' {
@@ -38,7 +38,7 @@ func (o options) said(label string) (string, bool) {
 	return text, true
 }
 
-// own are the options that are not libnetwork's: of an endpoint, those of its user.
+// own returns the options without libnetwork's labels. For an endpoint, these are the user's.
 func (o options) own() map[string]string {
 	var all map[string]string
 	for name := range o {
@@ -55,7 +55,7 @@ func (o options) own() map[string]string {
 	return all
 }
 
-// generic are the options of the user of a network, which libnetwork puts together under a label of their own.
+// generic returns the user's options of a network, which libnetwork sends below a label of its own.
 func (o options) generic() (map[string]string, error) {
 	raw, ok := o[labelGeneric]
 	if !ok {
@@ -82,13 +82,13 @@ func (o options) generic() (map[string]string, error) {
 	return all, nil
 }
 
-// truth is what an option says of what is or is not.
+// truth reports whether an option is true.
 func (o options) truth(label string) bool {
 	text, _ := o.said(label)
 	return text == "true"
 }
 
-// published are the ports that a user wants to reach by the machine.
+// published returns the ports that a user wants to publish.
 func (o options) published() ([]portBinding, error) {
 	raw, ok := o[labelPortMap]
 	if !ok {
@@ -101,10 +101,10 @@ func (o options) published() ([]portBinding, error) {
 	return ports, nil
 }
 
-// protocols are those that ports have, by their numbers in IP.
+// protocols maps IP protocol numbers to names.
 var protocols = map[uint8]string{6: "tcp", 17: "udp", 132: "sctp"}
 
-// describe names ports as Docker does, each once.
+// describe returns the ports in Docker's notation, without duplicates.
 func describe(ports []portBinding) string {
 	var names []string
 	for _, p := range ports {

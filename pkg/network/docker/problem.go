@@ -21,14 +21,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// failure is the body of what does not succeed. Docker's client reads Err of every answer that is not 200 (pkg/plugins), the IPAM driver's Error of
-// those that are.
+// failure is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM
+// driver reads Error if it is 200.
 type failure struct {
 	Err   string `json:"Err"`
 	Error string `json:"Error,omitempty"`
 }
 
-// failureOf is the body that says why a path failed.
+// failureOf returns the error body for a path.
 func failureOf(path, message string) failure {
 	f := failure{Err: cmp.Or(wire.Line(message), "it failed")}
 	if strings.HasPrefix(path, "/IpamDriver.") {
@@ -37,19 +37,20 @@ func failureOf(path, message string) failure {
 	return f
 }
 
-// Refuse answers a problem in the form of the contract: for what is refused before the codec is asked.
+// Refuse writes an error in the form of the API, for requests that are rejected before they reach the codec.
 func Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
 	p.Header(w)
 	wire.WriteAs(w, p.Status, mediaType, failureOf(r.URL.Path, p.Message))
 }
 
-// cannot is what can be read, and cannot be done; its text is for people.
+// cannot is an error for an operation that is not supported. Its text is for users.
 type cannot string
 
 // Error implements error.
 func (c cannot) Error() string { return string(c) }
 
-// fail answers with an error, and logs it. What was read is answered with 200, as the contract wants it, whoever's fault it is.
+// fail logs an error and writes it. A readable request gets status 200, as the API requires, independent of the
+// fault.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, about []any, err error) {
 	p := problemOf(err)
 	h.failed(r, about, p, err)
@@ -57,10 +58,10 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, about []any, err 
 	Refuse(w, r, &p.Problem)
 }
 
-// problem is an error as it is answered.
+// problem is an error with its status.
 type problem struct {
 	wire.Problem
-	// ours says that it is the server's own fault, or that of the machine.
+	// ours is true for a fault of the server or the machine.
 	ours bool
 }
 
@@ -80,13 +81,14 @@ func problemOf(err error) problem {
 	return p
 }
 
-// forPeople are the errors whose texts are for the people who asked, beside those that all contracts know.
+// forPeople lists the errors with texts for users, in addition to those of package wire.
 var forPeople = []error{
 	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, driver.ErrImpossible, policy.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
 	ipam.ErrUnknown, ipam.ErrRequest,
 }
 
-// known says whether the text of an error is for the people who asked: they can do something about what the kernel says, too, but not about files.
+// known reports whether an error's text is for users. They can act on errors of the kernel, but not on those of
+// files.
 func known(err error) bool {
 	if slices.ContainsFunc(forPeople, func(one error) bool { return errors.Is(err, one) }) {
 		return true

@@ -17,12 +17,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// wrong is the error of a field that cannot be read. What was sent is not repeated.
+// wrong returns the error for an invalid field. It does not repeat the field's value.
 func wrong(field, format string, values ...any) error {
 	return wire.Problemf(http.StatusBadRequest, "%s %s", field, fmt.Sprintf(format, values...))
 }
 
-// checkID is the error of what is no identifier.
+// checkID returns an error for an invalid identifier.
 func checkID(field, id string) error {
 	if id == "" {
 		return wrong(field, "is missing")
@@ -33,7 +33,7 @@ func checkID(field, id string) error {
 	return nil
 }
 
-// checkIDs is the error of identifiers of an endpoint that are none.
+// checkIDs returns an error for invalid identifiers of an endpoint.
 func (q *endpointRequest) checkIDs() error {
 	if err := checkID("NetworkID", q.NetworkID); err != nil {
 		return err
@@ -41,7 +41,7 @@ func (q *endpointRequest) checkIDs() error {
 	return checkID("EndpointID", q.EndpointID)
 }
 
-// network reads what is said of a network.
+// network decodes a network.
 func (q *networkRequest) network() (driver.Network, error) {
 	given, err := q.Options.generic()
 	if err != nil {
@@ -52,7 +52,7 @@ func (q *networkRequest) network() (driver.Network, error) {
 	return n, err
 }
 
-// subnets reads those of both families.
+// subnets decodes the subnets of both families.
 func subnets(four, six []ipamData) ([]driver.Subnet, error) {
 	var all []driver.Subnet
 	for _, of := range []struct {
@@ -73,7 +73,7 @@ func subnets(four, six []ipamData) ([]driver.Subnet, error) {
 	return all, nil
 }
 
-// subnet reads one; one that is not valid is none. Docker's IPAM driver null says 0.0.0.0/0, and nothing else of it.
+// subnet decodes a subnet, or returns one without a prefix. Docker's IPAM driver null sends 0.0.0.0/0 only.
 func (d ipamData) subnet(field string, bits int) (driver.Subnet, error) {
 	s := driver.Subnet{Space: d.AddressSpace}
 	if d.Pool == "" {
@@ -106,7 +106,7 @@ func (d ipamData) subnet(field string, bits int) (driver.Subnet, error) {
 	return s, nil
 }
 
-// example is an address with a length.
+// example returns an example address for messages.
 func example(bits int) netip.Prefix {
 	if bits == 32 {
 		return netip.MustParsePrefix("192.0.2.1/24")
@@ -114,10 +114,10 @@ func example(bits int) netip.Prefix {
 	return netip.MustParsePrefix("2001:db8::1/64")
 }
 
-// nilAddress is how Go writes an address that there is not: Swarm's managers send it where no gateway is wanted.
+// nilAddress is the text of a nil net.IP. Swarm's managers send it for "no gateway".
 const nilAddress = "<nil>"
 
-// readAddress reads an address with or without a length; one that is not valid is none.
+// readAddress parses an address with or without a prefix length, or returns the zero Addr for an empty one.
 func readAddress(field, text string, bits int) (netip.Addr, error) {
 	if text == "" || text == nilAddress {
 		return netip.Addr{}, nil
@@ -134,7 +134,7 @@ func readAddress(field, text string, bits int) (netip.Addr, error) {
 	return address, nil
 }
 
-// addresses reads those that an endpoint is to have, with the lengths of their subnets.
+// addresses decodes the requested addresses of an endpoint, with their prefix lengths.
 func (i endpointInterface) addresses() ([]netip.Prefix, error) {
 	var all []netip.Prefix
 	for _, of := range []struct {
@@ -153,7 +153,8 @@ func (i endpointInterface) addresses() ([]netip.Prefix, error) {
 	return all, nil
 }
 
-// hardware reads the MAC address of an endpoint: that of its interface, or that of its options, where it is in base64.
+// hardware decodes the MAC address of an endpoint from its interface, or from its options, where it is in
+// base64.
 func (q *endpointRequest) hardware() (network.HardwareAddr, error) {
 	var asked network.HardwareAddr
 	if text := q.Interface.MacAddress; text != "" {
@@ -177,10 +178,10 @@ func (q *endpointRequest) hardware() (network.HardwareAddr, error) {
 	return asked, nil
 }
 
-// longestName is what the kernel lets an interface be called, in bytes.
+// longestName limits the name of an interface, in bytes (IFNAMSIZ).
 const longestName = 15
 
-// interfaceName reads what the interface is to be called in the sandbox.
+// interfaceName decodes the name of the interface in the sandbox.
 func (q *endpointRequest) interfaceName() (string, error) {
 	name, _ := q.Options.said(labelInterface)
 	odd := func(c rune) bool { return c <= ' ' || c == '/' || c == ':' || c == 0x7f }

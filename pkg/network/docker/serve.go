@@ -13,23 +13,23 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// mediaType is that of all answers. Clients send it as what they accept, and look at none.
+// mediaType is the Content-Type of all responses. Clients send it in Accept, but ignore it in responses.
 const mediaType = "application/vnd.docker.plugins.v1.2+json"
 
-// method reads a request, and gives the work that it asks for, and what it is about, for the log. The error says what cannot be read.
+// method decodes a request and returns its work, and values for the log. It fails for an unreadable request.
 type method func(h *handler, w http.ResponseWriter, r *http.Request) (do work, about []any, err error)
 
-// work does what was asked for, and gives the answer; nil: there is nothing to say.
+// work executes a request and returns the response. Nil is an empty response.
 type work func(ctx context.Context) (any, error)
 
-// without is a method that has no body: whatever is sent as one is not looked at.
+// without returns a method that ignores the body.
 func without(do func(*handler, context.Context) (any, error)) method {
 	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (work, []any, error) {
 		return func(ctx context.Context) (any, error) { return do(h, ctx) }, nil, nil
 	}
 }
 
-// with is a method that has a body.
+// with returns a method that decodes the body.
 func with[Q any](do func(*handler, context.Context, *Q) (any, error)) method {
 	return func(h *handler, w http.ResponseWriter, r *http.Request) (work, []any, error) {
 		var asked Q
@@ -40,7 +40,7 @@ func with[Q any](do func(*handler, context.Context, *Q) (any, error)) method {
 	}
 }
 
-// empty answers what succeeds and has nothing to say.
+// empty is the response of a success without data.
 type empty struct{}
 
 // ServeHTTP implements http.Handler.
@@ -70,8 +70,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	wire.WriteAs(w, http.StatusOK, mediaType, answer)
 }
 
-// unreadable is the error of a body. One that is empty is what Docker's client sends when it repeats a call whose connection was lost
-// (moby/moby#39331): an answer, whichever, ends that.
+// unreadable returns the error for an unreadable body. Docker's client sends an empty body when it retries a
+// call after a lost connection (moby/moby#39331); any response ends these retries.
 func unreadable(err error) error {
 	if errors.Is(err, wire.ErrNoBody) {
 		return wire.Problemf(http.StatusBadRequest,
@@ -80,14 +80,15 @@ func unreadable(err error) error {
 	return err
 }
 
-// outcome is how work has ended.
+// outcome is the result of work.
 type outcome struct {
 	answer   any
 	err      error
 	panicked *wire.Panic
 }
 
-// within does the work, and answers in time whatever it does. The work goes on when the caller leaves: half of it would be of no use to anybody.
+// within executes work with a time limit. The work continues if the client disconnects, to avoid partial
+// results.
 func (h *handler) within(caller context.Context, do work) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), h.Patience)
 	ended := make(chan outcome, 1)
@@ -108,14 +109,14 @@ func (h *handler) within(caller context.Context, do work) (any, error) {
 	case <-ctx.Done():
 	}
 	select {
-	case o := <-ended: // both at once
+	case o := <-ended: // the work and the limit ended at the same time
 		return o.get()
 	default:
 		return nil, ctx.Err()
 	}
 }
 
-// get gives what the work has given, on the caller's goroutine.
+// get returns the outcome, and re-panics on the caller's goroutine.
 func (o outcome) get() (any, error) {
 	if o.panicked != nil {
 		panic(o.panicked)

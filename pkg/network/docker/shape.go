@@ -6,24 +6,26 @@ package docker
 
 import "encoding/json"
 
-// The shapes are those of libnetwork's drivers/remote/api. Its types have no tags: keys are written as the fields are, and read in any case.
+// These types match libnetwork's drivers/remote/api, which has no JSON tags: keys are the field names, in any
+// case.
 
-// manifest answers Plugin.Activate.
+// manifest is the response of Plugin.Activate.
 type manifest struct {
 	Implements []string
 }
 
-// capabilities answer GetCapabilities.
+// capabilities is the response of GetCapabilities.
 type capabilities struct {
 	Scope             string
 	ConnectivityScope string
 	GwAllocChecker    bool
 }
 
-// options are what libnetwork knows of a network, an endpoint or a sandbox, by labels.
+// options are libnetwork's labels of a network, endpoint or sandbox.
 type options map[string]json.RawMessage
 
-// networkRequest is CreateNetwork's. GwAllocCheck has the same Options and nothing else, DeleteNetwork and FreeNetwork nothing but the ID.
+// networkRequest is the request of CreateNetwork. GwAllocCheck uses only Options, DeleteNetwork and FreeNetwork
+// only NetworkID.
 type networkRequest struct {
 	NetworkID string
 	Options   options
@@ -31,7 +33,7 @@ type networkRequest struct {
 	IPv6Data  []ipamData
 }
 
-// allocationRequest is AllocateNetwork's: its options are those of the user alone.
+// allocationRequest is the request of AllocateNetwork. Its options are the user's.
 type allocationRequest struct {
 	NetworkID string
 	Options   map[string]string
@@ -39,13 +41,13 @@ type allocationRequest struct {
 	IPv6Data  []ipamData
 }
 
-// allocationResponse has what each node is given in CreateNetwork.
+// allocationResponse has the options that each node receives in CreateNetwork.
 type allocationResponse struct {
 	Options map[string]string
 }
 
-// ipamData is what an IPAM driver has said of a subnet. Gateways and auxiliary addresses have a length, or none where the first description of the
-// contract is followed.
+// ipamData describes a subnet of an IPAM driver. Gateways and auxiliary addresses have a prefix length, except
+// in the first version of the API.
 type ipamData struct {
 	AddressSpace string
 	Pool         string
@@ -53,13 +55,13 @@ type ipamData struct {
 	AuxAddresses map[string]string
 }
 
-// gatewayResponse answers GwAllocCheck.
+// gatewayResponse is the response of GwAllocCheck.
 type gatewayResponse struct {
 	SkipIPv4 bool
 	SkipIPv6 bool
 }
 
-// endpointRequest is CreateEndpoint's, and has all of what the other methods of endpoints send.
+// endpointRequest is the request of CreateEndpoint, with the fields of all other endpoint methods.
 type endpointRequest struct {
 	NetworkID  string
 	EndpointID string
@@ -68,24 +70,24 @@ type endpointRequest struct {
 	Options    options
 }
 
-// endpointInterface is what is known of an interface. What the request has filled the answer must leave empty.
+// endpointInterface describes an interface. A response must not contain values that the request set.
 type endpointInterface struct {
 	Address     string `json:",omitempty"`
 	AddressIPv6 string `json:",omitempty"`
 	MacAddress  string `json:",omitempty"`
 }
 
-// endpointResponse answers CreateEndpoint.
+// endpointResponse is the response of CreateEndpoint.
 type endpointResponse struct {
 	Interface endpointInterface
 }
 
-// infoResponse answers EndpointOperInfo.
+// infoResponse is the response of EndpointOperInfo.
 type infoResponse struct {
 	Value map[string]any
 }
 
-// joinResponse answers Join. Gateways are addresses without a length.
+// joinResponse is the response of Join. Gateways have no prefix length.
 type joinResponse struct {
 	InterfaceName         interfaceName
 	Gateway               string        `json:",omitempty"`
@@ -94,8 +96,8 @@ type joinResponse struct {
 	DisableGatewayService bool          `json:",omitempty"`
 }
 
-// interfaceName says which interface is moved into the sandbox, and what it is called there: DstName, or DstPrefix and a number. Clients before
-// moby#52866 do not read DstName.
+// interfaceName names the interface to move into the sandbox, and its new name: DstName, or DstPrefix with a
+// number. Clients before moby#52866 ignore DstName.
 type interfaceName struct {
 	SrcName   string
 	DstPrefix string
@@ -108,26 +110,26 @@ const (
 	routeConnected
 )
 
-// staticRoute is set in the sandbox.
+// staticRoute is a route in the sandbox.
 type staticRoute struct {
 	Destination string
 	RouteType   int
 	NextHop     string `json:",omitempty"`
 }
 
-// portBinding is a port that a user wants to reach by the machine.
+// portBinding is a published port.
 type portBinding struct {
 	Proto uint8
 	Port  uint16
 }
 
-// discoveryRequest is DiscoverNew's and DiscoverDelete's; the data are of many kinds.
+// discoveryRequest is the request of DiscoverNew and DiscoverDelete. The data depend on the type.
 type discoveryRequest struct {
 	DiscoveryType int
 	DiscoveryData json.RawMessage
 }
 
-// nodeDiscovery is the type of what nodes are; their data follow.
+// nodeDiscovery is the discovery type of nodes, with nodeData.
 const nodeDiscovery = 1
 
 type nodeData struct {

@@ -14,18 +14,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 )
 
-// book is a table of which all rows stand in memory too: they are this machine's, and nobody else writes them.
+// book is a table with a complete cache in memory. Only this machine writes the rows.
 type book[T any] struct {
 	table *record.Table[T]
 	name  string
-	// changed is told of each row that is there, and nil that it is gone; under the mutex. It may be nil.
+	// changed is called with each new row, and with nil for a deleted one, while the mutex is held. It may be
+	// nil.
 	changed func(key string, row *T)
 
-	// loading is held while the rows are read for the first time.
+	// loading is held during the first read of the rows.
 	loading sync.Mutex
 	mutex   sync.RWMutex
 	rows    map[string]T
-	// doubts are the keys of rows of which it is not known whether they were written.
+	// doubts has the keys of rows whose last write has an unknown result.
 	doubts map[string]bool
 }
 
@@ -33,7 +34,7 @@ func newBook[T any](o Options, name string) *book[T] {
 	return &book[T]{table: record.New[T](o.Store, o.Node, name), name: name, doubts: map[string]bool{}}
 }
 
-// load reads the rows, unless they are known.
+// load reads the rows on first use.
 func (b *book[T]) load(ctx context.Context) error {
 	b.loading.Lock()
 	defer b.loading.Unlock()
@@ -66,7 +67,7 @@ func (b *book[T]) tell(key string, row *T) {
 	}
 }
 
-// get is a row.
+// get returns a row.
 func (b *book[T]) get(ctx context.Context, key string) (row T, ok bool, err error) {
 	if err := b.load(ctx); err != nil {
 		return row, false, err
@@ -80,7 +81,7 @@ func (b *book[T]) get(ctx context.Context, key string) (row T, ok bool, err erro
 	return row, ok, nil
 }
 
-// settle reads a row of which it is not known how it is.
+// settle reads a row again if its last write has an unknown result.
 func (b *book[T]) settle(ctx context.Context, key string) error {
 	b.mutex.RLock()
 	doubted := b.doubts[key]
@@ -96,7 +97,7 @@ func (b *book[T]) settle(ctx context.Context, key string) error {
 	return nil
 }
 
-// note takes down how a row is.
+// note updates the cache with a row.
 func (b *book[T]) note(key string, row T, there bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -116,7 +117,7 @@ func (b *book[T]) doubt(key string) {
 	b.doubts[key] = true
 }
 
-// put writes a row. Whoever changes a row holds its lock.
+// put writes a row. The caller holds the row's lock.
 func (b *book[T]) put(ctx context.Context, key string, row T) error {
 	if err := b.load(ctx); err != nil {
 		return err
@@ -129,7 +130,7 @@ func (b *book[T]) put(ctx context.Context, key string, row T) error {
 	return nil
 }
 
-// remove deletes a row.
+// remove deletes a row. The caller holds its lock.
 func (b *book[T]) remove(ctx context.Context, key string) error {
 	if err := b.load(ctx); err != nil {
 		return err
@@ -143,7 +144,7 @@ func (b *book[T]) remove(ctx context.Context, key string) error {
 	return nil
 }
 
-// keys are those of all rows, sorted.
+// keys returns the sorted keys of all rows.
 func (b *book[T]) keys(ctx context.Context) ([]string, error) {
 	if err := b.load(ctx); err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func (b *book[T]) keys(ctx context.Context) ([]string, error) {
 	return slices.Sorted(maps.Keys(b.rows)), nil
 }
 
-// all are the rows by their keys.
+// all returns the rows by key.
 func (b *book[T]) all(ctx context.Context) (map[string]T, error) {
 	if _, err := b.keys(ctx); err != nil {
 		return nil, err

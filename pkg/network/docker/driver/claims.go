@@ -12,16 +12,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// claims are what endpoints have that no other may have: addresses and MAC addresses in their network, VLANs of a parent. They follow the rows; what
-// is not written yet is claimed beforehand.
+// claims has the exclusive resources of endpoints: addresses and MAC addresses in a network, and VLANs of a
+// parent. They follow the rows; a row claims its resources before it is written.
 type claims struct {
 	mutex   sync.Mutex
 	holders map[string]string
-	// held are the things by endpoint.
+	// held has the resources of each endpoint.
 	held map[string][]string
 }
 
-// follow is told of each row of an endpoint.
+// follow updates the claims with an endpoint's row.
 func (c *claims) follow(key string, row *endpointRow) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -50,7 +50,8 @@ func (c *claims) hold(key string, things []string) {
 	c.held[key] = things
 }
 
-// take claims things for an endpoint in place of those that it has: all of them, or none, and then it says which endpoint has one of them.
+// take claims the resources of an endpoint instead of its previous ones: all of them or none. If one is taken,
+// it returns the endpoint that has it.
 func (c *claims) take(key string, things []string) (holder, thing string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -64,26 +65,26 @@ func (c *claims) take(key string, things []string) (holder, thing string) {
 	return "", ""
 }
 
-// has says whether an endpoint has a thing.
+// has reports whether an endpoint has a resource.
 func (c *claims) has(thing string) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.holders[thing] != ""
 }
 
-// addressThing is an address in a network, as a thing.
+// addressThing returns the resource for an address in a network.
 func addressThing(network string, address netip.Addr) string {
 	return "the address " + address.String() + " in network " + network
 }
 
-// free ends the claims of an endpoint that has no row.
+// free drops the claims of an endpoint without a row.
 func (c *claims) free(key string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.drop(key)
 }
 
-// things are what an endpoint has that no other may have.
+// things returns the exclusive resources of an endpoint.
 func (r endpointRow) things() []string {
 	var things []string
 	for _, address := range r.Addresses {
@@ -98,7 +99,7 @@ func (r endpointRow) things() []string {
 	return things
 }
 
-// trunk is the parent on which an endpoint of a network has a VLAN of its own; empty: none.
+// trunk returns the parent on which endpoints of a network have VLANs of their own, or "".
 func trunk(s link.Spec) string {
 	if s.Kind == link.VLAN {
 		return s.Parent

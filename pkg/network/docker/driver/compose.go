@@ -17,17 +17,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// composed is a network as it is to be, and what it follows from.
+// composed is a network with its sources.
 type composed struct {
 	networkRow
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// sized says that the MTU was said.
+	// sized is true if the MTU was set explicitly.
 	sized bool
 }
 
-// compose puts together what the options and the profile say of a network. It looks neither at its subnets nor at the rules.
+// compose combines options and profile to a network. It does not check subnets and rules.
 func (a *Driver) compose(ctx context.Context, n Network) (*composed, error) {
 	given, said, err := readOptions(n.Options)
 	if err != nil {
@@ -60,7 +60,7 @@ func (a *Driver) compose(ctx context.Context, n Network) (*composed, error) {
 	return c, nil
 }
 
-// profileOf is the profile that options choose; nil: none.
+// profileOf returns the profile that the options select, or nil.
 func profileOf(p *policy.Policy, options map[string]string) (*policy.Profile, error) {
 	name, chosen := options[ipam.OptionProfile]
 	if !chosen {
@@ -73,7 +73,7 @@ func profileOf(p *policy.Policy, options map[string]string) (*policy.Profile, er
 	return profile, nil
 }
 
-// base is what the profile says, and of what options must not say otherwise.
+// base returns the settings of the profile, and which of them options must not change.
 func (c *composed) base(ctx context.Context) (base choice, fixed map[string]bool, err error) {
 	fixed = map[string]bool{}
 	if c.profile == nil {
@@ -101,7 +101,7 @@ func (c *composed) base(ctx context.Context) (base choice, fixed map[string]bool
 	return base, fixed, nil
 }
 
-// possible says which field of a profile's configuration Docker cannot be given.
+// possible returns an error for the first setting of a profile that Docker does not support.
 func possible(c device.Config) error {
 	if err := c.BeyondDocker(); err != nil {
 		return fmt.Errorf("config: %w", err)

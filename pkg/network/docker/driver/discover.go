@@ -17,10 +17,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// Discovered is told that there is a machine, or that it is gone. Each one but this is an end of every vxlan; this one says which address its own ends
-// have where the network says none. It is remembered, as nobody says it again: a plugin that Docker loads later than it comes into a Swarm is told of
-// this machine alone. That is why another address of this machine takes the place of the one before, which nobody takes back, and leaves the others:
-// one too many costs some packets that nobody is there for, and one too few the way to it.
+// Discovered records that a machine joined or left. All other machines are peers of each vxlan; this machine's
+// address is the local end if the network has none. The record is persistent, because Docker does not repeat
+// it: a plugin that is loaded after the machine joined a Swarm learns only about this machine. Therefore a new
+// address of this machine replaces the old one, but other machines stay. A superfluous peer costs a few
+// packets; a missing one breaks connections.
 func (a *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
 	node = node.Unmap()
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
@@ -37,7 +38,7 @@ func (a *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	return a.spread(ctx)
 }
 
-// know takes down that there is a machine, or that it is gone. This one has one address: that which was said last.
+// know writes or deletes the row of a machine. This machine has one address, the last one.
 func (a *Driver) know(ctx context.Context, node netip.Addr, self, gone bool) error {
 	if gone {
 		return a.nodes.remove(ctx, node.String())
@@ -57,7 +58,7 @@ func (a *Driver) know(ctx context.Context, node netip.Addr, self, gone bool) err
 	return a.nodes.put(ctx, node.String(), nodeRow{Self: self})
 }
 
-// spread brings what is known of other machines to all tunnels.
+// spread updates the peers of all tunnels.
 func (a *Driver) spread(ctx context.Context) error {
 	rows, err := a.networks.all(ctx)
 	if err != nil {
@@ -72,7 +73,7 @@ func (a *Driver) spread(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// derivedVNI is the number of a vxlan that follows from a network's identifier, which all machines of a cluster know.
+// derivedVNI returns a vxlan's number that all machines of a cluster derive from the network's identifier.
 func derivedVNI(id string) uint32 {
 	sum := sha256.Sum256([]byte(id))
 	return 1 + binary.BigEndian.Uint32(sum[:])%link.MaxVNI

@@ -26,17 +26,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// The errors at the border, beside those of package network.
+// The errors of this package, in addition to those of package network.
 var (
-	// ErrUnknownNetwork says that there is no network with an identifier.
+	// ErrUnknownNetwork means that no network has the identifier.
 	ErrUnknownNetwork = errors.New("unknown network")
-	// ErrUnknownEndpoint says that there is no endpoint with an identifier.
+	// ErrUnknownEndpoint means that no endpoint has the identifier.
 	ErrUnknownEndpoint = errors.New("unknown endpoint")
-	// ErrImpossible says that what is asked for cannot be had, however often it is asked for.
+	// ErrImpossible means that a request is not possible and must not be retried.
 	ErrImpossible = link.ErrImpossible
 )
 
-// Kernel is what is asked of the kernel; link.Kernel does it. All of it is idempotent.
+// Kernel changes links; link.Kernel implements it. All methods are idempotent.
 type Kernel interface {
 	EnsureSegment(ctx context.Context, s link.Segment) error
 	RemoveSegment(ctx context.Context, s link.Segment) error
@@ -48,40 +48,44 @@ type Kernel interface {
 	Remove(ctx context.Context, m link.Marked) error
 }
 
-// Leases knows what Docker's IPAM has been given; ipam.Driver does.
+// Leases returns what Docker's IPAM has allocated; ipam.Driver implements it.
 type Leases interface {
-	// Find is the allocation of an address of a subnet in an address space of ours, and the pool that it is of. The error wraps network.ErrNotHeld.
+	// Find returns the allocation of an address in a subnet of Graft's address spaces, and its pool. The error
+	// wraps network.ErrNotHeld.
 	Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error)
-	// Describe says whom such an allocation is for, by its owner.
+	// Describe sets the holder of an allocation.
 	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
 }
 
-// Options are those of Driver.
+// Options configure a Driver.
 type Options struct {
 	Service *service.Service
-	// Policy is the one in force.
+	// Policy returns the active policy.
 	Policy func() *policy.Policy
 	Leases Leases
-	// Store has the rows: those of the ledger.
+	// Store has the rows; it is the ledger's.
 	Store  ledger.Store
 	Kernel Kernel
-	// Node is this machine; empty: the store is of this machine alone.
+	// Node is the name of this machine, or "" if the store belongs to this machine alone.
 	Node  string
 	Clock clock.WithTicker
-	// Boot names the time since the machine was started; links are gone where a row has another one. Empty: nobody knows.
+	// Boot identifies the time since the machine's start. The links of a row with another Boot no longer exist.
+	// "" means unknown.
 	Boot string
-	// Lives says whether a sandbox is there still; nil: nobody knows.
+	// Lives reports whether a sandbox may exist. Nil means unknown.
 	Lives func(sandbox string) bool
-	// Patience bounds each call of the kernel. Default 10 seconds.
+	// Patience limits each call of the kernel. The default is 10 seconds.
 	Patience time.Duration
-	// Grace is how long what seems to be stale is kept, and Period the time between two reconciliations. Defaults 10 minutes and 1 minute.
+	// Grace is the time for which presumably stale objects are kept (default 10 minutes). Period is the time
+	// between reconciliations (default 1 minute).
 	Grace, Period time.Duration
-	// Report receives errors of background work, and Removed what the reconciler has removed. Each may be nil.
+	// Report receives errors of background work, Removed the objects that the reconciler removed. Both may be
+	// nil.
 	Report  func(error)
 	Removed func(Removed)
 }
 
-// Driver are the networks and endpoints of this machine. They are safe for concurrent use.
+// Driver manages the networks and endpoints of this machine. It is safe for concurrent use.
 type Driver struct {
 	options   Options
 	networks  *book[networkRow]
@@ -89,20 +93,20 @@ type Driver struct {
 	nodes     *book[nodeRow]
 	locks     locks
 	claims    claims
-	// overlapping says that pools overlap subnets of networks whose addresses another IPAM driver gives; see Barred.
+	// overlapping is true if pools overlap subnets from which another IPAM driver allocates; see Barred.
 	overlapping atomic.Bool
 
-	// goneEndpoints and unknownLinks are findings of the reconciler, by row key and link name.
+	// goneEndpoints and unknownLinks record the reconciler's findings, by row key and link name.
 	goneEndpoints, unknownLinks firstSeen
 
-	// mutex guards what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
-	// reported is what was reported and is so for long.
+	// reported has the persistent conditions that were reported.
 	reported map[string]bool
 	removed  RemovedCount
 }
 
-// New makes Driver; nothing is read or changed before they are used.
+// New returns a Driver. It reads and changes nothing yet.
 func New(o Options) *Driver {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
@@ -127,7 +131,7 @@ func New(o Options) *Driver {
 	return a
 }
 
-// kernel calls the kernel, with a deadline.
+// kernel calls the kernel with a time limit.
 func (a *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, a.options.Patience)
 	defer cancel()

@@ -16,8 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// CreateEndpoint makes an endpoint as it is asked for, and fills in what is not said: addresses where no IPAM driver gives them, and the MAC address. The
-// same again gives the same; another one with its identifier is an error. What fails is undone.
+// CreateEndpoint creates an endpoint and chooses what the request leaves open: addresses if no IPAM driver
+// allocates them, and the MAC address. A repeated request returns the same endpoint; a different one with the
+// same identifier is an error. A failure is rolled back.
 func (a *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	if err := checkIdentifiers(e.Network, e.ID); err != nil {
 		return Endpoint{}, err
@@ -42,7 +43,7 @@ func (a *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 		}
 		return a.repeat(ctx, n, there)
 	}
-	if ok { // it was not made, or not removed, to the end
+	if ok { // its creation or removal was interrupted
 		if err := a.detach(ctx, n, there); err != nil {
 			return Endpoint{}, err
 		}
@@ -50,7 +51,7 @@ func (a *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	return a.attach(ctx, n, e)
 }
 
-// repeat answers for an endpoint that is there, and makes its links again where they have gone.
+// repeat returns an existing endpoint and restores missing links.
 func (a *Driver) repeat(ctx context.Context, n networkRow, row endpointRow) (Endpoint, error) {
 	if row.Sandbox != "" {
 		return row.Endpoint, nil
@@ -62,7 +63,7 @@ func (a *Driver) repeat(ctx context.Context, n networkRow, row endpointRow) (End
 	return made.Endpoint, a.refresh(ctx, row, made)
 }
 
-// refresh writes a row that is not as it was.
+// refresh writes a row if it changed.
 func (a *Driver) refresh(ctx context.Context, was, is endpointRow) error {
 	if was.Boot == is.Boot && slices.Equal(was.MAC, is.MAC) {
 		return nil
@@ -70,7 +71,7 @@ func (a *Driver) refresh(ctx context.Context, was, is endpointRow) error {
 	return a.endpoints.put(ctx, is.key(), is)
 }
 
-// attach makes an endpoint of which there is no row.
+// attach creates an endpoint without a row.
 func (a *Driver) attach(ctx context.Context, n networkRow, e Endpoint) (Endpoint, error) {
 	p, err := a.plan(ctx, n, e)
 	if err != nil {
@@ -82,7 +83,7 @@ func (a *Driver) attach(ctx context.Context, n networkRow, e Endpoint) (Endpoint
 	}
 	written := false
 	defer func() {
-		if !written { // be it that something has panicked: nothing else would ever free what it claims
+		if !written { // after an error or a panic, release the claims
 			a.claims.free(row.key())
 		}
 	}()
@@ -102,8 +103,8 @@ func (a *Driver) attach(ctx context.Context, n networkRow, e Endpoint) (Endpoint
 	return made.Endpoint, nil
 }
 
-// describe says of the endpoint's leased addresses whom they are for, while something else is written: stores write together what is written at a
-// time. What it returns waits for it. For people it is, so that a failure fails nothing.
+// describe sets the holders of the endpoint's leased addresses in the background, because stores combine
+// concurrent writes. The result waits for it. Failures are only reported, because the holder is informational.
 func (a *Driver) describe(ctx context.Context, p *plan) (wait func()) {
 	var group sync.WaitGroup
 	for _, owner := range p.leased {
@@ -116,12 +117,12 @@ func (a *Driver) describe(ctx context.Context, p *plan) (wait func()) {
 	return group.Wait
 }
 
-// holderOf is an endpoint as the ledger shows it.
+// holderOf returns the holder for an endpoint in the ledger.
 func holderOf(e Endpoint) network.Holder {
 	return network.Holder{Kind: "Endpoint", Name: e.ID, Device: link.InterfaceName(e.ID)}
 }
 
-// make fills in what is missing, and makes the links.
+// make allocates what is missing and creates the links.
 func (a *Driver) make(ctx context.Context, n networkRow, p *plan, row endpointRow) (endpointRow, error) {
 	if row.Owned {
 		var err error
@@ -140,7 +141,7 @@ func (a *Driver) make(ctx context.Context, n networkRow, p *plan, row endpointRo
 	return row, a.endpoints.put(ctx, row.key(), row)
 }
 
-// port makes the links of an endpoint, and those of its network where they have gone.
+// port creates the links of an endpoint, and restores those of its network.
 func (a *Driver) port(ctx context.Context, n networkRow, row endpointRow) (endpointRow, error) {
 	s, err := a.segment(ctx, n)
 	if err != nil {
@@ -163,7 +164,8 @@ func (a *Driver) port(ctx context.Context, n networkRow, row endpointRow) (endpo
 	return row, err
 }
 
-// claim takes what an endpoint is to have that no other may have. What an endpoint has that is gone is taken from it: whoever gave it to this one knows.
+// claim claims the resources of an endpoint. It removes dead endpoints that have them, because the allocator
+// has given them to this one.
 func (a *Driver) claim(ctx context.Context, n networkRow, row endpointRow) error {
 	for {
 		holder, thing := a.claims.take(row.key(), row.things())
@@ -180,7 +182,8 @@ func (a *Driver) claim(ctx context.Context, n networkRow, row endpointRow) error
 	}
 }
 
-// evict removes an endpoint of the network that is gone. The network is shared, and an endpoint of it locked.
+// evict removes a dead endpoint of the network. The caller shares the network's lock and holds that of an
+// endpoint.
 func (a *Driver) evict(ctx context.Context, n networkRow, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.options.Patience)
 	defer cancel()
@@ -203,7 +206,7 @@ func (a *Driver) evict(ctx context.Context, n networkRow, key string) (bool, err
 	return true, nil
 }
 
-// Endpoint is the one with an identifier. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.
+// Endpoint returns an endpoint. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.
 func (a *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, error) {
 	if _, err := a.network(ctx, network); err != nil {
 		return Endpoint{}, err
@@ -220,7 +223,7 @@ func (a *Driver) endpoint(ctx context.Context, network, id string) (endpointRow,
 	return row, err
 }
 
-// DeleteEndpoint removes an endpoint, wherever its interface is. An unknown one is no error.
+// DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
 func (a *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 	if err := checkIdentifiers(network, id); err != nil {
 		return err
@@ -241,9 +244,10 @@ func (a *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 	return a.detach(ctx, n, row)
 }
 
-// detach removes an endpoint: its links, its allocation, its row. Its lock is held, or that of its network alone.
+// detach removes an endpoint's links, allocation and row. The caller holds its lock, or that of its network.
 func (a *Driver) detach(ctx context.Context, n networkRow, row endpointRow) error {
-	if row.State == ready && (row.Owned || row.Sandbox != "") { // else the row stays true without the links: they are made when they are needed
+	// otherwise the row stays valid without links, which are restored on use
+	if row.State == ready && (row.Owned || row.Sandbox != "") {
 		if err := a.condemn(ctx, &row); err != nil {
 			return err
 		}
@@ -269,16 +273,16 @@ func (a *Driver) detach(ctx context.Context, n networkRow, row endpointRow) erro
 	return a.endpoints.remove(ctx, row.key())
 }
 
-// condemn writes down that an endpoint is to go, whatever happens.
+// condemn marks an endpoint for removal, which then continues after a crash.
 func (a *Driver) condemn(ctx context.Context, row *endpointRow) error {
 	row.State, row.Since = removing, a.options.Clock.Now()
 	return a.endpoints.put(ctx, row.key(), *row)
 }
 
-// kinOf begins the keys of all owners of a network: when a container is started again, its endpoint is another one.
+// kinOf returns the common prefix of the owners in a network. A restarted container has a new endpoint.
 func kinOf(id string) string { return "endpoint/" + id + "/" }
 
-// ownerOf is who holds the addresses of an endpoint that owns them.
+// ownerOf returns the owner of addresses that are allocated for the endpoint itself.
 func ownerOf(e Endpoint) network.Owner {
 	return network.Owner{Contract: ipam.Contract, Key: kinOf(e.Network) + e.ID}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// firstSeen remembers since when each of the reconciler's findings has lasted.
+// firstSeen records when each finding of the reconciler was first seen.
 type firstSeen struct {
 	mutex sync.Mutex
 	times map[string]time.Time

@@ -19,13 +19,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// given is an allocation with the pool that it is of; nil: the pool is gone.
+// given is an allocation with its pool, which is nil if it no longer exists.
 type given struct {
 	network.Allocation
 	pool *policy.Pool
 }
 
-// follow finds what follows from addresses that were handed over: those of our pools have allocations.
+// follow derives the settings from the endpoint's addresses. Those from Graft's pools have allocations.
 func (a *Driver) follow(ctx context.Context, n networkRow, p *plan) error {
 	var all []given
 	var ways paths
@@ -53,7 +53,7 @@ func (a *Driver) follow(ctx context.Context, n networkRow, p *plan) error {
 	return p.complete(ctx, n, all, ways)
 }
 
-// complete fills in what is missing: MAC address, VLAN, routes and gateways.
+// complete fills in MAC address, VLAN, routes and gateways.
 func (p *plan) complete(ctx context.Context, n networkRow, all []given, ways paths) error {
 	if err := p.hardware(n, all); err != nil {
 		return err
@@ -93,7 +93,8 @@ func (p *plan) complete(ctx context.Context, n networkRow, all []given, ways pat
 	return nil
 }
 
-// add adds routes of a family, and of both where bits are 0. What Docker cannot be given was reported when the network was made.
+// add adds the routes of a family, or of both if bits is 0. Unsupported routes were reported when the network
+// was created.
 func (p *paths) add(routes []device.Route, bits int) {
 	for _, r := range routes {
 		route, err := routeOf(r)
@@ -103,7 +104,7 @@ func (p *paths) add(routes []device.Route, bits int) {
 	}
 }
 
-// hardware finds the MAC address and the VLAN: those of the allocations, where nobody has asked for others.
+// hardware sets MAC address and VLAN: those of the request, or else of the allocations.
 func (p *plan) hardware(n networkRow, all []given) error {
 	bound, err := boundTo(all)
 	if err != nil {
@@ -133,7 +134,8 @@ func (p *plan) hardware(n networkRow, all []given) error {
 	return nil
 }
 
-// boundTo is the MAC address by which a cloud knows the addresses; empty: it does not say. An interface has one.
+// boundTo returns the MAC address to which a cloud bound the addresses, or nil. It fails for different ones,
+// because an interface has one MAC address.
 func boundTo(all []given) (network.HardwareAddr, error) {
 	var bound network.HardwareAddr
 	for _, g := range all {
@@ -149,7 +151,7 @@ func boundTo(all []given) (network.HardwareAddr, error) {
 	return bound, nil
 }
 
-// own allocates for an endpoint that owns its addresses, out of the first pool of the profile that has something left.
+// own allocates addresses for an endpoint from the first pool of the profile that is not exhausted.
 func (a *Driver) own(ctx context.Context, n networkRow, p *plan, row endpointRow) (endpointRow, error) {
 	var empty []string
 	for _, pool := range p.profile.Pools {
@@ -172,7 +174,7 @@ func (a *Driver) own(ctx context.Context, n networkRow, p *plan, row endpointRow
 	return row, fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, p.profile.Name, strings.Join(empty, "; "))
 }
 
-// has says whether all addresses are in subnets of a pool; where the cloud chooses, they may be.
+// has reports whether all addresses are in the pool's subnets. A pool without subnets may have any.
 func has(pool *policy.Pool, addresses []netip.Addr) bool {
 	for _, address := range addresses {
 		in := len(pool.Subnets) == 0
@@ -186,7 +188,7 @@ func has(pool *policy.Pool, addresses []netip.Addr) bool {
 	return true
 }
 
-// allocate asks the rules, the quotas and the service.
+// allocate checks rules and quotas and allocates.
 func (a *Driver) allocate(ctx context.Context, p *plan, pool *policy.Pool) (network.Allocation, error) {
 	p.subject.Pool = pool.Name
 	if err := p.policy.Permit(ctx, p.subject); err != nil {
@@ -211,7 +213,7 @@ func (a *Driver) allocate(ctx context.Context, p *plan, pool *policy.Pool) (netw
 	return got, nil
 }
 
-// owned takes down what an endpoint was given.
+// owned stores the allocation in the endpoint.
 func (a *Driver) owned(ctx context.Context, n networkRow, p *plan, row endpointRow, g given) (endpointRow, error) {
 	for _, text := range g.pool.Config(g.Allocation).Interface.Addresses {
 		address, err := device.ParsePrefix(text)

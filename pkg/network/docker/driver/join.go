@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// Join says that an endpoint is to be in a sandbox, and sees to it that its interface is there to be moved. The same again gives the same; an endpoint
-// whose interface is in another sandbox is an error.
+// Join puts an endpoint into a sandbox and ensures that its interface exists to be moved. A repeated call
+// returns the same; it fails if the endpoint is in another sandbox.
 func (a *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoint, Network, error) {
 	if err := checkIdentifiers(network, id); err != nil {
 		return Endpoint{}, Network{}, err
@@ -41,7 +41,7 @@ func (a *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 			return Endpoint{}, Network{}, cannotJoin(row, err)
 		}
 	}
-	if !inside { // else its interface is in the sandbox, or still here
+	if !inside { // otherwise the interface is in the sandbox, or still here
 		if row, err = a.port(ctx, n, row); err != nil {
 			return Endpoint{}, Network{}, err
 		}
@@ -62,15 +62,15 @@ func cannotJoin(row endpointRow, err error) error {
 	return fmt.Errorf("%w: endpoint %s is in another sandbox", ErrImpossible, short(row.ID))
 }
 
-// isBack says whether the interface of an endpoint is in this namespace.
+// isBack reports whether the endpoint's interface is in this network namespace.
 func (a *Driver) isBack(ctx context.Context, row endpointRow) (bool, error) {
 	marked, err := a.marked(ctx)
 	is := func(m link.Marked) bool { return m.Name == link.InterfaceName(row.ID) && m.Endpoint == row.ID }
 	return slices.ContainsFunc(marked, is), err
 }
 
-// marked are the links here that bear our mark. The kernel bounds each of the lists that this takes, so that thousands of links do not come too late;
-// all together have half of the time of a step.
+// marked lists the links with our mark. The kernel limits each of the lists that this needs, so that thousands
+// of links fit; all together have half of stepTimeout.
 func (a *Driver) marked(ctx context.Context) ([]link.Marked, error) {
 	ctx, cancel := context.WithTimeout(ctx, stepTimeout/2)
 	defer cancel()
@@ -81,7 +81,8 @@ func (a *Driver) marked(ctx context.Context) ([]link.Marked, error) {
 	return marked, nil
 }
 
-// Leave says that an endpoint is in no sandbox any more. Its interface is, until this is answered, and comes back then. An unknown one is no error.
+// Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
+// unknown endpoint.
 func (a *Driver) Leave(ctx context.Context, network, id string) error {
 	if err := checkIdentifiers(network, id); err != nil {
 		return err
@@ -102,11 +103,12 @@ func (a *Driver) Leave(ctx context.Context, network, id string) error {
 	return a.endpoints.put(ctx, row.key(), row)
 }
 
-// settled is how long an endpoint that is in no sandbox may be on its way into one, while somebody else wants what it has.
+// settled is the time for which an endpoint without a sandbox counts as joining, while another one needs its
+// resources.
 const settled = 30e9 // nanoseconds
 
-// dead says that an endpoint is gone for certain, as far as that can be known without looking at links: the machine was started since, its
-// sandbox is gone, or it never came into one.
+// dead reports whether an endpoint is certainly gone, without looking at links: the machine was restarted, its
+// sandbox is gone, or it never joined one.
 func (a *Driver) dead(row endpointRow) bool {
 	switch {
 	case a.rebooted(row):
@@ -118,12 +120,13 @@ func (a *Driver) dead(row endpointRow) bool {
 	}
 }
 
-// rebooted says that the machine was started since an endpoint was made, which has ended all sandboxes and links.
+// rebooted reports whether the machine was restarted since the endpoint was created, which ended all sandboxes
+// and links.
 func (a *Driver) rebooted(row endpointRow) bool {
 	return row.Boot != a.options.Boot && row.Boot != "" && a.options.Boot != ""
 }
 
-// lives says whether a sandbox is there; where nobody knows, it may be.
+// lives reports whether a sandbox may exist.
 func (a *Driver) lives(sandbox string) bool {
 	return a.options.Lives == nil || !strings.HasPrefix(sandbox, "/") || a.options.Lives(sandbox)
 }

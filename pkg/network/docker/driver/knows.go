@@ -11,8 +11,9 @@ import (
 	"slices"
 )
 
-// Knows says whether a network is there, all of it, that has a subnet of an address space, and whether an address is the gateway, an auxiliary one or that
-// of an endpoint of any network that has the subnet, however far that has come.
+// Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
+// address is the gateway, an auxiliary address or that of an endpoint, in any network with the subnet, complete
+// or not.
 func (a *Driver) Knows(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 	networks, err := a.networks.all(ctx)
 	if err != nil {

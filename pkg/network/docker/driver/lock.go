@@ -14,11 +14,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// everyone is how many hold a lock together at most.
+// everyone is the weight of an exclusive lock.
 const everyone = 1 << 30
 
-// locks are locks by key, for one or for many; who waits for one leaves when its context ends. They are taken in the order: all networks, a network,
-// an endpoint of it.
+// locks are exclusive or shared locks by key. Waiting ends with the context. The order is: all networks, a
+// network, an endpoint in it.
 type locks struct {
 	mutex sync.Mutex
 	held  map[string]*lock
@@ -26,16 +26,16 @@ type locks struct {
 
 type lock struct {
 	semaphore *semaphore.Weighted
-	// users hold the lock or wait for it.
+	// users counts the holders and waiters.
 	users int
 }
 
-// alone takes a lock for one; what it returns gives it back.
+// alone takes an exclusive lock and returns its release function.
 func (l *locks) alone(ctx context.Context, key string) (func(), error) {
 	return l.take(ctx, key, everyone)
 }
 
-// together takes a lock that others may take together, too.
+// together takes a shared lock and returns its release function.
 func (l *locks) together(ctx context.Context, key string) (func(), error) {
 	return l.take(ctx, key, 1)
 }
@@ -75,7 +75,7 @@ func (l *locks) leave(key string, of *lock) {
 	}
 }
 
-// The keys of locks. Identifiers have no slash.
+// The keys of locks. Identifiers contain no slash.
 const allNetworks = "networks"
 
 func networkLock(id string) string { return "network/" + id }

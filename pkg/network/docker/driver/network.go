@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Check gives a network as it would be, by its options alone: its subnets need not be known yet.
+// Check returns the network that the options describe, without its subnets.
 func (a *Driver) Check(ctx context.Context, n Network) (Network, error) {
 	c, err := a.compose(ctx, n)
 	if err != nil {
@@ -27,7 +27,8 @@ func (a *Driver) Check(ctx context.Context, n Network) (Network, error) {
 	return c.Network, c.policy.Permit(ctx, c.subject)
 }
 
-// Allocate gives the options with which all machines of a cluster are to make a network: those of the user, and what must be the same everywhere.
+// Allocate returns the options for creating a network on all machines of a cluster: the user's, and values that
+// must be equal everywhere.
 func (a *Driver) Allocate(ctx context.Context, n Network) (map[string]string, error) {
 	if err := checkIdentifiers(n.ID); err != nil {
 		return nil, err
@@ -46,10 +47,11 @@ func (a *Driver) Allocate(ctx context.Context, n Network) (map[string]string, er
 	return options, err
 }
 
-// Free ends what Allocate has given, of which nothing is kept.
+// Free undoes Allocate, which stores nothing.
 func (a *Driver) Free(_ context.Context, id string) error { return checkIdentifiers(id) }
 
-// CreateNetwork makes a network. The same again is no error, another one with its identifier is.
+// CreateNetwork creates a network. A repeated call does nothing; a different network with the same identifier
+// is an error.
 func (a *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifiers(n.ID); err != nil {
 		return err
@@ -74,7 +76,7 @@ func (a *Driver) CreateNetwork(ctx context.Context, n Network) error {
 		}
 		return a.ensure(ctx, there)
 	}
-	if ok { // it was not made, or not removed, to the end
+	if ok { // its creation or removal was interrupted
 		if err := a.dissolve(ctx, there); err != nil {
 			return err
 		}
@@ -82,7 +84,7 @@ func (a *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	return a.create(ctx, n)
 }
 
-// create makes a network of which there is no row.
+// create creates a network without a row.
 func (a *Driver) create(ctx context.Context, n Network) error {
 	c, err := a.compose(ctx, n)
 	if err != nil {
@@ -116,7 +118,7 @@ func (a *Driver) create(ctx context.Context, n Network) error {
 	return err
 }
 
-// unfit are what pools of the network say and Docker cannot be given.
+// unfit returns an error for each setting of the network's pools that Docker does not support.
 func (c *composed) unfit() []error {
 	pools := map[string]*policy.Pool{}
 	if c.owns(c.profile) {
@@ -144,7 +146,8 @@ func (c *composed) unfit() []error {
 	return left
 }
 
-// clear sees to it that no other network is in the way of a new one. One that Docker has forgotten goes: its addresses were given to the new one.
+// clear fails if another network conflicts with a new one. It removes a network that Docker has forgotten,
+// which is proven by its addresses being allocated again.
 func (a *Driver) clear(ctx context.Context, c *composed) error {
 	rows, err := a.networks.all(ctx)
 	if err != nil {
@@ -165,7 +168,8 @@ func (a *Driver) clear(ctx context.Context, c *composed) error {
 	return nil
 }
 
-// supersede removes a network in place of which there is another one, unless somebody is in it.
+// supersede removes a network that another one replaces. It fails with reason if the network has endpoints in
+// use.
 func (a *Driver) supersede(ctx context.Context, id string, reason error) error {
 	unlock, err := a.locks.alone(ctx, networkLock(id))
 	if err != nil {
@@ -192,7 +196,7 @@ func (a *Driver) supersede(ctx context.Context, id string, reason error) error {
 	return nil
 }
 
-// of are the endpoints of a network, by their keys.
+// of returns the endpoints of a network, sorted by key.
 func (a *Driver) of(ctx context.Context, id string) ([]endpointRow, error) {
 	rows, err := a.endpoints.all(ctx)
 	if err != nil {
@@ -207,7 +211,8 @@ func (a *Driver) of(ctx context.Context, id string) ([]endpointRow, error) {
 	return all, nil
 }
 
-// DeleteNetwork removes a network, and endpoints that are left in it. An unknown one is no error. What could not be removed is in a later sweep.
+// DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown one. The reconciler
+// retries what fails.
 func (a *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	if err := checkIdentifiers(id); err != nil {
 		return err
@@ -224,7 +229,7 @@ func (a *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	return a.dissolve(ctx, row)
 }
 
-// dissolve removes a network with all that is in it. Its lock is held.
+// dissolve removes a network with its endpoints. The caller holds its lock.
 func (a *Driver) dissolve(ctx context.Context, row networkRow) error {
 	if row.State != removing {
 		row.State, row.Since = removing, a.options.Clock.Now()
@@ -252,7 +257,7 @@ func (a *Driver) dissolve(ctx context.Context, row networkRow) error {
 	return a.networks.remove(ctx, row.ID)
 }
 
-// Network is the one with an identifier. The error wraps ErrUnknownNetwork.
+// Network returns a network. The error wraps ErrUnknownNetwork.
 func (a *Driver) Network(ctx context.Context, id string) (Network, error) {
 	row, err := a.network(ctx, id)
 	return row.Network, err
@@ -266,7 +271,7 @@ func (a *Driver) network(ctx context.Context, id string) (networkRow, error) {
 	return row, err
 }
 
-// undo brings back how it was, whoever has left meanwhile. What cannot be undone now is in a later sweep.
+// undo rolls back a failure, even if the caller disconnected. The reconciler retries what fails.
 func (a *Driver) undo(ctx context.Context, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.options.Patience)
 	defer cancel()

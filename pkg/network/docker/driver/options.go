@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The options of networks, as users write them, beside the profile.
+// The options of networks, except the profile.
 const (
 	optionKind     = "kind"
 	optionParent   = "parent"
@@ -35,32 +35,32 @@ const (
 	optionPrefix   = "prefix"
 )
 
-// Two of Docker's own options say what ours do, and are what users of its own drivers know.
+// Two options of Docker's own drivers are synonyms of ours.
 const (
 	dockersOwnMTU   = ipam.OwnOptions + "network.driver.mtu"
 	dockersOwnStart = ipam.OwnOptions + "network.container_iface_prefix"
 )
 
-// Whose the gateways are.
+// The values of the option gateway.
 const (
 	gatewayMachine = "machine"
 	gatewayOutside = "outside"
 )
 
-// choice is what options, or a profile, or both say of a network.
+// choice has the settings of options, profile, or both.
 type choice struct {
 	link.Spec
 	Outside, Isolated bool
 	Prefix            string
 }
 
-// option reads one option into a choice, and writes it as people do.
+// option parses and formats one option.
 type option struct {
 	read  func(c *choice, text string) error
 	write func(c choice) string
 }
 
-// networkOptions are all but the profile.
+// networkOptions has all options except the profile.
 var networkOptions = map[string]option{
 	optionKind: {
 		func(c *choice, text string) error { c.Kind = link.Kind(text); return nil },
@@ -126,7 +126,7 @@ var networkOptions = map[string]option{
 	},
 }
 
-// number reads a whole number between two others.
+// number parses a whole number in a range.
 func number[T int | uint16 | uint32](to *T, text string, least, most int) error {
 	read, err := strconv.Atoi(text)
 	if err != nil || read < least || read > most {
@@ -173,7 +173,7 @@ func joined[T fmt.Stringer](all []T) string {
 	return strings.Join(texts, ",")
 }
 
-// optionNames are those that there are, sorted.
+// optionNames returns the sorted names of all options.
 func optionNames() []string {
 	return slices.Sorted(func(yield func(string) bool) {
 		if !yield(ipam.OptionProfile) {
@@ -183,7 +183,7 @@ func optionNames() []string {
 	})
 }
 
-// readOptions reads those of a network that are ours. said are the names of those that are there, but for the profile.
+// readOptions parses our options of a network. said lists the given ones, except the profile.
 func readOptions(options map[string]string) (c choice, said []string, err error) {
 	given := maps.Clone(options)
 	for theirs, ours := range map[string]string{dockersOwnMTU: optionMTU, dockersOwnStart: optionPrefix} {
@@ -212,7 +212,7 @@ func readOptions(options map[string]string) (c choice, said []string, err error)
 	return c, said, nil
 }
 
-// printable is a text of a user as it can stand in a line, and not too long.
+// printable returns a user's text on one line, truncated.
 func printable(text string) string {
 	const most = 64
 	plain := strings.Map(func(r rune) rune {

@@ -17,7 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// overlap is the first pool of a policy, by name, with a subnet that another IPAM driver gives addresses of, too; nil: there is none.
+// overlap returns the first pool of a policy, by name, that overlaps a subnet from which another IPAM driver
+// allocates, or nil.
 func (s Subnet) overlap(p *policy.Policy) (of *policy.Pool, prefix netip.Prefix) {
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
 		if prefix, is := s.overlaps(p.Pools[name]); is {
@@ -27,7 +28,7 @@ func (s Subnet) overlap(p *policy.Policy) (of *policy.Pool, prefix netip.Prefix)
 	return nil, prefix
 }
 
-// overlaps gives the prefix of a pool with addresses that another IPAM driver gives, too.
+// overlaps returns the prefix of the pool that overlaps a subnet from which another IPAM driver allocates.
 func (s Subnet) overlaps(pool *policy.Pool) (prefix netip.Prefix, is bool) {
 	if pool == nil || s.leased() || !s.Gives() {
 		return prefix, false
@@ -40,8 +41,9 @@ func (s Subnet) overlaps(pool *policy.Pool) (prefix netip.Prefix, is bool) {
 	return prefix, false
 }
 
-// Guard does what puts another policy in force, unless a pool would come over a subnet of a network that is there, whose addresses another IPAM driver
-// gives: both would give the same. No network is made meanwhile. What overlaps under the policy in force already is in nobody's way.
+// Guard activates a policy with put, unless a pool would overlap a subnet of an existing network from which
+// another IPAM driver allocates: both would allocate the same addresses. No network is created during the
+// check. Overlaps of the current policy are ignored.
 func (a *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
 	unlock, err := a.locks.alone(ctx, allNetworks)
 	if err != nil {
@@ -64,7 +66,7 @@ func (a *Driver) Guard(ctx context.Context, next *policy.Policy, put func() erro
 	return put()
 }
 
-// overlaps are the pools of a policy that are over subnets of networks whose addresses another IPAM driver gives, a line for each subnet.
+// overlaps returns a line for each pool that overlaps a subnet from which another IPAM driver allocates.
 func (a *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]string, error) {
 	networks, err := a.networks.all(ctx)
 	if err != nil {
@@ -81,7 +83,7 @@ func (a *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]string, erro
 	return lines, nil
 }
 
-// tellOverlaps reports what overlaps since a profile was changed while nobody looked.
+// tellOverlaps reports overlaps from changes of profiles while the server was stopped.
 func (a *Driver) tellOverlaps(ctx context.Context) error {
 	lines, err := a.overlaps(ctx, a.options.Policy())
 	if a.overlapping.Store(len(lines) > 0); len(lines) > 0 {
@@ -91,9 +93,10 @@ func (a *Driver) tellOverlaps(ctx context.Context) error {
 	return err
 }
 
-// Barred says why a pool gives nothing to anybody: another IPAM driver gives the same addresses to a network that is there. It wraps
-// network.ErrUnavailable, as it ends with the network, or when the pool has another subnet. Only what overlapped at the start is looked at: Guard and
-// CreateNetwork let nothing follow.
+// Barred returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
+// an existing network. It wraps network.ErrUnavailable, because the condition ends with the network, or with
+// another subnet of the pool. Only overlaps found at the start are checked: Guard and CreateNetwork prevent new
+// ones.
 func (a *Driver) Barred(ctx context.Context, pool string) error {
 	if !a.overlapping.Load() {
 		return nil

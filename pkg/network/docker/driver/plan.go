@@ -21,32 +21,32 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The options of endpoints, as users write them.
+// The options of endpoints.
 const (
-	// endpointAddress names the address that an endpoint is to own.
+	// endpointAddress selects the address of an endpoint with addresses of its own.
 	endpointAddress = "address"
-	// endpointRoutes are routes in its sandbox beside those of the network.
+	// endpointRoutes adds routes in the sandbox.
 	endpointRoutes = "routes"
-	// endpointVLAN is the VLAN of an endpoint whose network is of kind vlan and has none.
+	// endpointVLAN is the VLAN of an endpoint in a network of kind vlan without one.
 	endpointVLAN = "vlan"
 )
 
-// plan is an endpoint as it is to be, and what it follows from.
+// plan is a planned endpoint with its sources.
 type plan struct {
 	endpointRow
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// shares says that all endpoints of the network have the MAC address of its parent.
+	// shares is true if all endpoints of the network have the MAC address of its parent.
 	shares bool
-	// wanted are addresses that the user wants the endpoint to own, and routes those that are asked for beside.
+	// wanted has the addresses that the user requests for the endpoint itself, routes the additional routes.
 	wanted []netip.Addr
 	routes []network.Route
-	// leased are the owners of the addresses that Docker's IPAM has on lease from us.
+	// leased has the owners of the addresses that Docker's IPAM leased from us.
 	leased []network.Owner
 }
 
-// plan finds out how an endpoint is to be. Nothing is changed.
+// plan plans an endpoint. It changes nothing.
 func (a *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
 	p := &plan{endpointRow: endpointRow{Asked: askedOf(e), Trunk: trunk(n.Link)}, policy: a.options.Policy(), shares: n.Link.Kind == link.Ipvlan}
 	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, VLAN: n.Link.VLAN, Name: e.Name, Options: e.Options}
@@ -73,12 +73,12 @@ func (a *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, err
 		return nil, fmt.Errorf("%w: the option %s is for networks with --ipam-driver null whose profile has pools", ErrImpossible, endpointAddress)
 	}
 	if p.Owned {
-		return p, nil // what follows from its addresses is found when it has them
+		return p, nil // the rest follows from its addresses, once it has them
 	}
 	return p, a.follow(ctx, n, p)
 }
 
-// optionsOf are the options of the user: those of the endpoint over those of the network.
+// optionsOf returns the user's options; those of the endpoint override those of the network.
 func optionsOf(n networkRow, e Endpoint) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, n.Options)
@@ -86,7 +86,7 @@ func optionsOf(n networkRow, e Endpoint) map[string]string {
 	return all
 }
 
-// options reads those of the endpoint.
+// options parses the endpoint's options.
 func (p *plan) options(n networkRow, options map[string]string) error {
 	known := []string{endpointAddress, endpointRoutes, endpointVLAN}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
@@ -112,7 +112,7 @@ func (p *plan) options(n networkRow, options map[string]string) error {
 	return nil
 }
 
-// parseAddresses reads one of each family.
+// parseAddresses parses at most one address of each family.
 func parseAddresses(text string) ([]netip.Addr, error) {
 	var all []netip.Addr
 	for item := range strings.SplitSeq(text, ",") {
@@ -128,7 +128,7 @@ func parseAddresses(text string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// addresses checks those that were handed over, and the MAC address.
+// addresses validates the given addresses and the MAC address.
 func (p *plan) addresses(n networkRow) error {
 	for i, address := range p.Addresses {
 		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
@@ -158,7 +158,7 @@ func (p *plan) addresses(n networkRow) error {
 	return nil
 }
 
-// subnet is the one that an address is of.
+// subnet returns the subnet that contains an address.
 func (n networkRow) subnet(address netip.Addr) (Subnet, bool) {
 	for _, s := range n.Subnets {
 		if s.Gives() && s.Prefix.Contains(address) {
@@ -168,7 +168,7 @@ func (n networkRow) subnet(address netip.Addr) (Subnet, bool) {
 	return Subnet{}, false
 }
 
-// gives says why no endpoint of the network can have an address; nil: one can.
+// gives returns an error if an endpoint cannot have the address.
 func (n networkRow) gives(address netip.Addr) error {
 	giving := slices.ContainsFunc(n.Subnets, Subnet.Gives)
 	if _, ok := n.subnet(address); giving && !ok {
@@ -190,7 +190,7 @@ func (n networkRow) gives(address netip.Addr) error {
 	return nil
 }
 
-// derivedMAC is the address that follows from identifiers: one that nobody has sold, of one machine (IEEE 802, 8.2).
+// derivedMAC returns a locally administered unicast address (IEEE 802, 8.2) derived from the identifiers.
 func derivedMAC(network, endpoint string) []byte {
 	sum := sha256.Sum256([]byte(endpointKey(network, endpoint)))
 	mac := sum[:6]

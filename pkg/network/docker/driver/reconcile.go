@@ -111,7 +111,7 @@ func (d *Driver) removeUnknownLinks(ctx context.Context, links []link.Marked) er
 		errs = append(errs, err)
 		return known || err != nil
 	})
-	if len(unknown) > 0 { // some may have been removed after they were listed, and then their rows
+	if len(unknown) > 0 { // some links may have been removed since, with their rows
 		again, err := d.marked(ctx)
 		errs = append(errs, err)
 		unknown = slices.DeleteFunc(unknown, func(m link.Marked) bool { return !slices.Contains(again, m) })
@@ -234,7 +234,7 @@ func (d *Driver) removeGoneEndpoints(ctx context.Context, links []link.Marked) e
 			continue
 		}
 		gone[key] = true
-		since := row.Since // when it left its sandbox
+		since := row.Since // time of leaving its sandbox
 		if row.Sandbox != "" {
 			since, _ = d.goneEndpoints.since(key, d.options.Clock.Now())
 		}
@@ -363,7 +363,7 @@ func (d *Driver) note(r Removed) {
 	d.options.Removed(r)
 }
 
-// RemovedCount is how many networks, endpoints and links the reconciler has removed since the start.
+// RemovedCount counts the networks, endpoints and links that the reconciler removed since the start.
 type RemovedCount struct{ Networks, Endpoints, Links int }
 
 // Usage is the number of networks, of endpoints, and of endpoints in a sandbox (Joined), for metrics.

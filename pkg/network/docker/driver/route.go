@@ -15,16 +15,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// The scopes of routes that say nothing that the gateway does not say: the universe, and the link.
+// The scopes that a route with or without a gateway implies: universe and link.
 const (
 	scopeUniverse = 0
 	scopeLink     = 253
 )
 
-// mainTable is the routing table that routes are in when nothing else is said.
+// mainTable is the default routing table.
 const mainTable = 254
 
-// routeOf is a route as Docker can be given it: with a destination and a gateway, and nothing else.
+// routeOf converts a route to Docker's form, which has a destination and a gateway only. It fails for other
+// settings.
 func routeOf(r device.Route) (network.Route, error) {
 	switch {
 	case r.Table != 0 && r.Table != mainTable:
@@ -45,7 +46,7 @@ func routeOf(r device.Route) (network.Route, error) {
 	return made, err
 }
 
-// parseRoutes reads the option by which an endpoint is given routes: destinations, each with a gateway or over the link.
+// parseRoutes parses the option routes: destinations, each with a gateway or over the link.
 func parseRoutes(text string) ([]network.Route, error) {
 	var routes []network.Route
 	for item := range strings.SplitSeq(text, ",") {
@@ -63,13 +64,13 @@ func parseRoutes(text string) ([]network.Route, error) {
 	return routes, nil
 }
 
-// paths are the ways out of an endpoint.
+// paths are the routes and gateways of an endpoint.
 type paths struct {
 	routes   []network.Route
 	gateways []netip.Addr
 }
 
-// gateway adds a gateway, unless there is one of its family.
+// gateway adds a gateway unless there is one of its family.
 func (p *paths) gateway(address netip.Addr) {
 	same := func(other netip.Addr) bool { return other.BitLen() == address.BitLen() }
 	if address.IsValid() && !slices.ContainsFunc(p.gateways, same) {
@@ -77,7 +78,8 @@ func (p *paths) gateway(address netip.Addr) {
 	}
 }
 
-// route adds a route; one to everything by a gateway is that gateway. Of two to one destination the first counts.
+// route adds a route. A default route with a gateway sets the gateway. The first of two routes to one
+// destination counts.
 func (p *paths) route(r network.Route) {
 	if r.Destination.Bits() == 0 && r.Gateway.IsValid() {
 		p.gateway(r.Gateway)
@@ -89,8 +91,9 @@ func (p *paths) route(r network.Route) {
 	}
 }
 
-// within leaves of the ways out what a network lets through, for an endpoint with addresses of some families: nothing leads out of an internal one, and
-// from an isolated one only what is named. An ipvlan that routes has no gateway, but a route to everything over the link.
+// within removes the routes and gateways that the network or the families of the addresses do not allow: an
+// internal network has none to the outside, and an isolated one only explicit ones. An ipvlan in an l3 mode has
+// a default route over the link instead of a gateway.
 func (p *paths) within(n Network, addresses []netip.Prefix) {
 	has := func(bits int) bool {
 		return slices.ContainsFunc(addresses, func(a netip.Prefix) bool { return a.Addr().BitLen() == bits })
@@ -111,12 +114,13 @@ func (p *paths) within(n Network, addresses []netip.Prefix) {
 	}
 }
 
-// routes says that the network's links look at addresses and not at neighbours: there is nobody to be a gateway.
+// routes reports whether the network's links route by address without neighbor discovery, so that there is no
+// gateway.
 func (n Network) routes() bool {
 	return n.Link.Kind == link.Ipvlan && (n.Link.Mode == "l3" || n.Link.Mode == "l3s")
 }
 
-// NeedsGateway says whether the network has use for a gateway's address: to be the bridge's, or to lead out.
+// NeedsGateway reports whether the network uses a gateway address: for the bridge, or as way out.
 func (n Network) NeedsGateway() bool {
 	return !n.Isolated && !n.routes() && (!n.Internal || !n.Outside)
 }

@@ -10,53 +10,53 @@ import (
 	"time"
 )
 
-// state says how far a network or an endpoint has come.
+// state is the progress of a network or an endpoint.
 type state string
 
 // The states. A row is written before the kernel is changed.
 const (
-	// making: whoever asked for it has no answer yet; after a crash it is undone.
+	// making: being created and not answered yet. A crash in this state is rolled back.
 	making state = "making"
-	// ready: it is there.
+	// ready: complete.
 	ready state = "ready"
-	// removing: it is being removed; after a crash that goes on.
+	// removing: being removed. After a crash, the removal continues.
 	removing state = "removing"
 )
 
-// networkRow is a network as it is kept.
+// networkRow is a stored network.
 type networkRow struct {
 	Network
 	State state `json:"state"`
-	// Since is when the state began.
+	// Since is the begin of the state.
 	Since time.Time `json:"since"`
-	// Gateways are addresses that the bridge has, with the lengths of their subnets.
+	// Gateways are the addresses of the bridge, with prefix lengths.
 	Gateways []netip.Prefix `json:"gateways,omitempty"`
 }
 
-// endpointRow is an endpoint as it is kept.
+// endpointRow is a stored endpoint.
 type endpointRow struct {
 	Endpoint
 	State state `json:"state"`
-	// Since is when the state began, or when the sandbox was joined or left.
+	// Since is the begin of the state, or the time of joining or leaving the sandbox.
 	Since time.Time `json:"since"`
-	// Boot is the one in which its links were made.
+	// Boot is the value of Options.Boot when its links were created.
 	Boot string `json:"boot,omitempty"`
-	// Trunk is the parent on which the endpoint has a VLAN of its own; empty: none.
+	// Trunk is the parent on which the endpoint has its own VLAN, or "".
 	Trunk string `json:"trunk,omitempty"`
-	// Asked is what was asked for.
+	// Asked is the original request.
 	Asked asked `json:"asked"`
 }
 
-// key is that of the row: identifiers have no slash.
+// key returns the row's key. Identifiers contain no slash.
 func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
 
 func endpointKey(network, id string) string { return network + "/" + id }
 
-// ofNetwork says whether a key is that of an endpoint of a network.
+// ofNetwork reports whether a key belongs to an endpoint of a network.
 func ofNetwork(key, network string) bool { return strings.HasPrefix(key, network+"/") }
 
-// nodeRow is a machine that Docker has told of, under its address.
+// nodeRow is a machine that Docker announced, stored by its address.
 type nodeRow struct {
-	// Self says that it is this one.
+	// Self is true for this machine.
 	Self bool `json:"self,omitempty"`
 }

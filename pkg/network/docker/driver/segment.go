@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// ensure makes the links of a network, where they are not there.
+// ensure creates the missing links of a network.
 func (a *Driver) ensure(ctx context.Context, row networkRow) error {
 	s, err := a.segment(ctx, row)
 	if err != nil {
@@ -28,7 +28,7 @@ func (a *Driver) ensure(ctx context.Context, row networkRow) error {
 	})
 }
 
-// tell tells a tunnel of its other ends.
+// tell sets the peers of a tunnel.
 func (a *Driver) tell(ctx context.Context, s link.Segment) error {
 	if s.Kind != link.VXLAN {
 		return nil
@@ -39,7 +39,7 @@ func (a *Driver) tell(ctx context.Context, s link.Segment) error {
 	return nil
 }
 
-// again makes the links of a network that is ready as they are to be.
+// again repairs the links of a network that is ready.
 func (a *Driver) again(ctx context.Context, id string) error {
 	unlock, err := a.locks.alone(ctx, networkLock(id))
 	if err != nil {
@@ -49,7 +49,7 @@ func (a *Driver) again(ctx context.Context, id string) error {
 	return a.renew(ctx, id)
 }
 
-// renew is again for whoever holds the network's lock.
+// renew is again for a caller that holds the network's lock.
 func (a *Driver) renew(ctx context.Context, id string) error {
 	row, ok, err := a.networks.get(ctx, id)
 	if err != nil || !ok || row.State != ready {
@@ -58,7 +58,7 @@ func (a *Driver) renew(ctx context.Context, id string) error {
 	return a.ensure(ctx, row)
 }
 
-// segment is a network as the kernel is to have it.
+// segment returns the network's desired state in the kernel.
 func (a *Driver) segment(ctx context.Context, row networkRow) (link.Segment, error) {
 	s := row.segment()
 	if s.Kind != link.VXLAN {
@@ -83,10 +83,10 @@ func (a *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 	return s, nil
 }
 
-// between adds machines to the ends of a tunnel, and gives those that are left out: all ends are of one family. That is the one which the network says,
-// or else this machine's, or else IPv4 where any machine has it.
+// between adds machines as peers of a tunnel, and returns those of the wrong address family. The family is that
+// of the network, or else of this machine, or else IPv4 if any machine has it.
 func between(s *link.Segment, nodes map[netip.Addr]nodeRow) (left []netip.Addr) {
-	all := slices.SortedFunc(maps.Keys(nodes), netip.Addr.Compare) // IPv4 first
+	all := slices.SortedFunc(maps.Keys(nodes), netip.Addr.Compare) // IPv4 comes first
 	self := slices.IndexFunc(all, func(address netip.Addr) bool { return nodes[address].Self })
 	var family netip.Addr
 	switch {
@@ -115,7 +115,7 @@ func between(s *link.Segment, nodes map[netip.Addr]nodeRow) (left []netip.Addr) 
 	return left
 }
 
-// once reports what is so for long a single time.
+// once reports a persistent condition a single time.
 func (a *Driver) once(key string, err error) {
 	a.mutex.Lock()
 	known := a.reported[key]

@@ -15,20 +15,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// leased says whether the subnet is of a pool of ours that Docker's IPAM has on lease.
+// leased reports whether the subnet belongs to one of Graft's address spaces.
 func (s Subnet) leased() bool { return s.Space == ipam.LocalSpace || s.Space == ipam.GlobalSpace }
 
-// exclusive says that a driver is known to give no address of the space to two networks that are there at a time.
+// exclusive reports whether the IPAM driver never allocates an address of the space to two existing networks.
 func (s Subnet) exclusive() bool {
 	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
 }
 
-// owns says whether endpoints of the network are to own their addresses, as no IPAM driver gives any.
+// owns reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
+// network.
 func (n Network) owns(profile *policy.Profile) bool {
 	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.Gives)
 }
 
-// settle holds the subnets against the pools, and finds what follows from them: the bridge's addresses, the MTU.
+// settle validates the subnets against the pools, and derives the bridge's addresses and the MTU.
 func (c *composed) settle() error {
 	for i, s := range c.Subnets {
 		if !s.Gives() {
@@ -50,7 +51,7 @@ func (c *composed) settle() error {
 		c.own()
 	}
 	problems := c.segment().Problems()
-	delete(problems, "network") // the identifier was looked at before, and what is only checked has none
+	delete(problems, "network") // the identifier was checked before; a mere check has none
 	if len(problems) > 0 {
 		return fmt.Errorf("%w: %s", ErrImpossible, described(problems))
 	}
@@ -60,7 +61,7 @@ func (c *composed) settle() error {
 	return nil
 }
 
-// described are problems by their fields, in one line.
+// described joins problems by field in one line.
 func described(problems map[string]error) string {
 	var texts []string
 	for field, err := range problems {
@@ -70,13 +71,13 @@ func described(problems map[string]error) string {
 	return strings.Join(texts, "; ")
 }
 
-// bridgeHas notes an address of the bridge, where gateways are the machine's.
+// bridgeHas adds an address of the bridge if the gateways are on this machine.
 func (c *composed) bridgeHas(gateway netip.Addr, subnet netip.Prefix) {
 	if c.Outside {
 		return
 	}
 	bits := subnet.Bits()
-	if !subnet.Contains(gateway) { // it is local to the link
+	if !subnet.Contains(gateway) { // link-local
 		bits = min(64, gateway.BitLen())
 	}
 	if address := netip.PrefixFrom(gateway, bits); !slices.Contains(c.Gateways, address) {
@@ -84,7 +85,7 @@ func (c *composed) bridgeHas(gateway netip.Addr, subnet netip.Prefix) {
 	}
 }
 
-// subnet holds one subnet against the pools.
+// subnet validates a subnet against the pools.
 func (c *composed) subnet(s Subnet) error {
 	if s.leased() {
 		return c.leasedSubnet(s)
@@ -100,7 +101,7 @@ func (c *composed) subnet(s Subnet) error {
 	return nil
 }
 
-// leasedSubnet holds one of ours against the profile.
+// leasedSubnet validates a leased subnet against the profile.
 func (c *composed) leasedSubnet(s Subnet) error {
 	pool := c.policy.PoolOf(s.Prefix)
 	if pool == nil {
@@ -116,7 +117,7 @@ func (c *composed) leasedSubnet(s Subnet) error {
 	return nil
 }
 
-// limit takes the MTU of a pool, where nobody has said one; the least of several.
+// limit sets the MTU of a pool if none was set, the smallest of several.
 func (c *composed) limit(pool *policy.Pool) {
 	if pool.MTU == nil || c.sized {
 		return
@@ -126,7 +127,7 @@ func (c *composed) limit(pool *policy.Pool) {
 	}
 }
 
-// own takes from the pools of the profile what a network needs whose endpoints own their addresses.
+// own derives settings from the profile's pools, for a network whose endpoints have allocations of their own.
 func (c *composed) own() {
 	for _, pool := range c.profile.Pools {
 		c.limit(pool)
@@ -143,8 +144,8 @@ func (c *composed) own() {
 	}
 }
 
-// neighbour says why two networks cannot be beside each other on one machine; nil: they can. same says that an IPAM driver has given the subnet of
-// the other one to this one, which it would not do while the other one were there.
+// neighbour returns an error if two networks cannot exist on one machine. same is true if an IPAM driver
+// allocated the subnet again, which proves that the other network is gone.
 func (c *composed) neighbour(other networkRow) (same bool, err error) {
 	if field := c.shares(other); field != "" {
 		return false, fmt.Errorf("%w: the network %s has the %s already", ErrImpossible, short(other.ID), field)
@@ -172,7 +173,7 @@ func (c *composed) neighbour(other networkRow) (same bool, err error) {
 	return false, nil
 }
 
-// shares names what only one of two networks can have; empty: nothing is.
+// shares returns the exclusive resource that both networks use, or "".
 func (c *composed) shares(other networkRow) string {
 	one, two := c.Link, other.Link
 	if one.Kind == link.VXLAN || two.Kind == link.VXLAN {
@@ -190,20 +191,20 @@ func (c *composed) shares(other networkRow) string {
 	return "parent " + one.Parent
 }
 
-// beside says whether networks can be beside each other on the same parent, or the same VLAN of it.
+// beside reports whether networks can share a parent, or a VLAN of it.
 func beside(one, two link.Spec) bool {
 	if one.Kind == link.VLAN || two.Kind == link.VLAN {
-		return one.Kind == two.Kind || one.VLAN == 0 // the endpoints themselves have VLANs
+		return one.Kind == two.Kind || one.VLAN == 0 // endpoints have their own VLANs
 	}
 	return one.Kind == two.Kind && one.Kind != link.Bridge && one.Mode != "passthru" && two.Mode != "passthru"
 }
 
-// joins says whether a network is on the same segment as another.
+// joins reports whether two networks are on the same segment.
 func (c *composed) joins(other link.Spec) bool {
 	return c.Link.Parent != "" && c.Link.Kind != link.VXLAN && other.Kind != link.VXLAN && c.Link.Parent == other.Parent && c.Link.VLAN == other.VLAN
 }
 
-// segment is the network as the kernel is to have it, but for what nodes say.
+// segment returns the network's desired state in the kernel, without peers.
 func (r networkRow) segment() link.Segment {
 	return link.Segment{Network: r.ID, Spec: r.Link, Gateways: r.Gateways}
 }

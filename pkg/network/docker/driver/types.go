@@ -18,65 +18,69 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// Network is one network of containers. Whoever asks for it says ID, Subnets, Internal and Options; the rest follows.
+// Network is a network of containers. The request sets ID, Subnets, Internal and Options; the driver sets the
+// rest.
 type Network struct {
 	ID string `json:"id"`
-	// Profile is the name of the one that the user chose; empty: none.
+	// Profile is the name of the selected profile, or "".
 	Profile string    `json:"profile,omitempty"`
 	Link    link.Spec `json:"link"`
-	// Subnets are those that its addresses are of, with what was said of them.
+	// Subnets are the network's subnets, as the IPAM driver described them.
 	Subnets []Subnet `json:"subnets,omitempty"`
-	// Internal says that nothing outside is to be reached, and Isolated that no other network is to give a way out either.
+	// Internal prevents access to the outside. Isolated also prevents it through other networks.
 	Internal bool `json:"internal,omitempty"`
 	Isolated bool `json:"isolated,omitempty"`
-	// Outside says that the gateways are routers outside of this machine: the bridge does not have their addresses.
+	// Outside states that the gateways are routers outside of this machine, so that the bridge does not have
+	// their addresses.
 	Outside bool `json:"outside,omitempty"`
-	// Prefix begins the names of interfaces in sandboxes; empty: eth.
+	// Prefix starts the names of interfaces in sandboxes. The default is eth.
 	Prefix string `json:"prefix,omitempty"`
-	// Options are those of the user, as they were written.
+	// Options are the user's options as given.
 	Options map[string]string `json:"options,omitempty"`
 }
 
-// Subnet is one of a network, with what an IPAM driver has said of it. A prefix of no bits says that the driver gives no addresses.
+// Subnet is a subnet of a network, as an IPAM driver described it. A prefix of 0 bits means that the driver
+// allocates no addresses.
 type Subnet struct {
-	// Space is the address space, by which IPAM drivers are told apart.
+	// Space is the address space, which identifies the IPAM driver.
 	Space   string       `json:"space,omitempty"`
 	Prefix  netip.Prefix `json:"prefix"`
 	Gateway netip.Addr   `json:"gateway,omitzero"`
-	// Auxiliary are addresses that are never given to an endpoint, by their names.
+	// Auxiliary has reserved addresses by name. They are never allocated.
 	Auxiliary map[string]netip.Addr `json:"auxiliary,omitempty"`
 }
 
-// Endpoint is one interface of a container in a network. Whoever asks for it says Network, ID and Options, and of Addresses, MAC and Name what is not
-// to be chosen; the rest follows.
+// Endpoint is an interface of a container in a network. The request sets Network, ID and Options, and
+// optionally Addresses, MAC and Name; the driver sets the rest.
 type Endpoint struct {
 	Network string `json:"network"`
 	ID      string `json:"id"`
-	// Addresses have the lengths of their subnets, at most one of each family.
+	// Addresses have the prefix lengths of their subnets, at most one of each family.
 	Addresses []netip.Prefix       `json:"addresses,omitempty"`
 	MAC       network.HardwareAddr `json:"mac,omitempty"`
 	VLAN      uint16               `json:"vlan,omitempty"`
-	// Name is that of the interface in the sandbox; empty: the sandbox chooses one that begins with the network's prefix.
+	// Name is the interface's name in the sandbox. By default the sandbox chooses one with the network's
+	// prefix.
 	Name string `json:"name,omitempty"`
-	// Routes and Gateways are set in the sandbox. A route to everything over the link has no gateway.
+	// Routes and Gateways are set in the sandbox. A default route over the link has no gateway.
 	Routes   []network.Route `json:"routes,omitempty"`
 	Gateways []netip.Addr    `json:"gateways,omitempty"`
-	// Owned says that the addresses are allocations of the endpoint itself, which go with it.
+	// Owned is true if the addresses are allocated for the endpoint itself, and released with it.
 	Owned bool `json:"owned,omitempty"`
-	// Sandbox is that which the endpoint has joined; empty: none.
+	// Sandbox is the sandbox of the endpoint, or "".
 	Sandbox string `json:"sandbox,omitempty"`
-	// Options are those of the user.
+	// Options are the user's options.
 	Options map[string]string `json:"options,omitempty"`
 }
 
-// Gives says whether the IPAM driver gives addresses of the subnet.
+// Gives reports whether the IPAM driver allocates addresses of the subnet.
 func (s Subnet) Gives() bool { return s.Prefix.Bits() > 0 }
 
 func (s Subnet) equal(o Subnet) bool {
 	return s.Space == o.Space && s.Prefix == o.Prefix && s.Gateway == o.Gateway && maps.Equal(s.Auxiliary, o.Auxiliary)
 }
 
-// differences are what two requests for one network want differently; empty: they are the same.
+// differences lists the fields in which two requests for a network differ, or "".
 func (n Network) differences(o Network) string {
 	var differ []string
 	if !maps.Equal(n.Options, o.Options) {
@@ -91,7 +95,7 @@ func (n Network) differences(o Network) string {
 	return strings.Join(differ, ", ")
 }
 
-// asked is what was asked for of an endpoint.
+// asked is the request for an endpoint.
 type asked struct {
 	Addresses []netip.Prefix       `json:"addresses,omitempty"`
 	MAC       network.HardwareAddr `json:"mac,omitempty"`
@@ -101,7 +105,7 @@ type asked struct {
 
 func askedOf(e Endpoint) asked { return asked{e.Addresses, e.MAC, e.Name, e.Options} }
 
-// differences are what two requests for one endpoint want differently; empty: they are the same.
+// differences lists the fields in which two requests for an endpoint differ, or "".
 func (a asked) differences(o asked) string {
 	var differ []string
 	if !slices.Equal(a.Addresses, o.Addresses) {
@@ -119,15 +123,16 @@ func (a asked) differences(o asked) string {
 	return strings.Join(differ, ", ")
 }
 
-// identifier is what Docker's identifiers and those of its tests are: names of rows and links are made of them.
+// identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
 
-// IsIdentifier says whether a text can be the identifier of a network or an endpoint. Docker's are 64 hexadecimal digits, or 25 letters and digits by Swarm.
+// IsIdentifier reports whether text can identify a network or an endpoint. Docker uses 64 hexadecimal digits,
+// Swarm 25 letters and digits.
 func IsIdentifier(text string) bool {
 	return len(text) <= link.MaxIdentifier && identifier.MatchString(text)
 }
 
-// checkIdentifiers says that a text cannot be an identifier, without repeating it.
+// checkIdentifiers returns an error for an invalid identifier. The error does not contain it.
 func checkIdentifiers(ids ...string) error {
 	for _, id := range ids {
 		if !IsIdentifier(id) {
@@ -137,15 +142,15 @@ func checkIdentifiers(ids ...string) error {
 	return nil
 }
 
-// errDiffers is the error of another request with an identifier that there is.
+// errDiffers returns the error for a different request with an existing identifier.
 func errDiffers(what, id, differ string) error {
 	return fmt.Errorf("%w: %s %s is there already, with other %s", ErrImpossible, what, short(id), differ)
 }
 
-// short is an identifier as people are shown it.
+// short returns an identifier in Docker's short form.
 func short(id string) string { return id[:min(len(id), 12)] }
 
-// isUnknown says that there is nothing of that identifier.
+// isUnknown reports whether an error means an unknown network or endpoint.
 func isUnknown(err error) bool {
 	return errors.Is(err, ErrUnknownNetwork) || errors.Is(err, ErrUnknownEndpoint)
 }

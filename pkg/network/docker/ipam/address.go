@@ -17,34 +17,35 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// The kinds of holders, until whoever knows more says so.
+// The initial kinds of holders, until Describe sets better ones.
 const (
 	kindAddress = "Network"
 	kindGateway = "Gateway"
 )
 
-// maximumChoices bounds how often a request is retried because others took or gave back the same address.
+// maximumChoices limits the retries after other callers took or released the same address.
 const maximumChoices = 64
 
-// wish is one request for an address.
+// wish is a request for an address.
 type wish struct {
 	*Driver
 	space *space
 	lease Pool
 	pool  *policy.Pool
-	// gateway says that it is for the router of the network; word is who asks.
+	// gateway is true for the address of the network's gateway. word identifies the caller.
 	gateway    bool
 	word       string
 	activation int
-	// lost is the mark of an address that the client was never told of, as far as is known; see lose.
+	// lost marks an address that the client presumably never received; see lose.
 	lost string
-	// joined says that the claim has added the word to those of a shared space.
+	// joined is true if the word was added to those of a shared space.
 	joined bool
 }
 
-// RequestAddress gives an address of a lease: the one that is named, or one of the ledger's choice. One that is named and was given before the client has
-// started is the same one, if its pool was asked for again since then. The errors wrap ErrUnknown, ErrRequest, policy.ErrDenied, network.ErrOutside,
-// ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or ErrUnavailable.
+// RequestAddress allocates an address of a lease: the given one, or any. An address that was allocated before
+// the client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, ErrRequest,
+// policy.ErrDenied, network.ErrOutside, ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or
+// ErrUnavailable.
 func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error) {
 	w, err := l.wish(ctx, id, options)
 	if err != nil {
@@ -70,7 +71,7 @@ func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Ad
 	return netip.PrefixFrom(address, w.lease.Prefix.Bits()), nil
 }
 
-// wish finds the lease that an address is asked of, and notes that it is used.
+// wish finds the lease of a request and marks it as used.
 func (l *Driver) wish(ctx context.Context, id string, options map[string]string) (*wish, error) {
 	if err := checkOptions(options); err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 	return w, nil
 }
 
-// use finds a lease, and notes that it is used, and by whom.
+// use returns a lease and records who uses it.
 func (l *Driver) use(ctx context.Context, s *space, id, word string) (Pool, error) {
 	used := func(p Pool) bool { return p.Used && (word == "" || slices.Contains(p.Users, word)) }
 	p, on, err := s.table.Get(ctx, id)
@@ -134,8 +135,8 @@ func (l *Driver) use(ctx context.Context, s *space, id, word string) (Pool, erro
 	return p, err
 }
 
-// revived is the lease of an identifier that has none: its client has not ended it where another one, which was told the same identifier, has, and
-// nobody else can have it. The mutex is held.
+// revived returns a new lease for an identifier without one. Another client with the same identifier may have
+// ended the lease, while this client still uses it. The caller holds the mutex.
 func (l *Driver) revived(s *space, id string) (Pool, error) {
 	name, prefix, _ := s.parse(id)
 	pool := l.options.Policy().Pool(name)
@@ -149,7 +150,8 @@ func (l *Driver) revived(s *space, id string) (Pool, error) {
 	return p, nil
 }
 
-// formerGateway takes the address of a gateway that the pool does not declare any more, so that it is given to nobody else. The network has it in any case.
+// formerGateway reserves a gateway's address that the pool no longer declares, so that nothing else gets it. A
+// failure is only reported, because the network has the address anyway.
 func (w *wish) formerGateway(ctx context.Context, address netip.Addr) {
 	err := w.named(ctx, address)
 	if err != nil && !errors.Is(err, network.ErrOutside) && !errors.Is(err, network.ErrUnknownPool) {
@@ -157,7 +159,7 @@ func (w *wish) formerGateway(ctx context.Context, address netip.Addr) {
 	}
 }
 
-// chosen gives an address of the ledger's choice.
+// chosen allocates any address.
 func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 	if err := w.served(); err != nil {
 		return netip.Addr{}, err
@@ -175,7 +177,7 @@ func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 	return netip.Addr{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumChoices)
 }
 
-// served says why nothing is given of the pool any more.
+// served returns an error if the pool no longer has the subnet.
 func (w *wish) served() error {
 	if w.pool == nil {
 		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can be given back",
@@ -184,8 +186,8 @@ func (w *wish) served() error {
 	return nil
 }
 
-// take gives an address to an owner that holds nothing. It is not fresh when somebody else was quicker. When it fails, nothing is left of it: nobody
-// would ask for it again. Asked is what the policy is told of the addresses.
+// take allocates an address for an owner. fresh is false if another caller was faster. After an error nothing
+// is allocated, because no caller would release it. asked lists the requested addresses for the policy.
 func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr, asked []netip.Addr) (fresh bool, err error) {
 	if err := w.served(); err != nil {
 		return false, err
@@ -216,12 +218,12 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 	return false, err
 }
 
-// subject is a lease as rules see it.
+// subject returns the lease's data for the policy's rules.
 func (l *Driver) subject(p Pool) policy.Subject {
 	return policy.Subject{Contract: Contract, Profile: p.Profile, Pool: p.Pool, Node: l.options.Node, Options: p.Options}
 }
 
-// ReleaseAddress takes back an address that came out of a lease; one that did not is no error, and stays as it is.
+// ReleaseAddress releases an address of a lease. It ignores other addresses.
 func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Addr) error {
 	s, err := l.spaceOf(id)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Find is the allocation of an address that came out of the lease of a subnet in a space, and its pool; nil when the policy has it no more. The error
-// wraps network.ErrNotHeld when there is none, as of a gateway that the pool declares.
+// Find returns the allocation of an address that was leased from a subnet, and its pool, or nil if the policy
+// no longer has the pool. The error wraps network.ErrNotHeld if there is no allocation, as for a gateway that
+// the pool declares.
 func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error) {
 	s, err := l.space(space)
 	if err != nil {
@@ -26,13 +27,13 @@ func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, ad
 	if pool := in.PoolOf(subnet); pool != nil {
 		a, err = l.held(ctx, s, s.id(pool.Name, subnet.Masked()), address)
 	}
-	if errors.Is(err, network.ErrNotHeld) { // the subnet may be another pool's by now, or none's
+	if errors.Is(err, network.ErrNotHeld) { // the subnet may belong to another pool now
 		a, err = l.heldBefore(ctx, s, subnet.Masked(), address)
 	}
 	return a, in.Pool(a.Pool), err
 }
 
-// held is the allocation of an address of a lease.
+// held returns the allocation of an address of a lease.
 func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Addr) (network.Allocation, error) {
 	a, err := l.options.Service.Get(ctx, s.owner(id, address))
 	if errors.Is(err, network.ErrNotHeld) || err == nil && a.State == network.Releasing {
@@ -41,7 +42,7 @@ func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Ad
 	return a, err
 }
 
-// heldBefore is the allocation of an address of whichever lease has the subnet.
+// heldBefore returns the allocation of an address from any lease with the subnet.
 func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix, address netip.Addr) (a network.Allocation, err error) {
 	leases, err := s.all(ctx)
 	if err != nil {
@@ -59,7 +60,7 @@ func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix, 
 	return a, err
 }
 
-// Describe says whom what Find has found is for, for people: kind, namespace, name and device of the holder are noted. The error wraps
+// Describe sets kind, namespace, name and device of the holder of an allocation. The error wraps
 // network.ErrNotHeld.
 func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.Holder) error {
 	return l.options.Service.Describe(ctx, owner, func(h *network.Holder) {

@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ipam is the IPAM driver of Docker: it gives out pools and their addresses to a caller that names no owner.
-// A lease of a pool is a row, and an address is an allocation of the ledger. Only what came out of a lease can be given
-// back under its identifier. After its restart Docker asks again for all that it has, and gets the same.
+// Package ipam is Docker's IPAM driver: it allocates pools and addresses for a client that names no owner. A
+// lease of a pool is a row, and an address is an allocation in the ledger. An address is released only with the
+// identifier of its lease. After its restart, Docker requests everything again and receives the same.
 //
-// It decodes no requests, knows no concrete store, and uses the clock that it is given. Start reading at RequestPool.
+// The package decodes no requests, knows no concrete store, and uses the clock from its options. Start reading
+// at RequestPool.
 package ipam
 
 import (
@@ -29,69 +30,74 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// Contract is that of the owners of addresses.
+// Contract is the contract of the owners of addresses.
 const Contract = "docker"
 
-// The address spaces: what is leased in the local one is this node's, and in the global one that of all nodes of a cluster.
+// The address spaces. Leases in the local space belong to this node, those in the global space to all nodes of
+// a cluster.
 const (
 	LocalSpace  = "graft-local"
 	GlobalSpace = "graft-global"
 )
 
-// The errors at the border, beside those of package network. Their texts are for the people who asked.
+// The errors of this package, in addition to those of package network. Their texts are for users.
 var (
-	// ErrUnknown says that there is no lease of an identifier, and that there cannot be one.
+	// ErrUnknown means that an identifier refers to no lease and to no possible one.
 	ErrUnknown = errors.New("there is no such pool on lease")
-	// ErrRequest says that what is asked for makes no sense, however often it is asked for.
+	// ErrRequest means that a request is invalid and must not be retried.
 	ErrRequest = errors.New("not possible")
 )
 
-// Options are those of leases.
+// Options configure a Driver.
 type Options struct {
-	// Service, Policy, Store and Clock are required. Policy is what is in force.
+	// Service, Policy, Store and Clock are required. Policy returns the active policy.
 	Service *service.Service
 	Policy  func() *policy.Policy
 	Store   ledger.Store
 	Clock   clock.WithTicker
-	// Node is this one; empty: the only one.
+	// Node is the name of this node, or "" if there is only one.
 	Node string
-	// Grace is how long an address stays that nobody needs any more. Default 10 minutes. Period is how often it is looked for. Default 1 minute.
+	// Grace is the time after which an unused address is released (default 10 minutes). Period is the interval
+	// of checks (default 1 minute).
 	Grace, Period time.Duration
-	// Knows says whether a network is there that has a subnet of a space, and whether any network with the subnet, or somebody in one, has an address;
-	// nil: none is there.
+	// Knows reports whether a network with a subnet of a space exists, and whether the address is in use in any
+	// network with that subnet. Nil means that none exists.
 	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error)
-	// Freed is told of what nobody needed any more, and Report of what went wrong in the background; nil: nobody is.
+	// Freed receives released addresses, Report errors of background work. Both may be nil.
 	Freed  func(network.Allocation)
 	Report func(error)
 }
 
-// Pool is a pool on lease.
+// Pool is a leased pool.
 type Pool struct {
 	// ID is the identifier for the client, Space the address space, and Pool the name of the pool.
 	ID    string `json:"id"`
 	Space string `json:"space"`
 	Pool  string `json:"pool"`
-	// Prefix is the subnet of the pool, and Within the part of it that addresses are chosen in; not valid: all of it.
+	// Prefix is the leased subnet. Addresses are chosen from Within, or from all of Prefix if it is not valid.
 	Prefix netip.Prefix `json:"prefix"`
 	Within netip.Prefix `json:"within,omitzero"`
-	// Gateway is the one that the pool declared when the lease began; it is never given to anybody else.
+	// Gateway is the pool's gateway when the lease began. It is never allocated.
 	Gateway netip.Addr `json:"gateway,omitzero"`
-	// Profile is the one by which it was chosen; empty: none. Options are all that the user has said.
+	// Profile is the profile that selected the pool, or "". Options are the user's options.
 	Profile string            `json:"profile,omitempty"`
 	Options map[string]string `json:"options,omitempty"`
-	// Activation is the number of the client's start in which it was asked for last. Term tells leases of one identifier apart that follow each other.
+	// Activation is the number of the client's start that last requested the lease. Term distinguishes
+	// successive leases with one identifier.
 	Activation int    `json:"activation,omitempty"`
 	Term       string `json:"term"`
-	// Used says that an address of it was asked for, so that the client knows of the lease; Users are by whom, in the global space.
+	// Used is true after an address was requested, which proves that the client knows the lease. Users
+	// identifies the users in the global space.
 	Used  bool     `json:"used,omitempty"`
 	Users []string `json:"users,omitempty"`
-	// Network is the one that the client has named since it asked for the lease last, in the local space; empty: none. See Known.
+	// Network is the network that the client named since it last requested the lease, or "". It is set in the
+	// local space only; see Known.
 	Network string `json:"network,omitempty"`
-	// Since is when it began.
+	// Since is the begin of the lease.
 	Since time.Time `json:"since"`
 }
 
-// part is what addresses are chosen in.
+// part returns the range from which addresses are chosen.
 func (p Pool) part() netip.Prefix {
 	if p.Within.IsValid() {
 		return p.Within
@@ -99,43 +105,44 @@ func (p Pool) part() netip.Prefix {
 	return p.Prefix
 }
 
-// Driver are those of this node. They are safe for concurrent use.
+// Driver manages this node's leases. It is safe for concurrent use.
 type Driver struct {
 	options Options
 	local   *space
 	global  *space
 	starts  *record.Table[start]
-	// life, which names this process, and number make names that nobody else makes; see unique.
+	// life identifies this process, and number makes its names unique; see unique.
 	life   string
 	number atomic.Uint64
 
-	// mutex is held while leases are chosen and changed, one at a time. It guards started, which is nil before the first use.
+	// mutex serializes changes of leases. It guards started, which is nil before the first use.
 	mutex   sync.Mutex
 	started *start
-	// untold are the leases that could not be written, or so it seems: the client was not told of them.
+	// untold has the leases whose write failed or is uncertain: the client was not told of them.
 	untold map[string]bool
-	// networks are those that leases of the local space are noted to be of, by the subnets: what is in the rows, so that they need not be read.
+	// networks caches the networks of local leases by subnet, as in the rows.
 	networks sync.Map
-	// gone are the addresses that nobody needed in the last sweep, with the time since when.
+	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
 	gone map[holding]time.Time
 }
 
-// holding is an address as it was given once: what its owner is given later is another one, of which nobody knows yet whether it is needed.
+// holding identifies one allocation of an address. A later allocation for the same owner differs, because it
+// may be in use.
 type holding struct {
 	owner network.Owner
 	uid   string
 }
 
-// start is the last one of the client.
+// start describes the last start of the client.
 type start struct {
 	Activation int       `json:"activation"`
 	At         time.Time `json:"at"`
 }
 
-// keyStart is the only key of the table of starts.
+// keyStart is the only key of the table starts.
 const keyStart = "last"
 
-// New makes leases.
+// New returns a driver.
 func New(o Options) *Driver {
 	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
 	if o.Report == nil {
@@ -160,10 +167,10 @@ func New(o Options) *Driver {
 	}
 }
 
-// unique is a name that nobody else makes.
+// unique returns a name that no other process uses.
 func (l *Driver) unique() string { return l.life + "-" + strconv.FormatUint(l.number.Add(1), 36) }
 
-// Activate begins a new activation: the client has started, and asks again for what it has.
+// Activate starts a new activation: the client has restarted and requests its leases again.
 func (l *Driver) Activate(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -181,7 +188,7 @@ func (l *Driver) Activate(ctx context.Context) error {
 	return nil
 }
 
-// last is the last start. The mutex is held.
+// last returns the last start. The caller holds the mutex.
 func (l *Driver) last(ctx context.Context) (start, error) {
 	if l.started == nil {
 		read, _, err := l.starts.Get(ctx, keyStart)
@@ -193,7 +200,7 @@ func (l *Driver) last(ctx context.Context) (start, error) {
 	return *l.started, nil
 }
 
-// activation is the number of the last start.
+// activation returns the number of the last start.
 func (l *Driver) activation(ctx context.Context) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -12,12 +12,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 )
 
-// several is in place of the network of a lease of which the client has named two, so that nobody knows. It is no identifier.
+// several replaces the network of a lease for which the client named two networks. It is not a valid
+// identifier.
 const several = "*"
 
-// Known notes that the client has named a network that has a subnet: the lease of the subnet is that network's, until the client asks for it again, as
-// it does when it has started, or when it has forgotten the network and makes another one. Only of what such a network has not is known that nobody has
-// it. To others the lease is in use from now on, though no address of it was asked for. What is no lease, or that of a shared space, is let pass.
+// Known records that the client named a network for a subnet's lease. The record is valid until the client
+// requests the lease again, after its restart or because it forgot the network and creates another. Only such a
+// record proves that addresses that the network does not have are unused. It also marks the lease as used.
+// Known ignores subnets without a lease and shared spaces.
 func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, network string) error {
 	if space != l.local.name {
 		return nil
@@ -51,7 +53,7 @@ func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, n
 	return record.ErrStale
 }
 
-// of finds the lease of a subnet: that of the pool which has it by now, or else of the one that had it.
+// of returns the lease of a subnet: that of the pool that has the subnet now, or else of its former pool.
 func (l *Driver) of(ctx context.Context, s *space, subnet netip.Prefix) (Pool, bool, error) {
 	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
 		if p, on, err := s.table.Get(ctx, s.id(pool.Name, subnet)); err != nil || on {
@@ -63,9 +65,10 @@ func (l *Driver) of(ctx context.Context, s *space, subnet netip.Prefix) (Pool, b
 	return p, on, err
 }
 
-// nobody says whether it is known that nobody has an address of a lease: the client has named its network since it asked for it last, that is there, and
-// has it not. A network that is there alone says nothing: the client may have forgotten it, and made something else of the lease. has says that
-// somebody does have it.
+// nobody reports whether an address of a lease is certainly unused: the client has named the lease's network
+// since it last requested the lease, that network exists, and does not have the address. An existing network
+// that was not named proves nothing, because the client may have forgotten it. has reports whether the address
+// is certainly in use.
 func (l *Driver) nobody(ctx context.Context, s *space, p Pool, subnet netip.Prefix, address netip.Addr) (nobody, has bool, err error) {
 	there, has, err := l.options.Knows(ctx, p.Network, s.name, subnet, address)
 	return there && !has && p.Network != "" && p.Network != several, has, err

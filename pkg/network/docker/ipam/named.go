@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// named gives an address that is asked for by name.
+// named allocates the given address.
 func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	owner := w.space.owner(w.lease.ID, address)
 	for range maximumChoices {
@@ -26,7 +26,7 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 			if fresh, err := w.take(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
 				return err
 			}
-			continue // somebody else has taken it for the same owner meanwhile
+			continue // another call took it for the same owner
 		}
 		if err != nil {
 			return err
@@ -39,7 +39,7 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 			continue
 		}
 		if err == nil && held.State == network.Intended {
-			// It was begun, and nobody knows whether its cloud has it.
+			// It is not known whether the cloud has the unfinished allocation.
 			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool, Addresses: held.Addresses}); err != nil {
 				w.disclaim(ctx, owner, address, held.Holder.UID)
 			}
@@ -52,7 +52,8 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
 }
 
-// lose finds out whether an address was given by a process that was killed before it could answer: then it is known that nobody has it.
+// lose checks whether a process was killed after it allocated an address and before it could answer. Then the
+// address is unused.
 func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
 	w.lost = ""
 	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
@@ -68,7 +69,8 @@ func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.
 	return nil
 }
 
-// again says whether an address that is held out of the same lease is the caller's, and notes that he has asked again.
+// again reports whether an address that is already allocated from the lease belongs to the caller, and records
+// the repeated request.
 func (w *wish) again(h *network.Holder) error {
 	if w.space.shared {
 		if node := w.elsewhere(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
@@ -89,16 +91,17 @@ func (w *wish) again(h *network.Holder) error {
 	return nil
 }
 
-// disclaiming is how long it may take to take a claim back whose caller may have left.
+// disclaiming limits the time for undoing a request whose caller may have disconnected.
 const disclaiming = 10 * time.Second
 
-// disclaim takes back a claim, given the mark of it, and the address with it unless others of a shared space ask for it too.
+// disclaim undoes a request, identified by mark, and releases the address unless other users of a shared space
+// have it.
 func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
 	if !w.space.shared {
 		w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
 		return
 	}
-	ctx = context.WithoutCancel(ctx) // nobody else would do it
+	ctx = context.WithoutCancel(ctx) // no other call would undo it
 	within, cancel := context.WithTimeout(ctx, disclaiming)
 	defer cancel()
 	w.undone(ctx, address, w.options.Service.Quit(within, owner, func(h *network.Holder) (own, over bool) {
@@ -110,7 +113,8 @@ func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.
 	}))
 }
 
-// undone reports that an address which could not be bound is not given back either, unless that is because the caller has left: then it is given back later.
+// undone reports that an address which could not be bound could not be released either, unless the caller
+// disconnected: then the sweep releases it.
 func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
 	if err != nil && !errors.Is(err, ctx.Err()) {
 		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, err))

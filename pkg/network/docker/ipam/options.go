@@ -14,21 +14,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The options of a user, and those of the client.
+// Options of the user and of the client.
 const (
-	// OptionProfile chooses a profile, of pools as of networks.
+	// OptionProfile selects a profile, for pools and networks.
 	OptionProfile = "profile"
 	optionPool    = "pool"
-	// OwnOptions begins those that are the client's own.
+	// OwnOptions is the prefix of the client's own options.
 	OwnOptions = "com.docker."
-	// optionType says what an address is for: TypeGateway, or nothing. Swarm sends it with pools, too.
+	// optionType is the purpose of an address: TypeGateway or none. Swarm also sends it with pools.
 	optionType  = "RequestAddressType"
 	TypeGateway = OwnOptions + "network.gateway"
-	// optionSerial comes with all that Swarm's managers ask for, and with nothing else (moby, daemon/libnetwork/cnmallocator).
+	// optionSerial is sent with all requests of Swarm's managers and only with these (moby,
+	// daemon/libnetwork/cnmallocator).
 	optionSerial = OwnOptions + "network.ipam.serial"
 )
 
-// checkOptions is the error of an option that there is not.
+// checkOptions returns an error for an unknown option.
 func checkOptions(options map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(options)) {
 		if name != OptionProfile && name != optionPool && name != optionType && !strings.HasPrefix(name, OwnOptions) {
@@ -38,7 +39,7 @@ func checkOptions(options map[string]string) error {
 	return nil
 }
 
-// mine are the options that a user has given.
+// mine returns the user's options.
 func mine(options map[string]string) map[string]string {
 	users := map[string]string{}
 	for _, name := range []string{OptionProfile, optionPool} {
@@ -52,19 +53,19 @@ func mine(options map[string]string) map[string]string {
 	return users
 }
 
-// choice is what a user has chosen: the pools that it may be, in order.
+// choice is the user's selection: the candidate pools, in order.
 type choice struct {
 	profile string
 	pools   []*policy.Pool
-	// families are those of the profile, by their length in bits; nil: all.
+	// families lists the address lengths of the profile in bits; nil means all.
 	families []int
-	// free says that nothing was chosen, so that a subnet must be named.
+	// free means that nothing was selected, so that a subnet must be named.
 	free bool
-	// what says it for people.
+	// what describes the selection in messages.
 	what string
 }
 
-// choose finds what the options choose.
+// choose returns the selection of the options.
 func choose(p *policy.Policy, options map[string]string) (choice, error) {
 	c := choice{profile: options[OptionProfile]}
 	name := options[optionPool]
@@ -96,7 +97,7 @@ func choose(p *policy.Policy, options map[string]string) (choice, error) {
 	return c, nil
 }
 
-// subnets are those of the pools that are of the profile's families.
+// subnets returns the subnets of the pools in the profile's families.
 func (c choice) subnets() []candidate {
 	var all []candidate
 	for _, pool := range c.pools {

@@ -20,27 +20,27 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// PoolRequest is what a client wants to lease.
+// PoolRequest is the request for a lease.
 type PoolRequest struct {
 	Space string
-	// Subnet is the one that is wanted; not valid: the choice is free; of the address 0: only its length is wanted. Within is the part of it that
-	// addresses are chosen in; not valid: all of it.
+	// Subnet is the requested subnet. The zero Prefix allows any; with the unspecified address, only its length
+	// counts. Addresses are chosen from Within, or from all of Subnet if it is not valid.
 	Subnet, Within netip.Prefix
-	// Options are profile= and pool=; those of com.docker.* are let pass.
+	// Options are profile and pool. Options with the prefix com.docker. are ignored.
 	Options map[string]string
-	// Six wants IPv6 where no subnet is named.
+	// Six selects IPv6 if no subnet is given.
 	Six bool
 }
 
-// named says whether a subnet is.
+// named reports whether a subnet is given.
 func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr().IsUnspecified() }
 
-// attempts bounds how often it is begun anew what another process has changed meanwhile.
+// attempts limits retries after changes by other processes.
 const attempts = 8
 
-// RequestPool leases a pool: the one that has the subnet, or the first one of the profile that is not on lease. One that was leased before the client
-// has started is given again when its subnet is asked for; so is, in the global space, any. The errors wrap ErrRequest, policy.ErrDenied, network.ErrTaken,
-// ErrOutside or ErrExhausted.
+// RequestPool leases a pool: the one with the given subnet, or the first unleased one of the profile. A lease
+// from before the client's restart is returned again if its subnet is given; in the global space, any lease is.
+// Errors wrap ErrRequest, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
 func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	s, err := l.space(r.Space)
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	return Pool{}, fmt.Errorf("%w: other processes change the leases at the same time", network.ErrUnavailable)
 }
 
-// lease leases a pool, once.
+// lease makes one attempt to lease a pool.
 func (l *Driver) lease(ctx context.Context, s *space, r PoolRequest) (Pool, error) {
 	last, err := l.last(ctx)
 	if err != nil {
@@ -91,13 +91,13 @@ func (l *Driver) lease(ctx context.Context, s *space, r PoolRequest) (Pool, erro
 	return l.confirm(ctx, s, r, old, pool, leases, last.Activation)
 }
 
-// lost says whether the client was never told of a lease, as far as is known: this program was killed before it could answer, or the ledger gave no
-// answer, and nobody has used it since then.
+// lost reports whether the client presumably never received a lease: the process was killed before the answer,
+// or the write was uncertain, and the lease is unused since.
 func (l *Driver) lost(p Pool) bool {
 	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
-// onLease finds the lease of a subnet: that of the pool which has it by now, or where none has, of the one that had it.
+// onLease returns the lease of a subnet in a pool, or in any pool if it is nil.
 func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Pool, bool) {
 	for _, id := range slices.Sorted(maps.Keys(leases)) {
 		if p := leases[id]; p.Prefix == subnet && (pool == nil || p.Pool == pool.Name) {
@@ -107,7 +107,8 @@ func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Po
 	return Pool{}, false
 }
 
-// any leases what belongs to the lease of the other family, or the first pool that is not on lease, and else one that the client was never told of.
+// any leases the subnet that matches the lease of the other family, or the first unleased one, or one that the
+// client never received.
 func (l *Driver) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
 	c, err := choose(l.options.Policy(), r.Options)
 	if err != nil {
@@ -136,7 +137,7 @@ func (l *Driver) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 		network.ErrExhausted, c.what, len(subnets), s.networksOf(subnets, leases))
 }
 
-// begin leases a pool that is not on lease.
+// begin leases a pool that is not leased.
 func (l *Driver) begin(ctx context.Context, s *space, r PoolRequest, of candidate, leases map[string]Pool, activation int) (Pool, error) {
 	pool, prefix := of.pool, of.prefix
 	if err := within(pool, prefix, r.Within); err != nil {
@@ -156,7 +157,7 @@ func (l *Driver) begin(ctx context.Context, s *space, r PoolRequest, of candidat
 	return p, err
 }
 
-// confirm leases a pool again that is on lease to the same client.
+// confirm renews a lease of the same client.
 func (l *Driver) confirm(
 	ctx context.Context, s *space, r PoolRequest, p Pool, pool *policy.Pool, leases map[string]Pool, activation int,
 ) (Pool, error) {
@@ -170,7 +171,7 @@ func (l *Driver) confirm(
 		p.Profile, p.Options = users[OptionProfile], users
 	}
 	if !s.shared {
-		p.Network = "" // it may be another one's by now
+		p.Network = "" // it may belong to another network now
 		if p.Activation = activation; l.lost(p) {
 			p.Term, p.Since = l.unique(), l.options.Clock.Now().UTC()
 		}
@@ -178,7 +179,8 @@ func (l *Driver) confirm(
 	return p, l.replace(ctx, s, p, leases)
 }
 
-// replace writes a lease in place of what was found under its identifier, if that is still there; else the error wraps record.ErrStale.
+// replace writes a lease if its row is unchanged since found was read. Otherwise the error wraps
+// record.ErrStale.
 func (l *Driver) replace(ctx context.Context, s *space, p Pool, found map[string]Pool) error {
 	stands, on, err := s.table.Get(ctx, p.ID)
 	if err != nil {
@@ -202,7 +204,8 @@ func (l *Driver) put(ctx context.Context, s *space, p Pool) error {
 	return nil
 }
 
-// ReleasePool ends a lease; one that there is not is no error. Addresses that were not given back before are freed later.
+// ReleasePool ends a lease. It ignores an unknown one. The sweep releases addresses that were not released
+// before.
 func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	s, err := l.spaceOf(id)
 	if err != nil {
@@ -221,7 +224,7 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	return nil
 }
 
-// end ends the lease of this node, and in the global space the lease itself with the last of its users.
+// end ends the lease of this node. In the global space, the lease ends with its last user.
 func (l *Driver) end(ctx context.Context, s *space, id string) error {
 	if _, prefix, is := s.parse(id); is && !s.shared {
 		l.networks.Delete(prefix)

@@ -10,13 +10,14 @@ import (
 	"time"
 )
 
-// together is how long after a lease of one family that of the other is taken for the same network's: the client asks for one right after the other, and
-// says nothing of which network they are.
+// together is the time in which leases of both families are attributed to one network. The client requests them
+// one after the other, but does not name the network.
 const together = time.Minute
 
-// siblings are those of subnets that are of the pool of which the client, with the same options, has just leased the other family, and not named the
-// network yet; of several such pools that of the last lease counts, so that networks which are made one after the other have one pool each. That pool
-// is only preferred: where it has not the family, or that is on lease, any other will do.
+// siblings returns the subnets of the pool from which the client just leased the other family, with the same
+// options and without naming a network since. Of several such pools the last lease counts, so that networks
+// created in sequence use one pool each. The pool is only preferred: if it lacks the family or the subnet is
+// leased, any other candidate is used.
 func (l *Driver) siblings(s *space, c choice, r PoolRequest, subnets []candidate, leases map[string]Pool) []candidate {
 	var last Pool
 	for _, of := range c.subnets() {

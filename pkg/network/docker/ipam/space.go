@@ -16,16 +16,16 @@ import (
 
 // space is an address space.
 type space struct {
-	// name is for the client, and short begins the identifiers of its leases.
+	// name is the name for the client. short is the prefix of lease identifiers.
 	name, short string
-	// node is whose it is, where it is one node's.
+	// node is the node of a local space.
 	node string
-	// shared says that several nodes have the same leases in it.
+	// shared is true if several nodes share the leases.
 	shared bool
 	table  *record.Table[Pool]
 }
 
-// space finds one by its name.
+// space returns the space with a name.
 func (l *Driver) space(name string) (*space, error) {
 	for _, s := range []*space{l.local, l.global} {
 		if s.name == name {
@@ -35,12 +35,12 @@ func (l *Driver) space(name string) (*space, error) {
 	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", ErrRequest, name, LocalSpace, GlobalSpace)
 }
 
-// id is the identifier of a lease: <space>/<pool>/<prefix>.
+// id returns the identifier of a lease: <space>/<pool>/<prefix>.
 func (s *space) id(pool string, prefix netip.Prefix) string {
 	return s.short + "/" + pool + "/" + prefix.String()
 }
 
-// parse reads an identifier.
+// parse parses an identifier.
 func (s *space) parse(id string) (pool string, prefix netip.Prefix, ok bool) {
 	parts := strings.SplitN(id, "/", 3)
 	if len(parts) != 3 || parts[0] != s.short || parts[1] == "" {
@@ -50,7 +50,7 @@ func (s *space) parse(id string) (pool string, prefix netip.Prefix, ok bool) {
 	return parts[1], prefix, err == nil && prefix.Masked().String() == parts[2]
 }
 
-// spaceOf is the space of an identifier.
+// spaceOf returns the space of an identifier.
 func (l *Driver) spaceOf(id string) (*space, error) {
 	for _, s := range []*space{l.local, l.global} {
 		if _, _, ok := s.parse(id); ok {
@@ -60,7 +60,7 @@ func (l *Driver) spaceOf(id string) (*space, error) {
 	return nil, fmt.Errorf("%w: %q is no identifier of one", ErrUnknown, id)
 }
 
-// beginning begins the keys of the owners of all addresses of the space.
+// beginning returns the common prefix of the owners in the space.
 func (s *space) beginning() network.Owner {
 	key := "pool/"
 	if s.node != "" {
@@ -69,14 +69,14 @@ func (s *space) beginning() network.Owner {
 	return network.Owner{Contract: Contract, Key: key + s.short + "/"}
 }
 
-// owner is who has an address of a lease.
+// owner returns the owner of an address of a lease.
 func (s *space) owner(id string, address netip.Addr) network.Owner {
 	owner := s.beginning()
 	owner.Key += strings.TrimPrefix(id, s.short+"/") + "/" + address.String()
 	return owner
 }
 
-// held is what an owner's key says: the lease, and the address.
+// held parses an owner's key to lease and address.
 func (s *space) held(owner network.Owner) (id string, address netip.Addr, ok bool) {
 	beginning := s.beginning()
 	rest, begins := strings.CutPrefix(owner.Key, beginning.Key)
@@ -90,7 +90,7 @@ func (s *space) held(owner network.Owner) (id string, address netip.Addr, ok boo
 	return id, address, is && err == nil
 }
 
-// all are the leases of the space by their identifiers.
+// all returns the leases of the space by identifier.
 func (s *space) all(ctx context.Context) (map[string]Pool, error) {
 	leases := map[string]Pool{}
 	err := s.table.All(ctx, func(id string, p Pool) error {

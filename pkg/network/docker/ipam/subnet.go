@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// find finds the pool that has the subnet which is named.
+// find returns the pool with the requested subnet.
 func (l *Driver) find(r PoolRequest) (*policy.Pool, string, error) {
 	in := l.options.Policy()
 	c, err := choose(in, r.Options)
@@ -41,7 +41,7 @@ func (l *Driver) find(r PoolRequest) (*policy.Pool, string, error) {
 	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ThereAre(c.texts()))
 }
 
-// subnetOf is the subnet of a pool that has a prefix.
+// subnetOf returns the subnet of a pool with a prefix.
 func subnetOf(pool *policy.Pool, prefix netip.Prefix) (ledger.Subnet, bool) {
 	if pool != nil {
 		for _, subnet := range pool.Subnets {
@@ -53,7 +53,7 @@ func subnetOf(pool *policy.Pool, prefix netip.Prefix) (ledger.Subnet, bool) {
 	return ledger.Subnet{}, false
 }
 
-// texts are the subnets, for people.
+// texts returns the subnets for messages.
 func (c choice) texts() []string {
 	var texts []string
 	for _, of := range c.subnets() {
@@ -63,14 +63,14 @@ func (c choice) texts() []string {
 	return texts
 }
 
-// candidate is a subnet that may be leased, and the profile by which it is.
+// candidate is a subnet to lease, with the profile that allows it.
 type candidate struct {
 	pool    *policy.Pool
 	prefix  netip.Prefix
 	profile string
 }
 
-// candidates are the subnets that a request without a subnet may mean.
+// candidates returns the subnets that match a request without a subnet.
 func candidates(c choice, r PoolRequest) []candidate {
 	return slices.DeleteFunc(c.subnets(), func(of candidate) bool {
 		length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != of.prefix.Bits()
@@ -78,7 +78,7 @@ func candidates(c choice, r PoolRequest) []candidate {
 	})
 }
 
-// noSubnet says why there are no candidates.
+// noSubnet returns the error for a request without candidates.
 func noSubnet(c choice, r PoolRequest) error {
 	family := "IPv4"
 	if r.Six {
@@ -90,7 +90,7 @@ func noSubnet(c choice, r PoolRequest) error {
 	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }
 
-// within checks the part that addresses are chosen in.
+// within validates the range from which addresses are chosen.
 func within(pool *policy.Pool, prefix, part netip.Prefix) error {
 	if !part.IsValid() {
 		return nil
@@ -109,7 +109,7 @@ func within(pool *policy.Pool, prefix, part netip.Prefix) error {
 	return nil
 }
 
-// gatewayOf is the gateway that a pool declares in a subnet; not valid: none.
+// gatewayOf returns the gateway that a pool declares in a subnet, or the zero Addr.
 func gatewayOf(pool *policy.Pool, prefix netip.Prefix) netip.Addr {
 	if pool != nil {
 		for _, gateway := range pool.Gateways {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Run sweeps now and then until the context ends.
+// Run sweeps periodically until the context ends.
 func (l *Driver) Run(ctx context.Context) {
 	ticker := l.options.Clock.NewTicker(l.options.Period)
 	defer ticker.Stop()
@@ -31,8 +31,9 @@ func (l *Driver) Run(ctx context.Context) {
 	}
 }
 
-// Sweep frees addresses that nobody has needed for the grace: those whose lease is gone, as the client has given back the pool and not them, and those
-// that nobody has of a network that the client knows, as the client or this program was killed before they came to be used.
+// Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client
+// did not release itself, and those that no network of the client has, because the client or this process was
+// killed before they were used.
 func (l *Driver) Sweep(ctx context.Context) error {
 	now := l.options.Clock.Now()
 	l.mutex.Lock()
@@ -65,13 +66,13 @@ func (l *Driver) Sweep(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// strays are the addresses of a space that nobody needs as far as is known.
+// strays returns the addresses of a space that are unused.
 func (l *Driver) strays(ctx context.Context, s *space) ([]network.Allocation, error) {
 	held, err := l.options.Service.Owned(ctx, s.beginning())
 	if err != nil {
 		return nil, err
 	}
-	leases, err := s.all(ctx) // after the addresses: what was given before has its lease by now
+	leases, err := s.all(ctx) // read after the addresses, so that each has its lease
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +93,7 @@ func (l *Driver) strays(ctx context.Context, s *space) ([]network.Allocation, er
 	return strays, nil
 }
 
-// stray says whether nobody needs an address, given the lease of its identifier.
+// stray reports whether an address is unused, given the lease of its identifier.
 func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, p Pool) (bool, error) {
 	leased := s.leased(a, p)
 	if leased && s.shared {
@@ -107,7 +108,7 @@ func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, p Po
 	return nobody || !has && !leased, nil
 }
 
-// leased says whether an address is of a lease as it is now, and not of an earlier one of the same identifier.
+// leased reports whether an address belongs to the current lease of its identifier, and not to an earlier one.
 func (s *space) leased(a network.Allocation, p Pool) bool {
 	if s.shared || p.ID == "" {
 		return p.ID != ""
@@ -116,7 +117,7 @@ func (s *space) leased(a network.Allocation, p Pool) bool {
 	return slices.ContainsFunc(a.Holder.Aliases, func(word string) bool { return strings.HasPrefix(word, of) })
 }
 
-// free releases an address that nobody needs, unless it is needed by now.
+// free releases an address if it is still unused.
 func (l *Driver) free(ctx context.Context, s *space, a network.Allocation) error {
 	id, _, _ := s.held(a.Owner)
 	l.mutex.Lock()

@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// Who uses an address, or a lease, is noted by words. In the local space there is one user, the client of the node, and the word of an address says in
-// which term of the lease and in which activation it was asked for last:
+// Users of an address or a lease are recorded as words. The local space has one user, the node's client. The
+// word of an address contains the term of its lease and the activation that last requested it:
 //
 //	lease/<term>/<activation>
 //
-// In the global space a manager of Swarm asks first, and then the node on which a task runs asks for the same by name, and both give it back, in any
-// order; the next manager asks again for what the last one had. It is free when both have given it back:
+// In the global space, a Swarm manager requests an address first. The node that runs the task then requests the
+// same address by name. Both release it, in any order, and a new manager requests the addresses of the previous
+// one. The address is free when both have released it:
 //
 //	swarm/<node>, task/<node>
 const (
@@ -25,12 +26,12 @@ const (
 	wordTask  = "task/"
 )
 
-// leaseWord is that of an address in the local space.
+// leaseWord returns the word of an address in the local space.
 func leaseWord(term string, activation int) string {
 	return wordLease + term + "/" + strconv.Itoa(activation)
 }
 
-// roleWord is that of whoever asks in the global space.
+// roleWord returns the word of the caller in the global space.
 func (l *Driver) roleWord(options map[string]string) string {
 	if _, swarm := options[optionSerial]; swarm {
 		return wordSwarm + l.node()
@@ -38,7 +39,7 @@ func (l *Driver) roleWord(options map[string]string) string {
 	return wordTask + l.node()
 }
 
-// node is this one in words.
+// node returns this node's name in words.
 func (l *Driver) node() string {
 	if l.options.Node == "" {
 		return "-"
@@ -46,7 +47,7 @@ func (l *Driver) node() string {
 	return l.options.Node
 }
 
-// elsewhere is another node that has a task's word among users; empty: none.
+// elsewhere returns another node with a task's word, or "".
 func (l *Driver) elsewhere(users []string) string {
 	for _, word := range users {
 		if node, is := strings.CutPrefix(word, wordTask); is && node != l.node() {
@@ -56,8 +57,8 @@ func (l *Driver) elsewhere(users []string) string {
 	return ""
 }
 
-// leave is who still uses something when this node gives it back: its task does so first, and the manager, wherever it was before, then. A node that
-// does not use it takes nothing from anybody.
+// leave returns the remaining users after this node releases something. The first release is that of the node's
+// task, the second that of a manager, on any node. A node that is no user removes nothing.
 func (l *Driver) leave(users []string) []string {
 	rest := slices.Clone(users)
 	if task := wordTask + l.node(); slices.Contains(users, task) {
@@ -69,7 +70,7 @@ func (l *Driver) leave(users []string) []string {
 	return rest
 }
 
-// join adds a word.
+// join adds a word if it is missing.
 func join(users []string, word string) []string {
 	if slices.Contains(users, word) {
 		return users

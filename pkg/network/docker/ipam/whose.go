@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// mostNamed bounds how many networks a message names, and shortened is how much of an identifier the client's own commands show.
+// mostNamed limits the networks in a message. shortened is the length of identifiers in Docker's commands.
 const (
 	mostNamed = 3
 	shortened = 12
 )
 
-// networksOf says for people by which networks subnets are leased, as far as the client has named them, and not too many; empty: it has named none.
+// networksOf returns a phrase with the networks that lease the subnets, as far as they are known, or "".
 func (s *space) networksOf(subnets []candidate, leases map[string]Pool) string {
 	var names []string
 	for _, of := range subnets {

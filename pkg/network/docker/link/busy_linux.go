@@ -12,23 +12,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// busyFor is how long it is remembered which MAC addresses were on a parent.
+// busyFor is the time for which a list of MAC addresses is cached.
 const busyFor = time.Second
 
-// busy is which MAC addresses interfaces on parents have. The kernel only lists all of a parent, which takes longer the more there are: so they are
-// listed once in a while, and whenever one of them is asked for. What somebody else has brought up meanwhile is not seen; the kernel refuses the second.
+// busy caches the MAC addresses of interfaces on parents. The kernel can only list all of a parent, which takes
+// longer with their number. So the list is read at most once per busyFor, and for a repeated address. Addresses
+// that another program adds in between are missed, but the kernel rejects duplicates.
 type busy struct {
 	mutex   sync.Mutex
 	parents map[int]listed
 }
 
-// listed are the MAC addresses of a parent, and those that were asked for since.
+// listed has the MAC addresses of a parent, including those requested since.
 type listed struct {
 	since time.Time
 	macs  map[string]bool
 }
 
-// has says whether an interface on a parent has a MAC address. Whoever asks is about to use it.
+// has reports whether an interface on a parent has a MAC address, and records that the caller will use it.
 func (b *busy) has(parent int, mac network.HardwareAddr, list func() (map[string]bool, error)) (bool, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -43,7 +44,7 @@ func (b *busy) has(parent int, mac network.HardwareAddr, list func() (map[string
 		return false, err
 	}
 	has := macs[string(mac)]
-	if asked := b.parents[parent]; asked.macs != nil { // it was asked for before: who asked may not have brought it up yet
+	if asked := b.parents[parent]; asked.macs != nil { // the previous caller may not have used the address yet
 		maps.Copy(macs, asked.macs)
 		since = asked.since
 	}

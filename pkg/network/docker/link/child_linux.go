@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// macvlanModes and ipvlanModes are as the kernel and the library number them.
+// macvlanModes and ipvlanModes map modes to the numbers of the kernel and the library.
 var (
 	macvlanModes = map[string]struct {
 		wire uint32
@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// ensureChild makes an interface that is on the parent itself, or on its sub-interface.
+// ensureChild creates an interface on the parent or its sub-interface.
 func (c *conn) ensureChild(ctx context.Context, s Segment, p Port) (Port, error) {
 	base, err := c.base(ctx, s.Spec, "")
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *conn) ensureChild(ctx context.Context, s Segment, p Port) (Port, error)
 		return p, err
 	}
 	if there != nil && !isChild(there, s.Spec, p, base) {
-		if err := c.delete(ctx, there); err != nil { // nobody uses it, as it is here
+		if err := c.delete(ctx, there); err != nil { // it is unused, because it is in this namespace
 			return p, err
 		}
 		there = nil
@@ -69,7 +69,7 @@ func (c *conn) ensureChild(ctx context.Context, s Segment, p Port) (Port, error)
 	return c.createChild(ctx, s, p, of, base)
 }
 
-// childOf is an interface on a parent that is to be made.
+// childOf returns the creation of an interface on a parent.
 func childOf(s Spec, p Port, base netlink.Link) creation {
 	with := settings{name: InterfaceName(p.Endpoint), mtu: s.MTU, mac: p.MAC}
 	n := creation{settings: with, kind: string(s.Kind), parent: base.Attrs().Index}
@@ -84,7 +84,7 @@ func childOf(s Spec, p Port, base netlink.Link) creation {
 	return n
 }
 
-// isChild says that an interface is of the right kind and mode, and on the right parent.
+// isChild reports whether an interface has the kind, mode and parent of the Spec.
 func isChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
 	if !on(link, base.Attrs().Index) {
 		return false
@@ -104,7 +104,7 @@ func isChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
 func (c *conn) createChild(ctx context.Context, s Segment, p Port, of mark, base netlink.Link) (Port, error) {
 	var err error
 	if len(p.MAC) == 0 && s.Kind != Ipvlan {
-		p.MAC = newMAC() // chosen here, since a random one of the kernel's may be changed by udev
+		p.MAC = newMAC() // chosen here, because udev may change a random address of the kernel
 	} else {
 		err = c.taken(ctx, s.Spec, p, base)
 	}
@@ -128,8 +128,8 @@ func (c *conn) createChild(ctx context.Context, s Segment, p Port, of mark, base
 	return p, fault("marking the interface", c.setNamed(ctx, InterfaceName(p.Endpoint), settings{alias: of.String()}))
 }
 
-// taken says that an interface of macvlan which is up has a MAC address on a parent, in whatever namespace. The kernel says so too, but not before
-// the second one is to come up, in its sandbox.
+// taken returns an error if an interface of macvlan that is up has the MAC address on a parent, in any
+// namespace. The kernel detects this too, but only when the second interface is set up in its sandbox.
 func (c *conn) taken(ctx context.Context, s Spec, p Port, base netlink.Link) error {
 	if s.Kind != Macvlan || s.Mode == "passthru" {
 		return nil
@@ -151,7 +151,7 @@ func (c *conn) taken(ctx context.Context, s Spec, p Port, base netlink.Link) err
 	return err
 }
 
-// adoptChild brings an interface into line that is there.
+// adoptChild updates an existing interface.
 func (c *conn) adoptChild(ctx context.Context, s Segment, p Port, of mark, there netlink.Link) (Port, error) {
 	a := there.Attrs()
 	wanted := settings{alias: of.String(), mtu: s.MTU}
@@ -169,7 +169,7 @@ func (c *conn) adoptChild(ctx context.Context, s Segment, p Port, of mark, there
 	return p, fault("completing the interface", err)
 }
 
-// childFault says why the kernel would not have an interface on a parent.
+// childFault returns the reason why the kernel rejected an interface on a parent.
 func (c *conn) childFault(ctx context.Context, s Spec, p Port, base netlink.Link, err error) error {
 	name := base.Attrs().Name
 	what := fmt.Sprintf("making an interface of kind %s on %s", s.Kind, name)
@@ -195,7 +195,7 @@ func (c *conn) childFault(ctx context.Context, s Spec, p Port, base netlink.Link
 	}
 }
 
-// vlanTaken says who has a VLAN of a parent.
+// vlanTaken returns an error that names the user of a parent's VLAN.
 func (c *conn) vlanTaken(ctx context.Context, what string, p Port, base netlink.Link) error {
 	sub, err := c.sub(ctx, base, p.VLAN)
 	if err != nil {
@@ -207,7 +207,7 @@ func (c *conn) vlanTaken(ctx context.Context, what string, p Port, base netlink.
 	return fmt.Errorf("%s: %w: VLAN %d of it is the interface %s", what, network.ErrTaken, p.VLAN, sub.Attrs().Name)
 }
 
-// rival says what stands on a parent, so that nothing of another kind or mode can; empty: that is not to be seen from here.
+// rival returns the interface on a parent that excludes another kind or mode, or "" if it is not visible.
 func (c *conn) rival(ctx context.Context, s Spec, base netlink.Link) string {
 	links, err := c.links(ctx)
 	if err != nil {

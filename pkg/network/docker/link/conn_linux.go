@@ -18,20 +18,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// dumps is how often a list is read again that changed while the kernel was writing it.
+// dumps limits the repetitions of a list that changed while the kernel wrote it.
 const dumps = 5
 
-// conn is one line to the kernel, which one operation at a time uses. None of its calls begins when the context has ended.
+// conn is a netlink connection for one operation at a time. Its calls fail after the context has ended.
 type conn struct {
-	// handle has calls that the library knows; raw is for messages of our own, which do several things at once.
+	// handle has the calls of the library; raw is for messages that do several things at once.
 	handle *netlink.Handle
 	raw    *nl.SocketHandle
 	place  place
-	// busy is shared with all other lines.
+	// busy is shared by all connections.
 	busy *busy
 }
 
-// dial opens a line in the network namespace of the calling thread, which is the place.
+// dial opens a connection in the network namespace of the calling thread, which must be at.
 func dial(timeout time.Duration, at place) (*conn, error) {
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
@@ -44,7 +44,7 @@ func dial(timeout time.Duration, at place) (*conn, error) {
 	}
 	c := &conn{handle: handle, raw: &nl.SocketHandle{Socket: socket}, place: at, busy: &busy{}}
 	limit := unix.NsecToTimeval(timeout.Nanoseconds())
-	// Strict, the kernel lists only what is asked for (Linux 4.20); where it is not, more is listed and left out.
+	// In strict mode, the kernel filters lists (Linux 4.20). Otherwise the result is filtered here.
 	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
 	err = errors.Join(handle.SetSocketTimeout(timeout), socket.SetSendTimeout(&limit), socket.SetReceiveTimeout(&limit), socket.SetExtAck(true))
 	if err != nil {
@@ -59,7 +59,7 @@ func (c *conn) close() {
 	c.raw.Close()
 }
 
-// ask has the library talk to the kernel, unless the context has ended.
+// ask calls the library unless the context has ended.
 func (c *conn) ask(ctx context.Context, talk func(*netlink.Handle) error) error {
 	if err := ctx.Err(); err != nil {
 		return late("asking the kernel no more", err)
@@ -67,12 +67,12 @@ func (c *conn) ask(ctx context.Context, talk func(*netlink.Handle) error) error 
 	return talk(c.handle)
 }
 
-// byName is the link of a name; nil: there is none.
+// byName returns the link with a name, or nil.
 func (c *conn) byName(ctx context.Context, name string) (netlink.Link, error) {
 	return c.found(ctx, func(h *netlink.Handle) (netlink.Link, error) { return h.LinkByName(name) })
 }
 
-// byIndex is the link of a number; nil: there is none.
+// byIndex returns the link with an index, or nil.
 func (c *conn) byIndex(ctx context.Context, index int) (netlink.Link, error) {
 	return c.found(ctx, func(h *netlink.Handle) (netlink.Link, error) { return h.LinkByIndex(index) })
 }
@@ -85,7 +85,7 @@ func (c *conn) found(ctx context.Context, get func(*netlink.Handle) (netlink.Lin
 	var none netlink.LinkNotFoundError
 	switch {
 	case errors.As(err, &none), errors.Is(err, unix.ENODEV):
-		return nil, nil // that there is no such link is an answer
+		return nil, nil // no link is a valid answer
 	case err != nil:
 		return nil, fault("looking at a link", err)
 	default:
@@ -93,13 +93,13 @@ func (c *conn) found(ctx context.Context, get func(*netlink.Handle) (netlink.Lin
 	}
 }
 
-// dump is one list of links; interrupted says that they changed while the kernel was writing it.
+// dump is a list of links. interrupted is true if they changed while the kernel wrote it.
 type dump struct {
 	links       []netlink.Link
 	interrupted bool
 }
 
-// dump lists all links of this namespace, once.
+// dump lists all links of this namespace once.
 func (c *conn) dump(ctx context.Context) (d dump, err error) {
 	err = c.ask(ctx, func(h *netlink.Handle) (err error) {
 		d.links, err = h.LinkList()
@@ -114,12 +114,14 @@ func (c *conn) dump(ctx context.Context) (d dump, err error) {
 	return d, nil
 }
 
-// links are all of this namespace. Where they change faster than they are read, those are among them that were seen at any time.
+// links returns all links of this namespace. If they change faster than they can be read, it includes all links
+// that were seen.
 func (c *conn) links(ctx context.Context) ([]netlink.Link, error) {
 	return gather(func() (dump, error) { return c.dump(ctx) })
 }
 
-// gather reads lists until one was not interrupted, but not for ever, and gives what is in any of them: each link as it was seen last.
+// gather repeats read until a list is complete, at most dumps times, and returns the union, each link as last
+// seen.
 func gather(read func() (dump, error)) ([]netlink.Link, error) {
 	seen := map[int]netlink.Link{}
 	var order []int
@@ -146,7 +148,7 @@ func gather(read func() (dump, error)) ([]netlink.Link, error) {
 	return all, nil
 }
 
-// delete removes a link; nil also where it is gone.
+// delete removes a link. It ignores a missing one.
 func (c *conn) delete(ctx context.Context, link netlink.Link) error {
 	err := c.ask(ctx, func(h *netlink.Handle) error { return h.LinkDel(link) })
 	if err == nil || errors.Is(err, unix.ENODEV) {
@@ -155,7 +157,8 @@ func (c *conn) delete(ctx context.Context, link netlink.Link) error {
 	return fault("removing "+link.Attrs().Name, err)
 }
 
-// own is the link of a name that is ours; nil: there is none. One without a mark is half made; one with another mark is an error.
+// own returns the link with a name and our mark, or nil. A link without a mark is incomplete; one with another
+// mark is an error.
 func (c *conn) own(ctx context.Context, name string, of mark) (netlink.Link, error) {
 	link, err := c.byName(ctx, name)
 	if link == nil || err != nil {
@@ -167,13 +170,13 @@ func (c *conn) own(ctx context.Context, name string, of mark) (netlink.Link, err
 	return link, nil
 }
 
-// may says that a link of one of our names is that of the mark: it has it, or it has none yet.
+// may reports whether a link with one of our names can be that of the mark: it has the mark or none yet.
 func (m mark) may(link netlink.Link) bool {
 	alias := link.Attrs().Alias
 	return alias == "" || alias == m.String()
 }
 
-// removeOwn removes the link of a name, if it is ours: half made, too. One with another mark is nothing of ours, and stays.
+// removeOwn removes the link with a name if it is ours, complete or not. It keeps links with another mark.
 func (c *conn) removeOwn(ctx context.Context, name string, of mark) error {
 	link, err := c.byName(ctx, name)
 	if link == nil || err != nil || !of.may(link) {

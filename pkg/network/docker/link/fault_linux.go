@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// fault says what an error of the kernel means to whoever asked: ErrImpossible where the kernel or the process lacks something, and
-// network.ErrUnavailable where it may be otherwise later. Other errors come as they are.
+// fault wraps an error of the kernel: ErrImpossible if the kernel or the process lacks something,
+// network.ErrUnavailable if a retry may succeed. It returns other errors with the context only.
 func fault(what string, err error) error {
 	if err == nil || errors.Is(err, network.ErrUnavailable) || errors.Is(err, ErrImpossible) {
 		return err
@@ -34,7 +34,7 @@ func fault(what string, err error) error {
 	}
 }
 
-// modules are the configuration options and modules of Linux that have the kinds of links.
+// modules maps kinds of links to the kernel's configuration options and modules.
 var modules = map[string]struct{ option, module string }{
 	"bridge":  {"CONFIG_BRIDGE", "bridge"},
 	"veth":    {"CONFIG_VETH", "veth"},
@@ -44,18 +44,19 @@ var modules = map[string]struct{ option, module string }{
 	"vxlan":   {"CONFIG_VXLAN", "vxlan"},
 }
 
-// making is fault for a link of a kind that was to be made.
+// making is fault for the creation of a link.
 func making(what, kind string, err error) error {
 	switch {
 	case !errors.Is(err, unix.EOPNOTSUPP):
 		return fault(what, err)
 	case err.Error() != unix.EOPNOTSUPP.Error() && !strings.Contains(err.Error(), unknownKind):
-		return fmt.Errorf("%s: %w: %w", what, ErrImpossible, err) // it has the kind, and says what it does not like
+		return fmt.Errorf("%s: %w: %w", what, ErrImpossible, err) // the kernel supports the kind and rejects a setting
 	default:
 		need := modules[kind]
 		return fmt.Errorf("%s: %w: this kernel has no %s (%s): modprobe %s: %w", what, ErrImpossible, kind, need.option, need.module, err)
 	}
 }
 
-// unknownKind is what the kernel says beside EOPNOTSUPP of a kind that it lacks (rtnl_newlink in net/core/rtnetlink.c).
+// unknownKind is the kernel's message with EOPNOTSUPP for an unsupported kind (rtnl_newlink in
+// net/core/rtnetlink.c).
 const unknownKind = "Unknown device type"

@@ -15,13 +15,14 @@ import (
 
 const (
 	defaultTimeout = 5 * time.Second
-	// patience is how many timeouts an operation waits for its turn.
+	// patience is the number of timeouts for which an operation waits for its turn.
 	patience = 2
-	// conns is how many operations talk to the kernel at a time. The kernel makes links one after the other, but waits for removed ones beside that.
+	// conns limits concurrent operations. The kernel creates links one after the other, but waits for removed
+	// ones concurrently.
 	conns = 16
 )
 
-// Kernel makes links in the network namespace in which it was opened. It may be used by many at a time.
+// Kernel manages links in the network namespace where it was opened. It is safe for concurrent use.
 type Kernel struct {
 	timeout time.Duration
 	place   place
@@ -31,7 +32,7 @@ type Kernel struct {
 	busy    busy
 }
 
-// Open opens lines to the kernel, for the network namespace of the calling thread.
+// Open opens connections for the network namespace of the calling thread.
 func Open(o Options) (*Kernel, error) {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultTimeout
@@ -52,7 +53,7 @@ func Open(o Options) (*Kernel, error) {
 	return k, nil
 }
 
-// Close closes the lines that are idle. Whoever still waits for the kernel gets an error.
+// Close closes idle connections. Operations in progress fail.
 func (k *Kernel) Close() error {
 	for {
 		select {
@@ -65,9 +66,10 @@ func (k *Kernel) Close() error {
 	}
 }
 
-// run does something with a line to the kernel while nobody else does anything with the same keys. It comes back when the context ends or the
-// timeout is over, though a call may still hang in the kernel: that keeps its line and its keys until it ends, and begins nothing more. Waiting for
-// its turn has a time of its own, so that many at a time are not too late.
+// run executes f with a connection, exclusively for the keys. It returns when the context or the timeout ends,
+// although f may still be blocked in the kernel: then f keeps its connection and keys until it returns, and
+// starts no further call. Waiting for a turn has a separate time limit, so that many concurrent operations
+// succeed.
 func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f func(context.Context, *conn) (T, error)) (T, error) {
 	type result struct {
 		value T
@@ -104,7 +106,7 @@ func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f fu
 	}
 }
 
-// turn waits until nobody else does anything with the same keys, and for a line.
+// turn waits for the keys and for a connection.
 func (k *Kernel) turn(ctx context.Context, keys []string) (*conn, func(), error) {
 	ctx, cancel := context.WithTimeout(ctx, patience*k.timeout)
 	defer cancel()

@@ -12,13 +12,13 @@ import (
 	"net/netip"
 )
 
-// errLinux is all that other systems answer.
+// errLinux is the error of all methods on other systems.
 var errLinux = fmt.Errorf("%w: only Linux has these links", ErrImpossible)
 
-// Kernel makes links of Linux; on this system there are none.
+// Kernel is not supported on this system.
 type Kernel struct{}
 
-// Open says that only Linux has these links.
+// Open returns an error, because only Linux has these links.
 func Open(Options) (*Kernel, error) { return nil, errLinux }
 
 // Close does nothing.
@@ -27,7 +27,7 @@ func (*Kernel) Close() error { return nil }
 // Own fails.
 func (*Kernel) Own() error { return errLinux }
 
-// Probe says of each kind that only Linux has it.
+// Probe returns an error for each kind.
 func (*Kernel) Probe(context.Context) map[Kind]error {
 	missing := map[Kind]error{}
 	for _, kind := range Kinds() {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// lackFor is how long a kind is taken to be missing: until then nobody tries it again, which may make links that others see, and then a module may have
-// been loaded.
+// lackFor is the time for which a kind is assumed to be missing. A probe may create links that other programs
+// see, so it is not repeated earlier; a module may be loaded later.
 const lackFor = time.Minute
 
-// kinds are what is known of the kinds of links of this kernel.
+// kinds caches which kinds of links the kernel supports.
 type kinds struct {
 	mutex sync.Mutex
-	// there are the kinds that it has, which stay, and lacking what was said of the others, for lackFor.
+	// there has the supported kinds, lacking the reasons for the others, for lackFor.
 	there   map[Kind]bool
 	lacking map[Kind]lack
 }
@@ -28,7 +28,7 @@ type lack struct {
 	since time.Time
 }
 
-// has gives why there is not a kind; nil: there is. It is tried where that is not known.
+// has returns the reason why a kind is missing, or nil. It calls try if that is unknown.
 func (k *kinds) has(kind Kind, try func() map[Kind]error) error {
 	if known, fault := k.known(kind); known {
 		return fault
@@ -43,7 +43,7 @@ func (k *kinds) has(kind Kind, try func() map[Kind]error) error {
 		switch {
 		case fault == nil:
 			k.there[kind] = true
-		case errors.Is(fault, ErrImpossible): // else it is only not known now
+		case errors.Is(fault, ErrImpossible): // other errors are temporary
 			k.lacking[kind] = lack{fault, time.Now()}
 		}
 	}

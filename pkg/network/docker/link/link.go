@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link makes the kernel's links of containers: bridges with veth pairs, macvlan, ipvlan, VLAN sub-interfaces and vxlan. All that it does is
-// idempotent, has a deadline, and bears a mark by which it is found again. It keeps nothing but what the kernel does, and knows neither wires nor
-// the ledger. Enter at Open.
+// Package link manages the kernel links of containers: bridges with veth pairs, macvlan, ipvlan, VLAN
+// sub-interfaces and vxlan. All operations are idempotent, have a time limit, and mark their links to find them
+// again. The package keeps no state besides the kernel's, and knows neither Docker's API nor the ledger. Start
+// reading at Open.
 package link
 
 import (
@@ -15,85 +16,89 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// ErrImpossible says that what is asked for cannot be had on this machine as it is, however often it is asked for. What may be had later is
-// network.ErrUnavailable, and what somebody else has network.ErrTaken.
+// ErrImpossible means that this machine cannot do what is requested and a retry does not help. Otherwise errors
+// wrap network.ErrUnavailable if a retry may help, and network.ErrTaken if a resource is in use.
 var ErrImpossible = errors.New("not possible")
 
-// ErrNoSegment says that the segment of a port is not there: EnsureSegment makes it. It may have gone with a restart of the machine.
+// ErrNoSegment means that the links of a port's network are missing, for instance after a restart of the
+// machine. Call EnsureSegment first.
 var ErrNoSegment = errors.New("the network has no links on this machine")
 
-// Options say how Open talks to the kernel.
+// Options configure Open.
 type Options struct {
-	// Timeout is what one operation may take, whatever deadline its caller has; 0: 5 seconds.
+	// Timeout limits one operation, independent of the caller's deadline. The default is 5 seconds.
 	Timeout time.Duration
 }
 
-// Marked is a link of this namespace that bears our mark.
+// Marked is a link of this namespace with our mark.
 type Marked struct {
 	Name string
-	// Network and Endpoint are those of the mark. A network's own links have no endpoint. A sub-interface of a parent is listed once for each network
-	// that uses it, and with neither where none does any more.
+	// Network and Endpoint are from the mark. The links of a network itself have no endpoint. A sub-interface
+	// of a parent is listed once for each network that uses it, and with neither if it is unused.
 	Network  string
 	Endpoint string
 	Index    int
 }
 
-// Kind is how the endpoints of a network come to each other.
+// Kind is the technology that connects the endpoints of a network.
 type Kind string
 
 // The kinds of links.
 const (
-	// Bridge is a bridge of this machine, to which each endpoint has a veth pair. With a parent, that is a port of the bridge too.
+	// Bridge is a bridge on this machine with a veth pair for each endpoint. A parent becomes a port of the
+	// bridge.
 	Bridge Kind = "bridge"
-	// Macvlan gives each endpoint an interface of its own MAC address on the parent.
+	// Macvlan gives each endpoint an interface on the parent with its own MAC address.
 	Macvlan Kind = "macvlan"
-	// Ipvlan gives each endpoint an interface on the parent that has the parent's MAC address.
+	// Ipvlan gives each endpoint an interface on the parent with the parent's MAC address.
 	Ipvlan Kind = "ipvlan"
 	// VLAN gives each endpoint a VLAN sub-interface of the parent.
 	VLAN Kind = "vlan"
-	// VXLAN is a bridge on each machine, and a tunnel among them.
+	// VXLAN is a bridge on each machine with a tunnel between them.
 	VXLAN Kind = "vxlan"
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind { return []Kind{Bridge, Macvlan, Ipvlan, VLAN, VXLAN} }
 
-// Spec is what is said of the links of a network.
+// Spec describes the links of a network.
 type Spec struct {
 	Kind Kind `json:"kind"`
-	// Parent is the interface of this machine that leads outside; empty: there is none (bridge, vxlan).
+	// Parent is the interface of this machine that leads outside, or "" for none (bridge, vxlan).
 	Parent string `json:"parent,omitempty"`
-	// VLAN is the sub-interface of the parent that is used in place of it, 1 to 4094, made where there is none; 0: the parent itself. With the kind
-	// vlan, 0 says that each endpoint has its own.
+	// VLAN selects a sub-interface of the parent, 1 to 4094, which is created if it is missing; 0 means the
+	// parent itself. For the kind vlan, 0 means that each endpoint has its own VLAN.
 	VLAN uint16 `json:"vlan,omitempty"`
-	// Mode is bridge, private, vepa or passthru of macvlan, and l2, l3 or l3s of ipvlan; empty: bridge, and l2.
+	// Mode is bridge (default), private, vepa or passthru for macvlan, and l2 (default), l3 or l3s for ipvlan.
 	Mode string `json:"mode,omitempty"`
-	// VNI is the number of the vxlan, 1 to 16777215, and Port its UDP port; 0: 4789.
+	// VNI is the number of the vxlan, 1 to 16777215. Port is its UDP port, by default 4789.
 	VNI  uint32 `json:"vni,omitempty"`
 	Port uint16 `json:"port,omitempty"`
-	// Local is this machine's address in the tunnel; not valid: the kernel chooses.
+	// Local is this machine's address in the tunnel. By default the kernel chooses it.
 	Local netip.Addr `json:"local,omitzero"`
-	// Peers are the other ends of the tunnel that are known beforehand.
+	// Peers are the configured other ends of the tunnel.
 	Peers []netip.Addr `json:"peers,omitempty"`
-	// MTU is that of all links, in bytes; 0: the parent's or the kernel's, for a vxlan less what a tunnel adds: 50, and 70 over IPv6.
+	// MTU is the MTU of all links, in bytes. 0 means that of the parent or the kernel's default; for a vxlan,
+	// minus the overhead of the tunnel (50, or 70 over IPv6).
 	MTU int `json:"mtu,omitempty"`
 }
 
-// Segment is a network as it is in the kernel of this machine.
+// Segment is a network's state in the kernel of this machine.
 type Segment struct {
-	// Network is the identifier of the network, out of which the names of its links are made.
+	// Network is the identifier of the network, which determines the names of its links.
 	Network string `json:"network"`
 	Spec
-	// Gateways are addresses that the bridge has, with the lengths of their subnets.
+	// Gateways are the addresses of the bridge, with prefix lengths.
 	Gateways []netip.Prefix `json:"gateways,omitempty"`
 }
 
-// Port is an endpoint as it is in the kernel of this machine, until its interface moves into a sandbox.
+// Port is an endpoint's state in the kernel of this machine, until its interface moves into a sandbox.
 type Port struct {
-	// Endpoint is the identifier of the endpoint, out of which the names of its links are made.
+	// Endpoint is the identifier of the endpoint, which determines the names of its links.
 	Endpoint string `json:"endpoint"`
-	// MAC is the address of the interface; empty: a random one; with ipvlan always empty, since that has the parent's.
+	// MAC is the interface's address. By default it is random. For ipvlan it is empty, because the interface
+	// has the parent's address.
 	MAC network.HardwareAddr `json:"mac,omitempty"`
-	// VLAN is that of the endpoint, where the kind is vlan and the network has none.
+	// VLAN is the endpoint's VLAN if the kind is vlan and the network has none.
 	VLAN uint16 `json:"vlan,omitempty"`
 }

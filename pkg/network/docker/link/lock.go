@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// locks are held by name, and waited for no longer than a context lasts.
+// locks are exclusive locks by name. Waiting ends with the context.
 type locks struct {
 	mutex sync.Mutex
-	// held has a channel for each name that somebody holds, which is closed when it is free.
+	// held has a channel for each held name, which is closed on release.
 	held map[string]chan struct{}
 }
 
 func newLocks() *locks { return &locks{held: map[string]chan struct{}{}} }
 
-// lock takes all names, one after the other in their order, so that two who want the same ones do not wait for each other for ever.
+// lock takes all names in sorted order, which avoids deadlocks.
 func (l *locks) lock(ctx context.Context, names []string) (unlock func(), err error) {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	taken := make([]string, 0, len(names))

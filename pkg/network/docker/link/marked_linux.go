@@ -11,8 +11,9 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// Marked lists the links of this namespace that bear our mark, in the order in which they were made. While links come and go, one that has gone in
-// that moment may be among them; none that stays is missing. Each list that is read for it may take a timeout, as there may be thousands of links.
+// Marked lists the links of this namespace with our mark, in the order of their creation. While links change,
+// it may include one that was just removed, but misses none that stays. Each list that it reads has its own
+// timeout, because there may be thousands of links.
 func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 	links, err := k.list(ctx, func(ctx context.Context, c *conn) (dump, error) { return c.dump(ctx) })
 	if err != nil {
@@ -25,12 +26,12 @@ func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 	return marked, nil
 }
 
-// list gathers links out of lists of which each has a deadline and a turn of its own.
+// list gathers links from lists, each with its own timeout and turn.
 func (k *Kernel) list(ctx context.Context, read func(context.Context, *conn) (dump, error)) ([]netlink.Link, error) {
 	return gather(func() (dump, error) { return run(ctx, k, "listing links", nil, read) })
 }
 
-// marks are what a link says of whom it is for.
+// marks returns the users of a link according to its mark.
 func marks(link netlink.Link) []Marked {
 	a := link.Attrs()
 	of, ok := parseMark(a.Alias)
@@ -52,8 +53,8 @@ func marks(link netlink.Link) []Marked {
 	return users
 }
 
-// Remove removes a link if it still bears the mark that was listed; nil also where it is gone. From a sub-interface of a parent it takes one network
-// that uses it, and removes it with the last.
+// Remove removes a link if it still has the listed mark. It ignores a missing link. From a sub-interface of a
+// parent it removes one user, and the interface with the last one.
 func (k *Kernel) Remove(ctx context.Context, m Marked) error {
 	return k.do(ctx, "removing "+m.Name, m.keys(), func(ctx context.Context, c *conn) error {
 		link, err := c.byIndex(ctx, m.Index)
@@ -73,7 +74,7 @@ func (k *Kernel) Remove(ctx context.Context, m Marked) error {
 	})
 }
 
-// keys are the locks of whoever else makes or removes the same link.
+// keys returns the locks for changes of the link.
 func (m Marked) keys() []string {
 	if m.Endpoint != "" {
 		return []string{"endpoint/" + m.Endpoint}

@@ -13,30 +13,31 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settings are what one message says of a link; what is zero stays as it is. The kernel does them one after the other: a message that fails may
-// have done some.
+// settings are the changes of a link in one message; zero values mean no change. The kernel applies them one
+// after the other, so that a failing message may have changed some.
 type settings struct {
-	// name is the one that the link gets.
+	// name is the new name.
 	name   string
 	alias  string
 	mtu    int
 	mac    []byte
 	master int
 	up     bool
-	// quiet leaves the link without an IPv6 address of its own, once it is up.
+	// quiet prevents an automatic IPv6 address when the link is set up.
 	quiet bool
 }
 
-// creation is a link that is to be made.
+// creation describes a new link.
 type creation struct {
 	settings
 	kind   string
 	parent int
-	// data writes what is particular to the kind.
+	// data writes the attributes of the kind.
 	data func(*nl.RtAttr)
 }
 
-// create makes a link that must not be there yet: its name, MTU, MAC, master and state. What else its settings say is for set.
+// create creates a link with name, MTU, MAC, master and state. It fails if the link exists. Other settings need
+// a call of set.
 func (c *conn) create(ctx context.Context, n creation) error {
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	parts := []nl.NetlinkRequestData{message, nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(n.name))}
@@ -52,7 +53,7 @@ func (c *conn) create(ctx context.Context, n creation) error {
 	return c.send(ctx, unix.RTM_NEWLINK, unix.NLM_F_CREATE|unix.NLM_F_EXCL, append(parts, info))
 }
 
-// set changes the link of a number.
+// set changes the link with an index.
 func (c *conn) set(ctx context.Context, index int, s settings) error {
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	message.Index = int32(index)
@@ -63,7 +64,8 @@ func (c *conn) set(ctx context.Context, index int, s settings) error {
 	return c.change(ctx, message, parts, s)
 }
 
-// setUp changes the link of a number and brings it up, after it was told to have no IPv6 address of its own: with a carrier it would have it at once.
+// setUp changes the link with an index and sets it up. It disables automatic IPv6 addresses first, because a
+// link with a carrier gets one at once.
 func (c *conn) setUp(ctx context.Context, index int, s settings) error {
 	s.quiet, s.up = true, false
 	if err := c.set(ctx, index, s); err != nil {
@@ -72,7 +74,7 @@ func (c *conn) setUp(ctx context.Context, index int, s settings) error {
 	return c.set(ctx, index, settings{up: true})
 }
 
-// setNamed changes the link of a name.
+// setNamed changes the link with a name.
 func (c *conn) setNamed(ctx context.Context, name string, s settings) error {
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	return c.change(ctx, message, []nl.NetlinkRequestData{message, nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name))}, s)
@@ -90,13 +92,13 @@ func (c *conn) change(ctx context.Context, message *nl.IfInfomsg, who []nl.Netli
 	}
 	err := c.send(ctx, unix.RTM_SETLINK, 0, parts)
 	if s.quiet && errors.Is(err, unix.EAFNOSUPPORT) {
-		s.quiet = false // there is no IPv6 on this machine, or with this MTU
+		s.quiet = false // IPv6 is disabled on this machine or for this MTU
 		return c.change(ctx, message, who, s)
 	}
 	return err
 }
 
-// attributes are those that both messages have.
+// attributes returns the attributes that both messages share.
 func (s settings) attributes(message *nl.IfInfomsg) []nl.NetlinkRequestData {
 	var parts []nl.NetlinkRequestData
 	if s.up {
@@ -114,13 +116,13 @@ func (s settings) attributes(message *nl.IfInfomsg) []nl.NetlinkRequestData {
 	return parts
 }
 
-// send asks the kernel for a change and reads its answer, which is an errno, with a text where the kernel has one.
+// send sends a change and returns the kernel's error, with its message if there is one.
 func (c *conn) send(ctx context.Context, kind, flags int, parts []nl.NetlinkRequestData) error {
 	_, err := c.exchange(ctx, kind, flags|unix.NLM_F_ACK, parts)
 	return err
 }
 
-// exchange sends a message and reads all that the kernel answers.
+// exchange sends a message and returns all answers.
 func (c *conn) exchange(ctx context.Context, kind, flags int, parts []nl.NetlinkRequestData) ([][]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, late("asking the kernel no more", err)

@@ -12,29 +12,29 @@ import (
 	"strings"
 )
 
-// nameLength is the longest name that Linux lets an interface have (IFNAMSIZ, without the zero at its end).
+// nameLength is the maximum length of an interface's name (IFNAMSIZ without the terminating zero).
 const nameLength = 15
 
-// MaxIdentifier is how long an identifier of a network or an endpoint can be, in bytes: an alias has two of them and 255 bytes (IFALIASZ), and an
-// alternative name one and 127 (ALTIFNAMSIZ). Docker's have 64.
+// MaxIdentifier limits identifiers of networks and endpoints, in bytes: an alias contains two (IFALIASZ, 255
+// bytes), an alternative name one (ALTIFNAMSIZ, 127 bytes). Docker's have 64.
 const MaxIdentifier = 64
 
-// identifierLength is how much of an identifier is in a name: 48 bits where it is hexadecimal.
+// identifierLength is the number of an identifier's characters in a name: 48 bits in hexadecimal.
 const identifierLength = 12
 
-// InterfaceName is the name of an endpoint's interface until it moves into a sandbox.
+// InterfaceName returns the name of an endpoint's interface until it moves into a sandbox.
 func InterfaceName(endpoint string) string { return "gv" + short(endpoint) }
 
 // PortName returns the name of the end of an endpoint's veth pair that is a port of the network's bridge.
 func PortName(endpoint string) string { return "gh" + short(endpoint) }
 
-// bridgeName is the name of the bridge of a network.
+// bridgeName returns the name of a network's bridge.
 func bridgeName(network string) string { return "gb" + short(network) }
 
-// tunnelName is the name of the vxlan device of a network.
+// tunnelName returns the name of a network's vxlan device.
 func tunnelName(network string) string { return "gx" + short(network) }
 
-// subName is what people call a VLAN of a parent, where a name of that length can be had.
+// subName returns the usual name of a parent's VLAN, or a shorter one if that is too long.
 func subName(parent string, vlan uint16) string {
 	if name := parent + "." + strconv.Itoa(int(vlan)); len(name) <= nameLength {
 		return name
@@ -42,12 +42,12 @@ func subName(parent string, vlan uint16) string {
 	return subOwnName(parent, vlan)
 }
 
-// subOwnName is the name that a VLAN of a parent is made under, which nobody else gives.
+// subOwnName returns the name under which a parent's VLAN is created. No other program uses it.
 func subOwnName(parent string, vlan uint16) string {
 	return fmt.Sprintf("gl%d%s", vlan, digest(parent)[:8])
 }
 
-// short is the beginning of an identifier, or of its digest where that would be no name.
+// short returns the start of an identifier, or of its digest if that is no valid name.
 func short(identifier string) string {
 	if len(identifier) < identifierLength || strings.Trim(identifier[:identifierLength], "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
 		return digest(identifier)[:identifierLength]
@@ -60,21 +60,22 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// mark is what a link says of whom it is for, in its alias.
+// mark identifies the users of a link. It is stored as the link's alias.
 type mark struct {
 	network, endpoint string
-	// parent and vlan are set on sub-interfaces of parents only, which belong to no network alone.
+	// parent and vlan are set on sub-interfaces of parents only, which several networks can use.
 	parent string
 	vlan   uint16
 }
 
 const (
 	markPrefix = "graft/"
-	// userPrefix begins the alternative names of a sub-interface of a parent: one for each network that uses it.
+	// userPrefix starts the alternative names of a sub-interface of a parent, one for each network that uses
+	// it.
 	userPrefix = "graft-"
 )
 
-// String is the alias.
+// String returns the alias.
 func (m mark) String() string {
 	switch {
 	case m.parent != "":
@@ -86,7 +87,7 @@ func (m mark) String() string {
 	}
 }
 
-// parseMark reads what String writes; ok is false for what is none of ours.
+// parseMark parses an alias. ok is false if it is not ours.
 func parseMark(alias string) (m mark, ok bool) {
 	rest, ok := strings.CutPrefix(alias, markPrefix)
 	if !ok || rest == "" {

@@ -13,8 +13,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Own takes the network namespace for this process until Close, or its end: two that keep different books would take each other's links for stale. The
-// error wraps network.ErrTaken when another process has it. It is a lock on the namespace itself (flock(2) on nsfs), which holds across containers.
+// Own locks the network namespace for this process until Close or its end, because two processes with different
+// ledgers would remove each other's links. The error wraps network.ErrTaken if another process has the lock. It
+// is an flock(2) on the namespace (nsfs), which works across containers.
 func (k *Kernel) Own() error {
 	switch err := unix.Flock(int(k.place.handle), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):

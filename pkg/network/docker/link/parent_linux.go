@@ -18,10 +18,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// subbed says that the links of a network are on a VLAN sub-interface of the parent, which is made where there is none.
+// subbed reports whether the links are on a VLAN sub-interface of the parent, which is created if it is
+// missing.
 func (s Spec) subbed() bool { return s.VLAN != 0 && s.Kind != VLAN }
 
-// subLock is the lock of those who make or remove sub-interfaces of parents, which several networks share.
+// subLock is the lock for sub-interfaces of parents, which several networks share.
 const subLock = "parents"
 
 func (s Spec) baseKeys() []string {
@@ -31,7 +32,8 @@ func (s Spec) baseKeys() []string {
 	return nil
 }
 
-// parent is the interface of the machine that a Spec names: there, up, and no port of something else than the bridge called ours.
+// parent returns the parent interface of a Spec. It fails if the interface is missing, down, or a port of a
+// device other than ours.
 func (c *conn) parent(ctx context.Context, s Spec, ours string) (netlink.Link, error) {
 	link, err := c.byName(ctx, s.Parent)
 	if err != nil {
@@ -46,7 +48,7 @@ func (c *conn) parent(ctx context.Context, s Spec, ours string) (netlink.Link, e
 	return link, c.usable(ctx, link, s, ours)
 }
 
-// usable says why an interface cannot be what the links of a network are on.
+// usable returns an error if links of a network cannot be on an interface.
 func (c *conn) usable(ctx context.Context, link netlink.Link, s Spec, ours string) error {
 	a := link.Attrs()
 	if a.Flags&net.FlagUp == 0 {
@@ -68,7 +70,8 @@ func (c *conn) usable(ctx context.Context, link netlink.Link, s Spec, ours strin
 	return nil
 }
 
-// base is the interface that the links of a network are on: the parent, or its sub-interface; nil: the sub-interface is not there.
+// base returns the interface that carries the links: the parent, or its sub-interface, or nil if that is
+// missing.
 func (c *conn) base(ctx context.Context, s Spec, ours string) (netlink.Link, error) {
 	parent, err := c.parent(ctx, s, ours)
 	if err != nil || !s.subbed() {
@@ -81,7 +84,7 @@ func (c *conn) base(ctx context.Context, s Spec, ours string) (netlink.Link, err
 	return sub, c.usable(ctx, sub, s, ours)
 }
 
-// sub is the interface of a VLAN of a parent, whatever it is called; nil: there is none in this namespace.
+// sub returns the interface of a parent's VLAN under any name, or nil if there is none in this namespace.
 func (c *conn) sub(ctx context.Context, parent netlink.Link, vlan uint16) (netlink.Link, error) {
 	for _, name := range []string{subName(parent.Attrs().Name, vlan), subOwnName(parent.Attrs().Name, vlan)} {
 		link, err := c.byName(ctx, name)
@@ -99,7 +102,7 @@ func (c *conn) sub(ctx context.Context, parent netlink.Link, vlan uint16) (netli
 	if i := slices.IndexFunc(links, func(link netlink.Link) bool { return isSub(link, parent, vlan) }); i >= 0 {
 		return links[i], nil
 	}
-	return nil, nil // that there is none is an answer
+	return nil, nil // no interface is a valid answer
 }
 
 func isSub(link, parent netlink.Link, vlan uint16) bool {
@@ -108,7 +111,7 @@ func isSub(link, parent netlink.Link, vlan uint16) bool {
 		(sub.VlanProtocol == netlink.VLAN_PROTOCOL_8021Q || sub.VlanProtocol == netlink.VLAN_PROTOCOL_UNKNOWN)
 }
 
-// ensureBase makes the sub-interface of a parent where there is none, and notes in it that a network uses it.
+// ensureBase creates a missing sub-interface of the parent and records that the network uses it.
 func (c *conn) ensureBase(ctx context.Context, s Segment, ours string) (netlink.Link, error) {
 	parent, err := c.parent(ctx, s.Spec, ours)
 	if err != nil || !s.subbed() {
@@ -138,8 +141,8 @@ func (c *conn) ensureBase(ctx context.Context, s Segment, ours string) (netlink.
 	return sub, c.usable(ctx, sub, s.Spec, ours)
 }
 
-// createSub makes a sub-interface under a name that nobody else gives, so that one without a mark is known to be half made. It is down, since Linux
-// before 6.2 gives no other name to one that is up.
+// createSub creates a sub-interface under a name of ours, so that one without a mark is known to be incomplete.
+// It is down, because Linux before 6.2 does not rename an interface that is up.
 func (c *conn) createSub(ctx context.Context, s Spec, parent netlink.Link) error {
 	what := fmt.Sprintf("making VLAN %d of %s", s.VLAN, s.Parent)
 	err := c.create(ctx, vlanOf(subOwnName(s.Parent, s.VLAN), parent, s.VLAN, settings{}))
@@ -149,7 +152,7 @@ func (c *conn) createSub(ctx context.Context, s Spec, parent netlink.Link) error
 	return making(what, "vlan", err)
 }
 
-// vlanOf is a VLAN of a parent that is to be made.
+// vlanOf returns the creation of a parent's VLAN.
 func vlanOf(name string, parent netlink.Link, vlan uint16, s settings) creation {
 	s.name = name
 	return creation{settings: s, kind: "vlan", parent: parent.Attrs().Index, data: func(data *nl.RtAttr) {
@@ -157,8 +160,8 @@ func vlanOf(name string, parent netlink.Link, vlan uint16, s settings) creation 
 	}}
 }
 
-// adoptSub marks a sub-interface that we have made, gives it the name that people expect, and notes that a network uses it. One that somebody else
-// has made stays as it is.
+// adoptSub marks a sub-interface that we created, renames it to the usual name, and records that a network uses
+// it. It does not change sub-interfaces of other programs.
 func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error {
 	a := sub.Attrs()
 	marked := mark{parent: s.Parent, vlan: s.VLAN}.String()
@@ -178,7 +181,8 @@ func (c *conn) adoptSub(ctx context.Context, s Segment, sub netlink.Link) error 
 	return fault("noting who uses "+a.Name, err)
 }
 
-// markSub gives a sub-interface its mark and name, and has it up. It keeps an IPv6 address of its own, by which ipvlan in mode l3 asks for neighbours.
+// markSub sets mark and name of a sub-interface and sets it up. It keeps its automatic IPv6 address, which
+// ipvlan in mode l3 needs for neighbor discovery.
 func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked string) error {
 	a := sub.Attrs()
 	up := a.Flags&net.FlagUp != 0
@@ -199,7 +203,7 @@ func (c *conn) markSub(ctx context.Context, s Spec, sub netlink.Link, marked str
 	return c.set(ctx, a.Index, wanted)
 }
 
-// leaveSub forgets that a network uses the sub-interface of a parent, and removes it when nobody does any more.
+// leaveSub removes a network from the users of a sub-interface, and the interface with the last user.
 func (c *conn) leaveSub(ctx context.Context, sub netlink.Link, user string) error {
 	a := sub.Attrs()
 	users := 0
@@ -222,12 +226,12 @@ func (c *conn) leaveSub(ctx context.Context, sub netlink.Link, user string) erro
 		return err
 	}
 	if a.MasterIndex != 0 || slices.ContainsFunc(links, func(other netlink.Link) bool { return on(other, a.Index) }) {
-		return nil // somebody else has built on it
+		return nil // another program has links on it
 	}
 	return c.delete(ctx, sub)
 }
 
-// on says that a link is on another one of this namespace.
+// on reports whether a link is on another link of this namespace.
 func on(link netlink.Link, index int) bool {
 	a := link.Attrs()
 	return a.ParentIndex == index && a.NetNsID < 0 && a.Index != index

@@ -17,8 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetPeers makes the peers of a network's tunnel exactly those that s has and the ones given, without the addresses of this
-// machine. What was learned of a peer that goes is forgotten with it. ErrNoSegment: the tunnel is not there.
+// SetPeers sets the peers of a network's tunnel to those of s and the given ones, without this machine's
+// addresses. It also removes learned entries of removed peers. It returns ErrNoSegment if the tunnel is
+// missing.
 func (k *Kernel) SetPeers(ctx context.Context, s Segment, peers []netip.Addr) error {
 	if s.Kind != VXLAN {
 		return nil
@@ -35,10 +36,11 @@ func (k *Kernel) SetPeers(ctx context.Context, s Segment, peers []netip.Addr) er
 	})
 }
 
-// everything is the address whose entries are for all that has no known destination.
+// everything is the MAC address of the entries for unknown destinations.
 var everything = make(net.HardwareAddr, 6)
 
-// flood sends what has no known destination to all peers, and with exact to no others. This machine itself is none, by whatever address.
+// flood adds the peers as destinations of packets with unknown destination. With exact, it removes others. It
+// skips this machine's addresses.
 func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Addr, exact bool) error {
 	index := tunnel.Attrs().Index
 	entries, err := c.entries(ctx, index)
@@ -71,13 +73,13 @@ func (c *conn) flood(ctx context.Context, tunnel netlink.Link, peers []netip.Add
 			continue
 		}
 		if err := c.ask(ctx, func(h *netlink.Handle) error { return h.NeighAppend(entry(index, everything, peer)) }); err != nil {
-			errs = append(errs, peerFault(peer, err)) // the others are wanted all the same
+			errs = append(errs, peerFault(peer, err)) // continue with the other peers
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// others are the peers that are not this machine, each once.
+// others returns the peers without this machine's addresses and without duplicates.
 func (c *conn) others(ctx context.Context, peers []netip.Addr) ([]netip.Addr, error) {
 	if len(peers) == 0 {
 		return nil, nil
@@ -103,13 +105,13 @@ func peerFault(peer netip.Addr, err error) error {
 	return fault("adding the peer "+peer.String(), err)
 }
 
-// entry says which end of a tunnel a MAC address is behind.
+// entry returns the entry for a MAC address behind a peer.
 func entry(index int, mac net.HardwareAddr, peer netip.Addr) *netlink.Neigh {
 	return &netlink.Neigh{LinkIndex: index, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF,
 		HardwareAddr: mac, IP: peer.AsSlice()}
 }
 
-// entries are the MAC addresses that an interface knows: where they are behind a tunnel, or which of its own it takes packets for.
+// entries returns the forwarding entries of an interface: the peers of a tunnel, or its own MAC addresses.
 func (c *conn) entries(ctx context.Context, index int) ([]netlink.Neigh, error) {
 	var entries []netlink.Neigh
 	for range dumps {

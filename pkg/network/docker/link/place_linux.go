@@ -16,7 +16,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// place is the network namespace in which a Kernel was opened. Sockets stay in theirs; what the kernel says in files it says of the thread that reads.
+// place is the network namespace of a Kernel. Sockets stay in their namespace, but files in /proc depend on the
+// reading thread.
 type place struct{ handle netns.NsHandle }
 
 func thisPlace() (place, error) {
@@ -29,7 +30,7 @@ func thisPlace() (place, error) {
 
 func (p *place) close() { _ = p.handle.Close() }
 
-// do does something on a thread that is there.
+// do runs f on a thread in the namespace.
 func (p place) do(f func() error) error {
 	runtime.LockOSThread()
 	here, err := thisPlace()
@@ -53,21 +54,22 @@ func (p place) do(f func() error) error {
 	return err
 }
 
-// ipv6Settings is where Linux has what it does with IPv6 on each interface. Netlink tells most of it, and changes none of what is needed here.
+// ipv6Settings is the directory with the IPv6 settings of interfaces. Netlink reports most of them, but cannot
+// change the needed ones.
 const ipv6Settings = "/proc/sys/net/ipv6/conf"
 
-// hostSettings is where a container that shares the machine's network may have the same to write, as its own /proc/sys cannot be written: Docker's managed
-// plugins are such (hack/plugin).
+// hostSettings is the same directory of the host, mounted writable into a container in the host's network whose
+// own /proc/sys is read-only, such as a managed plugin of Docker (hack/plugin).
 const hostSettings = "/host" + ipv6Settings
 
-// refuseRouters makes this machine take no routes from router advertisements on a link: they could come from any container that is on it
-// (CVE-2020-13401 was this). It is ErrImpossible where that cannot be written and is otherwise.
+// refuseRouters disables router advertisements on a link, because any container on it could send them
+// (CVE-2020-13401). It returns ErrImpossible if they are enabled and the setting cannot be written.
 func (p place) refuseRouters(name string) error {
 	file := filepath.Join(ipv6Settings, name, "accept_ra")
 	return p.do(func() error {
 		accepts, err := os.ReadFile(file)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && strings.TrimSpace(string(accepts)) == "0" {
-			return nil // there is no IPv6, or it is so
+			return nil // IPv6 is disabled, or nothing to do
 		}
 		if err == nil {
 			err = os.WriteFile(file, []byte("0"), 0)

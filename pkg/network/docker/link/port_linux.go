@@ -19,10 +19,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// EnsurePort makes the interface of an endpoint, down and with its mark, or completes it, and says which MAC address it has; with ipvlan none, as
-// that is the parent's. One that has moved into a sandbox stays as it is there: it is found by its veth's other end, by its MAC address (macvlan) or
-// its VLAN; of ipvlan it cannot be known, so that another one is made. The errors are those of EnsureSegment, and ErrNoSegment; a MAC address or
-// VLAN that somebody else has is network.ErrTaken.
+// EnsurePort creates or completes the interface of an endpoint, down and marked, and returns it with its MAC
+// address; for ipvlan without one. It does not change an interface that has moved into a sandbox. That is
+// detected by the other end of its veth pair, its MAC address (macvlan) or its VLAN; for ipvlan it is not
+// detectable, and another interface is created. The errors are those of EnsureSegment, and ErrNoSegment. A MAC
+// address or VLAN in use is network.ErrTaken.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	if err := errors.Join(s.valid(), p.valid(s.Spec)); err != nil {
 		return Port{}, err
@@ -35,7 +36,8 @@ func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error
 	})
 }
 
-// RemovePort removes the interface of an endpoint from this namespace, and a veth pair wherever its other end is; nil also where nothing is there.
+// RemovePort removes the interface of an endpoint from this namespace, and a veth pair also from its sandbox.
+// It ignores a missing one.
 func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
 	return k.do(ctx, "removing the interface of the endpoint", []string{"endpoint/" + endpoint}, func(ctx context.Context, c *conn) error {
 		of := mark{network: s.Network, endpoint: endpoint}
@@ -46,8 +48,8 @@ func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) err
 	})
 }
 
-// RepairPort makes the listed end of a veth pair a port of its network's bridge again: up, and with the network's MTU.
-// It never makes a pair: nil also where the end or the bridge has gone since it was listed.
+// RepairPort makes the listed end of a veth pair a port of its network's bridge again: up, with the network's
+// MTU. It creates no pair, and ignores an end or a bridge that was removed since.
 func (k *Kernel) RepairPort(ctx context.Context, s Segment, m Marked) error {
 	return k.do(ctx, "repairing the bridge's port", m.keys(), func(ctx context.Context, c *conn) error {
 		of := mark{network: m.Network, endpoint: m.Endpoint}
@@ -70,7 +72,7 @@ func (k *Kernel) RepairPort(ctx context.Context, s Segment, m Marked) error {
 	})
 }
 
-// valid says what a port cannot have on links of a kind.
+// valid returns an error for settings that the kind of links does not support.
 func (p Port) valid(s Spec) error {
 	if len(p.MAC) > 0 {
 		if err := MACProblem(p.MAC); err != nil {
@@ -93,7 +95,7 @@ func (p Port) valid(s Spec) error {
 	}
 }
 
-// ensureVeth makes a veth pair, one end of which is a port of the network's bridge.
+// ensureVeth creates a veth pair with one end as a port of the network's bridge.
 func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) {
 	of := mark{network: s.Network, endpoint: p.Endpoint}
 	bridge, err := c.own(ctx, bridgeName(s.Network), mark{network: s.Network})
@@ -126,13 +128,13 @@ func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) 
 	}
 	if errors.Is(err, unix.EINVAL) {
 		if still, lookErr := c.byIndex(ctx, bridge.Attrs().Index); lookErr == nil && still == nil {
-			return p, ErrNoSegment // it went meanwhile
+			return p, ErrNoSegment // the bridge was removed
 		}
 	}
 	return p, err
 }
 
-// createVeth makes a pair at once: there is never one end without the other.
+// createVeth creates both ends at once; one never exists without the other.
 func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int) (Port, error) {
 	if len(p.MAC) == 0 {
 		p.MAC = newMAC()
@@ -140,7 +142,7 @@ func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int)
 	pair := vethOf(PortName(p.Endpoint), InterfaceName(p.Endpoint), p.MAC, settings{mtu: mtu, master: bridge})
 	err := c.create(ctx, pair)
 	if errors.Is(err, unix.EEXIST) {
-		// An interface of this endpoint of another kind, which nobody uses as it is here.
+		// Remove an interface of this endpoint of another kind. It is unused, because it is in this namespace.
 		var other netlink.Link
 		if other, err = c.own(ctx, InterfaceName(p.Endpoint), of); err != nil {
 			return p, err
@@ -164,7 +166,7 @@ func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int)
 	return p, fault("marking the interface", c.setNamed(ctx, InterfaceName(p.Endpoint), settings{alias: of.String()}))
 }
 
-// vethOf is a veth pair that is to be made; the MAC address is that of its other end.
+// vethOf returns the creation of a veth pair. The MAC address is for the other end.
 func vethOf(name, other string, mac network.HardwareAddr, with settings) creation {
 	with.name = name
 	return creation{settings: with, kind: "veth", data: func(data *nl.RtAttr) {
@@ -186,13 +188,14 @@ func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
 	return fault("setting up the bridge's port", c.setNamed(ctx, PortName(of.endpoint), wanted))
 }
 
-// settled says whether a port of a bridge is as setHost and ensureTunnel make it: changes wait for all others of the machine.
+// settled reports whether a port of a bridge has the settings of setHost and ensureTunnel. This avoids changes,
+// which block all others on the machine.
 func settled(port netlink.Link, of mark, bridge, mtu int) bool {
 	a := port.Attrs()
 	return a.Alias == of.String() && a.MasterIndex == bridge && a.MTU == mtu && a.Flags&net.FlagUp != 0
 }
 
-// adoptPeer completes the other end of a veth pair where it is here, and looks at it where it is in a sandbox.
+// adoptPeer completes the other end of a veth pair if it is here, and only reads it if it is in a sandbox.
 func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link, mtu int) (Port, error) {
 	a := host.Attrs()
 	if a.NetNsID >= 0 {
@@ -221,7 +224,7 @@ func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link
 	return p, fault("completing the interface", c.set(ctx, peer.Attrs().Index, wanted))
 }
 
-// newMAC is an address that nobody else is likely to have: random, locally administered, of one interface.
+// newMAC returns a random, locally administered unicast address.
 func newMAC() network.HardwareAddr {
 	mac := make(network.HardwareAddr, 6)
 	rand.Read(mac)

@@ -18,11 +18,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// probeMark is that of links which are made to try: no network is called so, and what is left of them goes with the next sweep.
+// probeMark marks links for probing. No network has this name, and the next reconciliation removes leftovers.
 var probeMark = mark{network: "probe"}
 
-// Probe says of each kind why this kernel or this process cannot have it, and nil where it can. It makes one of each in a network namespace
-// of its own, or in this one where it may make none; either way nothing is left.
+// Probe returns for each kind the reason why this kernel or process does not support it, or nil. It creates one
+// link of each kind in a temporary network namespace, or in this one if it may not create namespaces, and
+// removes them.
 func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	faults, err := run(ctx, k, "trying the kinds of links", []string{"network/" + probeMark.network}, func(ctx context.Context, c *conn) (map[Kind]error, error) {
 		if err := c.permitted(ctx); err != nil {
@@ -45,7 +46,8 @@ func (k *Kernel) Probe(ctx context.Context) map[Kind]error {
 	return faults
 }
 
-// permitted says whether this process may change links here, by changing one that is not there.
+// permitted returns an error if the process may not change links. It tries to change a link that does not
+// exist.
 func (c *conn) permitted(ctx context.Context) error {
 	err := c.set(ctx, math.MaxInt32, settings{up: true})
 	if errors.Is(err, unix.ENODEV) {
@@ -54,7 +56,7 @@ func (c *conn) permitted(ctx context.Context) error {
 	return fault("changing links", err)
 }
 
-// apart does something in a network namespace of its own, which goes with all that is in it.
+// apart calls f in a temporary network namespace, which is removed with its links.
 func apart(k *Kernel, f func(*conn)) error {
 	runtime.LockOSThread()
 	here, err := thisPlace()
@@ -79,7 +81,7 @@ func apart(k *Kernel, f func(*conn)) error {
 	return nil
 }
 
-// try makes one link of each kind and removes it.
+// try creates and removes a link of each kind.
 func (c *conn) try(ctx context.Context) map[Kind]error {
 	random := make([]byte, 5)
 	rand.Read(random)
@@ -91,7 +93,7 @@ func (c *conn) try(ctx context.Context) map[Kind]error {
 	faults[Bridge] = firstOf(bridge, veth)
 	faults[VXLAN] = firstOf(bridge, veth, tunnel)
 
-	// A parent for the others, of whatever kind there is.
+	// This is a parent for the other kinds.
 	parent := vethOf(name("a"), name("b"), nil, settings{up: true})
 	if veth != nil {
 		parent = creation{kind: "bridge", settings: settings{name: name("a"), up: true}}
@@ -109,7 +111,7 @@ func (c *conn) try(ctx context.Context) map[Kind]error {
 	return faults
 }
 
-// once makes a link, does something with it, and removes it, whatever has become of the context.
+// once creates a link, calls with, and removes the link even if the context ended.
 func (c *conn) once(ctx context.Context, n creation, with func(netlink.Link)) error {
 	if err := c.create(ctx, n); err != nil {
 		return making(n.kind, n.kind, err)

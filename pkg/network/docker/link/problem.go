@@ -16,18 +16,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// The borders of what a Spec says.
+// The limits of the settings in a Spec.
 const (
 	MaxVLAN = 4094
 	MaxVNI  = 1<<24 - 1
-	// MinMTU is what IPv4 asks of every link (RFC 791), MaxMTU the longest packet.
+	// MinMTU is the minimum of IPv4 (RFC 791), MaxMTU the maximum packet size.
 	MinMTU = 68
 	MaxMTU = 65535
-	// minMTU6 is what IPv6 asks of every link (RFC 8200, 5); Linux has none of it below.
+	// minMTU6 is the minimum of IPv6 (RFC 8200, 5). Linux disables IPv6 below it.
 	minMTU6 = 1280
 )
 
-// Modes are those that a kind can have, the one that an empty mode means first; none: the kind has no modes.
+// Modes returns the modes of a kind, the default first, or nil if it has none.
 func Modes(kind Kind) []string {
 	switch kind {
 	case Macvlan:
@@ -39,7 +39,7 @@ func Modes(kind Kind) []string {
 	}
 }
 
-// Problems are what cannot be in a Spec, by the names of the fields as they are written. It asks no kernel.
+// Problems returns the errors in a Spec by the names of the fields. It does not access the kernel.
 func (s Spec) Problems() map[string]error {
 	problems := map[string]error{}
 	for field, err := range map[string]error{
@@ -147,7 +147,7 @@ func (s Spec) mtuProblem() error {
 	return fmt.Errorf("%d is no MTU: %d to %d bytes", s.MTU, MinMTU, MaxMTU)
 }
 
-// only says that something is said that a vxlan alone has.
+// only returns an error if a setting of vxlan is given for another kind.
 func (s Spec) only(said bool, what string) error {
 	if !said || s.Kind == VXLAN {
 		return nil
@@ -155,7 +155,7 @@ func (s Spec) only(said bool, what string) error {
 	return fmt.Errorf("only a vxlan has %s", what)
 }
 
-// endProblem is what is wrong with one end of a tunnel.
+// endProblem returns an error for an invalid end of a tunnel.
 func endProblem(end netip.Addr) error {
 	switch {
 	case !end.IsValid():
@@ -167,7 +167,7 @@ func endProblem(end netip.Addr) error {
 	}
 }
 
-// Problems are those of the Spec, and of the gateways under "gateways".
+// Problems returns the errors of the Spec, and those of the gateways under "gateways".
 func (s Segment) Problems() map[string]error {
 	problems := s.Spec.Problems()
 	if s.Network == "" {
@@ -202,7 +202,7 @@ func (s Segment) gatewaysProblem() error {
 	return nil
 }
 
-// NameProblem says why Linux would not let an interface have this name; nil: it would.
+// NameProblem returns the reason why Linux rejects the name of an interface, or nil.
 func NameProblem(name string) error {
 	switch {
 	case name == "" || len(name) > nameLength:
@@ -216,7 +216,7 @@ func NameProblem(name string) error {
 	}
 }
 
-// MACProblem says why no single interface can have a MAC address; nil: one can.
+// MACProblem returns an error if a MAC address is not that of a single interface.
 func MACProblem(mac network.HardwareAddr) error {
 	if len(mac) != 6 || mac[0]&1 != 0 || bytes.Equal(mac, make([]byte, 6)) {
 		return fmt.Errorf("%s is no MAC address of an interface", mac)

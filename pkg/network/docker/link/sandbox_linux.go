@@ -13,16 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributeNamespace is the number of a network namespace (NETNSA_NSID in linux/net_namespace.h).
+// attributeNamespace is the attribute with a namespace's number (NETNSA_NSID in linux/net_namespace.h).
 const attributeNamespace = 1
 
-// inside is a link in another network namespace, which has a number in this one; nil: it is not to be seen.
+// inside returns a link in another network namespace, given by its number in this one, or nil if it is not
+// visible.
 func (c *conn) inside(ctx context.Context, namespace, index int) (netlink.Link, error) {
 	message := nl.NewIfInfomsg(unix.AF_UNSPEC)
 	message.Index = int32(index)
 	answers, err := c.exchange(ctx, unix.RTM_GETLINK, unix.NLM_F_ACK, []nl.NetlinkRequestData{message, target(namespace)})
 	if unseen(err) || err == nil && len(answers) == 0 {
-		return nil, nil // that it is not to be seen is an answer
+		return nil, nil // an invisible link is a valid answer
 	}
 	if err != nil {
 		return nil, fault("looking into a sandbox", err)
@@ -30,7 +31,8 @@ func (c *conn) inside(ctx context.Context, namespace, index int) (netlink.Link, 
 	return netlink.LinkDeserialize(nil, answers[0])
 }
 
-// away is the link of a mark in any other network namespace to which links have moved from here; nil: there is none to be seen.
+// away returns the link with a mark in a namespace to which links have moved from here, or nil if none is
+// visible.
 func (c *conn) away(ctx context.Context, of mark) (netlink.Link, error) {
 	namespaces, err := c.namespaces(ctx)
 	if err != nil {
@@ -51,10 +53,10 @@ func (c *conn) away(ctx context.Context, of mark) (netlink.Link, error) {
 			}
 		}
 	}
-	return nil, nil // that there is none is an answer
+	return nil, nil // no link is a valid answer
 }
 
-// namespaces are the numbers of other network namespaces that this one has to do with.
+// namespaces returns the numbers of the known network namespaces.
 func (c *conn) namespaces(ctx context.Context) ([]int, error) {
 	answers, err := c.exchange(ctx, unix.RTM_GETNSID, unix.NLM_F_DUMP, []nl.NetlinkRequestData{nl.NewRtGenMsg()})
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
@@ -85,7 +87,7 @@ func target(namespace int) *nl.RtAttr {
 	return nl.NewRtAttr(unix.IFLA_TARGET_NETNSID, nl.Uint32Attr(uint32(namespace)))
 }
 
-// unseen says that a namespace or a link in it has gone, or may not be looked into.
+// unseen reports whether an error means that a namespace or a link in it is gone or not accessible.
 func unseen(err error) bool {
 	return errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENONET) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EACCES) ||
 		errors.Is(err, unix.ENOENT)

@@ -19,12 +19,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// bridged says that a network has a bridge on this machine.
+// bridged reports whether the network has a bridge on this machine.
 func (s Spec) bridged() bool { return s.Kind == Bridge || s.Kind == VXLAN }
 
-// EnsureSegment makes what a network has on this machine besides its endpoints, or completes it: bridge, tunnel, a VLAN of the parent. What is
-// there and different is brought into line; peers that are not in s stay. It is ErrImpossible where Problems has something to say or the kernel
-// lacks a kind, network.ErrUnavailable while the parent is missing or down, and network.ErrTaken where somebody else has what is needed.
+// EnsureSegment creates or completes the links of a network except its endpoints: bridge, tunnel, VLAN of the
+// parent. It corrects differences, but keeps additional peers. It returns ErrImpossible if Problems is not
+// empty or the kernel lacks a kind, network.ErrUnavailable while the parent is missing or down, and
+// network.ErrTaken if a needed resource is in use.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	if err := s.valid(); err != nil {
 		return err
@@ -48,8 +49,8 @@ func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	return k.kinds.has(s.Kind, func() map[Kind]error { return k.Probe(ctx) })
 }
 
-// RemoveSegment removes what EnsureSegment has made; nil also where nothing is there. A VLAN of a parent goes with the last network that uses it,
-// unless it was there before.
+// RemoveSegment removes the links of EnsureSegment. It ignores missing ones. A VLAN of a parent is removed with
+// the last network that uses it, unless another program created it.
 func (k *Kernel) RemoveSegment(ctx context.Context, s Segment) error {
 	return k.do(ctx, "removing the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
 		of := mark{network: s.Network}
@@ -69,7 +70,7 @@ func (k *Kernel) RemoveSegment(ctx context.Context, s Segment) error {
 func (c *conn) removeSub(ctx context.Context, s Segment) error {
 	parent, err := c.byName(ctx, s.Parent)
 	if err != nil || parent == nil {
-		return err // its VLANs have gone with it
+		return err // its VLANs were removed with it
 	}
 	sub, err := c.sub(ctx, parent, s.VLAN)
 	if err != nil || sub == nil {
@@ -82,10 +83,10 @@ func (c *conn) removeSub(ctx context.Context, s Segment) error {
 	return c.leaveSub(ctx, sub, s.Network)
 }
 
-// keys are the locks that making and removing a segment take.
+// keys returns the locks for changing the segment.
 func (s Segment) keys() []string { return append(s.baseKeys(), "network/"+s.Network) }
 
-// valid is all problems in one error.
+// valid returns all problems as one error.
 func (s Segment) valid() error {
 	problems := s.Problems()
 	if len(problems) == 0 {
@@ -98,7 +99,7 @@ func (s Segment) valid() error {
 	return fmt.Errorf("%w: %w", ErrImpossible, errors.Join(all...))
 }
 
-// ensureBridge makes the bridge of a network, with its gateways' addresses and the ports that lead outside.
+// ensureBridge creates the bridge of a network, with gateway addresses and outside ports.
 func (c *conn) ensureBridge(ctx context.Context, s Segment, base netlink.Link) error {
 	bridge, mtu, err := c.bridge(ctx, s, base)
 	if err != nil {
@@ -119,7 +120,8 @@ func (c *conn) ensureBridge(ctx context.Context, s Segment, base netlink.Link) e
 	return fault("making "+base.Attrs().Name+" a port", c.set(ctx, base.Attrs().Index, settings{master: bridge.Attrs().Index}))
 }
 
-// adopt makes the host ends of the network's endpoints ports of a bridge that is new: somebody has removed the one before, and containers are running.
+// adopt adds the host ends of the network's endpoints to a new bridge, because another program removed the
+// previous one while containers are running.
 func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) error {
 	links, err := c.links(ctx)
 	if err != nil {
@@ -132,14 +134,14 @@ func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) e
 			continue
 		}
 		err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index})
-		if err != nil && !errors.Is(err, unix.ENODEV) { // the endpoint may go meanwhile
+		if err != nil && !errors.Is(err, unix.ENODEV) { // the endpoint may be removed concurrently
 			return fault("making "+a.Name+" a port again", err)
 		}
 	}
 	return nil
 }
 
-// bridge makes the bridge alone, and says its MTU.
+// bridge creates the bridge without ports and returns its MTU.
 func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlink.Link, int, error) {
 	mtu, err := c.segmentMTU(ctx, s.Spec, base)
 	if err != nil {
@@ -151,7 +153,8 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 		return nil, 0, err
 	}
 	if bridge == nil {
-		// With an address of its own, which differs on each machine, the bridge does not take those of its ports in turn.
+		// A bridge with an explicit MAC address does not take those of its ports in turn. The address differs
+		// on each machine.
 		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: name, mac: newMAC()}}); err != nil {
 			return nil, 0, making("making the bridge "+name, "bridge", err)
 		}
@@ -173,7 +176,7 @@ func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlin
 	return bridge, mtu, fault("setting up the bridge "+name, c.setBridge(ctx, s, bridge, mtu))
 }
 
-// setBridge brings into line what is otherwise. Where the machine is no gateway of IPv6, it has no address of it on the bridge at all.
+// setBridge corrects differences. If the machine is no IPv6 gateway, the bridge gets no IPv6 address at all.
 func (c *conn) setBridge(ctx context.Context, s Segment, bridge netlink.Link, mtu int) error {
 	a := bridge.Attrs()
 	wanted := settings{up: a.Flags&net.FlagUp == 0}
@@ -194,7 +197,8 @@ func (c *conn) setBridge(ctx context.Context, s Segment, bridge netlink.Link, mt
 	}
 }
 
-// expendable says why an interface should not become a port of a bridge: its own addresses would stop working.
+// expendable returns an error for an interface with addresses, which would stop working if it became a port of
+// a bridge.
 func (c *conn) expendable(ctx context.Context, link netlink.Link) error {
 	addresses, err := c.addresses(ctx, link)
 	if err != nil {
@@ -210,7 +214,7 @@ func (c *conn) expendable(ctx context.Context, link netlink.Link) error {
 	return nil
 }
 
-// addresses are those of a link, or of all links where it is nil.
+// addresses returns the addresses of a link, or of all links if it is nil.
 func (c *conn) addresses(ctx context.Context, link netlink.Link) ([]netip.Prefix, error) {
 	all, err := c.addressed(ctx, link)
 	prefixes := make([]netip.Prefix, len(all))
@@ -220,7 +224,7 @@ func (c *conn) addresses(ctx context.Context, link netlink.Link) ([]netip.Prefix
 	return prefixes, err
 }
 
-// addressed is an address with the number of the link that has it.
+// addressed is an address with the index of its link.
 type addressed struct {
 	netip.Prefix
 	index int
@@ -247,7 +251,7 @@ func (c *conn) addressed(ctx context.Context, link netlink.Link) ([]addressed, e
 	return all, nil
 }
 
-// ensureGateways gives a bridge the addresses of gateways, and takes from it others that are in their subnets.
+// ensureGateways adds the gateway addresses to a bridge, and removes others from their subnets.
 func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways []netip.Prefix) error {
 	if len(gateways) == 0 {
 		return nil
@@ -269,7 +273,8 @@ func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways
 		if slices.Contains(there, gateway) {
 			continue
 		}
-		// Nobody else has it, and it is used at once: no time is spent with asking whether it is a duplicate (RFC 4862, 5.4).
+		// Duplicate address detection is disabled (RFC 4862, 5.4), because the address is exclusive and used at
+		// once.
 		err := c.ask(ctx, func(h *netlink.Handle) error {
 			return h.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
 		})

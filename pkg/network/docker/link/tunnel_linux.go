@@ -19,14 +19,15 @@ import (
 )
 
 const (
-	// vxlanPort is the one that IANA has given vxlan (RFC 7348, 8).
+	// vxlanPort is the port that IANA assigned to vxlan (RFC 7348, 8).
 	vxlanPort = 4789
-	// overhead4 and overhead6 are what a tunnel adds to each packet, in bytes: Ethernet 14, vxlan 8, UDP 8, and IPv4 20 or IPv6 40.
+	// overhead4 and overhead6 are the sizes that a tunnel adds to each packet, in bytes: Ethernet 14, vxlan 8,
+	// UDP 8, and IPv4 20 or IPv6 40.
 	overhead4, overhead6 = 50, 70
 	defaultMTU           = 1500
 )
 
-// six says that a tunnel runs over IPv6.
+// six reports whether the tunnel uses IPv6.
 func (s Spec) six() bool {
 	if s.Local.IsValid() {
 		return s.Local.Unmap().Is6()
@@ -48,7 +49,7 @@ func (s Spec) udpPort() uint16 {
 	return s.Port
 }
 
-// segmentMTU is the MTU that the links of a bridge are to have; 0: the kernel's.
+// segmentMTU returns the MTU for the links of a bridge, or 0 for the kernel's default.
 func (c *conn) segmentMTU(ctx context.Context, s Spec, base netlink.Link) (int, error) {
 	if s.Kind != VXLAN {
 		if s.MTU == 0 && base != nil {
@@ -74,8 +75,8 @@ func (c *conn) segmentMTU(ctx context.Context, s Spec, base netlink.Link) (int, 
 	}
 }
 
-// under is the interface that the packets of a tunnel leave by, as far as that can be known: the parent, the one that has the local address, or the
-// one that leads to a peer; nil: it cannot.
+// under returns the interface that carries the tunnel's packets, if it is known: the parent, the one with the
+// local address, or the one that routes to a peer. Otherwise it returns nil.
 func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Link, error) {
 	if s.Local.IsValid() {
 		addresses, err := c.addressed(ctx, nil)
@@ -99,12 +100,13 @@ func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Li
 		return err
 	})
 	if err != nil || len(routes) == 0 {
-		return nil, nil //nolint:nilerr // there may be a route later
+		return nil, nil // a route may be added later
 	}
 	return c.byIndex(ctx, routes[0].LinkIndex)
 }
 
-// ensureTunnel makes the vxlan device of a network a port of its bridge. A device that is otherwise is made anew: no endpoint is on it.
+// ensureTunnel creates the vxlan device of a network as a port of its bridge. It replaces a device with other
+// settings, which affects no endpoint.
 func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink.Link, mtu int) error {
 	name, of := tunnelName(s.Network), mark{network: s.Network}
 	tunnel, err := c.own(ctx, name, of)
@@ -134,7 +136,7 @@ func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink
 	return c.flood(ctx, tunnel, s.Peers, false)
 }
 
-// tunnelOf is a vxlan device that is to be made.
+// tunnelOf returns the creation of a vxlan device.
 func tunnelOf(name string, s Spec, base netlink.Link, with settings) creation {
 	with.name = name
 	return creation{settings: with, kind: "vxlan", data: func(data *nl.RtAttr) {
@@ -169,7 +171,7 @@ func isTunnel(link netlink.Link, s Spec, base netlink.Link) bool {
 	return tunnel.SrcAddr.Equal(s.Local.AsSlice())
 }
 
-// tunnelFault says why the kernel would not have a tunnel.
+// tunnelFault returns the reason why the kernel rejected a tunnel.
 func (c *conn) tunnelFault(ctx context.Context, s Spec, err error) error {
 	what := fmt.Sprintf("making the vxlan %d", s.VNI)
 	switch {
