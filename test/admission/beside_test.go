@@ -15,7 +15,7 @@ import (
 )
 
 // TestBeside runs Graft beside the webhook of a provider's own extension, which writes a place of Graft's and one of its own, as
-// docs/usage/beside.md tells it: in a place of both, the last word has the one that is called last of those that are called again if
+// docs/usage/other-webhooks.md tells it: in a place of both, the last word has the one that is called last of those that are called again if
 // needed, as Graft is; both keep their other places; and an object that came out stays as it is.
 func TestBeside(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") +

@@ -22,7 +22,7 @@ func Markdown(root *cobra.Command) []byte {
 		root.Name())
 	commands := Commands(root)
 	for _, command := range commands[1:] {
-		fmt.Fprintf(out, "- [%s](#%s): %s\n", command.CommandPath(), strings.ReplaceAll(command.CommandPath(), " ", "-"), command.Short)
+		fmt.Fprintf(out, "- [%s](#%s)\n", command.CommandPath(), strings.ReplaceAll(command.CommandPath(), " ", "-"))
 	}
 	fmt.Fprintf(out, "\n| status | meaning |\n|---|---|\n")
 	for _, status := range ExitStatus() {
