@@ -11,6 +11,7 @@ package network
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -37,6 +38,12 @@ var (
 	ErrRefused = errors.New("refused by the cloud")
 	// ErrNotSent says that a call of a cloud cannot be written, so that nothing was sent by this attempt.
 	ErrNotSent = errors.New("nothing was sent to the cloud, as the call cannot be written")
+	// ErrInUse is returned by a cloud for an address that something outside of the ledger uses. It is an ErrRefused, too.
+	ErrInUse = fmt.Errorf("%w: the address is in use there", ErrRefused)
+	// ErrReleased is returned for a request that arrived before its owner was released.
+	ErrReleased = errors.New("the owner was released")
+	// ErrGone is returned for a request whose caller has disconnected before anything was written for it.
+	ErrGone = errors.New("the caller has disconnected")
 	// ErrUnavailable says that it could not be done now; a later attempt may succeed, and finds what was begun.
 	ErrUnavailable = errors.New("unavailable")
 )
@@ -131,6 +138,17 @@ type Allocation struct {
 	Cloud string `json:"cloud,omitempty"`
 	// Binding is what the cloud says of it, once it is bound.
 	Binding Binding `json:"binding,omitzero"`
+	// Generation tells this allocation from others that the owner has had.
+	Generation uint64 `json:"generation,omitempty"`
+	// Worker is the server that binds or releases it. Other servers leave it alone while that one holds its lease.
+	Worker string `json:"worker,omitempty"`
+	// BindUntil is the time until which a call that binds it may still have an effect in the cloud; zero if the outcome of all calls is known.
+	// The allocation is gone only after an unbind that succeeded later.
+	BindUntil time.Time `json:"bindUntil,omitzero"`
+	// Size is, while it is intended, the number of allocations of its request; 0 in rows that were written before this field existed.
+	Size int `json:"size,omitempty"`
+	// Answered reports that a request other than the one that created it was given it.
+	Answered bool `json:"answered,omitempty"`
 }
 
 // Holder is the object of Kubernetes, or the container, that an owner stands for, as far as the caller has said: for people, and to find out

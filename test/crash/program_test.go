@@ -52,6 +52,7 @@ metadata: {name: crash}
 clouds:
   fabric:
     limit: {parallel: 64}
+    timeout: 1s
     http:
       url: %s
       bind:
@@ -69,6 +70,7 @@ clouds:
         found: "${ status == 200 }"
   vpc:
     limit: {parallel: 64}
+    timeout: 1s
     http:
       url: %s
       bind:

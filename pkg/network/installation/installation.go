@@ -65,7 +65,8 @@ func (o *Installation) Reloading() reload.Options {
 		Clouds: func(specs map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings) {
 			return catalog.New(specs, machine)
 		},
-		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64}, Log: logr.Discard(),
+		Settle:  catalog.Settle,
+		Service: service.Options{Clock: clock.RealClock{}, Random: rand.Float64, Gone: serving.CallerGone}, Log: logr.Discard(),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -49,6 +50,9 @@ func folderOptions(path string, log logr.Logger, exit func(status int)) file.Opt
 	}}
 }
 
+// serverLease is how long other servers wait until they take over the work of one that has died. It is longer than the call of a cloud takes.
+const serverLease = 30 * time.Second
+
 func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {
 	config, err := etcdTLS(c)
 	if err != nil {
@@ -57,7 +61,8 @@ func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledg
 	return etcd.Open(ctx, etcd.Options{
 		Endpoints: c.Endpoints, Prefix: c.Prefix, TLS: config,
 		Username: os.Getenv("GRAFT_ETCD_USERNAME"), Password: os.Getenv("GRAFT_ETCD_PASSWORD"), // as in graft ledger
-		Report: func(err error) { log.Error(err, "The watch of the ledger failed and was restarted") },
+		Lease:  serverLease,
+		Report: func(err error) { log.Error(err, "The connection to etcd was interrupted") },
 	})
 }
 

@@ -13,185 +13,327 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// chooseSettled is chooseAll; when something is in the way and rows are in doubt, it finds out about them, and chooses again.
-func (l *Ledger) chooseSettled(ctx context.Context, intents []Intent, all []network.Allocation, fresh []bool, attempt int) error {
-	refused := l.chooseAll(intents, all, fresh, attempt)
-	if refused == nil {
-		return nil
+// chooseOne chooses for one owner and returns the changes of all rows but the owner's. Values of quotas that earlier owners of the request
+// have changed are in counts.
+func (r *reservation) chooseOne(ctx context.Context, i int, in Intent, counts map[string][]byte) ([]Change, error) {
+	of := r.hints.pool(in.Pool)
+	if of == nil {
+		return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
 	}
-	if l.shared != nil && errors.Is(refused, network.ErrTaken) {
-		// Another server may have released it just now.
-		for _, in := range intents {
-			for _, address := range in.Addresses {
-				l.doubtAll(addressKey(in.Pool, address))
-			}
+	c := &choice{reservation: r, in: in, pool: of, owned: place{owner: in.Owner}.encode()}
+	c.a = network.Allocation{
+		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk,
+		Cloud: in.Cloud, Together: in.Together, Size: in.Size, Generation: r.generation(), BindUntil: in.BindUntil,
+	}
+	if in.State == network.Intended {
+		c.a.Worker = r.Server()
+	}
+	if r.conflicts() > 0 && r.Shared() {
+		c.jump()
+	}
+	steps := []func(context.Context) error{c.checkRelease, func(ctx context.Context) error { return c.count(ctx, counts) }, c.addresses, c.vlan, c.mac}
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return nil, err
 		}
 	}
-	if doubted, err := l.settle(ctx); err != nil || !doubted {
-		return refused
-	}
-	return l.chooseAll(intents, all, fresh, attempt)
+	r.all[i] = c.a
+	return c.changes, nil
 }
 
-// chooseAll takes what is wanted in memory, all or nothing.
-func (l *Ledger) chooseAll(intents []Intent, all []network.Allocation, fresh []bool, attempt int) error {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for i, in := range intents {
-		if !fresh[i] {
+// choice is what is chosen for one owner.
+type choice struct {
+	*reservation
+	in   Intent
+	pool *pool
+	a    network.Allocation
+	// owned is the value of the rows of things.
+	owned   []byte
+	changes []Change
+	// again reports that an address in quarantine is given to its previous owner.
+	again bool
+}
+
+func (h *hints) pool(name string) *pool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.pools[name]
+}
+
+// take adds the row of a thing. Chosen things were marked as used in the hints.
+func (c *choice) take(key string, was []byte, chosen bool) {
+	if chosen {
+		c.chosen = append(c.chosen, key)
+	}
+	c.changes = append(c.changes, Change{Key: key, Was: was, Value: c.owned})
+}
+
+// jump moves the start of the search after a conflict, so that servers do not go on making the same choices.
+func (c *choice) jump() {
+	seed := maphash.String(seed, c.in.Owner.Key+"/"+c.Server()+strconv.Itoa(c.attempt))
+	c.hints.mutex.Lock()
+	defer c.hints.mutex.Unlock()
+	for _, index := range c.pool.indexes {
+		index.Jump(seed)
+	}
+	if c.pool.LastVLAN > 0 {
+		c.hints.trunk(c.in.Trunk).Jump(c.pool.FirstVLAN, c.pool.LastVLAN, seed)
+	}
+}
+
+var seed = maphash.MakeSeed()
+
+// checkRelease refuses a request that arrived before its owner was released. The commit compares the tombstone.
+func (c *choice) checkRelease(context.Context) error {
+	row, released := c.hints.buried(c.in.Owner)
+	arrived := c.in.Arrived
+	if arrived.IsZero() {
+		arrived = c.in.Now
+	}
+	if row != nil && arrived.Before(released) {
+		return fmt.Errorf("%w at %s, after this request had arrived", network.ErrReleased, released.Format(time.RFC3339))
+	}
+	c.changes = append(c.changes, Change{Key: tombstoneKey(c.in.Owner), Was: row})
+	return nil
+}
+
+// addresses takes the requested addresses and chooses one of each other family.
+func (c *choice) addresses(ctx context.Context) error {
+	named := map[int]bool{}
+	for _, address := range c.in.Addresses {
+		i, err := c.pool.subnet(address)
+		if err != nil {
+			return err
+		}
+		if named[i] {
+			return fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
+		}
+		named[i] = true
+		if err := c.named(ctx, address); err != nil {
+			return err
+		}
+		c.a.Addresses = append(c.a.Addresses, address)
+	}
+	for i, subnet := range c.pool.Subnets {
+		if named[i] || !c.in.wants(subnet.Prefix.Addr().BitLen()) {
 			continue
 		}
-		var err error
-		if all[i], err = l.choose(in, all[:i], attempt); err != nil {
-			for before := range i {
-				if fresh[before] {
-					l.drop(all[before])
-				}
-			}
+		if err := c.free(ctx, i, subnet); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// drop marks what an allocation holds as free, or as resting where it rested, in memory, and counts it no more.
-func (l *Ledger) drop(a network.Allocation) {
-	l.quotas.refuse(a.Owner)
-	for _, key := range places(a) {
-		if !l.restOn(key) {
-			l.forget(key)
-		}
-	}
-}
-
-// choose takes what is wanted in memory, beside what is held or was chosen before it of the same request.
-func (l *Ledger) choose(in Intent, beside []network.Allocation, attempt int) (network.Allocation, error) {
-	of := l.pools[in.Pool]
-	if of == nil {
-		return network.Allocation{}, fmt.Errorf("%w %q", network.ErrUnknownPool, in.Pool)
-	}
-	names, err := l.quotas.check(in)
-	if err != nil {
-		return network.Allocation{}, err
-	}
-	a := network.Allocation{
-		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk, Quotas: names,
-		Cloud: in.Cloud, Together: in.Together,
-	}
-	if attempt > 0 {
-		l.jump(in, of, attempt)
-	}
-	rested, err := l.takeAll(in, of, &a)
-	if err == nil && of.LastVLAN > 0 {
-		a.VLAN, err = l.chooseVLAN(in, of, rested)
-	}
-	if err == nil && len(of.MACPrefix) > 0 && len(a.Addresses) > 0 {
-		a.MAC, err = l.chooseMAC(in, of, a.Addresses[0], beside, attempt)
-	}
-	if err != nil {
-		l.drop(a)
-		return network.Allocation{}, err
-	}
-	l.quotas.choose(a)
-	return a, nil
-}
-
-// chooseMAC makes the MAC address that goes with an address: the first, from an attempt on, that nothing beside it has. Those of other requests are not
-// known in memory: the commit says when one is taken.
-func (l *Ledger) chooseMAC(in Intent, of *pool, address netip.Addr, beside []network.Allocation, attempt int) (network.HardwareAddr, error) {
-	for further := range maximumAttempts {
-		mac := network.HardwareAddr(allocator.MAC(of.MACPrefix, address, attempt+further))
-		if !slices.ContainsFunc(beside, func(a network.Allocation) bool { return bytes.Equal(a.MAC, mac) }) {
-			l.again(in, macKey(mac))
-			return mac, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: %d MAC addresses for %s, by others of the same request", network.ErrTaken, maximumAttempts, address)
-}
-
-// jump lets choices begin elsewhere, after another server has made the same ones: otherwise both would go on making them.
-func (l *Ledger) jump(in Intent, of *pool, attempt int) {
-	seed := maphash.String(l.owners.seed, in.Owner.Key+"/"+strconv.Itoa(attempt))
-	for _, index := range of.indexes {
-		index.Jump(seed)
-	}
-	if of.LastVLAN > 0 {
-		l.trunk(in.Trunk).Jump(of.FirstVLAN, of.LastVLAN, seed)
-	}
-}
-
-// chooseVLAN takes the VLAN that went with addresses that rested, or one that is free.
-func (l *Ledger) chooseVLAN(in Intent, of *pool, rested bool) (uint16, error) {
-	if rested {
-		if id, ok := l.sameVLAN(in, of); ok {
-			return id, nil
-		}
-	}
-	id, ok := l.trunk(in.Trunk).Choose(of.FirstVLAN, of.LastVLAN)
-	if !ok {
-		return 0, l.noVLAN(of, in.Trunk)
-	}
-	return id, nil
-}
-
-// takeAll takes the addresses: those that were asked for, and one of each other family. Rested says that one of them rested.
-func (l *Ledger) takeAll(in Intent, of *pool, a *network.Allocation) (rested bool, err error) {
-	named := map[int]bool{}
-	for _, address := range in.Addresses {
-		i, err := of.subnet(address)
-		if err != nil {
-			return rested, err
-		}
-		if named[i] {
-			return rested, fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
-		}
-		named[i] = true
-		again, err := l.takeNamed(in, of, i, address)
-		if err != nil {
-			return rested, err
-		}
-		rested = rested || again
-		a.Addresses = append(a.Addresses, address)
-	}
-	return rested, of.take(in, a, named)
-}
-
-// take takes an address of each family that is wanted and not named.
-func (p *pool) take(in Intent, a *network.Allocation, named map[int]bool) error {
-	for i, subnet := range p.Subnets {
-		if named[i] || !in.wants(subnet.Prefix.Addr().BitLen()) {
-			continue
-		}
-		address, ok := p.indexes[i].Choose()
-		if !ok {
-			return noAddress(p.Name, subnet.Prefix)
-		}
-		a.Addresses = append(a.Addresses, address)
-	}
-	if len(a.Addresses) == 0 && len(p.Subnets) > 0 {
-		return fmt.Errorf("%w: the pool %s has no subnet of the family", network.ErrOutside, p.Name)
+	if len(c.a.Addresses) == 0 && len(c.pool.Subnets) > 0 {
+		return fmt.Errorf("%w: the pool %s has no subnet of the family", network.ErrOutside, c.pool.Name)
 	}
 	return nil
 }
 
-// noAddress is the error of a pool of which all addresses of a part are taken.
+func (in Intent) wants(family int) bool {
+	return in.Families == nil || slices.Contains(in.Families, family)
+}
+
+// named takes an address that is requested by name; its row decides.
+func (c *choice) named(ctx context.Context, address netip.Addr) error {
+	key := addressKey(c.pool.Name, address)
+	raw, err := c.store.Get(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading the ledger: %w", err)
+	}
+	c.hints.mutex.Lock()
+	_, blocked := c.pool.blocked[address]
+	_, uncertain := c.hints.uncertain[key]
+	c.hints.mutex.Unlock()
+	if uncertain {
+		if err := c.refresh(ctx, key); err != nil {
+			return err
+		}
+	}
+	if blocked {
+		return fmt.Errorf("%w: %s", network.ErrTaken, address)
+	}
+	if raw != nil {
+		p, err := parsePlace(raw)
+		switch {
+		case err == nil && p.until.IsZero() && p.owner == c.in.Owner:
+			return ErrConflict // another server has given it to the owner since its row was read
+		case err != nil, p.until.IsZero():
+			return fmt.Errorf("%w: %s", network.ErrTaken, address)
+		}
+		if p.until = c.limit(p.until); !c.in.mayTake(p) {
+			return takenAtRest(address, p.until)
+		}
+		c.again = c.again || c.in.had(p.owner)
+	}
+	c.take(key, raw, false)
+	return nil
+}
+
+// MayTake reports whether an address is free, or in a quarantine that an owner of the contract may end by name.
+func (l *Ledger) MayTake(ctx context.Context, contract, pool string, address netip.Addr) bool {
+	raw, err := l.store.Get(ctx, addressKey(pool, address))
+	if err != nil || raw == nil {
+		return err == nil
+	}
+	p, err := parsePlace(raw)
+	return err == nil && !p.until.IsZero() && (p.owner.Contract == "" || p.owner.Contract == contract)
+}
+
+// limit returns a time, or the latest at which a quarantine of the pool can end if a clock was wrong.
+func (c *choice) limit(until time.Time) time.Time {
+	if latest := c.in.Now.Add(c.pool.Rest); c.pool.Rest > 0 && until.After(latest) {
+		return latest
+	}
+	return until
+}
+
+// mayTake reports whether a thing in quarantine may be taken already.
+func (in Intent) mayTake(p place) bool {
+	return !p.until.After(in.Now) || in.had(p.owner) || in.Preempt && (p.owner.Contract == in.Owner.Contract || p.owner.Contract == "")
+}
+
+// had reports whether an owner is one whose addresses in quarantine the intent may have by name.
+func (in Intent) had(last network.Owner) bool {
+	kin := last.Key == in.Kin || strings.HasSuffix(in.Kin, "/") && strings.HasPrefix(last.Key, in.Kin)
+	return in.Kin != "" && kin && last.Contract == in.Owner.Contract
+}
+
+// takenAtRest is the error of an address in quarantine.
+func takenAtRest(address netip.Addr, until time.Time) error {
+	return fmt.Errorf("%w: %s, which rests until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
+}
+
+// free chooses an address of a family that the hints say is free. If there is none, the hints are corrected first.
+func (c *choice) free(ctx context.Context, i int, subnet Subnet) error {
+	for corrected := false; ; corrected = true {
+		c.hints.mutex.Lock()
+		address, ok := c.pool.indexes[i].Choose()
+		c.hints.mutex.Unlock()
+		if ok {
+			c.a.Addresses = append(c.a.Addresses, address)
+			c.take(addressKey(c.pool.Name, address), nil, true)
+			return nil
+		}
+		if corrected {
+			return noAddress(c.pool.Name, subnet.Prefix)
+		}
+		if _, err := c.Wake(ctx, c.in.Now); err != nil {
+			return errors.Join(noAddress(c.pool.Name, subnet.Prefix), err)
+		}
+	}
+}
+
+// noAddress is the error of a pool whose addresses are all used.
 func noAddress(pool string, part netip.Prefix) error {
 	return &network.Exhausted{Pool: pool, Of: network.OfFamily(part.Addr().BitLen()), Text: fmt.Sprintf("the pool %s has no free address in %s", pool, part)}
 }
 
-func (in Intent) wants(family int) bool {
-	if in.Families == nil {
-		return true
+// vlan takes the VLAN that went with an address of the same owner, or chooses one.
+func (c *choice) vlan(context.Context) error {
+	if c.pool.LastVLAN == 0 {
+		return nil
 	}
-	for _, wanted := range in.Families {
-		if wanted == family {
-			return true
+	c.hints.mutex.Lock()
+	defer c.hints.mutex.Unlock()
+	for id := c.pool.FirstVLAN; c.again && id <= c.pool.LastVLAN; id++ {
+		key := vlanKey(c.in.Trunk, id)
+		if row, resting := c.hints.expiring.rows[key]; resting && c.in.had(row.last) {
+			c.a.VLAN = id
+			c.take(key, row.row, false)
+			return nil
 		}
 	}
-	return false
+	id, ok := c.hints.trunk(c.in.Trunk).Choose(c.pool.FirstVLAN, c.pool.LastVLAN)
+	if !ok {
+		return c.noVLAN()
+	}
+	c.a.VLAN = id
+	c.take(vlanKey(c.in.Trunk, id), nil, true)
+	return nil
+}
+
+// noVLAN is the error of a trunk without a free VLAN. It tells how many will be free soon.
+func (c *choice) noVLAN() error {
+	resting := 0
+	for id := c.pool.FirstVLAN; id <= c.pool.LastVLAN; id++ {
+		if _, rests := c.hints.expiring.rows[vlanKey(c.in.Trunk, id)]; rests {
+			resting++
+		}
+	}
+	where := ""
+	if c.in.Trunk.MAC != "" {
+		where += " on the interface " + c.in.Trunk.MAC
+	}
+	if c.in.Trunk.Node != "" {
+		where += " of the node " + c.in.Trunk.Node
+	}
+	return &network.Exhausted{
+		Pool: c.pool.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are taken%s; %d of them rest", c.pool.Name, where, resting),
+	}
+}
+
+// mac derives a MAC address from the first address: the first, beginning with that of the attempt, that neither another owner of the request
+// nor the quarantine has. A commit finds out about all others.
+func (c *choice) mac(context.Context) error {
+	if len(c.pool.MACPrefix) == 0 || len(c.a.Addresses) == 0 {
+		return nil
+	}
+	for further := range maximumAttempts {
+		mac := network.HardwareAddr(allocator.MAC(c.pool.MACPrefix, c.a.Addresses[0], c.conflicts()+further))
+		if slices.ContainsFunc(c.all, func(a network.Allocation) bool { return bytes.Equal(a.MAC, mac) }) {
+			continue
+		}
+		c.hints.mutex.Lock()
+		row, resting := c.hints.expiring.rows[macKey(mac)]
+		c.hints.mutex.Unlock()
+		if resting && !c.in.had(row.last) && row.due.After(c.in.Now) {
+			continue
+		}
+		c.a.MAC = mac
+		c.take(macKey(mac), row.row, false)
+		return nil
+	}
+	return fmt.Errorf("%w: %d MAC addresses for %s", network.ErrTaken, maximumAttempts, c.a.Addresses[0])
+}
+
+// Next returns an address of a part of a pool that is free and chosen freely. It reserves nothing: attempts above 0 return others. The errors
+// wrap network.ErrUnknownPool, ErrOutside if nothing of the part is ever chosen, and ErrExhausted.
+func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix, attempt int) (netip.Addr, error) {
+	address, err := l.next(name, within, attempt)
+	if err == nil {
+		return address, nil
+	}
+	if uncertain, settling := l.settle(ctx); settling != nil || !uncertain {
+		return address, err
+	}
+	return l.next(name, within, attempt)
+}
+
+func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr, error) {
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	of := l.hints.pools[name]
+	if of == nil {
+		return netip.Addr{}, fmt.Errorf("%w %q", network.ErrUnknownPool, name)
+	}
+	first, last := rangeOf(within)
+	at := of.family(within.Addr())
+	if at < 0 || !of.indexes[at].Gives(first, last) {
+		return netip.Addr{}, fmt.Errorf("%w: the pool %s gives no address of %s by choice", network.ErrOutside, name, within)
+	}
+	var jump uint64
+	if attempt > 0 && l.Shared() {
+		jump = maphash.String(seed, name+"/"+strconv.Itoa(attempt))
+	}
+	address, ok := of.indexes[at].Next(first, last, jump)
+	if !ok {
+		return address, noAddress(name, within)
+	}
+	return address, nil
 }

@@ -124,26 +124,26 @@ func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Alloca
 			return refused, err
 		}
 	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.exchange(made)
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	l.hints.exchange(made)
 	l.accepted = refuse != nil
 	return nil, nil
 }
 
 // inForce says that pools are those that were accepted last, and that nothing of them is in no range. What is of other pools was accepted.
 func (l *Ledger) inForce(made map[string]*pool) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
 	if !l.accepted {
 		return false
 	}
 	for name, of := range made {
-		if len(of.Subnets) > 0 && len(l.strays[name]) > 0 {
+		if len(of.Subnets) > 0 && len(l.hints.strays[name]) > 0 {
 			return false
 		}
 	}
-	return maps.EqualFunc(l.pools, made, (*pool).equals)
+	return maps.EqualFunc(l.hints.pools, made, (*pool).equals)
 }
 
 // family is the place of the subnet of an address's family; -1 where there is none.

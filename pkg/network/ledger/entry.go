@@ -29,6 +29,8 @@ type Entry struct {
 	Until  time.Time
 	Last   network.Owner
 	Record bool
+	// Internal is set for the rows of quotas, tombstones and servers.
+	Internal bool
 }
 
 // Thing is one of what an allocation holds: an address of a pool, a VLAN of a trunk, or a MAC address.
@@ -121,6 +123,21 @@ func ReadEntry(key, value []byte) (Entry, error) {
 		return e, checkRecord(e.Key, value)
 	}
 	var err error
+	switch kind, _, _ := strings.Cut(e.Key, "/"); kind + "/" {
+	case prefixQuota:
+		e.Internal = true
+		if _, err = parseCount(e.Key, value); strings.Count(e.Key, "/") < 2 {
+			err = errUnknownRow
+		}
+		return e, err
+	case prefixTombstone:
+		e.Internal = true
+		_, err = parseTombstone(value)
+		return e, err
+	case prefixServer:
+		e.Internal = true
+		return e, nil
+	}
 	if e.Thing, err = parseThing(e.Key); err != nil {
 		return e, err
 	}

@@ -79,20 +79,3 @@ func TestForgetIf(t *testing.T) {
 		})
 	}
 }
-
-// TestForgetWithoutReading holds that a server which has given something takes it back in one commit, also where others share the store.
-func TestForgetWithoutReading(t *testing.T) {
-	store := newTelling(t, 0, 0, 0)
-	l := follow(t, store)
-	before := store.reads.Load()
-	in := intent()
-	if _, _, err := l.Reserve(t.Context(), in); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Forget(t.Context(), in.Owner, in.Now, in.Now); err != nil {
-		t.Fatal(err)
-	}
-	if reads := store.reads.Load() - before; reads > 0 || l.Taken("pool") > 0 {
-		t.Errorf("%d rows were read, and %d addresses are taken", reads, l.Taken("pool"))
-	}
-}

@@ -25,7 +25,7 @@ func readFormat(value []byte) (fresh bool, err error) {
 		return true, nil
 	case strings.HasPrefix(string(value), importing):
 		return false, ErrImporting
-	case string(value) != format:
+	case string(value) != format && string(value) != format1:
 		return false, fmt.Errorf("%w: %s, where this one writes %s: use the version that wrote it, or a newer one", ErrFormat, value, format)
 	}
 	return false, nil
@@ -86,7 +86,36 @@ func BeginImport(ctx context.Context, store Store, checksum string) error {
 	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(importing + checksum)}))
 }
 
-// EndImport takes the mark of BeginImport away.
+// EndImport counts the quotas and takes the mark of BeginImport away.
 func EndImport(ctx context.Context, store Store, checksum string) error {
+	if err := writeCounts(ctx, store); err != nil {
+		return wrapWriting(err)
+	}
 	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: []byte(importing + checksum), Value: []byte(format)}))
+}
+
+// writeCounts makes the rows of all quotas agree with the allocations.
+func writeCounts(ctx context.Context, store Store) error {
+	changes, err := recount(ctx, store)
+	for batch := Batch(store); err == nil && len(changes) > 0; changes = changes[min(batch, len(changes)):] {
+		err = store.Commit(ctx, changes[:min(batch, len(changes))]...)
+	}
+	return err
+}
+
+// upgrade checks the version of the rows. It writes the version into an empty store, and counts the quotas of one that has no rows of them.
+func (l *Ledger) upgrade(ctx context.Context) error {
+	return l.retry(ctx, func(int) error {
+		found, err := l.store.Get(ctx, keyFormat)
+		if err != nil {
+			return err
+		}
+		if _, err = readFormat(found); err != nil || string(found) == format {
+			return err
+		}
+		if err := writeCounts(ctx, l.store); err != nil {
+			return err
+		}
+		return l.store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(format)})
+	})
 }

@@ -5,44 +5,72 @@
 package ledger
 
 import (
-	"hash/maphash"
+	"cmp"
+	"context"
 	"slices"
 	"sync"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// keyed is a lock for each owner. Owners share a fixed number of locks: two that share one wait for each other, which is rare.
-type keyed struct {
-	seed  maphash.Seed
-	once  sync.Once
-	locks [8192]sync.Mutex
+// Keyed is a mutex for each key. The zero value is ready to use.
+type Keyed[K cmp.Ordered] struct {
+	mutex sync.Mutex
+	locks map[K]*keyedLock
 }
 
-// lock locks the owners, always in the same order; what it returns unlocks them.
-func (k *keyed) lock(owners ...network.Owner) func() {
-	k.once.Do(func() { k.seed = maphash.MakeSeed() })
-	if len(owners) == 1 {
-		one := &k.locks[k.of(owners[0])]
-		one.Lock()
-		return one.Unlock
-	}
-	chosen := make([]uint64, len(owners))
-	for i, owner := range owners {
-		chosen[i] = k.of(owner)
-	}
-	slices.Sort(chosen)
-	chosen = slices.Compact(chosen)
-	for _, i := range chosen {
-		k.locks[i].Lock()
-	}
-	return func() {
-		for _, i := range chosen {
-			k.locks[i].Unlock()
+type keyedLock struct {
+	held  chan struct{}
+	users int
+}
+
+// Lock locks keys in ascending order, which cannot deadlock with another call. It returns the function that unlocks them, or the error of ctx.
+func (k *Keyed[K]) Lock(ctx context.Context, keys ...K) (unlock func(), err error) {
+	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	for i, key := range keys {
+		select {
+		case k.enter(key).held <- struct{}{}:
+		case <-ctx.Done():
+			k.leave(key)
+			k.release(keys[:i])
+			return nil, ctx.Err()
 		}
 	}
+	return func() { k.release(keys) }, nil
 }
 
-func (k *keyed) of(owner network.Owner) uint64 {
-	return maphash.Comparable(k.seed, owner) % uint64(len(k.locks))
+// Held reports whether a key is locked.
+func (k *Keyed[K]) Held(key K) bool {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.locks[key] != nil
+}
+
+func (k *Keyed[K]) enter(key K) *keyedLock {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.locks == nil {
+		k.locks = map[K]*keyedLock{}
+	}
+	if k.locks[key] == nil {
+		k.locks[key] = &keyedLock{held: make(chan struct{}, 1)}
+	}
+	k.locks[key].users++
+	return k.locks[key]
+}
+
+func (k *Keyed[K]) release(keys []K) {
+	for _, key := range keys {
+		k.mutex.Lock()
+		lock := k.locks[key]
+		k.mutex.Unlock()
+		<-lock.held
+		k.leave(key)
+	}
+}
+
+func (k *Keyed[K]) leave(key K) {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.locks[key].users--; k.locks[key].users == 0 {
+		delete(k.locks, key)
+	}
 }

@@ -49,8 +49,8 @@ func TestWokenElsewhere(t *testing.T) {
 	}
 	servers := openTwice(t, store, pools(t))
 	store.after = true
-	if _, err := servers[0].Rouse(t.Context(), a.Owner.Contract, "pool", a.Addresses[0]); !errors.Is(err, errBroken) {
-		t.Errorf("got error %v, want %v", err, errBroken)
+	if _, err := servers[0].Rouse(t.Context(), a.Owner.Contract, "pool", a.Addresses[0]); err != nil {
+		t.Errorf("the row tells that it was done: got error %v", err)
 	}
 	store.after = false
 	for i, l := range append(servers, l) {

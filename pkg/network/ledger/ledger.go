@@ -2,170 +2,109 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package ledger records which owner holds which addresses, VLANs and MAC addresses. The rows of a store are the only truth: each change is one
+// commit that compares the rows it depends on, so a thing never has two owners and an owner never has two allocations. The hints in memory only
+// propose free things; a wrong hint costs another attempt.
+//
+// Package service decides who may have what and when. The ledger knows no cloud, no contract and no clock. Start reading at Open and
+// ReserveAll; transitions.go in package service lists the states of an allocation.
 package ledger
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
-
-	"golang.org/x/sync/errgroup"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// Ledger gives out of pools, and remembers. It is safe for concurrent use.
+// Ledger allocates from pools. It is safe for concurrent use.
 type Ledger struct {
 	store Store
-	// shared is the store where several servers share it, and nil otherwise.
-	shared Watcher
-	// owners serializes what is done for one owner.
-	owners keyed
-
-	recent recent
-	// changing is held for reading while something is chosen and written, and for writing while the pools are exchanged: so that nothing
-	// that was chosen out of the old ones is written when the new ones hold.
+	// watcher and leaser are set if several servers share the store.
+	watcher Watcher
+	leaser  Leaser
+	hints   hints
+	// changing is held for reading during each allocation and for writing while pools are replaced.
 	changing sync.RWMutex
-
-	// mutex guards what is known in memory. It is never held while the store works.
-	mutex   sync.Mutex
-	pools   map[string]*pool
-	vlans   map[network.Trunk]*allocator.VLANs
-	resting resting
-	// roused are rows that rest and that were chosen again for who had them last, until that is written; see again.
-	roused map[string]rest
-	quotas quotas
-	// doubts are the keys of rows of which it is not known how they are, with a number of the doubt; see doubt.
-	doubts  map[string]uint64
-	doubted uint64
-	strays  strays
-	// accepted says that the pools were configured, and that nothing that is outside of them was refused.
+	// quotas serializes the commits of this process that change the same quota row.
+	quotas Keyed[string]
+	// generation returns a number for a new allocation.
+	generation func() uint64
+	// accepted reports whether the pools were configured with no refused allocation outside of them.
 	accepted bool
-	// following is what was told of a shared store, and nil while nobody follows.
-	following *following
 }
 
-// Open reads what is taken from a store. Rows of pools that are not among the given ones stay untouched, and no pool gives their addresses.
+// Open reads the hints from a store. Rows of pools that are not given stay untouched.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
+	l := &Ledger{store: store, generation: rand.Uint64}
+	l.watcher, _ = store.(Watcher)
+	l.leaser, _ = store.(Leaser)
 	made, err := newPools(pools)
 	if err != nil {
 		return nil, err
 	}
-	l := &Ledger{store: store, pools: made, strays: strays{}, vlans: map[network.Trunk]*allocator.VLANs{}}
-	l.shared, _ = store.(Watcher)
-	if err := l.checkFormat(ctx); err != nil {
-		return nil, err
+	l.hints.init(made)
+	if err := l.upgrade(ctx); err != nil {
+		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
-	var reading errgroup.Group
-	reading.Go(func() error { return l.readPlaces(ctx) })
-	reading.Go(func() error {
-		return store.Scan(ctx, prefixOwner, func(key, value []byte) error { return l.readOwner(string(key), value) })
-	})
-	if err := reading.Wait(); err != nil {
+	err = store.Scan(ctx, "", func(key, value []byte) error { return l.hints.load(string(key), value, 0) })
+	if err != nil {
 		return nil, fmt.Errorf("opening the ledger: %w", err)
 	}
 	return l, nil
 }
 
-// readPlaces reads what is taken, and what rests. By whom something is held is nothing that memory has to know.
-func (l *Ledger) readPlaces(ctx context.Context) error {
-	for prefix, read := range map[string]func(key string, p place) error{
-		prefixAddress: l.readAddress, prefixVLAN: l.readVLAN, prefixMAC: l.readMAC,
-	} {
-		err := l.store.Scan(ctx, prefix, func(key, value []byte) error {
-			var p place
-			if len(value) == 0 || value[0] != placeOwned {
-				var err error
-				if p, err = parsePlace(value); err != nil {
-					return fmt.Errorf("reading the row %s: %w", key, err)
-				}
-			}
-			return read(string(key), p)
-		})
-		if err != nil {
-			return err
-		}
+// Shared reports whether other servers may write into the same store.
+func (l *Ledger) Shared() bool { return l.watcher != nil }
+
+// Server returns the identifier under which rows name this process while it works on them; it is empty if no other process shares the store.
+func (l *Ledger) Server() string {
+	if l.leaser == nil {
+		return ""
 	}
-	return nil
+	return l.leaser.Server()
 }
 
-// checkFormat reads the version of the rows, and writes it into an empty store.
-func (l *Ledger) checkFormat(ctx context.Context) error {
-	err := l.agreeOnFormat(ctx)
-	if errors.Is(err, ErrConflict) {
-		err = l.agreeOnFormat(ctx) // another server, which was started at the same time, has written it
+// foreverValid is the validity of a store's lock, which the process holds until it ends.
+const foreverValid = 24 * time.Hour
+
+// Lease returns for how long no other server takes over the work of this one.
+func (l *Ledger) Lease() time.Duration {
+	if l.leaser == nil {
+		return foreverValid
 	}
+	return l.leaser.Lease()
+}
+
+// Alive reports whether a server's lease is still held. This process counts as alive.
+func (l *Ledger) Alive(ctx context.Context, server string) (bool, error) {
+	if server == "" || l.leaser == nil {
+		return false, nil
+	}
+	if server == l.leaser.Server() {
+		return true, nil
+	}
+	raw, err := l.store.Get(ctx, ServerKey(server))
 	if err != nil {
-		return fmt.Errorf("opening the ledger: %w", err)
+		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
-	return nil
+	return raw != nil, nil
 }
 
-func (l *Ledger) agreeOnFormat(ctx context.Context) error {
-	found, err := l.store.Get(ctx, keyFormat)
-	if err != nil {
-		return err
-	}
-	fresh, err := readFormat(found)
-	if err == nil && fresh {
-		err = l.store.Commit(ctx, Change{Key: keyFormat, Value: []byte(format)})
-	}
-	return err
-}
-
-func (l *Ledger) readAddress(key string, p place) error {
-	name, address, err := parseAddress(key)
-	if err != nil {
-		return err
-	}
-	l.takeAddress(name, address)
-	l.rest(key, p)
-	return nil
-}
-
-func (l *Ledger) readVLAN(key string, p place) error {
-	trunk, id, err := parseVLAN(key)
-	if err != nil {
-		return err
-	}
-	l.trunk(trunk).Take(id)
-	l.rest(key, p)
-	return nil
-}
-
-func (l *Ledger) readMAC(key string, p place) error {
-	l.rest(key, p)
-	return nil
-}
-
-func (l *Ledger) trunk(t network.Trunk) *allocator.VLANs {
-	if l.vlans[t] == nil {
-		l.vlans[t] = &allocator.VLANs{}
-	}
-	return l.vlans[t]
-}
-
-// Shared says whether other servers may write into the same store.
-func (l *Ledger) Shared() bool {
-	_, shared := l.store.(Watcher)
-	return shared
-}
-
-// Get is what an owner holds. The error wraps network.ErrNotHeld when it is nothing.
+// Get returns what an owner holds. The error wraps network.ErrNotHeld if that is nothing.
 func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
 	a, _, err := l.get(ctx, owner)
 	return a, err
 }
 
 func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	if known, ok := l.known(owner); ok {
-		return known.allocation, known.raw, nil
-	}
 	raw, err := l.store.Get(ctx, ownerKey(owner))
 	if err != nil {
 		return network.Allocation{}, nil, fmt.Errorf("reading the ledger: %w", err)
@@ -177,7 +116,7 @@ func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocati
 	return a, raw, err
 }
 
-// At is the allocation that an address belongs to. The error wraps network.ErrNotHeld when it is free or rests.
+// At returns the allocation that an address belongs to. The error wraps network.ErrNotHeld if the address is free or in quarantine.
 func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
 	raw, err := l.store.Get(ctx, addressKey(pool, address))
 	if err != nil {
@@ -195,27 +134,34 @@ func (l *Ledger) At(ctx context.Context, pool string, address netip.Addr) (netwo
 	}
 	a, err := l.Get(ctx, p.owner)
 	if err == nil && (a.Pool != pool || !slices.Contains(a.Addresses, address)) {
-		// Between the two reads it was given back, and the owner has got something else.
-		return network.Allocation{}, network.ErrNotHeld
+		return network.Allocation{}, network.ErrNotHeld // it was released between the two reads
 	}
 	return a, err
 }
 
 // All calls each for every allocation, in the order of the owners, until it returns an error.
 func (l *Ledger) All(ctx context.Context, each func(network.Allocation) error) error {
-	return l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
-		a, err := decode(value)
-		if err != nil {
-			return fmt.Errorf("reading the row %s: %w", key, err)
-		}
-		return each(a)
-	})
+	return l.allocations(ctx, prefixOwner, nil, each)
 }
 
-// Unfinished is All for the allocations that are not bound. It decodes no others: there may be very many.
+// Unfinished calls each for every allocation that is not bound. It decodes no other rows.
 func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) error) error {
-	return l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
-		if isBound(value) {
+	return l.allocations(ctx, prefixOwner, isBound, each)
+}
+
+// Owned returns the allocations of a contract whose keys begin with the given owner's key, in the order of the owners.
+func (l *Ledger) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
+	var all []network.Allocation
+	err := l.allocations(ctx, ownerKey(beginning), nil, func(a network.Allocation) error { all = append(all, a); return nil })
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return all, nil
+}
+
+func (l *Ledger) allocations(ctx context.Context, prefix string, skip func(raw []byte) bool, each func(network.Allocation) error) error {
+	return l.store.Scan(ctx, prefix, func(key, value []byte) error {
+		if skip != nil && skip(value) {
 			return nil
 		}
 		a, err := decode(value)
@@ -226,46 +172,113 @@ func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) e
 	})
 }
 
-// Taken is how many addresses of a pool are held or rest.
-func (l *Ledger) Taken(pool string) uint64 {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	of := l.pools[pool]
-	if of == nil {
-		return 0
+// maximumAttempts limits how often a change is repeated because other servers changed the same rows.
+const maximumAttempts = 64
+
+// retry calls attempt until it returns something other than ErrConflict. All changes of the ledger go through it.
+func (l *Ledger) retry(ctx context.Context, attempt func(number int) error) error {
+	for number := range maximumAttempts {
+		err := attempt(number)
+		if !errors.Is(err, ErrConflict) {
+			return err
+		}
+		if number < 2 {
+			continue
+		}
+		pause := time.Duration(rand.Int64N(int64(time.Millisecond) << min(number, 6))) //nolint:gosec // this is no secret
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	var count uint64
-	for _, index := range of.indexes {
-		count += index.Len()
-	}
-	return count
+	return fmt.Errorf("%w: other servers changed it first %d times", network.ErrTaken, maximumAttempts)
 }
 
-// maximumIdle is how many trunks without VLANs are remembered, so that the next VLAN is not the one that was given back last.
-const maximumIdle = 4096
+// lostAnswer bounds how long commit waits for the row that shows whether a commit was made.
+const lostAnswer = 2 * time.Second
 
-// forget marks what stands under a key as free, in memory.
-func (l *Ledger) forget(key string) {
+// commit writes rows and updates the hints. The first change must be one whose new value no other commit writes: after an error that leaves the
+// outcome open, its row tells whether the commit was made. The store guarantees that a commit is not made after its error was returned.
+func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
+	keys := keysOf(changes)
+	versions := l.hints.begin(keys)
+	var revision int64
+	var err error
+	if l.watcher != nil {
+		revision, err = l.watcher.CommitAt(ctx, changes...)
+	} else {
+		err = l.store.Commit(ctx, changes...)
+	}
+	if err == nil {
+		l.hints.expect(revision, changes)
+		stale := l.hints.end(keys, versions, func(i int) ([]byte, bool) { return changes[i].Value, true })
+		l.correct(ctx, stale)
+		return nil
+	}
+	l.hints.end(keys, versions, nil)
 	switch {
-	case strings.HasPrefix(key, prefixAddress):
-		if name, address, err := parseAddress(key); err == nil {
-			l.freeAddress(name, address)
+	case errors.Is(err, ErrConflict):
+		l.correct(ctx, keys)
+		return ErrConflict
+	case errors.Is(err, ErrTooLarge), errors.Is(err, ErrTwice):
+		l.correct(ctx, keys)
+		return wrapWriting(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswer)
+	defer cancel()
+	raw, reading := l.store.Get(ctx, changes[0].Key)
+	if reading != nil {
+		l.hints.markUncertain(keys)
+		return wrapWriting(err)
+	}
+	l.correct(ctx, keys)
+	if bytes.Equal(raw, changes[0].Value) && (raw == nil) == (changes[0].Value == nil) {
+		return nil
+	}
+	return wrapWriting(err)
+}
+
+func keysOf(changes []Change) []string {
+	keys := make([]string, len(changes))
+	for i, change := range changes {
+		keys[i] = change.Key
+	}
+	return keys
+}
+
+// refresh reads rows and corrects the hints about them. A row that changes at the same time is read again.
+func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
+	for len(keys) > 0 {
+		key := keys[:1]
+		versions := l.hints.begin(key)
+		raw, err := l.store.Get(ctx, key[0])
+		stale := l.hints.end(key, versions, func(int) ([]byte, bool) { return raw, err == nil })
+		switch {
+		case err != nil:
+			return fmt.Errorf("reading the ledger: %w", err)
+		case len(stale) == 0:
+			keys = keys[1:]
 		}
-	case strings.HasPrefix(key, prefixVLAN):
-		trunk, id, err := parseVLAN(key)
-		of := l.vlans[trunk]
-		if err != nil || of == nil {
+	}
+	return nil
+}
+
+// correct is refresh; rows that cannot be read now are uncertain.
+func (l *Ledger) correct(ctx context.Context, keys []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswer)
+	defer cancel()
+	for i := range keys {
+		if l.refresh(ctx, keys[i]) != nil {
+			l.hints.markUncertain(keys[i:])
 			return
 		}
-		if of.Free(id); of.Len() == 0 && len(l.vlans) > maximumIdle {
-			delete(l.vlans, trunk)
-		}
 	}
 }
 
-// rest remembers a row that rests; one that is owned does not.
-func (l *Ledger) rest(key string, p place) {
-	if !p.until.IsZero() {
-		l.resting.add(rest{key: key, until: p.until, due: p.until, last: p.owner})
+func wrapWriting(err error) error {
+	if err == nil {
+		return nil
 	}
+	return fmt.Errorf("writing the ledger: %w", err)
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"time"
 
 	"go4.org/netipx"
 
@@ -24,6 +25,8 @@ type Pool struct {
 	FirstVLAN, LastVLAN uint16
 	// MACPrefix begins the MAC addresses that are given; empty: none are.
 	MACPrefix []byte
+	// Rest is how long released things are in quarantine; 0 if that is not known. A later end in a row was written by a clock that was wrong.
+	Rest time.Duration
 }
 
 // Subnet is one family of a pool.
@@ -112,4 +115,10 @@ func (p *pool) forget(address netip.Addr) {
 			p.indexes[i].Free(address)
 		}
 	}
+}
+
+// rangeOf returns the first and the last address of a prefix.
+func rangeOf(prefix netip.Prefix) (first, last netip.Addr) {
+	r := netipx.RangeOfPrefix(prefix)
+	return r.From(), r.To()
 }

@@ -6,110 +6,226 @@ package ledger
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Quota is how many allocations of a pool a number of owners may hold together. What is released counts until the cloud has confirmed it. It is
-// counted in the memory of each server: several servers that share a store may exceed it by what they give out at the same moment.
+// Quota is how many allocations of a pool a group of owners may hold together. A released allocation counts until the cloud has confirmed it. The
+// row of a quota is compared and changed in the commit that allocates or frees, so servers that share a store cannot exceed it.
 type Quota struct {
-	// Name tells quotas of the pool apart, such as namespace/default.
+	// Name tells quotas of a pool apart, such as namespace/default.
 	Name string
-	// Limit is that of allocations, not of addresses.
+	// Limit is the number of allocations, not of addresses.
 	Limit int
 }
 
-// quotas count allocations by pool and quota. An owner counts once, however often it is noted; one whose allocation counts for nothing takes
-// no memory.
-type quotas struct {
-	counts map[quotaKey]int
-	owners map[network.Owner]counted
-}
+func quotaKey(pool, name string) string { return prefixQuota + pool + "/" + name }
 
-type quotaKey struct{ pool, name string }
-
-// counted is what the allocation of an owner counts for.
-type counted struct {
-	pool  string
-	names []string
-	// chosen says that it is known only from a choice, which may not be written.
-	chosen bool
-}
-
-// note counts an allocation, in the place of what its owner counted for before.
-func (q *quotas) note(a network.Allocation) {
-	q.drop(a.Owner)
-	if len(a.Quotas) == 0 {
-		return
-	}
-	if q.owners == nil {
-		q.counts, q.owners = map[quotaKey]int{}, map[network.Owner]counted{}
-	}
-	q.owners[a.Owner] = counted{pool: a.Pool, names: a.Quotas}
-	for _, name := range a.Quotas {
-		q.counts[quotaKey{a.Pool, name}]++
-	}
-}
-
-// choose counts what was chosen for an owner, unless the owner is known to hold something: then the choice is not written.
-func (q *quotas) choose(a network.Allocation) {
-	if of, known := q.owners[a.Owner]; known && !of.chosen {
-		return
-	}
-	q.note(a)
-	if of, counts := q.owners[a.Owner]; counts {
-		of.chosen = true
-		q.owners[a.Owner] = of
-	}
-}
-
-// refuse is the opposite of choose.
-func (q *quotas) refuse(owner network.Owner) {
-	if q.owners[owner].chosen {
-		q.drop(owner)
-	}
-}
-
-// drop counts what an owner holds no more.
-func (q *quotas) drop(owner network.Owner) {
-	of, known := q.owners[owner]
-	if !known {
-		return
-	}
-	delete(q.owners, owner)
-	for _, name := range of.names {
-		key := quotaKey{of.pool, name}
-		if q.counts[key]--; q.counts[key] <= 0 {
-			delete(q.counts, key)
+func quotaKeys(intents []Intent) []string {
+	var keys []string
+	for _, in := range intents {
+		for _, quota := range in.Quotas {
+			keys = append(keys, quotaKey(in.Pool, quota.Name))
 		}
 	}
+	return keys
 }
 
-// check gives the names of the quotas that an intent counts for. The error wraps network.ErrQuota when one of them is used up.
-func (q *quotas) check(in Intent) ([]string, error) {
-	var names []string
-	for _, quota := range in.Quotas {
-		if q.counts[quotaKey{in.Pool, quota.Name}] >= quota.Limit {
-			return nil, fmt.Errorf("%w: %s may hold %d of the pool %s", network.ErrQuota, quota.Name, quota.Limit, in.Pool)
-		}
-		if !slices.Contains(names, quota.Name) {
-			names = append(names, quota.Name)
-		}
+func quotaKeysOf(a network.Allocation) []string {
+	keys := make([]string, len(a.Quotas))
+	for i, name := range a.Quotas {
+		keys[i] = quotaKey(a.Pool, name)
 	}
-	return names, nil
+	return keys
 }
 
-// readOwner counts a row of an owner. Those that count for nothing are not decoded, as there may be very many.
-func (l *Ledger) readOwner(key string, value []byte) error {
-	if !bytes.Contains(value, []byte(`"quotas":`)) {
+// count adds the changes of the quotas that an intent counts for. Values that earlier owners of the request have changed are in counts.
+func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
+	for _, quota := range c.in.Quotas {
+		if slices.Contains(c.a.Quotas, quota.Name) {
+			continue
+		}
+		c.a.Quotas = append(c.a.Quotas, quota.Name)
+		key := quotaKey(c.in.Pool, quota.Name)
+		was, counted := counts[key]
+		if !counted {
+			was = c.hints.count(key)
+		}
+		n, err := parseCount(key, was)
+		if err == nil && n >= quota.Limit && !counted && c.Shared() {
+			if err = c.refresh(ctx, key); err == nil { // another server may have freed something
+				was = c.hints.count(key)
+				n, err = parseCount(key, was)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if n >= quota.Limit {
+			return fmt.Errorf("%w: %s may hold %d of the pool %s", network.ErrQuota, quota.Name, quota.Limit, c.in.Pool)
+		}
+		counts[key] = formatCount(n + 1)
+		c.changes = append(c.changes, Change{Key: key, Was: was, Value: counts[key]})
+	}
+	return nil
+}
+
+// uncount returns the changes of the quotas that an allocation counts for no longer.
+func (l *Ledger) uncount(ctx context.Context, a network.Allocation) ([]Change, error) {
+	var changes []Change
+	for _, key := range quotaKeysOf(a) {
+		was, err := l.store.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+		n, err := parseCount(key, was)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{Key: key, Was: was, Value: formatCount(n - 1)})
+	}
+	return changes, nil
+}
+
+func (h *hints) count(key string) []byte {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.counts[key]
+}
+
+// parseCount reads the value of a quota's row; a missing row is zero.
+func parseCount(key string, value []byte) (int, error) {
+	if value == nil {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(string(value))
+	if err != nil || n < 1 || !bytes.Equal(formatCount(n), value) {
+		return 0, fmt.Errorf("reading the row %s: it is not the count of a quota", key)
+	}
+	return n, nil
+}
+
+// formatCount returns the value of a quota's row: none for zero.
+func formatCount(n int) []byte {
+	if n <= 0 {
 		return nil
 	}
-	a, err := decode(value)
+	return []byte(strconv.Itoa(n))
+}
+
+// recount returns the changes that make the rows of all quotas agree with the allocations.
+func recount(ctx context.Context, store Store) ([]Change, error) {
+	want, have := map[string]int{}, map[string][]byte{}
+	err := store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		if !bytes.Contains(value, []byte(`"quotas":`)) {
+			return nil
+		}
+		a, err := decode(value)
+		if err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+		for _, key := range quotaKeysOf(a) {
+			want[key]++
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("reading the row %s: %w", key, err)
+		return nil, err
 	}
-	l.quotas.note(a)
-	return nil
+	err = store.Scan(ctx, prefixQuota, func(key, value []byte) error { have[string(key)] = bytes.Clone(value); return nil })
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for key, n := range want {
+		if value := formatCount(n); !bytes.Equal(value, have[key]) {
+			changes = append(changes, Change{Key: key, Was: have[key], Value: value})
+		}
+	}
+	for key, value := range have {
+		if want[key] == 0 {
+			changes = append(changes, Change{Key: key, Was: value})
+		}
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Key, b.Key) })
+	return changes, nil
+}
+
+// Usage is what is used of a pool.
+type Usage struct {
+	// Size is the number of addresses that can be chosen; 0 if the cloud chooses.
+	Size uint64
+	// Held and Resting are numbers of addresses, including those requested by name. Addresses that rows of other pools name count as held.
+	Held, Resting uint64
+	// Families are the parts of these sums, since each family can be exhausted by itself; none if the cloud chooses.
+	Families []FamilyUsage
+	// VLANs is the number of VLANs of each trunk, and TakenVLANs how many are used on the trunk that has the fewest left.
+	VLANs, TakenVLANs int
+	// Quotas are the counts of the quotas in use.
+	Quotas map[string]int
+}
+
+// FamilyUsage is what is used of one family; the numbers are as in Usage.
+type FamilyUsage struct {
+	// Bits is the length of its addresses: 32 or 128.
+	Bits                int
+	Size, Held, Resting uint64
+}
+
+// Usage returns what is used of a pool; it is zero for an unknown one.
+func (l *Ledger) Usage(pool string) Usage {
+	h := &l.hints
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	of := h.pools[pool]
+	if of == nil {
+		return Usage{}
+	}
+	resting := map[bool]uint64{}
+	for key := range h.expiring.rows {
+		if digits, ok := strings.CutPrefix(key, prefixAddress+pool+"/"); ok {
+			resting[len(digits) > 8]++
+		}
+	}
+	u := Usage{Quotas: map[string]int{}}
+	for i, index := range of.indexes {
+		bits := of.Subnets[i].Prefix.Addr().BitLen()
+		rests := min(resting[bits == 128], index.Len())
+		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - rests, Resting: rests}
+		u.Families = append(u.Families, one)
+		u.Size, u.Held, u.Resting = u.Size+one.Size, u.Held+one.Held, u.Resting+one.Resting
+	}
+	if of.LastVLAN > 0 {
+		u.VLANs = int(of.LastVLAN) - int(of.FirstVLAN) + 1
+		for _, trunk := range h.vlans {
+			u.TakenVLANs = max(u.TakenVLANs, trunk.Taken(of.FirstVLAN, of.LastVLAN))
+		}
+	}
+	for key, value := range h.counts {
+		if name, ok := strings.CutPrefix(key, prefixQuota+pool+"/"); ok {
+			u.Quotas[name], _ = parseCount(key, value)
+		}
+	}
+	return u
+}
+
+// Taken returns how many addresses of a pool are held or in quarantine.
+func (l *Ledger) Taken(pool string) uint64 {
+	h := &l.hints
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	of := h.pools[pool]
+	if of == nil {
+		return 0
+	}
+	var count uint64
+	for _, index := range of.indexes {
+		count += index.Len()
+	}
+	return count
 }

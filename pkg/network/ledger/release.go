@@ -5,109 +5,133 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Forget takes everything from an owner. What was held rests until the time (or the next full second), when it is in the future of now, and is
-// free again after. An owner that holds nothing is no error.
+// Forget takes everything from an owner. Its things are in quarantine until a time (or the next full second) if that is after now. An owner that
+// holds nothing is no error.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	_, err := l.ForgetIf(ctx, owner, now, func(network.Allocation) (time.Time, bool) { return until, true })
 	return err
 }
 
-// ForgetIf is Forget of what an owner holds when is says so, and until when it then rests; it may be asked several times. Left is what stays, as is does
-// not say so.
+// ForgetIf is Forget if the function says so for what the owner holds; it also returns the end of the quarantine. ForgetIf returns what the owner
+// keeps. The function may be called several times.
 func (l *Ledger) ForgetIf(
 	ctx context.Context, owner network.Owner, now time.Time, is func(network.Allocation) (until time.Time, forget bool),
 ) (left *network.Allocation, err error) {
-	defer l.owners.lock(owner)()
-	// Of a shared store it need not be read what this server wrote last: if another one has changed it, the commit finds out.
-	last, hinted := l.recent.find(owner)
-	for range maximumAttempts {
-		a, raw := last.allocation, last.raw
-		if !hinted {
-			if a, raw, err = l.get(ctx, owner); errors.Is(err, network.ErrNotHeld) {
-				return nil, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
+	return l.release(ctx, owner, now, false, func(a network.Allocation) (time.Time, Release) {
 		until, forget := is(a)
-		if !forget {
-			if hinted && l.shared != nil {
-				hinted = false
-				continue
-			}
-			return &a, nil
+		if forget {
+			return until, Forgotten
 		}
-		err := l.commit(ctx, removal(a, raw, now, until)...)
-		l.recent.drop(owner)
-		if hinted = false; errors.Is(err, ErrConflict) {
-			continue
-		}
-		if err != nil {
-			l.doubtAll(rowsOf(a)...)
-		}
-		return nil, wrapWriting(err)
-	}
-	return nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+		return until, Kept
+	})
 }
 
-// removal are the changes that take an allocation, whose row is given, from its owner, and let what was held rest where the time is in the future.
-func removal(a network.Allocation, raw []byte, now, until time.Time) []Change {
-	held := places(a)
-	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Was: raw})
+// Release says what happens to an allocation that its owner gives back.
+type Release int
+
+// Kept leaves it, Marked changes its state to Releasing, and Forgotten removes it.
+const (
+	Kept Release = iota
+	Marked
+	Forgotten
+)
+
+// ReleaseIf gives back what an owner holds as a function says. In the same commit it writes the owner's tombstone, also for an owner that holds
+// nothing, so that a request that arrived before is refused; nothing is written if the function returns Kept. It returns what is left.
+func (l *Ledger) ReleaseIf(
+	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
+) (left *network.Allocation, err error) {
+	return l.release(ctx, owner, now, true, decide)
+}
+
+// TakeIf is ReleaseIf without a tombstone: the owner may come back at once.
+func (l *Ledger) TakeIf(
+	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
+) (left *network.Allocation, err error) {
+	return l.release(ctx, owner, now, false, decide)
+}
+
+func (l *Ledger) release(
+	ctx context.Context, owner network.Owner, now time.Time, bury bool, decide func(network.Allocation) (time.Time, Release),
+) (left *network.Allocation, err error) {
+	if !owner.Valid() {
+		return nil, fmt.Errorf("%q is not an owner", owner)
+	}
+	err = l.retry(ctx, func(int) error {
+		left = nil
+		a, raw, err := l.get(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) {
+			if !bury {
+				return nil
+			}
+			return l.commit(ctx, l.burial(owner, now))
+		}
+		if err != nil {
+			return err
+		}
+		until, what := decide(a)
+		var changes []Change
+		switch what {
+		case Kept:
+			left = &a
+			return nil
+		case Marked:
+			a.State, a.Worker = network.Releasing, l.Server()
+			marked, err := encode(a)
+			if err != nil {
+				return err
+			}
+			left, changes = &a, []Change{{Key: ownerKey(owner), Was: raw, Value: marked}}
+		case Forgotten:
+			unlock, err := l.quotas.Lock(ctx, quotaKeysOf(a)...)
+			if err != nil {
+				return err
+			}
+			defer unlock()
+			if changes, err = l.removal(ctx, a, raw, now, until); err != nil {
+				return err
+			}
+		}
+		if bury {
+			changes = append(changes, l.burial(owner, now))
+		}
+		return l.commit(ctx, changes...)
+	})
+	return left, err
+}
+
+// burial returns the change that writes an owner's tombstone.
+func (l *Ledger) burial(owner network.Owner, now time.Time) Change {
+	row, _ := l.hints.buried(owner)
+	return Change{Key: tombstoneKey(owner), Was: row, Value: tombstone(now)}
+}
+
+// removal returns the changes that take an allocation, whose row is given, from its owner.
+func (l *Ledger) removal(ctx context.Context, a network.Allocation, raw []byte, now, until time.Time) ([]Change, error) {
+	changes := []Change{{Key: ownerKey(a.Owner), Was: raw}}
 	owned := place{owner: a.Owner}.encode()
 	var value []byte
 	if until.After(now) {
 		value = place{owner: a.Owner, until: wholeSecond(until)}.encode()
 	}
-	for _, key := range held {
+	for _, key := range places(a) {
 		changes = append(changes, Change{Key: key, Was: owned, Value: value})
 	}
-	return changes
+	counts, err := l.uncount(ctx, a)
+	return append(changes, counts...), err
 }
 
-// Rouse frees an address that rests, before its time, and says whether it rested. One that does not rest stays as it is. Where an owner of another contract
-// had it, it rests on, and the error wraps network.ErrTaken.
-func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) (rested bool, err error) {
-	row, err := l.rests(ctx, addressKey(pool, address), func(row rest) error {
-		if last := row.last.Contract; last != "" && last != contract {
-			return takenAtRest(address, row.until)
-		}
-		return nil
-	})
-	if err != nil || row.until.IsZero() {
-		return false, err
-	}
-	if err := l.wake(ctx, []rest{row}); err != nil {
-		return true, err
-	}
-	_, err = l.settle(ctx)
-	return true, err
-}
-
-// Rest lets an address that is free rest until the time (or the next full second). One that somebody holds, or that rests, stays as it is.
-func (l *Ledger) Rest(ctx context.Context, pool string, address netip.Addr, until time.Time) error {
-	err := l.commit(ctx, Change{Key: addressKey(pool, address), Value: place{until: wholeSecond(until)}.encode()})
-	if errors.Is(err, ErrConflict) {
-		return nil
-	}
-	if err != nil {
-		l.suspect(pool, address)
-	}
-	return wrapWriting(err)
-}
-
-// wholeSecond is a time or the next full second: rows have seconds, and what rests must not rest shorter.
+// wholeSecond returns a time or the next full second: rows have seconds, and a quarantine must not be shorter.
 func wholeSecond(until time.Time) time.Time {
 	if whole := until.Truncate(time.Second); whole.Before(until) {
 		return whole.Add(time.Second)
@@ -115,94 +139,123 @@ func wholeSecond(until time.Time) time.Time {
 	return until
 }
 
-// rests is a row that rests, and that is being woken from then on; the zero one when it does not rest, or is being woken already. Another server may have
-// let it rest just now. One that may not be woken rests on, and the error is that of may.
-func (l *Ledger) rests(ctx context.Context, key string, may func(rest) error) (row rest, err error) {
-	l.mutex.Lock()
-	row, known := l.resting.at(key)
-	if known {
-		if err = may(row); err == nil {
-			l.resting.waking[key] = struct{}{}
-		}
-	}
-	l.mutex.Unlock()
-	if known || l.shared == nil {
-		return row, err
-	}
-	raw, err := l.store.Get(ctx, key)
-	if err != nil {
-		return rest{}, fmt.Errorf("reading the ledger: %w", err)
-	}
-	if p, err := parsePlace(raw); err == nil && !p.until.IsZero() {
-		row = rest{key: key, until: p.until, due: p.until, last: p.owner}
-		return row, may(row)
-	}
-	return rest{}, nil
-}
-
-// Wake frees what has rested until now, and says how many rows that are. It also finds out what a lost answer has left in doubt.
-func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
-	for freed := 0; ; {
-		l.mutex.Lock()
-		due := l.resting.take(now, Batch(l.store))
-		l.mutex.Unlock()
-		if len(due) == 0 {
-			_, err := l.settle(ctx)
-			return freed, err
-		}
-		if err := l.wake(ctx, due); err != nil {
-			return freed, err
-		}
-		freed += len(due)
-	}
-}
-
-// wake removes rows that rest. One that is not as it was is in doubt: it was removed, or given out again, by another server or by a commit of
-// which the answer was lost. After an error all of them rest on, but those of which something newer was told meanwhile.
-func (l *Ledger) wake(ctx context.Context, rows []rest) error {
-	changes := make([]Change, len(rows))
-	for i, row := range rows {
-		changes[i] = Change{Key: row.key, Was: row.row()}
-	}
-	err := l.commit(ctx, changes...)
-	for range maximumAttempts {
-		if !errors.Is(err, ErrConflict) {
-			break
-		}
-		if changes, err = l.unchanged(ctx, changes); err == nil && len(changes) > 0 {
-			err = l.commit(ctx, changes...)
-		}
-	}
-	if err != nil {
-		l.mutex.Lock()
-		defer l.mutex.Unlock()
-		for _, row := range rows {
-			l.resting.putBack(row)
-		}
-	}
-	return wrapWriting(err)
-}
-
-// unchanged are those of the changes whose rows are as they expect; the others are in doubt.
-func (l *Ledger) unchanged(ctx context.Context, changes []Change) ([]Change, error) {
-	var same []Change
-	for _, change := range changes {
-		raw, err := l.store.Get(ctx, change.Key)
+// Rouse ends the quarantine of an address that an owner of the contract had, and reports whether there was one. The error wraps network.ErrTaken
+// if an owner of another contract had it.
+func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) (rested bool, err error) {
+	err = l.retry(ctx, func(int) error {
+		key := addressKey(pool, address)
+		raw, err := l.store.Get(ctx, key)
 		if err != nil {
-			return nil, err
+			return fmt.Errorf("reading the ledger: %w", err)
 		}
-		if bytes.Equal(raw, change.Was) {
-			same = append(same, change)
-		} else {
-			l.doubtAll(change.Key)
+		p, err := parsePlace(raw)
+		if rested = raw != nil && err == nil && !p.until.IsZero(); !rested {
+			return nil
 		}
-	}
-	return same, nil
+		if last := p.owner.Contract; last != "" && last != contract {
+			rested = false
+			return takenAtRest(address, p.until)
+		}
+		return l.commit(ctx, Change{Key: key, Was: raw})
+	})
+	return rested, err
 }
 
-func wrapWriting(err error) error {
-	if err == nil {
+// Rest puts a free address into quarantine until a time (or the next full second). One that is held or in quarantine stays as it is.
+func (l *Ledger) Rest(ctx context.Context, pool string, address netip.Addr, until time.Time) error {
+	err := l.commit(ctx, Change{Key: addressKey(pool, address), Value: place{until: wholeSecond(until)}.encode()})
+	if errors.Is(err, ErrConflict) {
 		return nil
 	}
-	return fmt.Errorf("writing the ledger: %w", err)
+	return err
+}
+
+// Update changes what an owner holds: its state and what the cloud says. The things must stay; addresses that a cloud has chosen may be added,
+// also from quarantine. The error wraps network.ErrNotHeld if the owner holds nothing, and network.ErrTaken if an added address is held.
+func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
+	all, err := l.UpdateAll(ctx, change, owner)
+	return all[0], err
+}
+
+// UpdateAll is Update of different owners: all in one commit, or none. If there are more rows than a commit of the store can have, the owners
+// are updated in their order in several commits. The results have the order of the owners.
+func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation) error, owners ...network.Owner) ([]network.Allocation, error) {
+	all := make([]network.Allocation, len(owners))
+	limit := len(owners)
+	if limiter, ok := l.store.(Limiter); ok && limit > limiter.Limit() {
+		limit = limiter.Limit()
+	}
+	for from := 0; from < len(owners); from += limit {
+		part := owners[from:min(from+limit, len(owners))]
+		err := l.retry(ctx, func(int) error {
+			u := &updates{Ledger: l, change: change}
+			for i, owner := range part {
+				a, err := u.add(ctx, owner)
+				if all[from+i] = a; err != nil {
+					return err
+				}
+			}
+			if len(u.changes) == 0 {
+				return nil
+			}
+			return l.commit(ctx, u.changes...)
+		})
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// updates collects the changes of one commit.
+type updates struct {
+	*Ledger
+	change  func(*network.Allocation) error
+	changes []Change
+}
+
+func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocation, error) {
+	a, raw, err := u.get(ctx, owner)
+	if err != nil {
+		return a, err
+	}
+	before := places(a)
+	if err := u.change(&a); err != nil {
+		return a, err
+	}
+	changed, err := encode(a)
+	if err != nil || slices.Equal(changed, raw) {
+		return a, err
+	}
+	u.changes = append(u.changes, Change{Key: ownerKey(owner), Was: raw, Value: changed})
+	after := places(a)
+	for _, key := range before {
+		if !slices.Contains(after, key) {
+			return a, errors.New("an update must not change what is held")
+		}
+	}
+	for _, key := range after {
+		if slices.Contains(before, key) {
+			continue
+		}
+		was, err := u.vacant(ctx, key)
+		if err != nil {
+			return a, err
+		}
+		u.changes = append(u.changes, Change{Key: key, Was: was, Value: place{owner: owner}.encode()})
+	}
+	return a, nil
+}
+
+// vacant returns the row of a thing that nobody holds; it may be in quarantine, since a cloud that gives it out has seen the release.
+func (l *Ledger) vacant(ctx context.Context, key string) ([]byte, error) {
+	raw, err := l.store.Get(ctx, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	if p, err := parsePlace(raw); raw != nil && (err != nil || p.until.IsZero()) {
+		_, address, _ := parseAddress(key)
+		return nil, fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
+	}
+	return raw, nil
 }

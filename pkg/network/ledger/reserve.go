@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,32 +21,38 @@ import (
 type Intent struct {
 	Owner network.Owner
 	Pool  string
-	// Addresses are asked for by name; a family of the pool that none of them is of is chosen.
+	// Addresses are requested by name. Of each family of the pool that none of them belongs to, an address is chosen.
 	Addresses []netip.Addr
-	// Families are those that are wanted beside Addresses, by their length in bits; nil: all of the pool.
+	// Families limits the families that are chosen, by their length in bits; nil means all of the pool.
 	Families []int
-	// Kin is the key of the owner of the same contract, or with a slash at its end the beginning of the keys of those, whose addresses it is given by
-	// name while they rest; empty: nobody's, not even those that it had itself.
-	Kin    string
-	Trunk  network.Trunk
-	Holder network.Holder
-	// Together is that of the allocation.
+	// Kin names the previous owner of the same contract whose addresses in quarantine may be requested by name. With a slash at its end it is the
+	// beginning of such owners' keys. Empty allows none, not even the owner's own.
+	Kin string
+	// Preempt allows every address in quarantine that an owner of the same contract had.
+	Preempt bool
+	Trunk   network.Trunk
+	Holder  network.Holder
+	// Grouped marks the allocations of a request for several owners, which become bound together.
+	Grouped bool
+	// Together and Size are those of the allocation if it replaces one of such a request.
 	Together network.Owner
-	// Quotas are those of the pool that it counts for.
-	Quotas []Quota
-	// Cloud is the name of the cloud that is asked; empty: none is.
+	Size     int
+	Quotas   []Quota
+	// Cloud is the name of the cloud that will be called; empty if none is.
 	Cloud string
-	// State is Intended, or Bound where no cloud must be asked.
+	// State is Intended, or Bound if no cloud is called.
 	State network.State
-	// Now is the time of the choice.
-	Now time.Time
+	// BindUntil is that of the allocation.
+	BindUntil time.Time
+	// Now is the time of the choice, and Arrived the time at which the request arrived; zero means Now.
+	Now, Arrived time.Time
+	// MustHold refuses an owner that holds nothing with network.ErrNotHeld.
+	MustHold bool
+	// Proceed is called directly before each commit; its error ends the reservation. Nil always proceeds.
+	Proceed func() error
 }
 
-// maximumAttempts bounds how often a choice is made anew that another server, which shares the store, made at the same time.
-const maximumAttempts = 64
-
-// Reserve gives an owner what it wants, all or nothing. An owner that holds something already is given that, whatever its
-// state, and false. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken, ErrQuota or ErrExhausted.
+// Reserve is ReserveAll for one owner.
 func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, fresh bool, err error) {
 	all, made, err := l.ReserveAll(ctx, []Intent{in})
 	if err != nil {
@@ -54,165 +61,222 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 	return all[0], made[0], nil
 }
 
-// ReserveAll gives several owners, each another one, what they want: all of them in one commit, or none. The results are in the order of
-// the intents, and so is which of them are fresh; see Reserve. While one of them is giving something back, nothing is chosen for the others,
-// whose results are empty. While the rest of an address that is asked for by name is being ended, it waits for that, as long as ctx allows.
+// ReserveAll gives different owners what they want: all of them, or none. The results have the order of the intents; fresh tells which owners
+// held nothing before. An owner that holds something gets that. While one of them is being released, nothing is reserved, and the other results
+// are empty. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken, ErrQuota, ErrExhausted or ErrReleased.
+//
+// Owners whose rows do not fit into one commit of the store are written in several, which requires the state Intended and a common value of
+// Together: after a crash, an incomplete request is recognized by its Size.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
-	owners, err := distinct(intents)
+	if err := validate(intents); err != nil {
+		return nil, nil, err
+	}
+	l.changing.RLock()
+	defer l.changing.RUnlock()
+	unlock, err := l.quotas.Lock(ctx, quotaKeys(intents)...)
 	if err != nil {
 		return nil, nil, err
 	}
-	for {
-		if all, fresh, err = l.reserveAll(ctx, owners, intents); err == nil {
-			return all, fresh, nil
-		}
-		if err := await(ctx, err); err != nil {
-			return nil, nil, err
-		}
+	defer unlock()
+	err = l.retry(ctx, func(number int) error {
+		r := &reservation{Ledger: l, intents: intents, attempt: number}
+		err := r.run(ctx)
+		all, fresh = r.all, r.fresh
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
+	return all, fresh, nil
 }
 
-// reserveAll is ReserveAll, which does not wait for what is waking.
-func (l *Ledger) reserveAll(ctx context.Context, owners []network.Owner, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
-	defer l.owners.lock(owners...)()
-	l.changing.RLock()
-	defer l.changing.RUnlock()
-	for attempt := range maximumAttempts {
-		all, fresh, err = l.heldOrNew(ctx, intents, attempt)
-		if err != nil || !slices.Contains(fresh, true) {
-			return all, fresh, err
-		}
-		if slices.ContainsFunc(all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
-			return all, make([]bool, len(all)), nil
-		}
-		if err := l.chooseSettled(ctx, intents, all, fresh, attempt); err != nil {
-			if l.overtaken(ctx, intents, fresh) {
-				continue
-			}
-			return nil, nil, err
-		}
-		switch err := l.write(ctx, all, fresh); {
-		case err == nil:
-			return all, fresh, nil
-		case !errors.Is(err, ErrConflict):
-			return l.inDoubt(ctx, intents, all, fresh, err)
-		}
-		if err := l.resolveAll(ctx, intents, all, fresh); err != nil {
-			return nil, nil, err
-		}
-	}
-	return nil, nil, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
-}
-
-// overtaken says whether another server has given something to one of the owners since it was asked what they hold: then that may be what is in
-// the way.
-func (l *Ledger) overtaken(ctx context.Context, intents []Intent, fresh []bool) bool {
-	if l.shared == nil {
-		return false
-	}
-	_, now, err := l.held(ctx, intents)
-	return err == nil && !slices.Equal(fresh, now)
-}
-
-// distinct are the owners, which must be different, and such that their rows can be read again.
-func distinct(intents []Intent) ([]network.Owner, error) {
-	owners := make([]network.Owner, len(intents))
-	for i, in := range intents {
+// validate checks that the owners differ and that their rows can be read again.
+func validate(intents []Intent) error {
+	seen := map[network.Owner]bool{}
+	for _, in := range intents {
 		if !in.Owner.Valid() {
-			return nil, fmt.Errorf("%q is not an owner", in.Owner)
+			return fmt.Errorf("%q is not an owner", in.Owner)
 		}
 		if strings.Contains(in.Trunk.Node+in.Trunk.MAC, "/") {
-			return nil, errors.New("the trunk has a slash in its names")
+			return errors.New("the trunk has a slash in its names")
 		}
-		if slices.Contains(owners[:i], in.Owner) {
-			return nil, fmt.Errorf("the owner %s wants two allocations at once", in.Owner)
+		if seen[in.Owner] {
+			return fmt.Errorf("the owner %s wants two allocations at once", in.Owner)
 		}
-		owners[i] = in.Owner
+		seen[in.Owner] = true
 	}
-	return owners, nil
+	return nil
 }
 
-// heldOrNew is held. At first, all of whom memory does not know that they hold something are taken for new, in a shared store, where a read takes as
-// long as a commit, and where there is so much room that a choice in vain takes nothing from anybody: the commit says when they are not.
-func (l *Ledger) heldOrNew(ctx context.Context, intents []Intent, attempt int) (all []network.Allocation, fresh []bool, err error) {
-	if attempt > 0 || l.shared == nil && !l.roomy(intents) {
-		return l.held(ctx, intents)
-	}
-	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
-	for i, in := range intents {
-		known, ok := l.known(in.Owner)
-		all[i], fresh[i] = known.allocation, !ok
-	}
-	return all, fresh, nil
+// reservation is one attempt of ReserveAll.
+type reservation struct {
+	*Ledger
+	intents []Intent
+	attempt int
+
+	all   []network.Allocation
+	fresh []bool
+	// assumed reports that owners were taken for new without a read.
+	assumed bool
+	// chosen are the keys of things that were marked as used in the hints, and batches the commits.
+	chosen  []string
+	batches []batch
 }
 
-// held is what owners hold already; fresh are those that hold nothing.
-func (l *Ledger) held(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
-	all, fresh = make([]network.Allocation, len(intents)), make([]bool, len(intents))
-	for i, in := range intents {
-		all[i], err = l.Get(ctx, in.Owner)
-		if fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !fresh[i] {
-			return nil, nil, err
-		}
+// run performs the steps of a reservation.
+func (r *reservation) run(ctx context.Context) error {
+	if err := r.find(ctx); err != nil {
+		return err
 	}
-	return all, fresh, nil
+	if !slices.Contains(r.fresh, true) {
+		return nil
+	}
+	if slices.ContainsFunc(r.all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
+		r.fresh = make([]bool, len(r.all))
+		return nil
+	}
+	err := r.choose(ctx)
+	if err == nil {
+		err = r.write(ctx)
+	} else {
+		r.correct(ctx, r.chosen)
+	}
+	if err != nil && r.assumed {
+		return ErrConflict // an owner may hold what is in the way; the next attempt reads the rows
+	}
+	return err
 }
 
-// ample is how much room a pool must have so that a choice which may have to be taken back takes nothing from anybody.
-const ample = 1 << 14
-
-// roomy says that the pools have ample room, and that nothing else is scarce.
-func (l *Ledger) roomy(intents []Intent) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for _, in := range intents {
-		of := l.pools[in.Pool]
-		if of == nil || len(in.Addresses) > 0 || len(in.Quotas) > 0 || of.LastVLAN > 0 {
-			return false
+// find reads what the owners hold. The first attempt on a shared store reads nothing, since most owners are new and a commit finds out.
+func (r *reservation) find(ctx context.Context) error {
+	r.all, r.fresh = make([]network.Allocation, len(r.intents)), make([]bool, len(r.intents))
+	r.assumed = r.attempt == 0 && r.Shared()
+	for i, in := range r.intents {
+		err := network.ErrNotHeld
+		if !r.assumed {
+			r.all[i], err = r.Get(ctx, in.Owner)
 		}
-		for _, index := range of.indexes {
-			if index.Room() < ample {
-				return false
+		if r.fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !r.fresh[i] {
+			return err
+		}
+	}
+	return nil
+}
+
+// conflicts returns how many attempts have failed that had read what the owners hold.
+func (r *reservation) conflicts() int {
+	if r.Shared() {
+		return max(0, r.attempt-1)
+	}
+	return r.attempt
+}
+
+// choose chooses for the new owners and prepares the commits.
+func (r *reservation) choose(ctx context.Context) error {
+	size, first := 0, network.Owner{}
+	for i, in := range r.intents {
+		if r.fresh[i] && in.MustHold {
+			return network.ErrNotHeld
+		}
+		if r.fresh[i] {
+			if size++; size == 1 {
+				first = in.Owner
 			}
 		}
 	}
-	return true
-}
-
-// write commits the rows of fresh allocations.
-func (l *Ledger) write(ctx context.Context, all []network.Allocation, fresh []bool) error {
-	var changes []Change
-	begins := make([]int, len(all)) // of the rows of each, of which the first is the owner's
-	for i, a := range all {
-		if begins[i] = len(changes); !fresh[i] {
+	counts := map[string][]byte{}
+	for i, in := range r.intents {
+		if !r.fresh[i] {
 			continue
 		}
-		rows, err := Rows(a)
+		changes, err := r.chooseOne(ctx, i, in, counts)
 		if err != nil {
 			return err
 		}
-		if changes == nil {
-			changes = rows
+		a := &r.all[i]
+		if in.Grouped {
+			a.Together, a.Size = first, size
+		}
+		raw, err := encode(*a)
+		if err != nil {
+			return err
+		}
+		r.add(append([]Change{{Key: ownerKey(in.Owner), Value: raw}}, changes...))
+	}
+	return nil
+}
+
+// LargestRequest returns how many owners are certain to fit into one commit.
+func (l *Ledger) LargestRequest() int {
+	const rows = 8 // of an owner: its own, two addresses, VLAN, MAC address, tombstone, and some quotas
+	if limiter, ok := l.store.(Limiter); ok {
+		return max(1, limiter.Limit()/rows)
+	}
+	return math.MaxInt
+}
+
+// batch is one commit. A row that several owners change, such as that of a quota, is in it once.
+type batch struct {
+	changes []Change
+	owners  []network.Owner
+}
+
+// add puts the changes of an owner into the last batch if they fit.
+func (r *reservation) add(changes []Change) {
+	limit := 1 << 20
+	if limiter, ok := r.store.(Limiter); ok {
+		limit = limiter.Limit()
+	}
+	if len(r.batches) == 0 || len(r.batches[len(r.batches)-1].changes)+len(changes) > limit {
+		r.batches = append(r.batches, batch{})
+	}
+	last := &r.batches[len(r.batches)-1]
+	owner, _ := network.ParseOwner(strings.TrimPrefix(changes[0].Key, prefixOwner))
+	last.owners = append(last.owners, owner)
+	for _, change := range changes {
+		at := -1
+		if strings.HasPrefix(change.Key, prefixQuota) {
+			at = slices.IndexFunc(last.changes, func(other Change) bool { return other.Key == change.Key })
+		}
+		if at >= 0 {
+			last.changes[at].Value = change.Value
 		} else {
-			changes = append(changes, rows...)
+			last.changes = append(last.changes, change)
 		}
 	}
-	l.expected(changes)
-	var err error
-	if l.shared != nil {
-		err = l.commit(ctx, changes...)
-	} else {
-		err = l.store.Commit(ctx, changes...) // memory says so already
-	}
-	for i, a := range all {
-		if fresh[i] {
-			l.remember(a, changes[begins[i]].Value, err)
-			if err == nil && l.shared == nil {
-				l.mutex.Lock()
-				l.written(a)
-				l.mutex.Unlock()
+}
+
+// write commits the batches. If a later one fails, the earlier ones are undone.
+func (r *reservation) write(ctx context.Context) error {
+	for i, b := range r.batches {
+		err := r.proceed()
+		if err == nil {
+			err = r.commit(ctx, b.changes...)
+		}
+		if err == nil {
+			continue
+		}
+		r.correct(ctx, r.chosen)
+		for _, earlier := range r.batches[:i] {
+			for _, owner := range earlier.owners {
+				if undoing := r.Forget(context.WithoutCancel(ctx), owner, time.Time{}, time.Time{}); undoing != nil {
+					return errors.Join(err, undoing)
+				}
 			}
 		}
+		return err
 	}
-	return err
+	return nil
+}
+
+func (r *reservation) proceed() error {
+	for _, in := range r.intents {
+		if in.Proceed == nil {
+			continue
+		}
+		if err := in.Proceed(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -24,21 +24,33 @@ import (
 //	ip/<pool>/<address in hex>        who has it: see place
 //	vlan/<node>/<mac>/<id>            "
 //	mac/<address>                     "
+//	quota/<pool>/<name>               how many allocations count for it
+//	tombstone/<contract>/<key>        when the owner was released
+//	server/<id>                       a server that holds its lease
 //	record/<node>/<table>/<key>       a value of another package, as JSON: see package record
 //	format                            the version of all this
 //
 // What rests says who had it last: that one can have it again sooner. Rows that were written before there was this do not say it.
 const (
-	prefixOwner   = "owner/"
-	prefixAddress = "ip/"
-	prefixVLAN    = "vlan/"
-	prefixMAC     = "mac/"
-	prefixRecord  = "record/"
-	keyFormat     = "format"
+	prefixOwner     = "owner/"
+	prefixAddress   = "ip/"
+	prefixVLAN      = "vlan/"
+	prefixMAC       = "mac/"
+	prefixQuota     = "quota/"
+	prefixTombstone = "tombstone/"
+	prefixServer    = "server/"
+	prefixRecord    = "record/"
+	keyFormat       = "format"
 )
 
-// format is the version that this package writes.
-const format = "1"
+// ServerKey returns the key of the row that exists as long as a server holds its lease.
+func ServerKey(id string) string { return prefixServer + id }
+
+// format is the version that this package writes. Version 1 has no rows of quotas; they are counted when it is opened.
+const (
+	format  = "2"
+	format1 = "1"
+)
 
 // ErrFormat says that another version of Graft has written the rows.
 var ErrFormat = errors.New("the ledger has a format that this version does not know")
@@ -67,19 +79,6 @@ func parseAddress(key string) (string, netip.Addr, error) {
 		}
 	}
 	return "", netip.Addr{}, fmt.Errorf("the row %q is not that of an address", key)
-}
-
-// family is one of a pool: IPv4, or six.
-type family struct {
-	pool string
-	six  bool
-}
-
-// familyOf is that of the key of an address; false where it is not one.
-func familyOf(key string) (family, bool) {
-	rest, is := strings.CutPrefix(key, prefixAddress)
-	pool, digits, _ := strings.Cut(rest, "/")
-	return family{pool, len(digits) > 8}, is
 }
 
 // parseVLAN reads the key of a VLAN.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"net/netip"
 	"slices"
 	"strings"
@@ -216,25 +217,33 @@ func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (netwo
 	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
 }
 
-// Walk calls each for all rows of a store but that of the format, in the order of their keys, with a BrokenRow for one that cannot be read,
-// until it returns an error. Even says that the things that owners say they hold are those that are held by rows of their own.
+// Walk calls each for the rows of a store that are allocations, things or records, in the order of their keys, with a BrokenRow for one that
+// cannot be read, until it returns an error. Even reports that the things that owners list are those whose rows name them; it compares sums of hashes.
 func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) (even bool, err error) {
-	b := newBalance()
+	listed, held := uint64(0), uint64(0)
 	err = store.Scan(ctx, "", func(key, value []byte) error {
 		if string(key) == keyFormat {
 			return nil
 		}
 		e, err := ReadEntry(key, value)
-		if err != nil {
+		switch {
+		case err != nil:
 			return each(e, &BrokenRow{Key: e.Key, Err: err})
+		case e.Internal:
+			return nil
+		case e.Allocation != nil:
+			for _, key := range places(*e.Allocation) {
+				listed += maphash.String(seed, key+"="+e.Owner.String())
+			}
+		case !e.Record && e.Until.IsZero():
+			held += maphash.String(seed, e.Key+"="+e.Owner.String())
 		}
-		b.weigh(e)
 		return each(e, nil)
 	})
 	if err != nil {
 		return false, fmt.Errorf("reading the ledger: %w", err)
 	}
-	return b.even(), nil
+	return listed == held, nil
 }
 
 // Stands says for people what stands where a change wants to write a row anew; it is empty where nothing does. Same says that the row is

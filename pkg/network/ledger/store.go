@@ -7,6 +7,7 @@ package ledger
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // ErrConflict says that a row is not as a change expects it; nothing of the commit was done then.
@@ -82,18 +83,26 @@ func Batch(s Store) int {
 
 // Watcher is a store that several servers share, and that tells what is committed. Each commit has a revision, greater than all before it.
 type Watcher interface {
-	// CommitAt is Commit, and gives the revision.
+	// CommitAt is Commit, and returns the revision.
 	CommitAt(ctx context.Context, changes ...Change) (int64, error)
-	// Watch tells an observer what is committed, by whomever, in the order of the revisions, until ctx ends or the store does. It goes on by
-	// itself after whatever can pass. It calls one method at a time.
+	// Watch tells an observer what any server commits, in the order of the revisions, until ctx ends or the store is closed. It reconnects by
+	// itself. It calls one method at a time.
 	Watch(ctx context.Context, to Observer) error
+}
+
+// Leaser is a store that several servers share, in which each of them holds a lease. The row ServerKey(Server()) exists as long as the lease does.
+type Leaser interface {
+	// Server returns the identifier of this process. It changes if the lease was lost.
+	Server() string
+	// Lease returns for how long the lease is certain to last; 0 if it may be lost.
+	Lease() time.Duration
 }
 
 // Observer is told what is committed to a store. An error of it ends the watch.
 type Observer interface {
-	// Begin is told first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
-	// What is committed after it is told by Change.
+	// Begin is called first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
+	// Later commits are told by Change.
 	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
-	// Change is told that a row has a value since the revision; nil: it is gone.
+	// Change tells that a row has a value since the revision; nil means that it was removed.
 	Change(revision int64, key string, value []byte) error
 }

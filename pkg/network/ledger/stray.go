@@ -44,37 +44,37 @@ func (s strays) has(address netip.Addr) bool {
 
 // takeAddress marks an address as taken that the row of a pool is about: in this pool, and where it is in no range of it, in those that could
 // give it. The mutex is held.
-func (l *Ledger) takeAddress(name string, address netip.Addr) {
-	of := l.pools[name]
+func (h *hints) takeAddress(name string, address netip.Addr) {
+	of := h.pools[name]
 	if of != nil {
 		of.note(address)
 	}
 	if of.gives(address) {
 		return
 	}
-	l.strays.add(name, address)
-	for _, other := range l.pools {
+	h.strays.add(name, address)
+	for _, other := range h.pools {
 		other.block(address)
 	}
 }
 
 // freeAddress is the opposite of takeAddress.
-func (l *Ledger) freeAddress(name string, address netip.Addr) {
-	if of := l.pools[name]; of != nil {
+func (h *hints) freeAddress(name string, address netip.Addr) {
+	if of := h.pools[name]; of != nil {
 		of.forget(address)
 	}
-	if !l.strays.remove(name, address) {
+	if !h.strays.remove(name, address) {
 		return
 	}
-	for _, other := range l.pools {
-		if _, is := other.blocked[address]; is && !l.strays.has(address) {
+	for _, other := range h.pools {
+		if _, is := other.blocked[address]; is && !h.strays.has(address) {
 			other.unblock(address)
 		}
 	}
 }
 
 // exchange puts pools in the place of those that there were. All that memory knows to be taken stays taken. The mutex is held.
-func (l *Ledger) exchange(made map[string]*pool) {
+func (h *hints) exchange(made map[string]*pool) {
 	fresh := strays{}
 	inherit := func(name string, address netip.Addr) {
 		now := made[name]
@@ -85,7 +85,7 @@ func (l *Ledger) exchange(made map[string]*pool) {
 			fresh.add(name, address)
 		}
 	}
-	for name, old := range l.pools {
+	for name, old := range h.pools {
 		old.unblockAll()
 		now := made[name]
 		for i, subnet := range old.Subnets {
@@ -99,12 +99,12 @@ func (l *Ledger) exchange(made map[string]*pool) {
 			}
 		}
 	}
-	for name, addresses := range l.strays {
+	for name, addresses := range h.strays {
 		for address := range addresses {
 			inherit(name, address)
 		}
 	}
-	l.pools, l.strays = made, fresh
+	h.pools, h.strays = made, fresh
 	for _, addresses := range fresh {
 		for address := range addresses {
 			for _, of := range made {
@@ -151,7 +151,7 @@ func (p *pool) unblockAll() {
 
 // equals says whether two pools are the same but for what is taken of them.
 func (p *pool) equals(other *pool) bool {
-	if other == nil || p.Name != other.Name || p.FirstVLAN != other.FirstVLAN || p.LastVLAN != other.LastVLAN ||
+	if other == nil || p.Name != other.Name || p.FirstVLAN != other.FirstVLAN || p.LastVLAN != other.LastVLAN || p.Rest != other.Rest ||
 		!bytes.Equal(p.MACPrefix, other.MACPrefix) || len(p.Subnets) != len(other.Subnets) {
 		return false
 	}

@@ -9,9 +9,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
 // Fault is a row that is not as it should be, or one that is missing.
@@ -50,27 +54,18 @@ type Report struct {
 	More   bool    `json:"more,omitempty"`
 }
 
-// Verify looks for all that is wrong with the rows of a store. It reads them once, and once more where what owners hold is not what the
-// rows of things say, and where an address may be held under two pools; it needs nearly the same memory for any number of rows, and may run
-// while others write.
+// Verify looks for all that is wrong with the rows of a store. It reads them once, and the rows that do not agree once more, since others may
+// write at the same time. It keeps the keys of all things in memory.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
 	if o.Maximum == 0 {
 		o.Maximum = 10_000
 	}
-	v := &verifier{VerifyOptions: o, store: store, balance: newBalance(), meetings: newMeetings(), report: &Report{}}
-	if err := v.format(ctx); err != nil {
-		return nil, err
-	}
-	if err := v.scan(ctx, v.first); err != nil {
-		return nil, err
-	}
-	if !v.balance.even() && !v.report.More {
-		if err := v.scan(ctx, v.second); err != nil {
-			return nil, err
-		}
-	}
-	if len(v.meetings.twice) > 0 && !v.report.More {
-		if err := v.scanFrom(ctx, prefixAddress, v.meet); err != nil {
+	v := &verifier{VerifyOptions: o, store: store, report: &Report{}, claimed: map[string][]network.Owner{}, held: map[string]network.Owner{}}
+	steps := []func(context.Context) error{v.format, v.scan, v.compareClaims, v.compareHeld, v.comparePools, v.compareQuotas}
+	for _, step := range steps {
+		if err := step(ctx); errors.Is(err, errEnough) {
+			break
+		} else if err != nil {
 			return nil, err
 		}
 	}
@@ -80,44 +75,25 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 
 type verifier struct {
 	VerifyOptions
-	store   Store
-	balance *balance
-	// meetings are of addresses that are held under two pools.
-	meetings *meetings
-	report   *Report
-	// read are the rows of the scan that is under way.
-	read int
+	store  Store
+	report *Report
+	// claimed are the owners whose rows list a thing, and held is the owner that the row of a thing names.
+	claimed map[string][]network.Owner
+	held    map[string]network.Owner
+	// claims are the same as claimed, in the order of the rows.
+	claims []claim
+	// current reports that the store has rows of quotas.
+	current bool
 }
 
-// errEnough ends a scan when no more faults are told.
+// claim is a thing that the row of an owner lists.
+type claim struct {
+	owner network.Owner
+	key   string
+}
+
+// errEnough ends the search after the maximum of faults.
 var errEnough = errors.New("enough faults")
-
-func (v *verifier) scan(ctx context.Context, each func(context.Context, Entry, *BrokenRow) error) error {
-	return v.scanFrom(ctx, "", each)
-}
-
-func (v *verifier) scanFrom(ctx context.Context, prefix string, each func(context.Context, Entry, *BrokenRow) error) error {
-	err := v.store.Scan(ctx, prefix, func(key, value []byte) error {
-		if v.read++; v.Progress != nil && v.read%4096 == 0 {
-			v.Progress(v.read)
-		}
-		if string(key) == keyFormat {
-			return nil
-		}
-		entry, err := ReadEntry(key, value)
-		if err != nil {
-			return each(ctx, entry, &BrokenRow{Key: entry.Key, Err: err})
-		}
-		return each(ctx, entry, nil)
-	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
-	}
-	return nil
-}
 
 func (v *verifier) add(f Fault) error {
 	if len(v.report.Faults) >= v.Maximum {
@@ -134,6 +110,7 @@ func (v *verifier) format(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
+	v.current = string(found) == format
 	fresh, err := readFormat(found)
 	if errors.Is(err, ErrImporting) {
 		return v.add(Fault{Key: keyFormat, Problem: err.Error(), Remedy: "repeat the import"})
@@ -144,39 +121,66 @@ func (v *verifier) format(ctx context.Context) error {
 		}
 		return v.add(Fault{
 			Key: keyFormat, Problem: "there are rows, and none says of which format they are", Remedy: "write it: it is known from the rows",
-			repair: []Change{{Key: keyFormat, Value: []byte(format)}},
+			repair: []Change{{Key: keyFormat, Value: []byte(format1)}},
 		})
 	}
 	return err
 }
 
-// first looks at a row by itself, and weighs what owners hold against the rows of things.
-func (v *verifier) first(_ context.Context, e Entry, broken *BrokenRow) error {
-	v.report.Rows++
-	if strings.HasPrefix(e.Key, prefixOwner) {
-		v.report.Allocations++
-	}
-	if broken != nil {
-		remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
+// scan reads all rows, looks at each by itself, and notes who claims and who holds what.
+func (v *verifier) scan(ctx context.Context) error {
+	read := 0
+	err := v.store.Scan(ctx, "", func(key, value []byte) error {
+		if read++; v.Progress != nil && read%4096 == 0 {
+			v.Progress(read)
+		}
+		if string(key) == keyFormat {
+			return nil
+		}
+		e, err := ReadEntry(key, value)
+		if err == nil && e.Internal {
+			return nil
+		}
+		v.report.Rows++
 		if strings.HasPrefix(e.Key, prefixOwner) {
-			remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
-		} else if isRecord(e.Key) {
-			remedy = "restore it from an export: export the rest with --leave-out-broken, add its line, and import all into a new ledger"
+			v.report.Allocations++
 		}
-		return v.add(Fault{Key: e.Key, Problem: broken.Err.Error(), Remedy: remedy})
+		if err != nil {
+			return v.broken(e.Key, err)
+		}
+		return v.note(e)
+	})
+	if err != nil && !errors.Is(err, errEnough) {
+		return fmt.Errorf("reading the ledger: %w", err)
 	}
-	v.balance.weigh(e)
-	v.meetings.note(e)
-	if e.Record {
+	return err
+}
+
+// broken adds the fault of a row that cannot be read.
+func (v *verifier) broken(key string, err error) error {
+	remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
+	if strings.HasPrefix(key, prefixOwner) {
+		remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
+	} else if isRecord(key) {
+		remedy = "restore it from an export: export the rest with --leave-out-broken, add its line, and import all into a new ledger"
+	}
+	return v.add(Fault{Key: key, Problem: err.Error(), Remedy: remedy})
+}
+
+func (v *verifier) note(e Entry) error {
+	switch {
+	case e.Record:
 		v.report.Records++
-		return nil
-	}
-	if e.Allocation == nil {
-		if e.Until.IsZero() {
-			v.report.Held++
-		} else {
-			v.report.Resting++
+	case e.Allocation != nil:
+		for _, key := range places(*e.Allocation) {
+			v.claimed[key] = append(v.claimed[key], e.Owner)
+			v.claims = append(v.claims, claim{e.Owner, key})
 		}
+	case e.Until.IsZero():
+		v.report.Held++
+		v.held[e.Key] = e.Owner
+	default:
+		v.report.Resting++
 	}
 	return v.times(e)
 }
@@ -184,7 +188,7 @@ func (v *verifier) first(_ context.Context, e Entry, broken *BrokenRow) error {
 const (
 	// skew is how far clocks may be apart.
 	skew = time.Hour
-	// longRest is longer than any pool lets anything rest.
+	// longRest is longer than the quarantine of any pool.
 	longRest = 366 * 24 * time.Hour
 )
 
@@ -201,82 +205,159 @@ func (v *verifier) times(e Entry) error {
 	return nil
 }
 
-// second looks at the rows of which the first look has found that some do not fit together. One that cannot be read is told already.
-func (v *verifier) second(ctx context.Context, e Entry, broken *BrokenRow) error {
-	if broken == nil && e.Allocation == nil && !e.Record && e.Until.IsZero() && v.balance.suspect(e.Key) {
-		return v.owned(ctx, e)
+// compareClaims checks that the row of each thing names the owner that lists it.
+func (v *verifier) compareClaims(ctx context.Context) error {
+	for _, claim := range v.claims {
+		if v.held[claim.key] == claim.owner {
+			continue
+		}
+		if err := v.compareClaim(ctx, claim.owner, claim.key); err != nil {
+			return err
+		}
 	}
-	if broken == nil && e.Allocation != nil {
-		for _, key := range places(*e.Allocation) {
-			if v.balance.suspect(key) {
-				if err := v.owns(ctx, e, key); err != nil {
-					return err
-				}
+	return nil
+}
+
+func (v *verifier) compareClaim(ctx context.Context, owner network.Owner, key string) error {
+	raw, err := v.store.Get(ctx, ownerKey(owner))
+	if err != nil || raw == nil || !mayHold(raw, key) {
+		return err
+	}
+	owned := place{owner: owner}.encode()
+	row, err := v.store.Get(ctx, key)
+	if err != nil || bytes.Equal(row, owned) {
+		return err
+	}
+	if again, err := v.store.Get(ctx, ownerKey(owner)); err != nil || !bytes.Equal(again, raw) {
+		return err // it was changed between the two reads
+	}
+	thing, _ := parseThing(key) // the key is made by this package
+	p, err := parsePlace(row)
+	if row != nil && (err != nil || p.until.IsZero()) {
+		return v.add(Fault{Key: ownerKey(owner), Problem: fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, p.owner),
+			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair mends it when the other has no row of its own"})
+	}
+	problem := fmt.Sprintf("it holds %s, of which no row says so", thing)
+	if row != nil {
+		problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
+	}
+	return v.add(Fault{Key: ownerKey(owner), Problem: problem, Remedy: "write the row, so that it is given to nobody else",
+		repair: []Change{{Key: ownerKey(owner), Was: raw, Value: raw}, {Key: key, Was: row, Value: owned}}})
+}
+
+// compareHeld checks that the owner of each thing lists it.
+func (v *verifier) compareHeld(ctx context.Context) error {
+	for _, key := range slices.Sorted(maps.Keys(v.held)) {
+		if owner := v.held[key]; !slices.Contains(v.claimed[key], owner) {
+			if err := v.compareHolder(ctx, owner, key); err != nil {
+				return err
 			}
 		}
 	}
 	return nil
 }
 
-// owns sees that the row of a thing says what its owner's row does.
-func (v *verifier) owns(ctx context.Context, e Entry, key string) error {
-	owned := place{owner: e.Owner}.encode()
-	stands, err := v.store.Get(ctx, key)
-	if err != nil || bytes.Equal(stands, owned) {
-		return err
-	}
-	if same, err := v.unchanged(ctx, e); err != nil || !same {
-		return err
-	}
-	thing, _ := parseThing(key) // the key is made by this package
-	p, err := parsePlace(stands)
-	if stands != nil && (err != nil || p.until.IsZero()) {
-		return v.add(Fault{Key: e.Key, Problem: fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, p.owner),
-			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair mends it when the other has no row of its own"})
-	}
-	problem := fmt.Sprintf("it holds %s, of which no row says so", thing)
-	if stands != nil {
-		problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
-	}
-	raw := slices.Clone(e.Value)
-	return v.add(Fault{Key: e.Key, Problem: problem, Remedy: "write the row, so that it is given to nobody else",
-		repair: []Change{{Key: e.Key, Was: raw, Value: raw}, {Key: key, Was: stands, Value: owned}}})
-}
-
-// owned sees that the owner of a thing knows of it.
-func (v *verifier) owned(ctx context.Context, e Entry) error {
-	owner := ownerKey(e.Owner)
-	raw, err := v.store.Get(ctx, owner)
+func (v *verifier) compareHolder(ctx context.Context, owner network.Owner, key string) error {
+	row := place{owner: owner}.encode()
+	raw, err := v.store.Get(ctx, ownerKey(owner))
 	if err != nil {
 		return err
 	}
-	f := Fault{Key: e.Key, Problem: fmt.Sprintf("%s, who is to have it, holds nothing", e.Owner), Remedy: "remove the row, so that it is free"}
+	f := Fault{Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds nothing", owner), Remedy: "remove the row, so that it is free"}
 	if raw != nil {
-		if mayHold(raw, e.Key) {
+		if mayHold(raw, key) {
 			return nil
 		}
-		f.Problem = fmt.Sprintf("%s, who is to have it, holds other things", e.Owner)
-		f.repair = []Change{{Key: owner, Was: raw, Value: raw}}
-	} else {
-		f.repair = []Change{{Key: owner}}
+		f.Problem = fmt.Sprintf("%s, who is to have it, holds other things", owner)
 	}
-	if same, err := v.unchanged(ctx, e); err != nil || !same {
+	if now, err := v.store.Get(ctx, key); err != nil || !bytes.Equal(now, row) {
 		return err
 	}
-	f.repair = append(f.repair, Change{Key: e.Key, Was: slices.Clone(e.Value)})
+	f.repair = []Change{{Key: ownerKey(owner), Was: raw, Value: raw}, {Key: key, Was: row}}
 	return v.add(f)
 }
 
-// mayHold says whether an owner's row says that it has a thing, or cannot be read, which is told already.
+// mayHold reports whether an owner's row lists a thing or cannot be read, which the scan has told.
 func mayHold(raw []byte, key string) bool {
 	a, err := decode(raw)
 	return err != nil || slices.Contains(places(a), key)
 }
 
-// unchanged says whether a row is still as it was when it was read: others may write meanwhile.
-func (v *verifier) unchanged(ctx context.Context, e Entry) (bool, error) {
-	value, err := v.store.Get(ctx, e.Key)
-	return value != nil && bytes.Equal(value, e.Value), err
+// comparePools checks that no address is held under two pools, unless the clouds have chosen it under both.
+func (v *verifier) comparePools(ctx context.Context) error {
+	under := map[netip.Addr]string{}
+	for _, key := range slices.Sorted(maps.Keys(v.held)) {
+		_, address, err := parseAddress(key)
+		if err != nil || !strings.HasPrefix(key, prefixAddress) {
+			continue
+		}
+		first, twice := under[address]
+		if !twice {
+			under[address] = key
+			continue
+		}
+		if err := v.compareAddresses(ctx, first, key, address); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verifier) compareAddresses(ctx context.Context, first, second string, address netip.Addr) error {
+	for _, key := range []string{first, second} {
+		raw, err := v.store.Get(ctx, key)
+		if err != nil || !bytes.Equal(raw, place{owner: v.held[key]}.encode()) {
+			return err // it was released
+		}
+	}
+	if v.choseCloud(ctx, v.held[first], address) && v.choseCloud(ctx, v.held[second], address) {
+		return nil // the clouds know whether they are of one network
+	}
+	thing, _ := parseThing(second)
+	pool, _, _ := parseAddress(first)
+	return v.add(Fault{Key: second, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[second], thing, v.held[first], pool),
+		Remedy: "two may use it: find out who does, and release the other with `graft ledger release`"})
+}
+
+// choseCloud reports whether a cloud has chosen an address that an owner has.
+func (v *verifier) choseCloud(ctx context.Context, owner network.Owner, address netip.Addr) bool {
+	raw, err := v.store.Get(ctx, ownerKey(owner))
+	if err != nil || raw == nil {
+		return false
+	}
+	a, err := decode(raw)
+	return err == nil && slices.ContainsFunc(a.Binding.Addresses, func(p netip.Prefix) bool { return p.Addr() == address })
+}
+
+// compareQuotas checks the counts of quotas. A count that differs is read again, since others may write at the same time.
+func (v *verifier) compareQuotas(ctx context.Context) error {
+	if !v.current {
+		return nil
+	}
+	changes, err := recount(ctx, v.store)
+	for range maximumAttempts {
+		if err != nil || len(changes) == 0 {
+			return nil //nolint:nilerr // rows that cannot be read are told already
+		}
+		again, err := recount(ctx, v.store)
+		if err != nil {
+			return nil //nolint:nilerr // as above
+		}
+		if slices.EqualFunc(changes, again, func(a, b Change) bool {
+			return a.Key == b.Key && bytes.Equal(a.Was, b.Was) && bytes.Equal(a.Value, b.Value)
+		}) {
+			break
+		}
+		changes = again
+	}
+	for _, change := range changes {
+		f := Fault{Key: change.Key, Problem: fmt.Sprintf("it counts %q, and allocations count %q for it", change.Was, change.Value),
+			Remedy: "write the right count", repair: []Change{change}}
+		if err := v.add(f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle takes the remedy from faults that have several: of which two owners say that they hold it, or may, when not all faults are known.

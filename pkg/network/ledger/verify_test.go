@@ -135,7 +135,7 @@ func TestVerifyBesideOthers(t *testing.T) {
 
 // TestVerifyNewer holds that rows of a newer version are not looked at.
 func TestVerifyNewer(t *testing.T) {
-	if _, err := ledger.Verify(t.Context(), storeOf(t, map[string]string{"format": "2"}), ledger.VerifyOptions{}); !errors.Is(err, ledger.ErrFormat) {
+	if _, err := ledger.Verify(t.Context(), storeOf(t, map[string]string{"format": "3"}), ledger.VerifyOptions{}); !errors.Is(err, ledger.ErrFormat) {
 		t.Errorf("got error %v, want %v", err, ledger.ErrFormat)
 	}
 }

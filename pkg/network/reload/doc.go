@@ -10,6 +10,7 @@ package reload
 
 import (
 	"context"
+	"time"
 
 	"github.com/go-logr/logr"
 
@@ -33,6 +34,8 @@ type Options struct {
 	Shared bool
 	// Clouds makes clouds as they are declared.
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
+	// Settle returns how long after its begin a call of a cloud may still take effect.
+	Settle func(policy.CloudSpec) time.Duration
 	// Guard does what puts a policy in force in place of another, unless something that only it knows is in the way: then it gives the error, and is asked
 	// again later. nil: nothing is.
 	Guard func(ctx context.Context, next *policy.Policy, put func() error) error

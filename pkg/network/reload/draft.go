@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -37,6 +38,8 @@ type behind struct {
 	declared string
 	cloud    cloud.Cloud
 	gate     *service.Gate
+	// settles is how long after its begin a call may still take effect.
+	settles time.Duration
 }
 
 // errNoProfiles is for a server that would answer nothing.
@@ -127,7 +130,7 @@ func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*b
 			continue
 		}
 		fresh[name] = spec
-		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name])}
+		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name]), settles: o.Settle(spec)}
 	}
 	if len(fresh) == 0 {
 		return all, nil
@@ -174,7 +177,9 @@ func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *serv
 func (d *draft) ledgerPools() []ledger.Pool {
 	var pools []ledger.Pool
 	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
-		pools = append(pools, d.policy.Pools[name].Pool)
+		pool := d.policy.Pools[name].Pool
+		pool.Rest = d.policy.Pools[name].Rest
+		pools = append(pools, pool)
 	}
 	return pools
 }
@@ -185,7 +190,7 @@ func (d *draft) servicePools() map[string]service.Pool {
 	for name, p := range d.policy.Pools {
 		pool := service.Pool{Rest: p.Rest}
 		if of := d.clouds[p.Cloud]; of != nil {
-			pool.Cloud, pool.CloudName, pool.Gate = of.cloud, p.Cloud, of.gate
+			pool.Cloud, pool.CloudName, pool.Gate, pool.Settle = of.cloud, p.Cloud, of.gate, of.settles
 		}
 		pools[name] = pool
 	}
@@ -196,7 +201,7 @@ func (d *draft) servicePools() map[string]service.Pool {
 func (d *draft) serviceClouds() map[string]service.Cloud {
 	clouds := map[string]service.Cloud{}
 	for name, of := range d.clouds {
-		clouds[name] = service.Cloud{Cloud: of.cloud, Gate: of.gate}
+		clouds[name] = service.Cloud{Cloud: of.cloud, Gate: of.gate, Settle: of.settles}
 	}
 	return clouds
 }

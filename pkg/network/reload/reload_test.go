@@ -76,6 +76,7 @@ func newWorld(t *testing.T) *world {
 			}
 			return clouds, findings
 		},
+		Settle:  func(policy.CloudSpec) time.Duration { return 0 },
 		Service: service.Options{Clock: w.clock},
 		Metrics: reload.NewMetrics(w.registry),
 		Log:     funcr.New(func(_, line string) { w.log.WriteString(line + "\n") }, funcr.Options{}),

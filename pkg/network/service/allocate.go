@@ -8,18 +8,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
-	"sync"
+	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Allocate gives an owner what it wants, and the same again when it asks again. Requests of one owner at the same time are one.
-// The errors are those of ledger.Reserve, and network.ErrRefused, ErrBusy and ErrUnavailable; that of the context when it ends first, and
-// then the work goes on all the same. A *network.Busy comes at once, and for an owner that holds nothing, when the cloud could not be asked
-// before the context's deadline: nothing was begun then.
+// Allocate is AllocateAll for one owner.
 func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, error) {
 	all, err := s.AllocateAll(ctx, r)
 	if err != nil {
@@ -28,117 +27,226 @@ func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, 
 	return all[0], nil
 }
 
-// margin is the part of the budget, as a divisor, that is left for when calls take longer than they did.
-const margin = 8
-
-// AllocateAll gives several owners, each another one, what they want: all of them, or none. The results are in the order of the requests; see
-// Allocate. After an error that is final (refused, not sent, taken, exhausted) nothing is left of what was begun, except what an owner had been given
-// before. After one that may pass (unavailable, or the context's end) what was begun is kept for when the owners ask again, and given to nobody
-// before all of it is there.
+// AllocateAll gives different owners what they want: all of them, or none. An owner that holds something gets that again. The results have the
+// order of the requests.
+//
+// The errors are those of ledger.ReserveAll, and network.ErrRefused, ErrBusy, ErrUnavailable and ErrGone. If the context ends first, its error is
+// returned; what the ledger has recorded by then is finished, and a repeated request gets it. Nothing is recorded for a caller that has
+// disconnected before. A *network.Busy is returned before anything is recorded if the cloud could not be called before the deadline. After a
+// final error (refused, not sent, taken, exhausted) nothing is left but what owners held before.
 func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]network.Allocation, error) {
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	fly := s.flyHere
+	c, here, err := s.newCall(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	if here {
+		done, err := s.work.begin(false)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		if err := s.within(ctx, requests[0].Owner, s.options.Budget, c.run); err != nil {
+			return nil, err
+		}
+		c.tellCreated()
+		return c.all, nil
+	}
+	return s.join(ctx, c)
+}
+
+// call is one call of AllocateAll.
+type call struct {
+	*Service
+	requests []Request
+	// deadline is when the cloud must have answered.
+	deadline time.Time
+	// proceed returns an error if the caller has disconnected.
+	proceed func() error
+	passes  []*pass
+	intents []ledger.Intent
+
+	all   []network.Allocation
+	fresh []bool
+}
+
+// margin is the part of the budget, as a divisor, that is reserved for calls that take longer than usual.
+const margin = 8
+
+// newCall checks requests. Here reports that they need a commit to an own store only, which takes no longer than handing them over.
+func (s *Service) newCall(ctx context.Context, requests []Request) (c *call, here bool, err error) {
+	now := s.options.Clock.Now()
+	c = &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
+	if last, ok := ctx.Deadline(); ok && last.Before(c.deadline) {
+		c.deadline = last
+	}
+	c.proceed = func() error {
+		if ctx.Err() != nil || s.options.Gone(ctx) {
+			return network.ErrGone
+		}
+		return nil
+	}
+	here = !s.ledger.Shared() && len(s.active.Load().clouds) == 0
+	seen := map[network.Owner]bool{}
 	for i, r := range requests {
 		pool, err := s.pool(r.Pool)
 		if err != nil || pool.retired {
-			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
+			return nil, false, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
-		if pool.Cloud != nil || r.TakeOver || !s.asksNobody() { // what an owner has may be another cloud's than the pool's
-			fly = s.fly
+		if seen[r.Owner] {
+			return nil, false, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
 		}
-		if slices.ContainsFunc(requests[:i], func(other Request) bool { return other.Owner == r.Owner }) {
-			return nil, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
+		seen[r.Owner] = true
+		if r.Arrived.IsZero() {
+			c.requests[i].Arrived = now
 		}
+		here = here && pool.Cloud == nil && !r.TakeOver
 	}
-	deadline := s.options.Clock.Now().Add(s.options.Budget - s.options.Budget/margin)
-	if last, ok := ctx.Deadline(); ok && last.Before(deadline) {
-		deadline = last
-	}
-	return fly(ctx, allocating, func(ctx context.Context) ([]network.Allocation, error) {
-		return s.allocate(ctx, deadline, requests)
-	}, ownersOf(requests)...)
+	return c, here, nil
 }
 
-func ownersOf(requests []Request) []network.Owner {
-	owners := make([]network.Owner, len(requests))
-	for i, r := range requests {
-		owners[i] = r.Owner
-	}
-	return owners
-}
-
-func (s *Service) allocate(ctx context.Context, deadline time.Time, requests []Request) ([]network.Allocation, error) {
-	if err := s.open(ctx, requests); err != nil {
-		return nil, err
-	}
-	passes, err := s.admit(ctx, deadline, requests)
-	if err != nil {
-		return nil, err
-	}
-	defer cancelAll(passes)
-	all, fresh, err := s.reserve(ctx, requests)
-	if err != nil {
-		return nil, err
-	}
-	rests := slices.ContainsFunc(requests, func(r Request) bool { return r.TakeOver })
-	return s.bindAll(ctx, all, fresh, passes, rests)
-}
-
-// open says why a pool gives nothing to one of the owners. What an owner holds already it keeps, and may ask for again.
-func (s *Service) open(ctx context.Context, requests []Request) error {
-	if s.options.Barred == nil {
-		return nil
-	}
-	for _, r := range requests {
-		barred := s.options.Barred(ctx, r.Pool)
-		if barred == nil {
-			continue
-		}
-		held, err := s.ledger.Get(ctx, r.Owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
-			return barred
-		}
+// join runs a call in its own time. Calls for the same owners at the same time are one.
+func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, error) {
+	for {
+		done, err := s.work.begin(false)
 		if err != nil {
+			return nil, err
+		}
+		led := false
+		results := s.calls.DoChan(strings.Join(c.keys(), "\n"), func() (any, error) {
+			led = true
+			defer serving.Hold(ctx)()
+			defer done()
+			err := s.within(ctx, c.requests[0].Owner, s.options.Budget, c.run)
+			return c.all, err
+		})
+		select {
+		case result := <-results:
+			if !led {
+				done()
+			}
+			if !led && (errors.Is(result.Err, network.ErrBusy) || errors.Is(result.Err, network.ErrGone)) {
+				continue // that holds for the other caller only
+			}
+			if errors.Is(result.Err, network.ErrGone) && ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if result.Err != nil {
+				return nil, result.Err
+			}
+			if led {
+				c.tellCreated()
+			}
+			all, _ := result.Val.([]network.Allocation)
+			return slices.Clone(all), nil
+		case <-ctx.Done():
+			go func() {
+				if <-results; !led {
+					done()
+				}
+			}()
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// tellCreated tells the requests which of them have made an allocation.
+func (c *call) tellCreated() {
+	for i, r := range c.requests {
+		if r.Created != nil {
+			*r.Created = c.fresh[i]
+		}
+	}
+}
+
+// keys returns the keys of the owners.
+func (c *call) keys() []string {
+	keys := make([]string, len(c.requests))
+	for i, r := range c.requests {
+		keys[i] = r.Owner.String()
+	}
+	return keys
+}
+
+// run performs the steps of an allocation while no other work is done for its owners.
+func (c *call) run(ctx context.Context) error {
+	unlock, err := c.owners.Lock(ctx, c.keys()...)
+	if err != nil {
+		return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+	}
+	defer unlock()
+	defer func() { cancelAll(c.passes) }()
+	for _, step := range []func(context.Context) error{c.checkBarred, c.admit, c.reserve, c.bindAll} {
+		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// admit gives owners that hold nothing their places in the queues of the clouds, or says that it would take too long. Others have been
-// admitted before, whatever became of it. The passes are in the order of the requests, and nil where none is needed.
-func (s *Service) admit(ctx context.Context, deadline time.Time, requests []Request) ([]*pass, error) {
-	passes := make([]*pass, len(requests))
-	fresh := map[*Gate][]int{}
-	for i, r := range requests {
-		pool, err := s.pool(r.Pool)
+// isNew reports whether an owner holds nothing, or what it holds is being released.
+func (c *call) isNew(ctx context.Context, owner network.Owner) (bool, error) {
+	held, err := c.ledger.Get(ctx, owner)
+	if errors.Is(err, network.ErrNotHeld) {
+		return true, nil
+	}
+	return err == nil && held.State == network.Releasing, err
+}
+
+// checkBarred refuses new owners of pools that allocate nothing now.
+func (c *call) checkBarred(ctx context.Context) error {
+	for _, r := range c.requests {
+		var barred error
+		if c.options.Barred != nil {
+			barred = c.options.Barred(ctx, r.Pool)
+		}
+		if r.Held {
+			barred = errors.Join(barred, network.ErrNotHeld)
+		}
+		if barred == nil {
+			continue
+		}
+		fresh, err := c.isNew(ctx, r.Owner)
 		if err != nil {
-			return nil, err
+			return err
+		}
+		if fresh {
+			return barred
+		}
+	}
+	return nil
+}
+
+// admit takes places in the queues of the clouds for new owners, or returns a *network.Busy if their turn would come too late.
+func (c *call) admit(ctx context.Context) error {
+	c.passes = make([]*pass, len(c.requests))
+	fresh := map[*Gate][]int{}
+	for i, r := range c.requests {
+		pool, err := c.pool(r.Pool)
+		if err != nil {
+			return err
 		}
 		if pool.Gate == nil || pool.Cloud == nil {
 			continue
 		}
-		held, err := s.ledger.Get(ctx, r.Owner)
-		switch {
-		case errors.Is(err, network.ErrNotHeld), err == nil && held.State == network.Releasing:
+		if isNew, err := c.isNew(ctx, r.Owner); err != nil {
+			return err
+		} else if isNew {
 			fresh[pool.Gate] = append(fresh[pool.Gate], i)
-		case err != nil:
-			return nil, err
 		}
 	}
 	for gate, of := range fresh {
-		given, err := gate.admit(len(of), deadline)
+		given, err := gate.admit(len(of), c.deadline)
 		if err != nil {
-			cancelAll(passes)
-			return nil, err
+			return err
 		}
 		for i, p := range given {
-			passes[of[i]] = p
+			c.passes[of[i]] = p
 		}
 	}
-	return passes, nil
+	return nil
 }
 
 func cancelAll(passes []*pass) {
@@ -147,103 +255,231 @@ func cancelAll(passes []*pass) {
 	}
 }
 
-// maximumReturns bounds how often owners are found to be giving back what they want.
-const maximumReturns = 4
+// maximumReturns limits how often an earlier release is finished, or an address taken over, before an attempt.
+const maximumReturns = 9
 
-// reserve chooses for the owners that hold nothing.
-func (s *Service) reserve(ctx context.Context, requests []Request) (all []network.Allocation, fresh []bool, err error) {
-	intents := s.intents(requests)
-	for range maximumReturns {
-		all, fresh, err = s.ledger.ReserveAll(ctx, intents)
-		if errors.Is(err, network.ErrTaken) && slices.ContainsFunc(requests, func(r Request) bool { return r.TakeOver }) {
-			all, fresh, err = s.takeOver(ctx, requests, intents)
+// reserve records what the owners will hold. Releases that are in the way are finished first.
+func (c *call) reserve(ctx context.Context) error {
+	if err := c.makeIntents(); err != nil {
+		return err
+	}
+	for attempt := range maximumReturns {
+		var err error
+		c.all, c.fresh, err = c.ledger.ReserveAll(ctx, c.intents)
+		again := errors.Is(err, network.ErrTaken)
+		if again {
+			again, err = c.preemptAll(ctx, err)
 		}
 		if err != nil {
-			return nil, nil, s.exhausted.note(err)
+			return c.exhausted.note(err)
 		}
-		returning := slices.IndexFunc(all, func(a network.Allocation) bool { return a.State == network.Releasing })
-		if returning < 0 {
-			return all, fresh, nil
-		}
-		// It has been given back, and is wanted again before that came to its end. Nothing was chosen for the others.
-		for _, a := range all[returning:] {
-			if a.State != network.Releasing {
-				continue
-			}
-			if err := s.end(ctx, a, nil); err != nil {
-				return nil, nil, fmt.Errorf("%w: an earlier release is not finished: %w", network.ErrUnavailable, err)
+		if !again {
+			if again, err = c.finishReleases(ctx); err != nil || !again {
+				return err
 			}
 		}
+		if err := c.sleep(ctx, time.Millisecond<<attempt); err != nil {
+			return err
+		}
 	}
-	return nil, nil, fmt.Errorf("%w: it is given back again and again", network.ErrUnavailable)
+	return fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumReturns)
 }
 
-func (s *Service) intents(requests []Request) []ledger.Intent {
-	intents, state, now := make([]ledger.Intent, len(requests)), network.Bound, s.options.Clock.Now()
-	for i, r := range requests {
-		intents[i] = ledger.Intent{
-			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Kin: r.Kin, Trunk: r.Trunk, Holder: r.Holder, Quotas: r.Quotas,
-			Now: now,
-		}
-		pool, err := s.pool(r.Pool)
-		if err != nil || pool.Cloud != nil {
-			state = network.Intended
-		}
-		intents[i].Cloud = pool.CloudName
-	}
-	for i := range intents {
-		if intents[i].State = state; state == network.Intended && len(requests) > 1 {
-			intents[i].Together = requests[0].Owner
-		}
-	}
-	return intents
-}
-
-// bindAll asks the clouds for those that they do not have yet, at the same time. None is bound before all are; when one is refused, all are
-// undone but those that were bound before. What was not even sent rests when rests says that it may have been taken from somebody.
-func (s *Service) bindAll(ctx context.Context, all []network.Allocation, fresh []bool, passes []*pass, rests bool) ([]network.Allocation, error) {
-	if !slices.ContainsFunc(all, func(a network.Allocation) bool { return a.State == network.Intended }) {
-		return all, nil
-	}
-	problems := make([]error, len(all))
+// makeIntents fills in what the ledger needs.
+func (c *call) makeIntents() error {
+	now := c.options.Clock.Now()
+	c.intents = make([]ledger.Intent, len(c.requests))
 	state := network.Bound
-	if len(all) > 1 {
-		state = network.Intended
+	if len(c.requests) > c.ledger.LargestRequest() {
+		state = network.Intended // it is recorded by several commits
 	}
-	var group sync.WaitGroup
-	for i, a := range all {
-		if a.State == network.Intended {
-			group.Go(func() { all[i], problems[i] = s.bind(ctx, a, state, passes[i]) })
+	for i, r := range c.requests {
+		pool, err := c.pool(r.Pool)
+		if err != nil {
+			return err
+		}
+		c.intents[i] = ledger.Intent{
+			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Kin: r.Kin, Preempt: r.TakeOver, Trunk: r.Trunk,
+			Holder: r.Holder, Quotas: r.Quotas, Cloud: pool.CloudName, Now: now, Arrived: r.Arrived, Proceed: c.proceed,
+			MustHold: r.Held,
+		}
+		if pool.Cloud != nil {
+			state = network.Intended
+			if pool.Settle > 0 {
+				c.intents[i].BindUntil = now.Add(pool.Settle)
+			}
 		}
 	}
-	group.Wait()
-	err := errors.Join(problems...)
-	if err == nil && len(all) > 1 {
-		all, err = s.bound(ctx, all)
+	for i := range c.intents {
+		c.intents[i].State = state
+		c.intents[i].Grouped = state == network.Intended && len(c.intents) > 1
 	}
-	switch {
-	case err == nil:
-		return all, nil
-	case errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrTaken), errors.Is(err, network.ErrNotSent):
-		s.undoAll(ctx, all, fresh, problems, rests)
-	}
-	return nil, err
+	return nil
 }
 
-// bound notes that the clouds have all, at once.
-func (s *Service) bound(ctx context.Context, all []network.Allocation) ([]network.Allocation, error) {
-	intended := slices.DeleteFunc(slices.Clone(all), func(a network.Allocation) bool { return a.State != network.Intended })
-	after, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error { return settle(a.Binding, a.Cloud, network.Bound)(a) }, owners(intended)...)
+// finishReleases ends the releases of owners that want something again. It reports whether there were any; nothing was reserved then.
+func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
+	for i, a := range c.all {
+		if a.State != network.Releasing {
+			continue
+		}
+		if revived, err := c.revive(ctx, i, a); err != nil || revived {
+			if err != nil {
+				return some, err
+			}
+			some = true
+			continue
+		}
+		some = true
+		if err := c.finishInTime(ctx, a); err != nil {
+			return some, fmt.Errorf("%w: an earlier release is not finished: %w", network.ErrUnavailable, err)
+		}
+	}
+	return some, nil
+}
+
+// finishInTime is finishRelease. It waits until no call can bind the allocation any more if that is before the deadline.
+func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
+	if now := c.options.Clock.Now(); a.BindUntil.After(now) && a.BindUntil.Before(c.deadline) {
+		if err := c.unbindUnless(ctx, a, nil, func() (bool, error) { return false, nil }); err != nil {
+			return err
+		}
+		select {
+		case <-c.options.Clock.After(a.BindUntil.Sub(now) + time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return c.finishRelease(ctx, a, nil)
+}
+
+// revive makes a release an intent again if its owner wants the same, and the release only waits for calls that may still bind it: the cloud takes
+// such a call and the next one for the same.
+func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
+	in := c.intents[i]
+	same := a.Pool == in.Pool && a.Trunk == in.Trunk && !slices.ContainsFunc(in.Addresses, func(address netip.Addr) bool {
+		return !slices.Contains(a.Addresses, address)
+	})
+	if !same || in.MustHold || !a.BindUntil.After(c.options.Clock.Now()) || len(in.Addresses) > 0 && len(in.Addresses) != len(a.Addresses) {
+		return false, nil
+	}
+	if err := c.takeRelease(ctx, a); err != nil {
+		return false, err
+	}
+	if err := c.proceed(); err != nil {
+		return false, err
+	}
+	_, err = c.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) || found.State != network.Releasing {
+			return network.ErrNotHeld
+		}
+		found.State, found.Worker, found.Binding, found.Holder, found.Answered = network.Intended, c.ledger.Server(), network.Binding{}, in.Holder, false
+		if found.Together, found.Size = (network.Owner{}), 0; in.Grouped {
+			found.Together = c.intents[0].Owner
+		}
+		return nil
+	})
 	if errors.Is(err, network.ErrNotHeld) {
-		err = errGivenBack // by another server, which knows that the cloud has it
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// preemptAll releases what others hold at addresses that requests take over. It reports whether there was any; otherwise it returns the error.
+func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err error) {
+	for _, r := range c.requests {
+		if !r.TakeOver {
+			continue
+		}
+		for _, address := range r.Addresses {
+			held, err := c.ledger.At(ctx, r.Pool, address)
+			switch {
+			case errors.Is(err, network.ErrNotHeld), err == nil && held.Owner == r.Owner:
+				continue
+			case err != nil:
+				return false, err
+			}
+			if err := c.mayPreempt(r, held, address); err != nil {
+				return false, err
+			}
+			if err := c.preempt(ctx, held, address); err != nil {
+				return false, fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+			}
+			some = true
+		}
+	}
+	if some {
+		return true, nil
+	}
+	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.TakeOver }) && c.changed(ctx) {
+		return true, nil
+	}
+	return false, taken
+}
+
+// changed reports whether the addresses that requests take over are free or in a quarantine that they may end, so that another attempt may succeed.
+func (c *call) changed(ctx context.Context) bool {
+	for _, r := range c.requests {
+		for _, address := range r.Addresses {
+			if !c.ledger.MayTake(ctx, r.Owner.Contract, r.Pool, address) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *call) mayPreempt(r Request, held network.Allocation, address netip.Addr) error {
+	if held.Owner.Contract != r.Owner.Contract {
+		return fmt.Errorf("%w: %s is held under another contract", network.ErrTaken, address)
+	}
+	if slices.ContainsFunc(c.requests, func(other Request) bool { return other.Owner == held.Owner }) {
+		return fmt.Errorf("%w: %s is held by another owner of the same request", network.ErrTaken, address)
+	}
+	return c.proceed()
+}
+
+// preempt releases what another owner holds, if the address still belongs to it. It waits for work of this process for that owner for a part of
+// its time only, since that may be waiting for an address of this request.
+func (c *call) preempt(ctx context.Context, held network.Allocation, address netip.Addr) error {
+	locking, cancel := context.WithTimeout(ctx, c.options.Budget/margin)
+	defer cancel()
+	unlock, err := c.owners.Lock(locking, held.Owner.String())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := c.proceed(); err != nil {
+		return err
+	}
+	marked, err := c.ledger.Update(ctx, held.Owner, func(a *network.Allocation) error {
+		if !slices.Contains(a.Addresses, address) || a.Pool != held.Pool {
+			return network.ErrNotHeld
+		}
+		if a.State == network.Releasing {
+			return nil
+		}
+		return markReleasing(c.ledger.Server())(a)
+	})
+	if errors.Is(err, network.ErrNotHeld) {
+		return nil
 	}
 	if err != nil {
-		return all, err
+		return err
 	}
-	for i, a := range all {
-		if at := slices.IndexFunc(after, func(b network.Allocation) bool { return b.Owner == a.Owner }); at >= 0 {
-			all[i] = after[at]
-		}
+	if err := c.finishInTime(ctx, marked); err != nil {
+		c.reconciler.add(marked)
+		return err
 	}
-	return all, nil
+	return nil
+}
+
+// sleep waits, or returns the error of the context.
+func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-time.After(pause): //nolint:forbidigo // another server's row is polled in real time
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", network.ErrUnavailable, ctx.Err())
+	}
 }

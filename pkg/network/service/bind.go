@@ -9,88 +9,197 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// errGivenBack says that an allocation was given back while the cloud was asked.
-var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnavailable)
-
-// bind asks the cloud, and notes what it says, with a state. What fails otherwise than by a refusal, or as nothing was sent, stays as it is, so that the next attempt
-// goes on with it. The allocation is given in any case.
-func (s *Service) bind(ctx context.Context, a network.Allocation, state network.State, p *pass) (_ network.Allocation, err error) {
-	defer s.survive(a.Owner, &err)
-	binding, by := a.Binding, a.Cloud
-	if !known(binding) {
-		if binding, by, err = s.ask(ctx, a, p); err != nil {
-			return a, err
+// bindAll calls the clouds for all allocations that are not bound, at the same time. None becomes bound before all of them can. If one fails for
+// good, all are undone but those that were bound before.
+func (c *call) bindAll(ctx context.Context) error {
+	if !slices.ContainsFunc(c.all, func(a network.Allocation) bool { return a.State == network.Intended }) {
+		return nil
+	}
+	problems := make([]error, len(c.all))
+	state := network.Bound
+	if len(c.all) > 1 {
+		state = network.Intended
+	}
+	var group sync.WaitGroup
+	for i, a := range c.all {
+		if a.State == network.Intended {
+			group.Go(func() { c.all[i], problems[i] = c.bind(ctx, i, state) })
 		}
 	}
-	bound, err := s.note(ctx, a, binding, by, state)
-	switch {
-	case err == nil:
-		return bound, nil
-	case errors.Is(err, errGivenBack):
-		s.releases.add(a.Owner) // the cloud may have been told of the release before it was told of this
-	case errors.Is(err, network.ErrNotHeld):
-		// Another server has released it. The ledger knows no more that the cloud has it.
-		has := a
-		_ = settle(binding, by, state)(&has) // an intent is never given back
-		s.insist(ctx, has)
-		err = errGivenBack
+	group.Wait()
+	err := errors.Join(problems...)
+	if err == nil && len(c.all) > 1 {
+		err = c.completeAll(ctx)
+	}
+	if err == nil {
+		return nil
+	}
+	if final(err) {
+		c.undoAll(ctx, problems)
+	} else {
+		c.giveUp(ctx)
+	}
+	return err
+}
+
+// maximumInUse limits how many addresses are tried that turn out to be in use in the cloud.
+const maximumInUse = 8
+
+// bind calls the cloud for one allocation and records the outcome. If the cloud says that a chosen address is in use, another one is chosen.
+func (c *call) bind(ctx context.Context, i int, state network.State) (a network.Allocation, err error) {
+	a = c.all[i]
+	defer c.survive(a.Owner, &err)
+	p := c.passes[i]
+	for range maximumInUse {
+		var bound network.Allocation
+		bound, err = c.bindOnce(ctx, a, state, p)
+		if err == nil {
+			return bound, nil
+		}
+		if !errors.Is(err, network.ErrInUse) || !c.fresh[i] || len(c.requests[i].Addresses) > 0 {
+			return a, err
+		}
+		replaced, replacing := c.replace(ctx, i, a)
+		if replacing != nil {
+			return a, errors.Join(err, replacing)
+		}
+		a, p = replaced, nil
 	}
 	return a, err
 }
 
-// insist tells the cloud of a release of which the ledger does not know, as often as there is time for; then it is reported. Nothing is told when the owner
-// has what the cloud has by another server meanwhile, and nothing as long as that is not known.
-func (s *Service) insist(ctx context.Context, a network.Allocation) {
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := s.tellUnless(ctx, a, nil, func() (bool, error) { return s.anew(ctx, a) })
-		if err == nil {
-			return
+// inUseRest is the shortest quarantine of an address that something else in the cloud uses.
+const inUseRest = time.Minute
+
+// replace gives an owner another address in place of one that is in use in the cloud.
+func (c *call) replace(ctx context.Context, i int, a network.Allocation) (network.Allocation, error) {
+	pool, err := c.pool(a.Pool)
+	if err != nil {
+		return a, err
+	}
+	if err := c.forget(ctx, a, max(pool.Rest, inUseRest)); err != nil {
+		return a, err
+	}
+	in := c.intents[i]
+	in.Now, in.Together, in.Size = a.Since, a.Together, a.Size
+	if in.Grouped = false; !a.BindUntil.IsZero() {
+		in.BindUntil = c.options.Clock.Now().Add(pool.Settle)
+	}
+	replaced, _, err := c.ledger.Reserve(ctx, in)
+	return replaced, c.exhausted.note(err)
+}
+
+// bindOnce calls the cloud once, unless it is known to have the allocation, and records what it says.
+func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *pass) (network.Allocation, error) {
+	a, of, err := s.takeOver(ctx, a)
+	if err != nil {
+		return a, err
+	}
+	binding := a.Binding
+	if !known(binding) && of.cloud != nil {
+		if binding, err = s.callBind(ctx, a, of, p); err != nil {
+			return a, err
 		}
-		timer := s.options.Clock.NewTimer(pause)
-		select {
-		case <-timer.C():
-		case <-ctx.Done():
-			timer.Stop()
-			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
-			return
+	}
+	return s.record(ctx, a, binding, of.name, state)
+}
+
+// poll is how often a row is read that another server works on.
+const poll = 50 * time.Millisecond
+
+// takeOver makes this process the worker of an allocation, and writes until when a call that begins now may take effect. It waits while another
+// server that holds its lease works on it.
+func (s *Service) takeOver(ctx context.Context, a network.Allocation) (network.Allocation, backend, error) {
+	a, bound, err := s.waitForWorker(ctx, a)
+	if err != nil {
+		return a, backend{}, err
+	}
+	of, err := s.backend(a)
+	if err != nil || bound {
+		return a, of, err
+	}
+	var until time.Time
+	if of.cloud != nil && of.settle > 0 && !known(a.Binding) {
+		until = s.options.Clock.Now().Add(of.settle / 2) // half of it is the time that the call has
+	}
+	if a.Worker == s.ledger.Server() && !a.BindUntil.Before(until) {
+		return a, of, nil
+	}
+	updated, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) || found.State == network.Releasing {
+			return errGivenBack
+		}
+		if found.Worker != a.Worker {
+			return fmt.Errorf("%w: another server works on it", network.ErrUnavailable)
+		}
+		if found.Worker = s.ledger.Server(); found.BindUntil.Before(until) {
+			found.BindUntil = s.options.Clock.Now().Add(of.settle)
+		}
+		return nil
+	})
+	if errors.Is(err, network.ErrNotHeld) {
+		err = errGivenBack
+	}
+	if err != nil {
+		return a, of, err
+	}
+	return updated, of, nil
+}
+
+// waitForWorker waits until no other living server works on an allocation, or until that server has bound it, and returns it as it is
+// then. It returns errGivenBack if the allocation is being released or was replaced.
+func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now network.Allocation, bound bool, err error) {
+	for a.Worker != s.ledger.Server() {
+		alive, err := s.ledger.Alive(ctx, a.Worker)
+		if err != nil || !alive {
+			return a, false, err
+		}
+		if err := s.sleep(ctx, poll); err != nil {
+			return a, false, err
+		}
+		now, err := s.ledger.Get(ctx, a.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && (now.Generation != a.Generation || now.State == network.Releasing) {
+			err = errGivenBack
+		}
+		if err != nil {
+			return a, false, err
+		}
+		if a = now; a.State == network.Bound {
+			return a, true, nil
 		}
 	}
+	return a, false, nil
 }
 
-// anew says whether an owner has been given again what the cloud has of it; the error says that this is not known yet.
-func (s *Service) anew(ctx context.Context, a network.Allocation) (bool, error) {
-	held, err := s.ledger.Get(ctx, a.Owner)
-	switch {
-	case errors.Is(err, network.ErrNotHeld):
-		return false, nil
-	case err != nil:
-		return false, err
-	case held.State == network.Intended:
-		return false, errors.New("it is being given anew")
-	}
-	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
+// shortestLease is how much of the lease must be left to begin a call of a cloud.
+const shortestLease = time.Second
+
+// callCloud makes a call when it is its turn. The lease is checked directly before the call, and the call ends before the lease does.
+func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Context) error) error {
+	return p.do(ctx, func() error {
+		left := s.ledger.Lease()
+		if left < shortestLease {
+			return fmt.Errorf("%w: this server's lease has ended", network.ErrUnavailable)
+		}
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		return do(ctx)
+	})
 }
 
-// known says whether the cloud has said something of an allocation, so that it has it.
-func known(b network.Binding) bool {
-	return len(b.Reference) > 0 || len(b.MAC) > 0 || len(b.Addresses) > 0 || b.VLAN != 0
-}
-
-// ask asks the cloud, and again when it wants to be left alone for a time that there is. It gives the name of the cloud.
-func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (binding network.Binding, by string, err error) {
-	of, err := s.behind(a)
-	if err != nil || of.cloud == nil {
-		return binding, of.name, err
-	}
+// callBind calls the cloud, and again after a pause that it asks for, if there is time.
+func (s *Service) callBind(ctx context.Context, a network.Allocation, of backend, p *pass) (binding network.Binding, err error) {
 	p = of.turn(p)
 	for {
-		err = p.do(ctx, func() error {
+		err = s.callCloud(ctx, p, func(ctx context.Context) error {
 			var err error
 			binding, err = of.cloud.Bind(ctx, a)
 			return err
@@ -101,18 +210,273 @@ func (s *Service) ask(ctx context.Context, a network.Allocation, p *pass) (bindi
 		after := retryAfter(err)
 		switch {
 		case err == nil, errors.Is(err, network.ErrRefused), errors.Is(err, network.ErrNotSent):
-			return binding, of.name, err
+			return binding, err
 		case after == 0:
-			return binding, of.name, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
+			return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
 		case of.gate == nil || !s.lasts(ctx, after):
-			return binding, of.name, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
+			return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
 		}
 		p = of.gate.queue(true)
 	}
 }
 
-// lasts says whether a context lasts so long.
+// lasts reports whether a context lasts for a time.
 func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return !bounded || deadline.Sub(s.options.Clock.Now()) > d
+}
+
+// turn returns a place in the queue of the cloud: the given one if it is of this cloud.
+func (b backend) turn(p *pass) *pass {
+	if p != nil && p.gate == b.gate {
+		return p
+	}
+	p.cancel()
+	return b.gate.queue(false)
+}
+
+// confirm notes what a cloud says about an allocation. One that was released while the cloud was called gets the binding, so that the release
+// finds what it has to unbind.
+func confirm(a *network.Allocation, binding network.Binding, by string, state network.State) error {
+	if a.State == network.Releasing {
+		return errGivenBack
+	}
+	a.Binding, a.Cloud, a.BindUntil = binding, by, time.Time{}
+	if a.State == network.Intended {
+		a.State = state
+	}
+	if a.State == network.Bound {
+		a.Together, a.Size, a.Worker = network.Owner{}, 0, ""
+	}
+	for _, chosen := range binding.Addresses {
+		if !slices.Contains(a.Addresses, chosen.Addr()) {
+			a.Addresses = append(a.Addresses, chosen.Addr())
+		}
+	}
+	return nil
+}
+
+// longestPause is the longest pause between attempts to record what a cloud has chosen; the first is a millisecond.
+const longestPause = 256 * time.Millisecond
+
+// record writes what a cloud says. An address that it has chosen may be in the row of an owner whose release the cloud has seen already: that
+// release is finished first.
+func (s *Service) record(ctx context.Context, a network.Allocation, binding network.Binding, by string, state network.State) (network.Allocation, error) {
+	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+		recorded, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+			if !sameAllocation(*found, a) {
+				return network.ErrNotHeld
+			}
+			return confirm(found, binding, by, state)
+		})
+		switch {
+		case err == nil:
+			return recorded, nil
+		case errors.Is(err, errGivenBack):
+			s.outcomeKnown(ctx, a, binding)
+			return a, err
+		case errors.Is(err, network.ErrNotHeld):
+			// Another server took it over and released it. The cloud may have been told of that before it was told of this.
+			has := a
+			_ = confirm(&has, binding, by, state) // an intent is never given back
+			s.unbindLost(ctx, has)
+			return a, errGivenBack
+		case !errors.Is(err, network.ErrTaken):
+			return a, err
+		}
+		if vacating := s.vacate(ctx, a, binding.Addresses); errors.Is(vacating, network.ErrTaken) {
+			return a, err
+		} else if vacating != nil {
+			return a, fmt.Errorf("%w: what the cloud has chosen is another's, whose release is not finished: %w", network.ErrUnavailable, vacating)
+		}
+		if err := s.sleep(ctx, pause); err != nil {
+			return a, err
+		}
+	}
+}
+
+// outcomeKnown notes in the row of a release that no call which binds is under way any more, and what the cloud has.
+func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, binding network.Binding) {
+	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if sameAllocation(*found, a) && found.State == network.Releasing {
+			found.BindUntil, found.Binding = time.Time{}, binding
+			found.Binding.Addresses = nil // they are not among what it holds
+		}
+		return nil
+	})
+	if err == nil {
+		s.reconciler.add(released)
+	}
+}
+
+// unbindLost unbinds what was bound for an allocation that is gone, until it succeeds or the time is over. It stops if the owner has been given the
+// same again.
+func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := s.unbindUnless(ctx, a, nil, func() (bool, error) { return s.again(ctx, a) })
+		if err == nil {
+			return
+		}
+		if s.sleep(ctx, pause) != nil {
+			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
+			return
+		}
+	}
+}
+
+// again reports whether an owner has been given again what the cloud has of it. The error says that this is not known yet.
+func (s *Service) again(ctx context.Context, a network.Allocation) (bool, error) {
+	held, err := s.ledger.Get(ctx, a.Owner)
+	switch {
+	case errors.Is(err, network.ErrNotHeld):
+		return false, nil
+	case err != nil:
+		return false, err
+	case held.State == network.Intended:
+		return false, errors.New("it is being given again")
+	}
+	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
+}
+
+// vacate finishes the releases of owners that hold addresses. The error wraps network.ErrTaken if one is held by an owner that has not released it.
+func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []netip.Prefix) error {
+	for _, chosen := range addresses {
+		held, err := s.ledger.At(ctx, a.Pool, chosen.Addr())
+		switch {
+		case errors.Is(err, network.ErrNotHeld), err == nil && held.Owner == a.Owner:
+			continue
+		case err != nil:
+			return err
+		case s.owners.Held(held.Owner.String()) && held.State != network.Bound:
+			return ctx.Err() // it may be undone or released, of which the cloud knows already
+		case held.State != network.Releasing:
+			return network.ErrTaken
+		}
+		if err := s.finishRelease(ctx, held, nil); err != nil {
+			return err
+		}
+		return ctx.Err()
+	}
+	return ctx.Err()
+}
+
+// completeAll makes all allocations of a request bound, the first of them first.
+func (c *call) completeAll(ctx context.Context) error {
+	after, err := c.completeOf(ctx, c.all)
+	if err != nil {
+		return err
+	}
+	for i, a := range c.all {
+		if at := slices.IndexFunc(after, func(b network.Allocation) bool { return b.Owner == a.Owner }); at >= 0 {
+			c.all[i] = after[at]
+		}
+	}
+	return nil
+}
+
+// completeOf makes those of allocations bound that are intended.
+func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]network.Allocation, error) {
+	var owners []network.Owner
+	for _, a := range all {
+		if a.State == network.Intended {
+			owners = append(owners, a.Owner)
+		}
+	}
+	after, err := s.ledger.UpdateAll(ctx, func(a *network.Allocation) error {
+		if a.State == network.Bound {
+			return nil
+		}
+		return confirm(a, a.Binding, a.Cloud, network.Bound)
+	}, owners...)
+	if errors.Is(err, network.ErrNotHeld) {
+		err = errGivenBack // by another server, which knows that the cloud has it
+	}
+	return after, err
+}
+
+// undoing is how long it may take to record that something is to be undone.
+const undoing = 10 * time.Second
+
+// undoAll undoes a request that failed for good, but for what owners held before. What no cloud was told of is removed at once, last, so that after
+// a crash the rest of the request is recognized as incomplete. A call that was not sent now may have been sent by an earlier request.
+func (c *call) undoAll(ctx context.Context, problems []error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	var undone, unsent []network.Allocation
+	for i, a := range c.all {
+		switch {
+		case !errors.Is(problems[i], network.ErrNotSent):
+			if c.fresh[i] || a.State == network.Intended {
+				undone = append(undone, a)
+			}
+		case c.fresh[i]:
+			unsent = append(unsent, a)
+		case len(c.all) > 1:
+			undone = append(undone, a)
+		}
+	}
+	for _, a := range undone {
+		refused := errors.Is(problems[indexOf(c.all, a)], network.ErrRefused)
+		if err := c.undo(ctx, a, refused && c.fresh[indexOf(c.all, a)]); err != nil {
+			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+			return
+		}
+	}
+	for _, a := range unsent {
+		pool, _ := c.pool(a.Pool)
+		rest := time.Duration(0)
+		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.TakeOver }) {
+			rest = pool.Rest // the owner before may use it still
+		}
+		if err := c.forget(ctx, a, rest); err != nil {
+			c.options.Report(a.Owner, fmt.Errorf("undoing an allocation: %w", err))
+		}
+	}
+}
+
+func indexOf(all []network.Allocation, a network.Allocation) int {
+	return slices.IndexFunc(all, func(b network.Allocation) bool { return b.Owner == a.Owner })
+}
+
+// undo releases an allocation of a request that failed. A call that was refused has no effect later.
+func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) error {
+	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) || a.State == network.Intended && found.State == network.Bound {
+			return network.ErrNotHeld // another server has bound it, and given it to its caller
+		}
+		if refused || known(found.Binding) {
+			found.BindUntil = time.Time{}
+		}
+		return markReleasing(s.ledger.Server())(found)
+	})
+	if errors.Is(err, network.ErrNotHeld) {
+		return nil
+	}
+	if err == nil {
+		s.reconciler.add(released)
+	}
+	return err
+}
+
+// giveUp leaves what is intended to any server that is asked for it again.
+func (c *call) giveUp(ctx context.Context) {
+	if c.ledger.Server() == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
+	defer cancel()
+	for _, a := range c.all {
+		if a.State != network.Intended {
+			continue
+		}
+		_, err := c.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+			if sameAllocation(*found, a) && found.State == network.Intended && found.Worker == c.ledger.Server() {
+				found.Worker = ""
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, network.ErrNotHeld) {
+			c.options.Report(a.Owner, fmt.Errorf("leaving an allocation to other servers: %w", err))
+		}
+	}
 }

@@ -53,8 +53,6 @@ type Gate struct {
 const (
 	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
 	turnOfReleases = 8
-	// maximumUnbinds bounds how many releases wait for a turn: a part of those that a service has in memory, so that a cloud that hangs has not all of them.
-	maximumUnbinds = maximumQueued / 4
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024
 	// weight is that of a new call in the moving average, as a divisor.
@@ -126,28 +124,18 @@ func (g *Gate) queue(front bool) *pass {
 	return p
 }
 
-// later calls begin in the background when it is the turn of a release; false: too many wait.
-func (g *Gate) later(begin func(*pass)) bool {
+// queueRelease returns a place among the releases.
+func (g *Gate) queueRelease() *pass {
+	if g == nil {
+		return nil
+	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if len(g.unbinds) >= maximumUnbinds {
-		return false
-	}
 	p := newPass(g)
-	p.ready, p.begin = true, begin
+	p.ready = true
 	g.unbinds = append(g.unbinds, p)
 	g.pump()
-	return true
-}
-
-// crowded says that no more releases may wait.
-func (g *Gate) crowded() bool {
-	if g == nil {
-		return false
-	}
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	return len(g.unbinds) >= maximumUnbinds
+	return p
 }
 
 // expect is how long it takes until a call is done that so many others stand before. With nothing under way, it is not known better than by

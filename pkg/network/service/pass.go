@@ -20,8 +20,6 @@ import (
 type pass struct {
 	gate    *Gate
 	granted chan struct{}
-	// begin is called when it is granted, where nobody waits for that.
-	begin func(*pass)
 
 	// What follows is guarded by the mutex of the gate. A pass whose holder is not ready is passed by.
 	ready, running, over bool
@@ -34,9 +32,6 @@ func newPass(g *Gate) *pass { return &pass{gate: g, granted: make(chan struct{})
 func (p *pass) grant(now time.Time) {
 	p.running, p.since = true, now
 	close(p.granted)
-	if p.begin != nil {
-		go p.begin(p)
-	}
 }
 
 // wait returns when the call may be made.
@@ -110,6 +105,8 @@ func (p *pass) cancel() {
 		g.running--
 	} else if i := slices.Index(g.binds, p); i >= 0 {
 		g.binds = slices.Delete(g.binds, i, i+1)
+	} else if i := slices.Index(g.unbinds, p); i >= 0 {
+		g.unbinds = slices.Delete(g.unbinds, i, i+1)
 	}
 	g.pump()
 }

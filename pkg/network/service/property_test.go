@@ -246,7 +246,9 @@ func (c *chaos) check() (problems []string) {
 	})
 	rows := map[string]string{}
 	_ = c.inner.Scan(ctx, "", func(key, value []byte) error {
-		if !strings.HasPrefix(string(key), "owner/") && string(key) != "format" {
+		switch kind, _, _ := strings.Cut(string(key), "/"); kind {
+		case "owner", "format", "quota", "tombstone":
+		default:
 			rows[string(key)] = string(value)
 		}
 		return nil

@@ -50,12 +50,12 @@ func TestBacklog(t *testing.T) {
 	for name, limit := range map[string]*service.Limit{"no gate": nil, "a gate": {Rate: 1000, Burst: 10, Parallel: 4}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				const owners, memory = 6000, 4096
+				const owners = 6000
 				l := &limited{takes: time.Millisecond}
 				s := crowd(t, l, limit, service.Options{})
 				releaseAll(t, s, owners)
-				if got := s.Pending(); got != memory {
-					t.Errorf("%d wait in memory, want %d", got, memory)
+				if got := s.Pending(); got != owners {
+					t.Errorf("%d wait, want %d", got, owners)
 				}
 				background(t, s, time.Minute)
 				left := 0

@@ -11,94 +11,126 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Release takes back what an owner holds. It returns when that is remembered; the cloud is told in the background, as often as
-// needed. An owner that holds nothing is no error. What is being done for the owner comes to its end first; a caller that does not wait for
-// that has released all the same, as many never try again.
+// Release takes back what an owner holds. It returns when the release is recorded; the cloud is told in the background, as often as needed. An
+// owner that holds nothing is no error. Requests for the owner that arrived before are refused from then on. Work that is being done for the owner
+// is finished first; a release goes on if its caller does not wait for that, since many callers never repeat it.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
-	return s.releaseIf(ctx, releasing, owner, func(network.Allocation) bool { return true })
+	return s.releaseIf(ctx, owner, s.ledger.ReleaseIf, func(network.Allocation) bool { return true })
 }
 
-// ReleaseSince is Release of what the owner has been holding since a time, and does nothing when it holds something else by now.
+// ReleaseSince releases what the owner has held since a time; it does nothing if the owner holds something else. The owner may come back at once.
 func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
-	return s.releaseIf(ctx, reclaiming, owner, func(a network.Allocation) bool { return a.Since.Equal(since) })
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Since.Equal(since) })
 }
 
-// ReleaseOf is Release of what the owner holds for a holder with a UID, and does nothing when it holds something else by now.
+// ReleaseOf releases what the owner holds for a holder with a UID; it does nothing if the owner holds something else.
 func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
-	return s.releaseIf(ctx, reclaiming, owner, func(a network.Allocation) bool { return a.Holder.UID == uid })
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Holder.UID == uid })
 }
 
-func (s *Service) releaseIf(ctx context.Context, p purpose, owner network.Owner, is func(network.Allocation) bool) error {
-	do := func(ctx context.Context) ([]network.Allocation, error) { return nil, s.remember(ctx, owner, is) }
-	_, err := s.flyHere(ctx, p, do, owner)
-	return err
+// Retract releases an allocation whose creator could not answer with it, unless another request was given it.
+func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
+	return s.releaseIf(ctx, of.Owner, s.ledger.TakeIf, func(a network.Allocation) bool { return sameAllocation(a, of) && !a.Answered })
 }
 
-// remember notes that what an owner holds is released. Where no cloud must be told, it is over then.
-func (s *Service) remember(ctx context.Context, owner network.Owner, is func(network.Allocation) bool) error {
-	now := s.options.Clock.Now()
-	left, err := s.ledger.ForgetIf(ctx, owner, now, func(a network.Allocation) (time.Time, bool) {
-		pool, err := s.pool(a.Pool)
-		if err != nil {
-			return now, false
+// errHeld ends an update that changes nothing.
+var errHeld = errors.New("it is held by another holder")
+
+// Quit changes the holder of an allocation, and releases it in the same commit if change says so. If change says that it is not its own, nothing
+// happens. An owner that holds nothing is no error.
+func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
+	over := false
+	a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+		if a.State == network.Releasing {
+			return network.ErrNotHeld
 		}
-		of, err := s.behind(a)
-		return now.Add(pool.Rest), err == nil && of.cloud == nil && is(a)
-	})
-	if err != nil || left == nil || !is(*left) {
-		return err
-	}
-	_, err = s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
-		if !is(*a) { // by now: somebody may have claimed it
+		var own bool
+		if own, over = change(&a.Holder); !own {
 			return errHeld
 		}
-		return markReleasing(a)
+		if over {
+			return markReleasing(s.ledger.Server())(a)
+		}
+		return nil
 	})
 	switch {
-	case err == nil:
-		s.releases.add(owner)
-	case errors.Is(err, errHeld), errors.Is(err, network.ErrNotHeld):
-		err = nil
+	case errors.Is(err, network.ErrNotHeld), errors.Is(err, errHeld):
+		return nil
+	case err != nil || !over:
+		return err
+	}
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(now network.Allocation) bool {
+		return sameAllocation(a, now) && now.State == network.Releasing
+	})
+}
+
+// releaser is ledger.Ledger.ReleaseIf or TakeIf.
+type releaser func(
+	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (time.Time, ledger.Release),
+) (*network.Allocation, error)
+
+// releaseIf releases what an owner holds if the function says so.
+func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+	done, err := s.work.begin(true)
+	if err != nil {
+		return err
+	}
+	work := func(ctx context.Context) error {
+		defer done()
+		unlock, err := s.owners.Lock(ctx, owner.String())
+		if err != nil {
+			return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+		}
+		defer unlock()
+		return s.recordRelease(ctx, owner, release, is)
+	}
+	if !s.ledger.Shared() && !s.owners.Held(owner.String()) {
+		return s.within(ctx, owner, s.options.Budget, work)
+	}
+	return s.detach(ctx, owner, func(ctx context.Context) error {
+		err := work(ctx)
+		if err != nil && errors.Is(err, context.DeadlineExceeded) {
+			s.options.Report(owner, err)
+		}
+		return err
+	})
+}
+
+// recordRelease records a release. Without a cloud it is complete then.
+func (s *Service) recordRelease(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+	now := s.options.Clock.Now()
+	left, err := release(ctx, owner, now, func(a network.Allocation) (time.Time, ledger.Release) {
+		if !is(a) {
+			return now, ledger.Kept
+		}
+		pool, err := s.pool(a.Pool)
+		of, unknown := s.backend(a)
+		if err == nil && unknown == nil && of.cloud == nil {
+			return now.Add(pool.Rest), ledger.Forgotten
+		}
+		return now, ledger.Marked
+	})
+	if err == nil && left != nil && left.State == network.Releasing {
+		s.reconciler.add(*left)
 	}
 	return err
 }
 
-func markReleasing(a *network.Allocation) error {
-	a.State = network.Releasing
-	return nil
-}
-
-// end brings a release to its end: it tells the cloud, and lets what was held rest as the pool says.
-func (s *Service) end(ctx context.Context, a network.Allocation, p *pass) error {
-	if err := s.tell(ctx, a, p); err != nil {
-		return fmt.Errorf("releasing in the cloud: %w", err)
-	}
-	return s.rest(ctx, a)
-}
-
-// tell tells the cloud that an allocation is released. Without a pass, somebody waits for it.
-func (s *Service) tell(ctx context.Context, a network.Allocation, p *pass) error {
-	return s.tellUnless(ctx, a, p, func() (bool, error) { return false, nil })
-}
-
-// tellUnless is tell, unless something is so when it is its turn.
-func (s *Service) tellUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
-	of, err := s.behind(a)
-	if err != nil || of.cloud == nil {
+// finishRelease unbinds an allocation and removes it. Without a pass, somebody waits for it.
+func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pass) error {
+	if err := s.takeRelease(ctx, a); err != nil {
+		p.cancel()
 		return err
 	}
-	return of.turn(p).do(ctx, func() error {
-		if is, err := so(); is || err != nil {
-			return err
-		}
-		return of.cloud.Unbind(ctx, a)
-	})
-}
-
-// rest forgets what was held, and lets it rest as the pool says.
-func (s *Service) rest(ctx context.Context, a network.Allocation) error {
+	if err := s.unbindUnless(ctx, a, p, func() (bool, error) { return false, nil }); err != nil {
+		return fmt.Errorf("releasing in the cloud: %w", err)
+	}
+	if now := s.options.Clock.Now(); a.BindUntil.After(now) {
+		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
+	}
 	pool, err := s.pool(a.Pool)
 	if err != nil {
 		return err
@@ -106,78 +138,51 @@ func (s *Service) rest(ctx context.Context, a network.Allocation) error {
 	return s.forget(ctx, a, pool.Rest)
 }
 
-// forget forgets an allocation, unless another server has made something else of it meanwhile: what that has been told by the cloud, or has given to the
-// owner anew, is not what is over.
-func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
-	now := s.options.Clock.Now()
-	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {
-		return now.Add(rest), found.State == a.State && found.Since.Equal(a.Since) && (known(a.Binding) || !known(found.Binding))
+// takeRelease makes this process the worker of a release, unless another server that holds its lease is.
+func (s *Service) takeRelease(ctx context.Context, a network.Allocation) error {
+	if a.Worker == s.ledger.Server() {
+		return nil
+	}
+	alive, err := s.ledger.Alive(ctx, a.Worker)
+	if err != nil {
+		return err
+	}
+	if alive {
+		return fmt.Errorf("%w: another server is releasing it", network.ErrUnavailable)
+	}
+	_, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) || found.Worker != a.Worker {
+			return fmt.Errorf("%w: another server has changed it", network.ErrUnavailable)
+		}
+		found.Worker = s.ledger.Server()
+		return nil
 	})
+	if errors.Is(err, network.ErrNotHeld) {
+		return nil
+	}
 	return err
 }
 
-// crowdedPause is the pause when too many releases wait for their turn at a gate.
-const crowdedPause = time.Second
-
-// finish brings a release to its end when it is its turn, or puts it off.
-func (s *Service) finish(ctx context.Context, e entry) {
-	if e.gate.crowded() {
-		s.releases.keep(e, e.gate, crowdedPause)
-		return
+// unbindUnless calls the cloud to unbind an allocation, unless a condition holds when it is its turn.
+func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
+	of, err := s.backend(a)
+	if err != nil || of.cloud == nil {
+		p.cancel()
+		return err
 	}
-	a, err := s.ledger.Get(context.WithoutCancel(ctx), e.owner)
-	switch {
-	case errors.Is(err, network.ErrNotHeld), err == nil && a.State != network.Releasing:
-		s.releases.done(e)
-		return
-	case err != nil:
-		s.releases.again(e)
-		s.options.Report(e.owner, err)
-		return
-	}
-	if parks, fresh, err := s.park(a); parks {
-		s.releases.done(e)
-		if fresh {
-			s.options.Report(e.owner, err)
+	return s.callCloud(ctx, of.turn(p), func(ctx context.Context) error {
+		if is, err := so(); is || err != nil {
+			return err
 		}
-		return
-	}
-	of, err := s.behind(a)
-	if err != nil || of.gate == nil || of.cloud == nil {
-		s.conclude(e, nil)
-		return
-	}
-	if !of.gate.later(func(p *pass) { s.conclude(e, p) }) {
-		s.releases.keep(e, of.gate, crowdedPause)
-	}
+		return of.cloud.Unbind(ctx, a)
+	})
 }
 
-// conclude brings a release to its end. It does not wait for what else is being done for the owner, as that may wait for the pass.
-func (s *Service) conclude(e entry, p *pass) {
-	defer p.cancel()
-	over, err := s.flyAlone(ending, s.ends(e.owner, p), e.owner)
-	switch {
-	case errors.Is(err, errEnds): // the ledger remembers it
-	case err != nil:
-		s.releases.again(e)
-		s.options.Report(e.owner, err)
-	case over != nil:
-		go func() { <-over; s.releases.put(e, 0) }()
-	default:
-		s.releases.done(e)
-	}
-}
-
-// ends brings the release of an owner to its end, if there is one.
-func (s *Service) ends(owner network.Owner, p *pass) work {
-	return func(ctx context.Context) ([]network.Allocation, error) {
-		a, err := s.ledger.Get(ctx, owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && a.State != network.Releasing {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		return nil, s.end(ctx, a, p)
-	}
+// forget removes an allocation unless it was changed: another server may have recorded what the cloud says, or the owner may hold another one.
+func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
+	now := s.options.Clock.Now()
+	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {
+		return now.Add(rest), found.State == a.State && sameAllocation(found, a) && (known(a.Binding) || !known(found.Binding))
+	})
+	return err
 }

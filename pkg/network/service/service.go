@@ -2,20 +2,25 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service is the allocation wing's one way to do things: allocate, release, and bring to an end what a crash has left.
-// An allocation is a saga of two: the ledger remembers first, the cloud is asked then, and whatever breaks between is found and
-// finished. No caller's departure breaks it off.
+// Package service allocates and releases: the ledger records an intent, the cloud is called, and the ledger records the outcome. Whatever
+// breaks in between is found and finished by the reconciler, of this server or of another one. The table in transitions.go shows the
+// states of an allocation.
 //
-// It has no clock but the one that it is given, knows no wire, and imports neither a store nor a cloud. Enter at New.
+// The service has no clock of its own, knows no contract, and imports neither a store nor a cloud. Start reading at AllocateAll.
 package service
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -23,34 +28,53 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Pool is what the service must know of a pool beside what the ledger does.
+// Pool is what the service needs to know of a pool, in addition to the ledger.
 type Pool struct {
-	// Cloud is the one behind the pool; nil: there is none to be asked, and an allocation is one commit.
+	// Cloud is the cloud behind the pool; nil if none is called.
 	Cloud cloud.Cloud
-	// CloudName is what rows say of what it binds; empty: they say nothing, and go to whichever is behind the pool.
+	// CloudName is written into rows. Rows without a name belong to the cloud that is behind the pool.
 	CloudName string
-	// Rest is how long what was released is given to nobody.
+	// Rest is how long released addresses are in quarantine.
 	Rest time.Duration
-	// Gate bounds what is asked of the cloud; nil: nothing does.
+	// Gate limits the calls of the cloud; nil does not.
 	Gate *Gate
+	// Settle is how long after its begin a call of the cloud may still take effect, though its answer was lost.
+	Settle time.Duration
 
-	// retired says that it is there only for what was given out of it before.
+	// retired pools exist only for what was allocated from them before.
 	retired bool
 }
 
-// Options are those of a service.
+// Cloud is a cloud with its gate.
+type Cloud struct {
+	Cloud  cloud.Cloud
+	Gate   *Gate
+	Settle time.Duration
+}
+
+// backend is the cloud of one allocation; its cloud is nil if none is called.
+type backend struct {
+	name   string
+	cloud  cloud.Cloud
+	gate   *Gate
+	settle time.Duration
+}
+
+// Options configure a service.
 type Options struct {
 	// Clock is required.
 	Clock clock.WithTickerAndDelayedExecution
-	// Budget bounds the work for one allocation or release, whether or not its caller still waits. Default 2 minutes.
+	// Budget limits the work for one allocation or release, whether or not its caller still waits. Default 2 minutes.
 	Budget time.Duration
-	// Releasers are how many releases are worked on at a time. Default 8.
+	// Releasers is how many releases of one cloud are worked on at a time. Default 8.
 	Releasers int
-	// Random gives numbers from 0 up to 1, which part attempts that fail at the same time; nil: they stay together.
+	// Random returns numbers from 0 up to 1, which spread repeated attempts; nil does not spread them.
 	Random func() float64
-	// Barred says why a pool gives nothing to owners that hold nothing, though it is in force; nil: nothing keeps any from it.
+	// Barred returns why a pool allocates nothing to new owners; nil never does.
 	Barred func(ctx context.Context, pool string) error
-	// Report is told of what went wrong in the background; nil: nobody is.
+	// Gone reports whether the caller of a request has disconnected; nil never does.
+	Gone func(ctx context.Context) bool
+	// Report is told of failures in the background; nil ignores them.
 	Report func(network.Owner, error)
 }
 
@@ -58,68 +82,220 @@ type Options struct {
 type Service struct {
 	ledger  *ledger.Ledger
 	options Options
-	// in is what is in force; it is swapped as a whole.
-	in atomic.Pointer[state]
+	active  atomic.Pointer[configuration]
 
-	// mutex guards flights, ended and staying: what is being done, by owner. One thing at a time is done for an owner.
-	mutex   sync.Mutex
-	flights map[network.Owner]*flight
-	ended   bool
-	flying  sync.WaitGroup
-	// staying are how many releases the service waits for that have not begun, and whose callers have left.
-	staying int
+	// owners serializes the work of this process for each owner, and calls joins equal requests.
+	owners ledger.Keyed[string]
+	calls  singleflight.Group
 
-	// found is how many releases the last look has found.
-	found atomic.Int64
-	// asked are the clouds that are asked in the background what has become of intents, by name.
-	asked sync.Map
-
-	releases  *queue
-	parked    parked
+	work       workers
+	reconciler reconciler
+	// started is when this process began to work.
+	started   time.Time
 	exhausted exhaustions
 }
 
-// New makes a service; pools are by name, the same as those of the ledger.
+// configuration is what the service allocates from and calls.
+type configuration struct {
+	pools map[string]Pool
+	// clouds has all clouds that were known since the start, by the names in rows.
+	clouds map[string]Cloud
+}
+
+// New returns a service; the pools are those of the ledger, by name.
 func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
-	if o.Budget == 0 {
-		o.Budget = 2 * time.Minute
-	}
-	if o.Releasers == 0 {
-		o.Releasers = 8
-	}
+	o.Budget = cmp.Or(o.Budget, 2*time.Minute)
+	o.Releasers = cmp.Or(o.Releasers, 8)
 	if o.Report == nil {
 		o.Report = func(network.Owner, error) {}
 	}
-	s := &Service{ledger: l, options: o, flights: map[network.Owner]*flight{}, releases: newQueue(o.Clock, o.Random)}
+	if o.Gone == nil {
+		o.Gone = func(context.Context) bool { return false }
+	}
+	s := &Service{ledger: l, options: o, started: o.Clock.Now()}
+	s.reconciler.init(s)
 	s.Configure(pools, nil)
 	return s
+}
+
+// Configure replaces the pools; ledger.Ledger.Configure comes first. Work that has begun is finished with the pools that are there then. A pool
+// that is missing allocates nothing more, but its cloud is still told of releases. The clouds are those that no pool names. An allocation stays with
+// the cloud that its row names, so clouds stay known until the process ends; a declaration under a known name replaces the former one.
+func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
+	next := configuration{pools: map[string]Pool{}, clouds: map[string]Cloud{}}
+	before := cmp.Or(s.active.Load(), &configuration{})
+	for name, pool := range before.pools {
+		pool.retired = true
+		next.pools[name] = pool
+	}
+	maps.Copy(next.clouds, before.clouds)
+	maps.Copy(next.clouds, clouds)
+	for name, pool := range pools {
+		if next.pools[name] = pool; pool.Cloud != nil && pool.CloudName != "" {
+			next.clouds[pool.CloudName] = Cloud{pool.Cloud, pool.Gate, pool.Settle}
+		}
+	}
+	s.active.Store(&next)
+	for name := range next.clouds {
+		if _, known := before.clouds[name]; !known {
+			s.reconciler.resume(name)
+		}
+	}
+}
+
+// pool returns a pool, also a retired one.
+func (s *Service) pool(name string) (Pool, error) {
+	pool, ok := s.active.Load().pools[name]
+	if !ok {
+		return Pool{}, fmt.Errorf("%w: the pool %s is not served here", network.ErrUnavailable, name)
+	}
+	return pool, nil
+}
+
+// errUnknownCloud is wrapped by the error for an allocation whose cloud is not configured.
+var errUnknownCloud = errors.New("this server has no such cloud")
+
+// backend returns the cloud that has bound an allocation or will bind it.
+func (s *Service) backend(a network.Allocation) (backend, error) {
+	pool, err := s.pool(a.Pool)
+	if err != nil {
+		return backend{}, err
+	}
+	name := cmp.Or(a.Cloud, pool.CloudName)
+	if name == "" {
+		return backend{"", pool.Cloud, pool.Gate, pool.Settle}, nil
+	}
+	of, known := s.active.Load().clouds[name]
+	if !known {
+		return backend{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until all that it has bound is released",
+			network.ErrUnavailable, name, errUnknownCloud)
+	}
+	return backend{name, of.Cloud, of.Gate, of.Settle}, nil
+}
+
+// Loads returns the loads of the gates of all clouds with a name.
+func (s *Service) Loads() map[string]Load {
+	loads := map[string]Load{}
+	for name, of := range s.active.Load().clouds {
+		if of.Gate != nil {
+			loads[name] = of.Gate.Load()
+		}
+	}
+	return loads
 }
 
 // Request is what an owner wants.
 type Request struct {
 	Owner network.Owner
 	Pool  string
-	// Addresses are asked for by name; Families are those that are wanted beside them, nil: all of the pool.
+	// Addresses are requested by name; Families limits those that are chosen in addition, nil to all of the pool.
 	Addresses []netip.Addr
 	Families  []int
-	// Kin says whose addresses it is given by name while they rest; see ledger.Intent.
-	Kin   string
-	Trunk network.Trunk
-	// Holder is whoever the owner stands for.
+	// Kin names the previous owner whose addresses in quarantine may be requested by name; see ledger.Intent.
+	Kin    string
+	Trunk  network.Trunk
 	Holder network.Holder
-	// Quotas are those that the request counts for.
 	Quotas []ledger.Quota
-	// TakeOver takes an address that is asked for by name from another owner of the same contract: its caller is the one who
-	// decides about addresses, and has given this one away already.
+	// TakeOver takes a requested address from another owner of the same contract, whose caller decides about addresses.
 	TakeOver bool
+	// Held requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
+	// network.ErrNotHeld.
+	Held bool
+	// Created is set if this request has made the allocation; nil is ignored.
+	Created *bool
+	// Arrived is when the request arrived; zero means when the service was called.
+	Arrived time.Time
 }
 
-// Get is what an owner holds. The error wraps network.ErrNotHeld.
+// Get returns what an owner holds. The error wraps network.ErrNotHeld.
 func (s *Service) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
 	return s.ledger.Get(ctx, owner)
 }
 
-// At is the allocation of an address. The error wraps network.ErrNotHeld.
+// At returns the allocation of an address. The error wraps network.ErrNotHeld.
 func (s *Service) At(ctx context.Context, pool string, address netip.Addr) (network.Allocation, error) {
 	return s.ledger.At(ctx, pool, address)
+}
+
+// Owned returns the allocations of a contract whose owners' keys begin with that of the given owner.
+func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
+	return s.ledger.Owned(ctx, beginning)
+}
+
+// Next returns a free address for a caller that makes an owner out of it; see ledger.Ledger.Next.
+func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
+	address, err := s.ledger.Next(ctx, pool, within, attempt)
+	return address, s.exhausted.note(err)
+}
+
+// Describe changes the holder of an allocation. The error wraps network.ErrNotHeld.
+func (s *Service) Describe(ctx context.Context, owner network.Owner, change func(*network.Holder)) error {
+	_, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+		change(&a.Holder)
+		return nil
+	})
+	return err
+}
+
+// Claim changes the holder of an allocation unless change refuses or it is being released. The error is that of change, or wraps
+// network.ErrNotHeld.
+func (s *Service) Claim(ctx context.Context, owner network.Owner, change func(*network.Holder) error) (network.Allocation, error) {
+	return s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+		if a.State == network.Releasing {
+			return network.ErrNotHeld
+		}
+		return change(&a.Holder)
+	})
+}
+
+// MarkAnswered notes that a request which has not created an allocation was given it, so that Retract leaves it alone. The error wraps
+// network.ErrNotHeld if the owner holds another one by now.
+func (s *Service) MarkAnswered(ctx context.Context, of network.Allocation) error {
+	if of.Answered {
+		return nil
+	}
+	_, err := s.ledger.Update(ctx, of.Owner, func(a *network.Allocation) error {
+		if a.State == network.Releasing || a.Generation != of.Generation {
+			return network.ErrNotHeld
+		}
+		a.Answered = true
+		return nil
+	})
+	return err
+}
+
+// Exhaustion is a pool that had nothing left of a kind.
+type Exhaustion struct {
+	Pool string
+	Of   network.Kind
+}
+
+// exhaustions counts exhaustions.
+type exhaustions struct {
+	mutex  sync.Mutex
+	counts map[Exhaustion]uint64
+}
+
+// Exhaustions returns how often nothing was left since the start, by pool and kind.
+func (s *Service) Exhaustions() map[Exhaustion]uint64 {
+	s.exhausted.mutex.Lock()
+	defer s.exhausted.mutex.Unlock()
+	return maps.Clone(s.exhausted.counts)
+}
+
+// note counts an error that is a network.Exhausted, and returns it.
+func (e *exhaustions) note(err error) error {
+	if nothing, ok := errors.AsType[*network.Exhausted](err); ok {
+		e.count(Exhaustion{nothing.Pool, nothing.Of})
+	}
+	return err
+}
+
+func (e *exhaustions) count(what Exhaustion) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	if e.counts == nil {
+		e.counts = map[Exhaustion]uint64{}
+	}
+	e.counts[what]++
 }

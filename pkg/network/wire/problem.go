@@ -66,6 +66,8 @@ var usual = []Status{
 	{network.ErrQuota, http.StatusForbidden},
 	{network.ErrNotHeld, http.StatusNotFound},
 	{network.ErrExhausted, http.StatusServiceUnavailable},
+	{network.ErrReleased, http.StatusConflict},
+	{network.ErrGone, http.StatusServiceUnavailable},
 	{network.ErrUnavailable, http.StatusServiceUnavailable},
 }
 

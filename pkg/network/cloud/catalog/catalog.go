@@ -102,3 +102,12 @@ func timeout(spec policy.CloudSpec) time.Duration {
 	}
 	return defaultTimeout
 }
+
+// Settle returns how long after its begin a call of a cloud may still take effect though its answer was lost: a cloud may be slower than the
+// timeout. A plugin is a process that is killed at its timeout.
+func Settle(spec policy.CloudSpec) time.Duration {
+	if spec.CNI != nil {
+		return 0
+	}
+	return 2 * timeout(spec)
+}

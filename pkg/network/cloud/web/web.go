@@ -80,10 +80,11 @@ func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) 
 		return saying{}, err
 	}
 	if !done && answered.status == http.StatusConflict && c.definition.find != nil {
-		// What an earlier attempt has made, of which the answer was lost.
+		// What an earlier attempt has made, of which the answer was lost; otherwise something else has the address.
 		if said, has, err := c.find(ctx, a); err != nil || has {
 			return said, err
 		}
+		return saying{}, fmt.Errorf("%w: %s", network.ErrInUse, answered.reason())
 	}
 	if !done {
 		return saying{}, c.failed(ctx, bind, vars, answered)

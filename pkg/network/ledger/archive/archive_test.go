@@ -161,7 +161,7 @@ func TestTwoOwners(t *testing.T) {
 		if !errors.As(err, &line) || !strings.Contains(err.Error(), "10.0.0.0 of the pool p is held by t/") {
 			t.Errorf("got error %v", err)
 		}
-		if diff := cmp.Diff([]string{"format=1"}, rows(t, store)); diff != "" {
+		if diff := cmp.Diff([]string{"format=2"}, rows(t, store)); diff != "" {
 			t.Errorf("rows (-want +got):\n%s", diff)
 		}
 	}

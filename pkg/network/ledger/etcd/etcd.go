@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package etcd keeps the rows of a ledger in etcd, for pools that several servers share. A commit is one transaction that compares what
-// stands with what is expected. Nothing hangs on a lease: a row stays until it is removed. What others commit can be watched.
+// stands with what is expected. A server that works on allocations holds a lease, on which nothing hangs but its own row: see session. What others
+// commit can be watched.
 //
 // A commit whose answer was lost is not made later than its error is returned, as far as etcd could still be reached: see fence. Clocks of
 // the servers are compared nowhere here.
@@ -45,6 +46,8 @@ type Options struct {
 	DialTimeout time.Duration
 	// Timeout bounds each call. Default 5 seconds, which is longer than the members take to elect a leader.
 	Timeout time.Duration
+	// Lease is how long other servers wait before they take over the work of one that has died; 0 for programs that do no such work.
+	Lease time.Duration
 	// Report is told why the watch was broken off and begun anew; nil: nobody is.
 	Report func(error)
 }
@@ -56,6 +59,8 @@ type Store struct {
 	// rows begins the keys of the rows.
 	rows  string
 	fence fence
+	// session is the lease of this process.
+	session session
 
 	// mutex guards closed; calls are those that are under way.
 	mutex  sync.Mutex
@@ -72,6 +77,7 @@ var (
 	_ ledger.Store   = (*Store)(nil)
 	_ ledger.Limiter = (*Store)(nil)
 	_ ledger.Watcher = (*Store)(nil)
+	_ ledger.Leaser  = (*Store)(nil)
 )
 
 // Open connects, and returns when etcd has answered. The error names the endpoints, and why each did not answer.
@@ -86,7 +92,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{client: client, options: o, rows: o.Prefix + "/rows/"}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.fence.init(s, o.Prefix+"/fence/")
-	if err := s.greet(ctx); err != nil {
+	s.session.store, s.session.duration = s, o.Lease
+	if err := errors.Join(s.greet(ctx), s.session.open(ctx)); err != nil {
 		s.end()
 		_ = client.Close()
 		return nil, fmt.Errorf("opening the ledger: %w", err)
@@ -179,6 +186,7 @@ func (s *Store) Close() error {
 	s.end()
 	s.mutex.Unlock()
 	s.calls.Wait()
+	<-s.session.done
 	if err := s.client.Close(); err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("closing the connection to etcd: %w", err)
 	}

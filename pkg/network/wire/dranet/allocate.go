@@ -6,6 +6,8 @@ package dranet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -26,8 +28,8 @@ type allocation struct {
 	// owner is who holds it, and held what it holds already; nil: nothing, or it is being made.
 	owner network.Owner
 	held  *network.Allocation
-	// making is the part of all requests that are underway for the owner.
-	making *making
+	// created reports that this request has made what the device holds.
+	created bool
 }
 
 // allocate gives the device of a claim what its profile has, and the same again. A configuration without a profile is given nothing.
@@ -51,19 +53,37 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 		return device.Config{}, a.denied(ctx)
 	}
 	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.single()}
-	end, err := a.find(ctx)
+	// Requests that call the same device differently must find what the other makes.
+	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
 		return device.Config{}, err
 	}
-	defer end()
+	defer unlock()
+	for range attempts {
+		answer, err := a.decide(ctx, config.Profile)
+		if !errors.Is(err, network.ErrNotHeld) {
+			return answer, err
+		}
+	}
+	return device.Config{}, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
+}
+
+// attempts limits how often a request is decided again because what the device held was released meanwhile.
+const attempts = 3
+
+// decide finds what the device holds, asks the rules if that is nothing, and gives.
+func (a *allocation) decide(ctx context.Context, name string) (device.Config, error) {
+	if err := a.find(ctx); err != nil {
+		return device.Config{}, err
+	}
 	if a.held == nil {
 		if err := a.denied(ctx); err != nil {
 			return device.Config{}, err
 		}
 	}
-	profile := a.policy.Profile(config.Profile)
+	profile := a.policy.Profile(name)
 	if profile == nil {
-		return device.Config{}, unknown(config.Profile, a.policy.ProfileNames())
+		return device.Config{}, unknown(name, a.policy.ProfileNames())
 	}
 	return a.give(ctx, profile)
 }
@@ -82,40 +102,26 @@ func unknown(name string, known []string) error {
 	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
 }
 
-// find finds the owner of the allocation, old or new. It is known to others until end is called.
-func (a *allocation) find(ctx context.Context) (end func(), err error) {
-	w, err := a.underway.enter(ctx, a.claim)
-	if err != nil {
-		return nil, err
-	}
-	defer w.pass()
-	defer func() {
-		if err != nil {
-			a.underway.leave(a.claim, w)
-		}
-	}()
+// find finds the owner of the allocation, old or new.
+func (a *allocation) find(ctx context.Context) error {
+	a.owner, a.held = network.Owner{}, nil
 	held, err := a.Service.Owned(ctx, ownerOf(a.claim+"/"))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	found, err := a.search.allocated(a.underway.candidates(w, held))
+	found, err := a.search.allocated(candidates(held))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if found != nil {
-		a.owner, a.held = found.owner, found.held
-		if a.held != nil && a.held.State == network.Releasing {
-			a.held = nil // it is given anew
+		if a.owner = found.owner; found.held.State != network.Releasing {
+			a.held = found.held
 		}
-	} else {
-		key, err := a.search.key(a.claim)
-		if err != nil {
-			return nil, err
-		}
-		a.owner = ownerOf(key)
+		return nil
 	}
-	a.making = a.underway.begin(w, a.owner, a.search)
-	return func() { a.end(ctx, w) }, nil
+	key, err := a.search.key(a.claim)
+	a.owner = ownerOf(key)
+	return err
 }
 
 func ownerOf(key string) network.Owner { return network.Owner{Contract: contract, Key: key} }

@@ -111,6 +111,7 @@ func TestAtOnce(t *testing.T) {
 			select {
 			case <-send(1, c.Second):
 			case <-past:
+			case <-time.After(100 * time.Millisecond): // it waits for the first, as requests of one claim do
 			}
 			close(goOn)
 			group.Wait()

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -27,7 +28,8 @@ const patience = 9 * time.Second
 type handler struct {
 	wire.Options
 	patience time.Duration
-	underway underway
+	// claims serializes the requests of this process for each claim.
+	claims ledger.Keyed[string]
 }
 
 // New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
@@ -36,7 +38,7 @@ func New(o wire.Options) http.Handler {
 }
 
 func newHandler(o wire.Options, patience time.Duration) http.Handler {
-	h := &handler{Options: o, patience: patience, underway: underway{claims: map[string]*work{}}}
+	h := &handler{Options: o, patience: patience}
 	return wire.NewMux(o.Log,
 		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
 		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},

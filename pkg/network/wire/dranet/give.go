@@ -106,15 +106,24 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 		err = a.check(ctx, profile, pool, answer)
 	}
 	if err != nil {
-		if a.held == nil {
-			a.underway.doubt(a.making, got)
+		if a.created {
+			a.retract(ctx, got)
 		}
 		return device.Config{}, err
 	}
-	if err = a.learn(ctx, got); err == nil {
-		a.underway.keep(a.making)
+	if !a.created { // another request has made it, and may not be able to answer with it
+		if err := a.Service.MarkAnswered(ctx, got); err != nil {
+			return device.Config{}, err
+		}
 	}
-	return answer, err
+	return answer, a.learn(ctx, got)
+}
+
+// retract takes back what was made for this request and cannot be given, unless another request was given it.
+func (a *allocation) retract(ctx context.Context, got network.Allocation) {
+	if err := a.Service.Retract(context.WithoutCancel(ctx), got); err != nil {
+		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
+	}
 }
 
 // giveOther gives what another request of the device was given meanwhile, which is not what this one asks for.
@@ -142,6 +151,7 @@ func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *po
 	r := service.Request{
 		Owner: a.owner, Pool: pool.Name, Addresses: a.search.addresses, Families: profile.Families,
 		Holder: a.holder(a.claim, s.Node, a.search), Trunk: network.Trunk{Node: s.Node, MAC: a.search.who.mac},
+		Held: a.held != nil, Created: &a.created,
 	}
 	var err error
 	if a.held == nil {
@@ -154,16 +164,6 @@ func (a *allocation) take(ctx context.Context, profile *policy.Profile, pool *po
 		return got, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
 	}
 	return got, nil
-}
-
-// end ends the work of a request. What cannot be given is taken back by the last request of the device, if none was given it.
-func (a *allocation) end(ctx context.Context, w *work) {
-	ctx = context.WithoutCancel(ctx) // also for a caller who has left
-	err := a.underway.end(w, a.making, func(got network.Allocation) error { return a.Service.ReleaseSince(ctx, got.Owner, got.Since) })
-	if err != nil {
-		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
-	}
-	a.underway.leave(a.claim, w)
 }
 
 // echo writes the addresses that were asked for as they were asked for: DRANET puts the lists together by their text.

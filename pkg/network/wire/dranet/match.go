@@ -12,13 +12,33 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// candidate is an allocation of a claim, or one that is being made for it.
+// candidate is an allocation of a claim.
 type candidate struct {
 	owner     network.Owner
 	aliases   []string
 	addresses []netip.Addr
-	// held is the allocation; nil: it is being made.
-	held *network.Allocation
+	held      *network.Allocation
+}
+
+// candidates are the allocations of a claim.
+func candidates(held []network.Allocation) []candidate {
+	all := make([]candidate, len(held))
+	for i := range held {
+		a := &held[i]
+		all[i] = candidate{owner: a.Owner, aliases: a.Holder.Aliases, addresses: a.Addresses, held: a}
+	}
+	return all
+}
+
+// union adds what is new to a list, which it does not change.
+func union(list, more []string) []string {
+	all := slices.Clone(list)
+	for _, item := range more {
+		if !slices.Contains(all, item) {
+			all = append(all, item)
+		}
+	}
+	return all
 }
 
 // has says whether the candidate is known by an identity.

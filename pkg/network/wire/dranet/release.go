@@ -19,27 +19,23 @@ func (h *handler) release(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	found, err := h.findReleased(ctx, uid, search{who: identify(r.Device), addresses: addresses(r.listed())})
+	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
 		return err
+	}
+	defer unlock()
+	held, err := h.Service.Owned(ctx, ownerOf(uid+"/"))
+	if err != nil {
+		return err
+	}
+	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
+	found := by.released(candidates(held))
+	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
+		return h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
 	}
 	var problems []error
 	for _, c := range found {
 		problems = append(problems, h.Service.Release(ctx, c.owner))
 	}
 	return errors.Join(problems...)
-}
-
-func (h *handler) findReleased(ctx context.Context, claim string, s search) ([]candidate, error) {
-	w, err := h.underway.enter(ctx, claim)
-	if err != nil {
-		return nil, err
-	}
-	defer h.underway.leave(claim, w)
-	defer w.pass()
-	held, err := h.Service.Owned(ctx, ownerOf(claim+"/"))
-	if err != nil {
-		return nil, err
-	}
-	return s.released(h.underway.candidates(w, held)), nil
 }

@@ -32,13 +32,7 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 	if ctx.Err() != nil {
 		return nil, &wire.Problem{Status: http.StatusTooManyRequests, Message: "the caller has no time left", RetryAfter: time.Second}
 	}
-	requests := make([]service.Request, len(w.nics))
-	for i, n := range w.nics {
-		if requests[i], err = h.request(ctx, p, w.pod, n); err != nil {
-			return nil, err
-		}
-	}
-	held, err := h.bind(ctx, requests)
+	held, err := h.decideAndBind(ctx, p, w)
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +45,22 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 		answer.add(w, i, n.parent, byNIC[n], len(q.SubENIs) > 0)
 	}
 	return answer, nil
+}
+
+// decideAndBind asks the policy and binds. If something was released after the policy had let it pass as held, the policy is asked again.
+func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *wanted) (held []network.Allocation, err error) {
+	for range attempts {
+		requests := make([]service.Request, len(w.nics))
+		for i, n := range w.nics {
+			if requests[i], err = h.request(ctx, p, w.pod, n); err != nil {
+				return nil, err
+			}
+		}
+		if held, err = h.bind(ctx, requests); !errors.Is(err, network.ErrNotHeld) {
+			return held, err
+		}
+	}
+	return nil, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
 }
 
 // add answers one item.
@@ -93,6 +103,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 		return r, nil
 	}
 	if a, err := h.Service.Get(ctx, r.Owner); err == nil && a.State == network.Bound && agrees(r, a) {
+		r.Held = true
 		return r, nil
 	}
 	return r, wire.Problemf(denial.Code, "%s", denial.Message)
@@ -139,7 +150,7 @@ func (h *handler) giveBack(ctx context.Context, requests []service.Request) (cha
 			continue
 		}
 		if err == nil {
-			err = h.Service.Release(ctx, r.Owner)
+			err = h.Service.ReleaseSince(ctx, r.Owner, a.Since)
 		}
 		if err != nil {
 			return changed, err

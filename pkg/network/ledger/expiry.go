@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// expiry is a row that is removed when it is due: a thing in quarantine, or a tombstone, whose until is zero.
+type expiry struct {
+	key        string
+	row        []byte
+	due, until time.Time
+	// last is the previous owner of a thing in quarantine.
+	last network.Owner
+}
+
+// expiring are rows by key, and their keys by the second in which they are due.
+type expiring struct {
+	rows    map[string]expiry
+	seconds map[int64]map[string]struct{}
+}
+
+func newExpiring() expiring {
+	return expiring{rows: map[string]expiry{}, seconds: map[int64]map[string]struct{}{}}
+}
+
+// second returns the first second at whose beginning a row is due.
+func (e expiry) second() int64 {
+	second := e.due.Unix()
+	if e.due.Nanosecond() > 0 {
+		second++
+	}
+	return second
+}
+
+func (e *expiring) add(row expiry) {
+	second := row.second()
+	if e.seconds[second] == nil {
+		e.seconds[second] = map[string]struct{}{}
+	}
+	e.rows[row.key], e.seconds[second][row.key] = row, struct{}{}
+}
+
+func (e *expiring) remove(key string) {
+	row, known := e.rows[key]
+	if !known {
+		return
+	}
+	delete(e.rows, key)
+	second := row.second()
+	if delete(e.seconds[second], key); len(e.seconds[second]) == 0 {
+		delete(e.seconds, second)
+	}
+}
+
+// due returns rows that are due at a time. Times beyond now plus a maximum were written by a clock that was wrong, and count as that.
+func (e *expiring) due(now time.Time, maximum time.Duration) []expiry {
+	if maximum > 0 {
+		e.limit(now.Add(maximum))
+	}
+	var due []expiry
+	for second, keys := range e.seconds {
+		if second > now.Unix() {
+			continue
+		}
+		for key := range keys {
+			due = append(due, e.rows[key])
+		}
+	}
+	return due
+}
+
+// limit moves rows in quarantine that are due later than a time to that time.
+func (e *expiring) limit(latest time.Time) {
+	for second, keys := range e.seconds {
+		if second <= latest.Unix()+1 {
+			continue
+		}
+		for key := range keys {
+			if row := e.rows[key]; !row.until.IsZero() {
+				e.remove(key)
+				row.due = latest
+				e.add(row)
+			}
+		}
+	}
+}
+
+// Wake removes rows whose quarantine has ended and tombstones that have expired. It returns how many things became free. It also reads the rows
+// that are uncertain.
+func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
+	l.hints.mutex.Lock()
+	due := l.hints.expiring.due(now, l.hints.longestQuarantine())
+	l.hints.mutex.Unlock()
+	freed := 0
+	for batch := Batch(l.store); len(due) > 0; {
+		part := due[:min(batch, len(due))]
+		due = due[len(part):]
+		n, err := l.expire(ctx, part)
+		if freed += n; err != nil {
+			return freed, err
+		}
+	}
+	_, err := l.settle(ctx)
+	return freed, err
+}
+
+// expire removes rows, each by itself if another server changed one of them.
+func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err error) {
+	changes := make([]Change, len(rows))
+	for i, row := range rows {
+		changes[i] = Change{Key: row.key, Was: row.row}
+		if !row.until.IsZero() {
+			freed++
+		}
+	}
+	err = l.commit(ctx, changes...)
+	if !errors.Is(err, ErrConflict) || len(rows) == 1 {
+		if errors.Is(err, ErrConflict) {
+			return 0, nil // the hints have been corrected
+		}
+		if err != nil {
+			return 0, err
+		}
+		return freed, nil
+	}
+	freed = 0
+	for i := range rows {
+		n, err := l.expire(ctx, rows[i:i+1])
+		if freed += n; err != nil {
+			return freed, err
+		}
+	}
+	return freed, nil
+}
+
+// longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.
+func (h *hints) longestQuarantine() time.Duration {
+	longest := time.Duration(0)
+	for _, of := range h.pools {
+		if of.Rest == 0 {
+			return 0
+		}
+		longest = max(longest, of.Rest)
+	}
+	return min(longest, math.MaxInt64/2)
+}
+
+// tombstoneLife is how long the release of an owner is remembered.
+const tombstoneLife = 10 * time.Minute
+
+func tombstoneKey(owner network.Owner) string { return prefixTombstone + owner.String() }
+
+// tombstone returns the row that says when an owner was released.
+func tombstone(released time.Time) []byte { return []byte(released.UTC().Format(time.RFC3339Nano)) }
+
+func parseTombstone(value []byte) (time.Time, error) {
+	return time.Parse(time.RFC3339Nano, string(value))
+}
+
+// buried returns the tombstone of an owner and the time of the release; nil if there is none.
+func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	row = h.tombstones[tombstoneKey(owner)]
+	released, _ = parseTombstone(row)
+	return row, released
+}

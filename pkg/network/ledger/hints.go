@@ -1,0 +1,379 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+)
+
+// hints is what this process last knew about the rows: used addresses and VLANs, rows with an expiry, quota counts and unfinished
+// allocations. It is rebuilt at start, after each own commit and by the watch.
+type hints struct {
+	mutex  sync.Mutex
+	pools  map[string]*pool
+	vlans  map[network.Trunk]*allocator.VLANs
+	strays strays
+	// expiring are the rows in quarantine and the tombstones.
+	expiring expiring
+	// tombstones and counts are the values of those rows.
+	tombstones, counts map[string][]byte
+	unfinished         map[network.Owner]struct{}
+	// uncertain are keys whose rows could not be read after a commit with an unknown outcome.
+	uncertain map[string]struct{}
+	inFlight  map[string]*inFlight
+	// revision is the last that the watch has told, and ahead are own commits that it has not told yet.
+	revision int64
+	ahead    map[string]ownCommit
+	// changed is called without the mutex when work may be found: an unfinished allocation or the end of a server's lease.
+	changed func(network.Owner)
+}
+
+func (h *hints) init(pools map[string]*pool) {
+	h.pools, h.vlans, h.strays = pools, map[network.Trunk]*allocator.VLANs{}, strays{}
+	h.tombstones, h.counts = map[string][]byte{}, map[string][]byte{}
+	h.unfinished, h.uncertain = map[network.Owner]struct{}{}, map[string]struct{}{}
+	h.inFlight, h.ahead = map[string]*inFlight{}, map[string]ownCommit{}
+	h.expiring = newExpiring()
+}
+
+// inFlight are the reads and writes of a row that have begun; version counts what was applied to it since.
+type inFlight struct {
+	users   int
+	version uint64
+}
+
+// begin notes that rows are being read or written, and returns what end needs.
+func (h *hints) begin(keys []string) []uint64 {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	versions := make([]uint64, len(keys))
+	for i, key := range keys {
+		if h.inFlight[key] == nil {
+			h.inFlight[key] = &inFlight{}
+		}
+		h.inFlight[key].users++
+		versions[i] = h.inFlight[key].version
+	}
+	return versions
+}
+
+// end applies the values of rows, unless something else was applied since begin: the order of the two is unknown, and the row is returned as
+// stale. A nil function applies nothing.
+func (h *hints) end(keys []string, versions []uint64, values func(i int) ([]byte, bool)) (stale []string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for i, key := range keys {
+		if values != nil {
+			if value, known := values(i); known && h.inFlight[key].version != versions[i] {
+				stale = append(stale, key)
+			} else if known {
+				delete(h.uncertain, key)
+				_ = h.load(key, value, 0) // a broken row stays marked as used; `graft ledger verify` finds it
+			}
+		}
+		if h.inFlight[key].users--; h.inFlight[key].users == 0 {
+			delete(h.inFlight, key)
+		}
+	}
+	return stale
+}
+
+// ownCommit is what a commit of this process made of a row.
+type ownCommit struct {
+	revision int64
+	value    []byte
+}
+
+// maximumAhead bounds the own commits that are remembered while the watch is interrupted.
+const maximumAhead = 1 << 15
+
+// expect notes an own commit, so that older changes of its rows, which the watch tells later, are ignored.
+func (h *hints) expect(revision int64, changes []Change) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if revision <= h.revision {
+		return
+	}
+	for _, change := range changes {
+		if h.ahead[change.Key].revision < revision && len(h.ahead) < maximumAhead {
+			h.ahead[change.Key] = ownCommit{revision, bytes.Clone(change.Value)}
+		}
+	}
+}
+
+// told reports whether the watch tells something that is not older than an own commit.
+func (h *hints) told(revision int64, key string) bool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.revision = revision
+	own, known := h.ahead[key]
+	if known && revision < own.revision {
+		return false
+	}
+	delete(h.ahead, key)
+	return true
+}
+
+// apply applies one row; a nil value means that it was removed. Rows of other servers expire after a delay, so that not all servers remove
+// them at once.
+func (h *hints) apply(key string, value []byte, delay time.Duration) error {
+	h.mutex.Lock()
+	delete(h.uncertain, key)
+	err := h.load(key, value, delay)
+	changed := h.changed
+	h.mutex.Unlock()
+	if changed == nil {
+		return err
+	}
+	switch {
+	case strings.HasPrefix(key, prefixServer) && value == nil:
+		changed(network.Owner{})
+	case delay > 0 && strings.HasPrefix(key, prefixOwner) && value != nil && !isBound(value):
+		if owner, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err == nil {
+			changed(owner)
+		}
+	}
+	return err
+}
+
+// load is apply without the mutex.
+func (h *hints) load(key string, value []byte, delay time.Duration) error {
+	if f := h.inFlight[key]; f != nil {
+		f.version++
+	}
+	kind, _, _ := strings.Cut(key, "/")
+	switch kind + "/" {
+	case prefixAddress, prefixVLAN, prefixMAC:
+		return h.loadThing(key, value, delay)
+	case prefixOwner:
+		owner, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner))
+		if err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+		if delete(h.unfinished, owner); value != nil && !isBound(value) {
+			h.unfinished[owner] = struct{}{}
+		}
+	case prefixQuota:
+		set(h.counts, key, value)
+	case prefixTombstone:
+		h.expiring.remove(key)
+		set(h.tombstones, key, value)
+		if released, err := parseTombstone(value); err == nil {
+			h.expiring.add(expiry{key: key, row: bytes.Clone(value), due: released.Add(tombstoneLife + delay)})
+		}
+	}
+	return nil
+}
+
+func set(rows map[string][]byte, key string, value []byte) {
+	if value == nil {
+		delete(rows, key)
+		return
+	}
+	rows[key] = bytes.Clone(value)
+}
+
+func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
+	var p place
+	if owned := len(value) > 0 && value[0] == placeOwned; value != nil && !owned {
+		var err error
+		if p, err = parsePlace(value); err != nil {
+			return fmt.Errorf("reading the row %s: %w", key, err)
+		}
+	}
+	h.expiring.remove(key)
+	if value == nil {
+		return h.mark(key, false)
+	}
+	if !p.until.IsZero() {
+		h.expiring.add(expiry{key: key, row: bytes.Clone(value), due: p.until.Add(delay), until: p.until, last: p.owner})
+	}
+	return h.mark(key, true)
+}
+
+// mark marks the thing of a key as used or free.
+func (h *hints) mark(key string, used bool) error {
+	switch {
+	case strings.HasPrefix(key, prefixAddress):
+		name, address, err := parseAddress(key)
+		if err != nil {
+			return err
+		}
+		if used {
+			h.takeAddress(name, address)
+		} else {
+			h.freeAddress(name, address)
+		}
+	case strings.HasPrefix(key, prefixVLAN):
+		trunk, id, err := parseVLAN(key)
+		if err != nil {
+			return err
+		}
+		if used {
+			h.trunk(trunk).Take(id)
+		} else {
+			h.freeVLAN(trunk, id)
+		}
+	}
+	return nil
+}
+
+// markUncertain keeps things marked as used until their rows can be read.
+func (h *hints) markUncertain(keys []string) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for _, key := range keys {
+		h.uncertain[key] = struct{}{}
+		if value, resting := h.expiring.rows[key]; !resting || value.until.IsZero() {
+			_ = h.mark(key, true)
+		}
+	}
+}
+
+func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
+	if h.vlans[t] == nil {
+		h.vlans[t] = &allocator.VLANs{}
+	}
+	return h.vlans[t]
+}
+
+// maximumIdle is how many trunks without VLANs are remembered, so that a VLAN that was just released is not the next one to be chosen.
+const maximumIdle = 4096
+
+func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {
+	of := h.vlans[trunk]
+	if of == nil {
+		return
+	}
+	if of.Free(id); of.Len() == 0 && len(h.vlans) > maximumIdle {
+		delete(h.vlans, trunk)
+	}
+}
+
+// Follow applies what other servers commit until ctx ends. It returns at once if the store is not shared; otherwise the error is one that does
+// not pass by itself.
+func (l *Ledger) Follow(ctx context.Context) error {
+	if l.watcher == nil {
+		return nil
+	}
+	if err := l.watcher.Watch(ctx, follower{l}); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// patience is how long a server leaves an expired row to the server that wrote it.
+const patience = 5 * time.Second
+
+type follower struct{ *Ledger }
+
+// Begin implements Observer. The hints are rebuilt; rows that are committed during the scan follow as changes.
+func (f follower) Begin(revision int64, scan func(each func(key string, value []byte) error) error) error {
+	l := f.Ledger
+	l.changing.RLock() // the pools must not be replaced
+	defer l.changing.RUnlock()
+	var fresh hints
+	pools := map[string]*pool{}
+	l.hints.mutex.Lock()
+	for name, of := range l.hints.pools {
+		made, err := newPool(of.Pool)
+		if err != nil {
+			l.hints.mutex.Unlock()
+			return err
+		}
+		pools[name] = made
+	}
+	l.hints.mutex.Unlock()
+	fresh.init(pools)
+	if err := scan(func(key string, value []byte) error { _ = fresh.load(key, value, patience); return nil }); err != nil {
+		return err
+	}
+	l.hints.replace(&fresh, revision)
+	if l.hints.changed != nil {
+		l.hints.changed(network.Owner{})
+	}
+	return nil
+}
+
+// Change implements Observer.
+func (f follower) Change(revision int64, key string, value []byte) error {
+	if !f.hints.told(revision, key) {
+		return nil
+	}
+	_ = f.hints.apply(key, value, patience) // a broken row is found by `graft ledger verify`, and stays marked as used
+	return nil
+}
+
+// replace takes over the hints of a scan. The search for free things continues where it was.
+func (h *hints) replace(fresh *hints, revision int64) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	for name, of := range h.pools {
+		for i, index := range of.indexes {
+			index.Replace(fresh.pools[name].indexes[i])
+		}
+		of.blocked = fresh.pools[name].blocked
+	}
+	for trunk, vlans := range h.vlans {
+		if by := fresh.vlans[trunk]; by != nil {
+			vlans.Replace(by)
+			fresh.vlans[trunk] = vlans
+		}
+	}
+	for key, row := range h.expiring.rows {
+		if now, still := fresh.expiring.rows[key]; still && bytes.Equal(now.row, row.row) {
+			fresh.expiring.remove(key)
+			fresh.expiring.add(row)
+		}
+	}
+	h.vlans, h.strays, h.expiring, h.tombstones, h.counts = fresh.vlans, fresh.strays, fresh.expiring, fresh.tombstones, fresh.counts
+	h.unfinished, h.uncertain = fresh.unfinished, map[string]struct{}{}
+	for _, f := range h.inFlight {
+		f.version++
+	}
+	h.revision = revision
+	for key, own := range h.ahead {
+		if own.revision <= revision {
+			delete(h.ahead, key)
+		} else {
+			_ = h.load(key, own.value, 0)
+		}
+	}
+}
+
+// Pending returns the owners of allocations that seem to be unfinished, and calls changed whenever there may be more: with an owner, or with the
+// zero owner if all should be looked at.
+func (l *Ledger) Pending(changed func(network.Owner)) []network.Owner {
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	if changed != nil {
+		l.hints.changed = changed
+	}
+	owners := make([]network.Owner, 0, len(l.hints.unfinished))
+	for owner := range maps.Keys(l.hints.unfinished) {
+		owners = append(owners, owner)
+	}
+	return owners
+}
+
+// settle reads the rows that are uncertain, and reports whether there were any.
+func (l *Ledger) settle(ctx context.Context) (bool, error) {
+	l.hints.mutex.Lock()
+	keys := make([]string, 0, len(l.hints.uncertain))
+	for key := range l.hints.uncertain {
+		keys = append(keys, key)
+	}
+	l.hints.mutex.Unlock()
+	return len(keys) > 0, l.refresh(ctx, keys...)
+}

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
+)
+
+// TestABindThatTakesEffectLate lets a bind take effect after its answer was lost and the owner was released: it is unbound in the end.
+func TestABindThatTakesEffectLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := newFake()
+		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := service.New(book, map[string]service.Pool{"slow": {Cloud: cloud, Settle: 20 * time.Second}}, service.Options{Clock: clock.RealClock{}})
+		cloud.hook = func(call string, _ network.Allocation) error {
+			if call != "bind a" {
+				return nil
+			}
+			time.AfterFunc(15*time.Second, func() { cloud.set("a", true) })
+			return errBroken
+		}
+		if _, err := s.Allocate(t.Context(), request("slow", "a")); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("got error %v", err)
+		}
+		if err := s.Release(t.Context(), request("slow", "a").Owner); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { s.Run(ctx) })
+		time.Sleep(10 * time.Second)
+		if a, err := s.Get(t.Context(), request("slow", "a").Owner); err != nil || a.State != network.Releasing {
+			t.Errorf("while the call may take effect: it is %s, %v", a.State, err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := s.Get(t.Context(), request("slow", "a").Owner); !errors.Is(err, network.ErrNotHeld) || cloud.has["a"] {
+			t.Errorf("afterwards: got error %v, and the cloud has it: %v", err, cloud.has["a"])
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+// TestAnAddressThatIsInUseInTheCloud chooses another address in the same request, and leaves the one in use alone for a while.
+func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
+	w := newWorld(t)
+	w.cloud.hook = func(call string, a network.Allocation) error {
+		if call == "bind a" && a.Addresses[0].String() == "10.0.0.1" {
+			return fmt.Errorf("binding: %w", network.ErrInUse)
+		}
+		return nil
+	}
+	if a := w.allocate(request("cloudy", "a")); a.Addresses[0].String() != "10.0.0.2" || a.State != network.Bound {
+		t.Errorf("got %v, %s", a.Addresses, a.State)
+	}
+	if b := w.allocate(request("cloudy", "b")); b.Addresses[0].String() == "10.0.0.1" {
+		t.Errorf("another owner is given %v", b.Addresses)
+	}
+}
+
+// TestACallerThatHasLeft takes no address from anybody and writes nothing.
+func TestACallerThatHasLeft(t *testing.T) {
+	w := newWorld(t)
+	w.allocate(request("plain", "old", "10.0.0.1"))
+	gone := service.New(w.ledger, map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}}, service.Options{
+		Clock: w.clock, Gone: func(context.Context) bool { return true },
+	})
+	r := request("plain", "new", "10.0.0.1")
+	r.TakeOver = true
+	for _, r := range []service.Request{r, request("plain", "other"), request("cloudy", "third")} {
+		if _, err := gone.Allocate(t.Context(), r); !errors.Is(err, network.ErrGone) {
+			t.Errorf("%s: got error %v", r.Owner.Key, err)
+		}
+	}
+	if got := w.states("old", "new", "other", "third"); got != "old bound, new none, other none, third none" {
+		t.Errorf("got %s", got)
+	}
+}
+
+// TestARequestFromBeforeTheRelease is refused, and one from after it is served.
+func TestARequestFromBeforeTheRelease(t *testing.T) {
+	w := newWorld(t)
+	r := request("plain", "a")
+	r.Arrived = w.clock.Now().Add(-time.Second)
+	for _, held := range []bool{true, false} {
+		if held {
+			w.allocate(request("plain", "a"))
+		}
+		if err := w.Release(t.Context(), r.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Allocate(t.Context(), r); !errors.Is(err, network.ErrReleased) {
+			t.Errorf("held before: %v: got error %v", held, err)
+		}
+	}
+	r.Arrived = w.clock.Now()
+	w.allocate(r)
+}
+
+// TestARequestThatHasSkippedItsRules is not served if the owner holds nothing any more.
+func TestARequestThatHasSkippedItsRules(t *testing.T) {
+	w := newWorld(t)
+	r := request("plain", "a")
+	r.Held = true
+	if _, err := w.Allocate(t.Context(), r); !errors.Is(err, network.ErrNotHeld) {
+		t.Errorf("got error %v", err)
+	}
+	w.allocate(request("plain", "a"))
+	w.allocate(r)
+}
+
+// TestRetractOfWhatAnotherWasGiven leaves an allocation that another request was given.
+func TestRetractOfWhatAnotherWasGiven(t *testing.T) {
+	w := newWorld(t)
+	a := w.allocate(request("plain", "a"))
+	if err := w.MarkAnswered(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Retract(t.Context(), a); err != nil || w.state("a") != network.Bound {
+		t.Errorf("it is %s, %v", w.state("a"), err)
+	}
+	b := w.allocate(request("plain", "b"))
+	if err := w.Retract(t.Context(), b); err != nil || w.state("b") != "none" {
+		t.Errorf("what nobody was given is %s, %v", w.state("b"), err)
+	}
+}
+
+// leased is a store of several servers, each with a lease.
+type leased struct {
+	*shared
+	server string
+	left   time.Duration
+}
+
+func (l *leased) Server() string       { return l.server }
+func (l *leased) Lease() time.Duration { return l.left }
+
+// TestTheLeaseOfAServerEnds leaves a release to its server while that holds its lease, and takes it over when the lease has ended. A server without
+// a lease calls no cloud.
+func TestTheLeaseOfAServerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		common, cloud := &rows{rows: map[string][]byte{}}, newFake()
+		open := func(name string) (*leased, *service.Service) {
+			store := &leased{&shared{rows: common}, name, time.Hour}
+			if err := common.Commit(t.Context(), ledger.Change{Key: ledger.ServerKey(name), Value: []byte{}}); err != nil {
+				t.Fatal(err)
+			}
+			book, err := ledger.Open(t.Context(), store, ledger.Pool{Name: "cloudy"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return store, service.New(book, map[string]service.Pool{"cloudy": {Cloud: cloud}}, service.Options{Clock: clock.RealClock{}})
+		}
+		first, one := open("one")
+		_, two := open("two")
+		r := request("cloudy", "a")
+		if _, err := one.Allocate(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if err := one.Release(t.Context(), r.Owner); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := two.Allocate(t.Context(), r); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("while the first server holds its lease: got error %v", err)
+		}
+		if err := common.Commit(t.Context(), ledger.Change{Key: ledger.ServerKey("one"), Was: []byte{}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := two.Allocate(t.Context(), r); err != nil {
+			t.Errorf("when the lease has ended: got error %v", err)
+		}
+		first.left = 0
+		if _, err := one.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("a server without a lease: got error %v", err)
+		}
+	})
+}

@@ -1,0 +1,640 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// The pause between attempts doubles from the first to the last.
+const (
+	firstPause = time.Second
+	lastPause  = time.Minute
+)
+
+// reconciler finishes what no request of this process works on: releases, intents whose owners do not come back, and the work of servers that have
+// died. Owners wait in one queue for each cloud, so that a cloud that hangs holds up only itself.
+type reconciler struct {
+	*Service
+	mutex  sync.Mutex
+	queues map[string]workqueue.TypedRateLimitingInterface[network.Owner]
+	// start starts the workers of a queue while Run runs; backlog are the owners that were added before, by queue.
+	start   func(cloud string, queue workqueue.TypedRateLimitingInterface[network.Owner])
+	backlog map[string][]network.Owner
+	// releases are the releases that are known to be unfinished, and parked those of them that wait for an unknown cloud, by its name.
+	releases map[network.Owner]struct{}
+	// lookAt is when intents have to be looked at again; zero if there are none.
+	lookAt time.Time
+	parked map[string]map[network.Owner]struct{}
+}
+
+func (r *reconciler) init(s *Service) {
+	r.Service, r.queues = s, map[string]workqueue.TypedRateLimitingInterface[network.Owner]{}
+	r.backlog = map[string][]network.Owner{}
+	r.releases, r.parked = map[network.Owner]struct{}{}, map[string]map[network.Owner]struct{}{}
+}
+
+// spreading is a rate limiter whose pauses are cut by chance, down to a half.
+type spreading struct {
+	workqueue.TypedRateLimiter[network.Owner]
+	random func() float64
+}
+
+// When implements workqueue.TypedRateLimiter.
+func (l spreading) When(owner network.Owner) time.Duration {
+	pause := l.TypedRateLimiter.When(owner)
+	if l.random != nil {
+		pause -= time.Duration(l.random() * float64(pause) / 2)
+	}
+	return pause
+}
+
+// enqueue adds an owner to the queue of a cloud.
+func (r *reconciler) enqueue(cloud string, owner network.Owner) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.start == nil {
+		r.backlog[cloud] = append(r.backlog[cloud], owner)
+		return
+	}
+	if r.queues[cloud] == nil {
+		r.queues[cloud] = workqueue.NewTypedRateLimitingQueueWithConfig(
+			spreading{workqueue.NewTypedItemExponentialFailureRateLimiter[network.Owner](firstPause, lastPause), r.options.Random},
+			workqueue.TypedRateLimitingQueueConfig[network.Owner]{Clock: r.options.Clock})
+		r.start(cloud, r.queues[cloud])
+	}
+	r.queues[cloud].Add(owner)
+}
+
+// queueOf returns the name of the queue of an allocation.
+func (r *reconciler) queueOf(a network.Allocation) string {
+	if of, err := r.backend(a); err == nil && of.name == "" && of.cloud != nil {
+		return "the pool " + a.Pool
+	}
+	return cmp.Or(a.Cloud, "the pool "+a.Pool)
+}
+
+// add queues an allocation, unless its cloud is not known: then it waits for that.
+func (r *reconciler) add(a network.Allocation) {
+	if r.parkUnknown(a) {
+		return
+	}
+	if a.State == network.Releasing {
+		r.mutex.Lock()
+		r.releases[a.Owner] = struct{}{}
+		r.mutex.Unlock()
+	}
+	r.enqueue(r.queueOf(a), a.Owner)
+}
+
+// park keeps an allocation for when its cloud is configured, and reports whether it was not known to wait.
+func (r *reconciler) park(a network.Allocation) (fresh bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.parked[a.Cloud] == nil {
+		r.parked[a.Cloud] = map[network.Owner]struct{}{}
+	}
+	_, there := r.parked[a.Cloud][a.Owner]
+	r.parked[a.Cloud][a.Owner], r.releases[a.Owner] = struct{}{}, struct{}{}
+	return !there
+}
+
+// resume queues what waits for a cloud.
+func (r *reconciler) resume(cloud string) {
+	r.mutex.Lock()
+	owners := r.parked[cloud]
+	delete(r.parked, cloud)
+	r.mutex.Unlock()
+	for owner := range owners {
+		r.enqueue(cloud, owner)
+	}
+}
+
+// done notes that nothing of an owner is left to do.
+func (r *reconciler) done(owner network.Owner) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	delete(r.releases, owner)
+	for _, owners := range r.parked {
+		delete(owners, owner)
+	}
+}
+
+// Pending returns how many releases the clouds have not confirmed.
+func (s *Service) Pending() int {
+	s.reconciler.mutex.Lock()
+	defer s.reconciler.mutex.Unlock()
+	return len(s.reconciler.releases)
+}
+
+const (
+	// tick is how often quarantines are looked at, and round how often all unfinished allocations are.
+	tick  = time.Second
+	round = 10 * time.Minute
+)
+
+// Run works in the background until the context ends, and then until what has begun is finished. From then on the service is unavailable. Call
+// Recover at the start, too.
+func (s *Service) Run(ctx context.Context) {
+	var group sync.WaitGroup
+	r := &s.reconciler
+	r.mutex.Lock()
+	r.start = func(_ string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
+		for range s.options.Releasers {
+			group.Go(func() { r.process(ctx, queue) })
+		}
+	}
+	backlog := r.backlog
+	r.backlog = map[string][]network.Owner{}
+	r.mutex.Unlock()
+	for cloud, owners := range backlog {
+		for _, owner := range owners {
+			r.enqueue(cloud, owner)
+		}
+	}
+	lookAgain := make(chan struct{}, 1)
+	s.ledger.Pending(func(owner network.Owner) {
+		if owner == (network.Owner{}) {
+			select {
+			case lookAgain <- struct{}{}:
+			default:
+			}
+		}
+	})
+	group.Go(func() { s.watchTime(ctx, lookAgain) })
+	<-ctx.Done()
+	r.mutex.Lock()
+	r.start = nil
+	for _, queue := range r.queues {
+		queue.ShutDown()
+	}
+	clear(r.queues)
+	r.mutex.Unlock()
+	s.work.finish()
+	group.Wait()
+}
+
+// watchTime ends quarantines, and looks at all unfinished allocations now and then and when the lease of a server has ended.
+func (s *Service) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
+	ticker := s.options.Clock.NewTicker(tick)
+	defer ticker.Stop()
+	last := s.options.Clock.Now()
+	look := func() {
+		last = s.options.Clock.Now()
+		if _, err := s.look(ctx, false); err != nil && ctx.Err() == nil {
+			s.options.Report(network.Owner{}, err)
+		}
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-lookAgain:
+			look()
+		case now := <-ticker.C():
+			if _, err := s.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
+				s.options.Report(network.Owner{}, err)
+			}
+			if now.Sub(last) >= round || s.reconciler.lookDue(now) {
+				look()
+			}
+		}
+	}
+}
+
+// lookLater notes that intents have to be looked at again.
+func (r *reconciler) lookLater(at time.Time) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.lookAt.IsZero() || at.Before(r.lookAt) {
+		r.lookAt = at
+	}
+}
+
+// lookDue reports, once, that the time has come.
+func (r *reconciler) lookDue(now time.Time) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	due := !r.lookAt.IsZero() && !r.lookAt.After(now)
+	if due {
+		r.lookAt = time.Time{}
+	}
+	return due
+}
+
+// process works on the owners of a queue until it is shut down.
+func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
+	for {
+		owner, shutdown := queue.Get()
+		if shutdown {
+			return
+		}
+		if ctx.Err() == nil {
+			again, err := r.reconcile(owner)
+			switch {
+			case errors.Is(err, errEnds):
+			case errors.Is(err, errBusy):
+				go r.whenFree(owner, func() { queue.Add(owner) }) //nolint:gosec // the owner is queued again although this round has ended
+			case err != nil:
+				r.options.Report(owner, err)
+				queue.AddRateLimited(owner)
+			case again > 0:
+				queue.AddAfter(owner, again)
+			default:
+				queue.Forget(owner)
+			}
+		}
+		queue.Done(owner)
+	}
+}
+
+// errBusy is the error of work for an owner for whom a request works.
+var errBusy = errors.New("a request works for the owner")
+
+// whenFree calls a function when no request works for an owner any more.
+func (r *reconciler) whenFree(owner network.Owner, call func()) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*r.options.Budget)
+	defer cancel()
+	if unlock, err := r.owners.Lock(ctx, owner.String()); err == nil {
+		unlock()
+	}
+	call()
+}
+
+// reconcile does what is left to do for an owner. It returns after which time it should be called again; 0 if nothing is left.
+func (r *reconciler) reconcile(owner network.Owner) (again time.Duration, err error) {
+	done, err := r.work.begin(true)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	if r.owners.Held(owner.String()) {
+		return 0, errBusy
+	}
+	err = r.within(context.Background(), owner, r.options.Budget, func(ctx context.Context) error {
+		unlock, err := r.owners.Lock(ctx, owner.String())
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		a, err := r.ledger.Get(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) {
+			r.done(owner)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		again, err = r.act(ctx, a)
+		return err
+	})
+	return again, err
+}
+
+// act takes the step of the table in transitions.go that an allocation needs.
+func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.Duration, err error) {
+	do, when, err := r.plan(ctx, a, false)
+	if err != nil {
+		return 0, err
+	}
+	switch do {
+	case nothing:
+		r.done(a.Owner)
+	case wait:
+		return when.Sub(r.options.Clock.Now()), nil
+	case adopt:
+		return 0, nil // whole requests are adopted by look
+	case unbind, unbindAgain:
+		if parks := r.parkUnknown(a); parks {
+			return 0, nil
+		}
+		err := r.finishRelease(ctx, a, r.releasePass(a))
+		if do == unbindAgain && errors.Is(err, network.ErrUnavailable) {
+			return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		r.done(a.Owner)
+	}
+	return 0, nil
+}
+
+// plan returns what has to be done with an allocation.
+func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bool) (action, time.Time, error) {
+	own := a.Worker == r.ledger.Server()
+	owned := own
+	if !owned {
+		alive, err := r.ledger.Alive(ctx, a.Worker)
+		if err != nil {
+			return nothing, time.Time{}, err
+		}
+		owned = !alive
+	}
+	retried := !starting && (own || a.Worker == "") && !a.Since.Before(r.started)
+	do, when := next(a, owned, retried, r.options.Clock.Now(), r.abandoned())
+	return do, when, nil
+}
+
+// abandoned is the age at which an intent counts as abandoned by its owner and by all requests.
+func (s *Service) abandoned() time.Duration { return 2*s.options.Budget + time.Minute }
+
+// parkUnknown parks an allocation whose cloud is not known, and reports the first time that it waits.
+func (r *reconciler) parkUnknown(a network.Allocation) bool {
+	_, err := r.backend(a)
+	if !errors.Is(err, errUnknownCloud) {
+		return false
+	}
+	if r.park(a) {
+		r.options.Report(a.Owner, err)
+	}
+	return true
+}
+
+// releasePass returns a place among the releases that wait for the gate of a cloud.
+func (r *reconciler) releasePass(a network.Allocation) *pass {
+	of, err := r.backend(a)
+	if err != nil || of.cloud == nil {
+		return nil
+	}
+	return of.gate.queueRelease()
+}
+
+// Recover finishes what was begun before the server started. An intent that the cloud has is adopted, one that it does not have is undone, and
+// releases go on. A request for several owners is adopted if the clouds have all of it, and undone otherwise. What cannot be found out stays as it
+// is and is reported. Requests may be served at the same time.
+func (s *Service) Recover(ctx context.Context) error {
+	adopting, err := s.look(ctx, true)
+	if err != nil {
+		return err
+	}
+	adopting.Wait()
+	return ctx.Err()
+}
+
+// look reads all unfinished allocations, queues the releases, and adopts in the background what was begun and is left.
+func (s *Service) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
+	requests, waiting := map[network.Owner]*request{}, map[string]int{}
+	adopting = &sync.WaitGroup{}
+	err = s.ledger.Unfinished(ctx, func(a network.Allocation) error {
+		if _, err := s.pool(a.Pool); err != nil && a.State == network.Releasing {
+			return nil // another server serves it
+		}
+		if a.State == network.Releasing {
+			if _, err := s.backend(a); errors.Is(err, errUnknownCloud) {
+				waiting[a.Cloud]++
+				s.reconciler.park(a) // all of them are reported together
+			} else {
+				s.reconciler.add(a)
+			}
+			return nil
+		}
+		do, _, err := s.reconciler.plan(ctx, a, starting)
+		if err != nil {
+			return err
+		}
+		s.addRequest(requests, a, do == adopt && !s.owners.Held(a.Owner.String()))
+		return nil
+	})
+	if err != nil {
+		return adopting, fmt.Errorf("reading what was begun: %w", err)
+	}
+	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
+		_, err := s.backend(network.Allocation{Cloud: cloud, Pool: s.anyPool()})
+		s.options.Report(network.Owner{}, fmt.Errorf("releases that wait: %d: %w", waiting[cloud], err))
+	}
+	s.adoptAll(ctx, requests, adopting)
+	return adopting, nil
+}
+
+func (s *Service) anyPool() string {
+	for name := range s.active.Load().pools {
+		return name
+	}
+	return ""
+}
+
+// request is what was begun by one request. Ready reports that no server works on any of it any more.
+type request struct {
+	all   []network.Allocation
+	ready bool
+	// served reports that a part is of a pool of this server, and foreign names a pool that is not.
+	served  bool
+	foreign string
+}
+
+func (s *Service) addRequest(requests map[network.Owner]*request, a network.Allocation, ready bool) {
+	key := a.Together
+	if key == (network.Owner{}) {
+		key = a.Owner
+	}
+	if requests[key] == nil {
+		requests[key] = &request{ready: true}
+	}
+	of := requests[key]
+	of.all = append(of.all, a)
+	of.ready = of.ready && ready
+	if _, err := s.pool(a.Pool); err == nil {
+		of.served = true
+	} else {
+		of.foreign = a.Pool
+	}
+}
+
+// maximumAdoptions limits for how many requests a cloud is asked at a time; its gate may permit less.
+const maximumAdoptions = 16
+
+// adoptAll adopts requests, those of each cloud by itself.
+func (s *Service) adoptAll(ctx context.Context, requests map[network.Owner]*request, adopting *sync.WaitGroup) {
+	clouds := map[string][]*request{}
+	for _, of := range requests {
+		switch {
+		case !of.ready:
+		case of.foreign == "":
+			clouds[s.reconciler.queueOf(of.all[0])] = append(clouds[s.reconciler.queueOf(of.all[0])], of)
+		case of.served && !s.ledger.Shared():
+			s.options.Report(of.all[0].Owner, fmt.Errorf("it was begun together with what is of the pool %s, which is not served here, and stays until it is", of.foreign))
+		}
+	}
+	for _, requests := range clouds {
+		adopting.Go(func() {
+			var group errgroup.Group
+			group.SetLimit(maximumAdoptions)
+			for _, of := range requests {
+				group.Go(func() error { s.adopt(ctx, of.all); return nil })
+			}
+			_ = group.Wait()
+		})
+	}
+}
+
+// adopt finds out what has become of a request, and reports an error.
+func (s *Service) adopt(ctx context.Context, intents []network.Allocation) {
+	done, err := s.work.begin(false)
+	if err != nil || ctx.Err() != nil {
+		if err == nil {
+			done()
+		}
+		return
+	}
+	defer done()
+	err = s.within(ctx, intents[0].Owner, s.options.Budget, func(ctx context.Context) error {
+		keys := make([]string, len(intents))
+		for i, a := range intents {
+			keys[i] = a.Owner.String()
+		}
+		unlock, err := s.owners.Lock(ctx, keys...)
+		if err != nil {
+			return err
+		}
+		defer unlock()
+		return s.adoptLocked(ctx, intents)
+	})
+	if err != nil && ctx.Err() == nil {
+		s.options.Report(intents[0].Owner, err)
+	}
+}
+
+// adoptLocked asks the clouds for the intents of a request that are still there. If one cannot be asked, all stay.
+func (s *Service) adoptLocked(ctx context.Context, intents []network.Allocation) error {
+	all, missing, err := s.findAll(ctx, intents)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	completed, err := s.completed(ctx, all)
+	if err != nil {
+		return err
+	}
+	if len(missing) > 0 || !completed && all[0].Size > len(all) {
+		for _, a := range missing {
+			if now := s.options.Clock.Now(); len(all) == 1 && a.Size <= 1 && a.BindUntil.After(now) {
+				s.reconciler.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
+				return nil
+			}
+		}
+		return s.abandon(ctx, all, missing)
+	}
+	if _, err = s.completeOf(ctx, all); errors.Is(err, network.ErrTaken) || errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
+		// The cloud has said one thing of two, and would say so again.
+		return errors.Join(err, s.abandon(ctx, all, nil))
+	}
+	return err
+}
+
+// findAll takes over the intents that are still there and asks their clouds for them. It returns all of them, and those that no cloud has.
+func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (all, missing []network.Allocation, err error) {
+	for _, intent := range intents {
+		a, err := s.ledger.Get(ctx, intent.Owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !sameAllocation(a, intent)) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if a, _, err = s.takeOver(ctx, a); errors.Is(err, errGivenBack) {
+			continue
+		} else if err != nil {
+			return nil, nil, err
+		}
+		found, err := s.find(ctx, &a)
+		if err != nil {
+			return nil, nil, err
+		}
+		if all = append(all, a); !found {
+			missing = append(missing, a)
+		}
+	}
+	return all, missing, nil
+}
+
+// completed reports whether the first allocation of a request is bound, so that the others have to be.
+func (s *Service) completed(ctx context.Context, all []network.Allocation) (bool, error) {
+	if all[0].Together == (network.Owner{}) {
+		return false, nil
+	}
+	first, err := s.ledger.Get(ctx, all[0].Together)
+	if errors.Is(err, network.ErrNotHeld) {
+		return false, nil
+	}
+	return err == nil && first.State == network.Bound && first.Since.Equal(all[0].Since), err
+}
+
+// find asks a cloud whether it has an allocation, and records that it has.
+func (s *Service) find(ctx context.Context, a *network.Allocation) (found bool, err error) {
+	of, err := s.backend(*a)
+	if err != nil {
+		return false, err
+	}
+	if of.cloud == nil {
+		return true, nil
+	}
+	binding := a.Binding
+	err = s.callCloud(ctx, of.gate.queue(false), func(ctx context.Context) (err error) {
+		binding, found, err = of.cloud.Find(ctx, *a)
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("asking the cloud: %w", err)
+	}
+	if !found {
+		return false, nil
+	}
+	*a, err = s.record(ctx, *a, binding, of.name, network.Intended)
+	return err == nil, err
+}
+
+// abandon undoes the intents of a request. Those that a cloud has are released first, all others last: as long as one of them is left, a crash does
+// not hide that the request is incomplete. Of what a call may still bind, the release waits for that.
+func (s *Service) abandon(ctx context.Context, all, missing []network.Allocation) error {
+	for _, a := range all {
+		if indexOf(missing, a) >= 0 {
+			continue
+		}
+		if of, err := s.backend(a); err != nil {
+			return err
+		} else if of.cloud == nil {
+			missing = append(missing, a)
+			continue
+		}
+		if err := s.undo(ctx, a, true); err != nil {
+			return err
+		}
+	}
+	for _, a := range missing {
+		of, err := s.backend(a)
+		if err != nil {
+			return err
+		}
+		pool, err := s.pool(a.Pool)
+		if err != nil {
+			return err
+		}
+		switch {
+		case of.cloud == nil:
+			err = s.forget(ctx, a, 0)
+		case a.BindUntil.After(s.options.Clock.Now()):
+			err = s.undo(ctx, a, false)
+		default:
+			err = s.forget(ctx, a, pool.Rest)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package service
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// The states of an allocation, and who changes them. Each line is one commit that compares the rows it changes.
+//
+//	from       to         by                                   condition
+//	-          intended   request, pool with a cloud           all things free or past their quarantine, quotas not exceeded, not released since
+//	                                                           the request arrived, caller connected
+//	-          bound      request, pool without a cloud        the same
+//	intended   intended   worker, before a call of the cloud   worker written; bindUntil not before the end of the call's effect
+//	intended   intended   worker, address in use in the cloud  another address; the old one in quarantine
+//	intended   bound      worker or reconciler                 the cloud has it; all allocations of the request
+//	intended   releasing  worker, reconciler                   refused; or the cloud does not have all of the request after bindUntil
+//	bound      releasing  release, preemption                  release by the owner; preemption by a connected caller of the contract
+//	releasing  -          worker, reconciler                   an unbind that succeeded after bindUntil; things in quarantine
+//
+// The worker is the server that a row names. Another server takes a row over when the worker's lease has ended.
+
+// action is what the reconciler does with an allocation.
+type action int
+
+// The actions of the reconciler. wait looks again later.
+const (
+	nothing action = iota
+	wait
+	adopt
+	unbind
+	unbindAgain
+)
+
+// next returns what has to be done with an allocation that no request of this process works on, and for wait and unbindAgain when. Owned reports
+// that its worker is this process or has lost its lease, and retried that its owner may ask again until it counts as abandoned.
+func next(a network.Allocation, owned, retried bool, now time.Time, abandoned time.Duration) (action, time.Time) {
+	switch {
+	case a.State == network.Bound:
+		return nothing, time.Time{}
+	case !owned:
+		return wait, now.Add(anothersWork)
+	case a.State == network.Releasing && a.BindUntil.After(now):
+		return unbindAgain, a.BindUntil
+	case a.State == network.Releasing:
+		return unbind, time.Time{}
+	case retried && a.Since.Add(abandoned).After(now):
+		return wait, a.Since.Add(abandoned)
+	}
+	return adopt, time.Time{}
+}
+
+// anothersWork is how often work of another server is looked at. The end of its lease is seen at once.
+const anothersWork = time.Minute
+
+// errGivenBack is the error of an allocation that was released while the cloud was called.
+var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnavailable)
+
+// known reports whether the cloud has confirmed that it has an allocation.
+func known(b network.Binding) bool {
+	return len(b.Reference) > 0 || len(b.MAC) > 0 || len(b.Addresses) > 0 || b.VLAN != 0
+}
+
+// final reports whether an error of a call leaves nothing to be tried again.
+func final(err error) bool {
+	return errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent)
+}
+
+// markReleasing is intended or bound to releasing.
+func markReleasing(worker string) func(*network.Allocation) error {
+	return func(a *network.Allocation) error {
+		a.State, a.Worker = network.Releasing, worker
+		return nil
+	}
+}
+
+// sameAllocation reports whether two readings are of the same allocation. Rows of older versions have no generation.
+func sameAllocation(a, b network.Allocation) bool {
+	return a.Owner == b.Owner && a.Generation == b.Generation && a.Since.Equal(b.Since)
+}

@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build !linux
+
+package serving
+
+import "context"
+
+// CallerGone reports false: only on Linux it is known whether a caller has closed its connection.
+func CallerGone(context.Context) bool { return false }
