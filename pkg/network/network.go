@@ -145,8 +145,11 @@ type Allocation struct {
 	// BindUntil is the time until which a call that binds it may still have an effect in the cloud; zero if the outcome of all calls is known.
 	// The allocation is gone only after an unbind that succeeded later.
 	BindUntil time.Time `json:"bindUntil,omitzero"`
-	// Size is, while it is intended, the number of allocations of its request; 0 in rows that were written before this field existed.
-	Size int `json:"size,omitempty"`
+	// Request is, while it is intended, the number of the request for several owners that it belongs to, and Size the number of allocations of that
+	// request. As long as one of them is missing, the request is incomplete. Both are 0 for a request of one owner. The first allocation keeps
+	// Request when it is bound before the others, since they do not fit into one commit.
+	Request uint64 `json:"request,omitempty"`
+	Size    int    `json:"size,omitempty"`
 	// Answered reports that a request other than the one that created it was given it.
 	Answered bool `json:"answered,omitempty"`
 }

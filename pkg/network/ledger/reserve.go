@@ -34,8 +34,9 @@ type Intent struct {
 	Holder  network.Holder
 	// Grouped marks the allocations of a request for several owners, which become bound together.
 	Grouped bool
-	// Together and Size are those of the allocation if it replaces one of such a request.
+	// Together, Request and Size are those of the allocation if it replaces one of such a request.
 	Together network.Owner
+	Request  uint64
 	Size     int
 	Quotas   []Quota
 	// Cloud is the name of the cloud that will be called; empty if none is.
@@ -65,8 +66,8 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 // held nothing before. An owner that holds something gets that. While one of them is being released, nothing is reserved, and the other results
 // are empty. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken, ErrQuota, ErrExhausted or ErrReleased.
 //
-// Owners whose rows do not fit into one commit of the store are written in several, which requires the state Intended and a common value of
-// Together: after a crash, an incomplete request is recognized by its Size.
+// Grouped intents become one request: new rows and those that earlier requests have left intended get a common number and size. Rows that do not
+// fit into one commit of the store are written in several; after a crash, an incomplete request is recognized by its size.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	if err := validate(intents); err != nil {
 		return nil, nil, err
@@ -116,6 +117,8 @@ type reservation struct {
 
 	all   []network.Allocation
 	fresh []bool
+	// rows are those of the owners that hold something, as they were read.
+	rows [][]byte
 	// assumed reports that owners were taken for new without a read.
 	assumed bool
 	// chosen are the keys of things that were marked as used in the hints, and batches the commits.
@@ -128,15 +131,15 @@ func (r *reservation) run(ctx context.Context) error {
 	if err := r.find(ctx); err != nil {
 		return err
 	}
-	if !slices.Contains(r.fresh, true) {
-		return nil
+	grouped, err := r.isGrouped(ctx)
+	if err != nil || grouped && !slices.Contains(r.fresh, true) {
+		return err
 	}
 	if slices.ContainsFunc(r.all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
 		r.fresh = make([]bool, len(r.all))
 		return nil
 	}
-	err := r.choose(ctx)
-	if err == nil {
+	if err = r.choose(ctx); err == nil {
 		err = r.write(ctx)
 	} else {
 		r.correct(ctx, r.chosen)
@@ -149,12 +152,12 @@ func (r *reservation) run(ctx context.Context) error {
 
 // find reads what the owners hold. The first attempt on a shared store reads nothing, since most owners are new and a commit finds out.
 func (r *reservation) find(ctx context.Context) error {
-	r.all, r.fresh = make([]network.Allocation, len(r.intents)), make([]bool, len(r.intents))
+	r.all, r.fresh, r.rows = make([]network.Allocation, len(r.intents)), make([]bool, len(r.intents)), make([][]byte, len(r.intents))
 	r.assumed = r.attempt == 0 && r.Shared()
 	for i, in := range r.intents {
 		err := network.ErrNotHeld
 		if !r.assumed {
-			r.all[i], err = r.Get(ctx, in.Owner)
+			r.all[i], r.rows[i], err = r.get(ctx, in.Owner)
 		}
 		if r.fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !r.fresh[i] {
 			return err
@@ -171,14 +174,70 @@ func (r *reservation) conflicts() int {
 	return r.attempt
 }
 
+// isGrouped reports whether the allocations that earlier requests have left intended are exactly those of one request. Those of a request that was
+// being completed are completed first.
+func (r *reservation) isGrouped(ctx context.Context) (bool, error) {
+	var common network.Allocation
+	size := 0
+	for i, in := range r.intents {
+		a := &r.all[i]
+		if r.fresh[i] || a.State != network.Intended || !in.Grouped {
+			continue
+		}
+		if completed, err := r.Completed(ctx, *a); err != nil {
+			return false, err
+		} else if completed {
+			updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { Complete(a); return nil })
+			if errors.Is(err, network.ErrNotHeld) {
+				return false, ErrConflict
+			} else if err != nil {
+				return false, err
+			}
+			*a = updated
+			continue
+		}
+		if size++; size == 1 {
+			common = *a
+		} else if a.Request != common.Request {
+			size = math.MinInt
+		}
+	}
+	return size == 0 || size == common.Size && common.Request != 0, nil
+}
+
+// Completed reports whether the first allocation of an intended one's request is bound, so that the others have to be.
+func (l *Ledger) Completed(ctx context.Context, a network.Allocation) (bool, error) {
+	if a.Together == (network.Owner{}) || a.Together == a.Owner {
+		return false, nil
+	}
+	first, err := l.Get(ctx, a.Together)
+	if errors.Is(err, network.ErrNotHeld) {
+		return false, nil
+	}
+	return err == nil && first.State == network.Bound && first.Request == a.Request && a.Request != 0, err
+}
+
+// Complete makes an allocation bound. It forgets the request, unless the allocation is the first one.
+func Complete(a *network.Allocation) {
+	if a.State == network.Intended {
+		a.State = network.Bound
+	}
+	if a.State == network.Bound {
+		if a.Together != a.Owner {
+			a.Request = 0
+		}
+		a.Together, a.Size, a.Worker = network.Owner{}, 0, ""
+	}
+}
+
 // choose chooses for the new owners and prepares the commits.
 func (r *reservation) choose(ctx context.Context) error {
-	size, first := 0, network.Owner{}
+	size, first, number := 0, network.Owner{}, r.generation()
 	for i, in := range r.intents {
 		if r.fresh[i] && in.MustHold {
 			return network.ErrNotHeld
 		}
-		if r.fresh[i] {
+		if r.fresh[i] || r.all[i].State == network.Intended {
 			if size++; size == 1 {
 				first = in.Owner
 			}
@@ -186,22 +245,25 @@ func (r *reservation) choose(ctx context.Context) error {
 	}
 	counts := map[string][]byte{}
 	for i, in := range r.intents {
-		if !r.fresh[i] {
+		if !r.fresh[i] && (r.all[i].State != network.Intended || !in.Grouped) {
 			continue
 		}
-		changes, err := r.chooseOne(ctx, i, in, counts)
-		if err != nil {
-			return err
+		var changes []Change
+		if r.fresh[i] {
+			var err error
+			if changes, err = r.chooseOne(ctx, i, in, counts); err != nil {
+				return err
+			}
 		}
 		a := &r.all[i]
 		if in.Grouped {
-			a.Together, a.Size = first, size
+			a.Together, a.Request, a.Size = first, number, size
 		}
 		raw, err := encode(*a)
 		if err != nil {
 			return err
 		}
-		r.add(append([]Change{{Key: ownerKey(in.Owner), Value: raw}}, changes...))
+		r.add(append([]Change{{Key: ownerKey(in.Owner), Was: r.rows[i], Value: raw}}, changes...))
 	}
 	return nil
 }
@@ -218,7 +280,8 @@ func (l *Ledger) LargestRequest() int {
 // batch is one commit. A row that several owners change, such as that of a quota, is in it once.
 type batch struct {
 	changes []Change
-	owners  []network.Owner
+	// owners are those that held nothing before.
+	owners []network.Owner
 }
 
 // add puts the changes of an owner into the last batch if they fit.
@@ -232,7 +295,9 @@ func (r *reservation) add(changes []Change) {
 	}
 	last := &r.batches[len(r.batches)-1]
 	owner, _ := network.ParseOwner(strings.TrimPrefix(changes[0].Key, prefixOwner))
-	last.owners = append(last.owners, owner)
+	if changes[0].Was == nil {
+		last.owners = append(last.owners, owner)
+	}
 	for _, change := range changes {
 		at := -1
 		if strings.HasPrefix(change.Key, prefixQuota) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 // bindAll calls the clouds for all allocations that are not bound, at the same time. None becomes bound before all of them can. If one fails for
@@ -60,7 +61,7 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 	p := c.passes[i]
 	for range maximumInUse {
 		var bound network.Allocation
-		bound, err = c.bindOnce(ctx, a, state, p)
+		bound, err = c.bindOnce(ctx, a, state, p, c.fresh[i])
 		if err == nil {
 			return bound, nil
 		}
@@ -89,7 +90,7 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 		return a, err
 	}
 	in := c.intents[i]
-	in.Now, in.Together, in.Size = a.Since, a.Together, a.Size
+	in.Now, in.Together, in.Request, in.Size = a.Since, a.Together, a.Request, a.Size
 	if in.Grouped = false; !a.BindUntil.IsZero() {
 		in.BindUntil = c.options.Clock.Now().Add(pool.Settle)
 	}
@@ -97,11 +98,14 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 	return replaced, c.exhausted.note(err)
 }
 
-// bindOnce calls the cloud once, unless it is known to have the allocation, and records what it says.
-func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *pass) (network.Allocation, error) {
-	a, of, err := s.takeOver(ctx, a)
+// bindOnce calls the cloud once, unless it is known to have the allocation, and records what it says. No cloud was called before for a fresh one.
+func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *pass, fresh bool) (network.Allocation, error) {
+	a, earlier, of, err := s.takeOver(ctx, a, true)
 	if err != nil {
 		return a, err
+	}
+	if fresh {
+		earlier = time.Time{}
 	}
 	binding := a.Binding
 	if !known(binding) && of.cloud != nil {
@@ -109,31 +113,32 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 			return a, err
 		}
 	}
-	return s.record(ctx, a, binding, of.name, state)
+	return s.record(ctx, a, outcome{binding, of.name, earlier}, state)
 }
 
 // poll is how often a row is read that another server works on.
 const poll = 50 * time.Millisecond
 
-// takeOver makes this process the worker of an allocation, and writes until when a call that begins now may take effect. It waits while another
-// server that holds its lease works on it.
-func (s *Service) takeOver(ctx context.Context, a network.Allocation) (network.Allocation, backend, error) {
+// takeOver makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
+// effect. It waits while another server that holds its lease works on it. Earlier is until when earlier calls may take effect.
+func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of backend, err error) {
 	a, bound, err := s.waitForWorker(ctx, a)
 	if err != nil {
-		return a, backend{}, err
+		return a, earlier, of, err
 	}
-	of, err := s.backend(a)
+	earlier = a.BindUntil
+	of, err = s.backend(a)
 	if err != nil || bound {
-		return a, of, err
+		return a, earlier, of, err
 	}
 	var until time.Time
-	if of.cloud != nil && of.settle > 0 && !known(a.Binding) {
+	if binds && of.cloud != nil && of.settle > 0 && !known(a.Binding) {
 		until = s.options.Clock.Now().Add(of.settle / 2) // half of it is the time that the call has
 	}
 	if a.Worker == s.ledger.Server() && !a.BindUntil.Before(until) {
-		return a, of, nil
+		return a, earlier, of, nil
 	}
-	updated, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+	now, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if !sameAllocation(*found, a) || found.State == network.Releasing {
 			return errGivenBack
 		}
@@ -149,9 +154,9 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation) (network.A
 		err = errGivenBack
 	}
 	if err != nil {
-		return a, of, err
+		return a, earlier, of, err
 	}
-	return updated, of, nil
+	return now, earlier, of, nil
 }
 
 // waitForWorker waits until no other living server works on an allocation, or until that server has bound it, and returns it as it is
@@ -235,20 +240,23 @@ func (b backend) turn(p *pass) *pass {
 	return b.gate.queue(false)
 }
 
-// confirm notes what a cloud says about an allocation. One that was released while the cloud was called gets the binding, so that the release
-// finds what it has to unbind.
-func confirm(a *network.Allocation, binding network.Binding, by string, state network.State) error {
+// outcome is what a cloud says about an allocation, and until when earlier calls may still take effect.
+type outcome struct {
+	binding network.Binding
+	by      string
+	earlier time.Time
+}
+
+// confirm notes the outcome of a call.
+func confirm(a *network.Allocation, o outcome, state network.State) error {
 	if a.State == network.Releasing {
 		return errGivenBack
 	}
-	a.Binding, a.Cloud, a.BindUntil = binding, by, time.Time{}
-	if a.State == network.Intended {
-		a.State = state
+	a.Binding, a.Cloud, a.BindUntil = o.binding, o.by, o.earlier
+	if state == network.Bound {
+		ledger.Complete(a)
 	}
-	if a.State == network.Bound {
-		a.Together, a.Size, a.Worker = network.Owner{}, 0, ""
-	}
-	for _, chosen := range binding.Addresses {
+	for _, chosen := range o.binding.Addresses {
 		if !slices.Contains(a.Addresses, chosen.Addr()) {
 			a.Addresses = append(a.Addresses, chosen.Addr())
 		}
@@ -261,30 +269,33 @@ const longestPause = 256 * time.Millisecond
 
 // record writes what a cloud says. An address that it has chosen may be in the row of an owner whose release the cloud has seen already: that
 // release is finished first.
-func (s *Service) record(ctx context.Context, a network.Allocation, binding network.Binding, by string, state network.State) (network.Allocation, error) {
+func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, state network.State) (network.Allocation, error) {
+	if !o.earlier.After(s.options.Clock.Now()) {
+		o.earlier = time.Time{}
+	}
 	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
 		recorded, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 			if !sameAllocation(*found, a) {
 				return network.ErrNotHeld
 			}
-			return confirm(found, binding, by, state)
+			return confirm(found, o, state)
 		})
 		switch {
 		case err == nil:
 			return recorded, nil
 		case errors.Is(err, errGivenBack):
-			s.outcomeKnown(ctx, a, binding)
+			s.outcomeKnown(ctx, a, o)
 			return a, err
 		case errors.Is(err, network.ErrNotHeld):
 			// Another server took it over and released it. The cloud may have been told of that before it was told of this.
 			has := a
-			_ = confirm(&has, binding, by, state) // an intent is never given back
+			_ = confirm(&has, o, state) // an intent is never given back
 			s.unbindLost(ctx, has)
 			return a, errGivenBack
 		case !errors.Is(err, network.ErrTaken):
 			return a, err
 		}
-		if vacating := s.vacate(ctx, a, binding.Addresses); errors.Is(vacating, network.ErrTaken) {
+		if vacating := s.vacate(ctx, a, o.binding.Addresses); errors.Is(vacating, network.ErrTaken) {
 			return a, err
 		} else if vacating != nil {
 			return a, fmt.Errorf("%w: what the cloud has chosen is another's, whose release is not finished: %w", network.ErrUnavailable, vacating)
@@ -295,11 +306,11 @@ func (s *Service) record(ctx context.Context, a network.Allocation, binding netw
 	}
 }
 
-// outcomeKnown notes in the row of a release that no call which binds is under way any more, and what the cloud has.
-func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, binding network.Binding) {
+// outcomeKnown notes in the row of a release that a call which binds has ended, and what the cloud has.
+func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, o outcome) {
 	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if sameAllocation(*found, a) && found.State == network.Releasing {
-			found.BindUntil, found.Binding = time.Time{}, binding
+			found.BindUntil, found.Binding = o.earlier, o.binding
 			found.Binding.Addresses = nil // they are not among what it holds
 		}
 		return nil
@@ -386,7 +397,7 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 		if a.State == network.Bound {
 			return nil
 		}
-		return confirm(a, a.Binding, a.Cloud, network.Bound)
+		return confirm(a, outcome{a.Binding, a.Cloud, a.BindUntil}, network.Bound)
 	}, owners...)
 	if errors.Is(err, network.ErrNotHeld) {
 		err = errGivenBack // by another server, which knows that the cloud has it
@@ -444,7 +455,7 @@ func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) 
 		if !sameAllocation(*found, a) || a.State == network.Intended && found.State == network.Bound {
 			return network.ErrNotHeld // another server has bound it, and given it to its caller
 		}
-		if refused || known(found.Binding) {
+		if refused {
 			found.BindUntil = time.Time{}
 		}
 		return markReleasing(s.ledger.Server())(found)

@@ -389,7 +389,7 @@ func (s *Service) Recover(ctx context.Context) error {
 
 // look reads all unfinished allocations, queues the releases, and adopts in the background what was begun and is left.
 func (s *Service) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
-	requests, waiting := map[network.Owner]*request{}, map[string]int{}
+	requests, waiting := map[requestKey]*request{}, map[string]int{}
 	adopting = &sync.WaitGroup{}
 	err = s.ledger.Unfinished(ctx, func(a network.Allocation) error {
 		if _, err := s.pool(a.Pool); err != nil && a.State == network.Releasing {
@@ -438,10 +438,16 @@ type request struct {
 	foreign string
 }
 
-func (s *Service) addRequest(requests map[network.Owner]*request, a network.Allocation, ready bool) {
-	key := a.Together
-	if key == (network.Owner{}) {
-		key = a.Owner
+// requestKey identifies a request by its first owner and number.
+type requestKey struct {
+	first  network.Owner
+	number uint64
+}
+
+func (s *Service) addRequest(requests map[requestKey]*request, a network.Allocation, ready bool) {
+	key := requestKey{a.Together, a.Request}
+	if key.first == (network.Owner{}) {
+		key.first = a.Owner
 	}
 	if requests[key] == nil {
 		requests[key] = &request{ready: true}
@@ -460,7 +466,7 @@ func (s *Service) addRequest(requests map[network.Owner]*request, a network.Allo
 const maximumAdoptions = 16
 
 // adoptAll adopts requests, those of each cloud by itself.
-func (s *Service) adoptAll(ctx context.Context, requests map[network.Owner]*request, adopting *sync.WaitGroup) {
+func (s *Service) adoptAll(ctx context.Context, requests map[requestKey]*request, adopting *sync.WaitGroup) {
 	clouds := map[string][]*request{}
 	for _, of := range requests {
 		switch {
@@ -516,11 +522,7 @@ func (s *Service) adoptLocked(ctx context.Context, intents []network.Allocation)
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	completed, err := s.completed(ctx, all)
-	if err != nil {
-		return err
-	}
-	if len(missing) > 0 || !completed && all[0].Size > len(all) {
+	if len(missing) > 0 || !isWhole(all) {
 		for _, a := range missing {
 			if now := s.options.Clock.Now(); len(all) == 1 && a.Size <= 1 && a.BindUntil.After(now) {
 				s.reconciler.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
@@ -546,7 +548,15 @@ func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (al
 		if err != nil {
 			return nil, nil, err
 		}
-		if a, _, err = s.takeOver(ctx, a); errors.Is(err, errGivenBack) {
+		if completed, err := s.ledger.Completed(ctx, a); err != nil {
+			return nil, nil, err
+		} else if completed {
+			if _, err := s.completeOf(ctx, []network.Allocation{a}); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		if a, _, _, err = s.takeOver(ctx, a, false); errors.Is(err, errGivenBack) {
 			continue
 		} else if err != nil {
 			return nil, nil, err
@@ -562,16 +572,11 @@ func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (al
 	return all, missing, nil
 }
 
-// completed reports whether the first allocation of a request is bound, so that the others have to be.
-func (s *Service) completed(ctx context.Context, all []network.Allocation) (bool, error) {
-	if all[0].Together == (network.Owner{}) {
-		return false, nil
-	}
-	first, err := s.ledger.Get(ctx, all[0].Together)
-	if errors.Is(err, network.ErrNotHeld) {
-		return false, nil
-	}
-	return err == nil && first.State == network.Bound && first.Since.Equal(all[0].Since), err
+// isWhole reports whether allocations are all of one request.
+func isWhole(all []network.Allocation) bool {
+	return !slices.ContainsFunc(all, func(a network.Allocation) bool {
+		return a.Request != all[0].Request || a.Request != 0 && a.Size != len(all)
+	})
 }
 
 // find asks a cloud whether it has an allocation, and records that it has.
@@ -594,7 +599,7 @@ func (s *Service) find(ctx context.Context, a *network.Allocation) (found bool, 
 	if !found {
 		return false, nil
 	}
-	*a, err = s.record(ctx, *a, binding, of.name, network.Intended)
+	*a, err = s.record(ctx, *a, outcome{binding, of.name, a.BindUntil}, network.Intended)
 	return err == nil, err
 }
 
@@ -611,7 +616,7 @@ func (s *Service) abandon(ctx context.Context, all, missing []network.Allocation
 			missing = append(missing, a)
 			continue
 		}
-		if err := s.undo(ctx, a, true); err != nil {
+		if err := s.undo(ctx, a, false); err != nil {
 			return err
 		}
 	}
