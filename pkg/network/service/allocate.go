@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
@@ -66,9 +65,7 @@ type call struct {
 	deadline time.Time
 	// proceed returns an error if the caller has disconnected.
 	proceed func() error
-	// number is that of a request whose releases are made intents again.
-	number uint64
-	passes []*pass
+	passes  []*pass
 	intents []ledger.Intent
 
 	all   []network.Allocation
@@ -81,7 +78,7 @@ const margin = 8
 // newCall checks requests. Here reports that they need a commit to an own store only, which takes no longer than handing them over.
 func (s *Service) newCall(ctx context.Context, requests []Request) (c *call, here bool, err error) {
 	now := s.options.Clock.Now()
-	c = &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin), number: rand.Uint64()}
+	c = &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
 	if last, ok := ctx.Deadline(); ok && last.Before(c.deadline) {
 		c.deadline = last
 	}
@@ -377,8 +374,8 @@ func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived
 			return network.ErrNotHeld
 		}
 		found.State, found.Worker, found.Binding, found.Holder, found.Answered = network.Intended, c.ledger.Server(), network.Binding{}, in.Holder, false
-		if found.Together, found.Request, found.Size = (network.Owner{}), 0, 0; in.Grouped {
-			found.Together, found.Request, found.Size = c.intents[0].Owner, c.number, len(c.intents) // until the reservation includes it
+		if found.Together, found.Request, found.Size = (network.Owner{}), 0, 0; in.Grouped { // it is incomplete until the reservation includes it
+			found.Together, found.Request, found.Size = c.intents[0].Owner, found.Generation, len(c.intents)
 		}
 		return nil
 	})

@@ -575,7 +575,7 @@ func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (al
 // isWhole reports whether allocations are all of one request.
 func isWhole(all []network.Allocation) bool {
 	return !slices.ContainsFunc(all, func(a network.Allocation) bool {
-		return a.Request != all[0].Request || a.Request != 0 && a.Size != len(all)
+		return a.Request != all[0].Request || a.Size > 0 && a.Size != len(all)
 	})
 }
 

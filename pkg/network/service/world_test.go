@@ -127,13 +127,6 @@ func (c *counting) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return err
 }
 
-// made is how many commits there were.
-func (c *counting) made() int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.count
-}
-
 const rest = 10 * time.Second
 
 func newWorld(t *testing.T) *world {

@@ -43,7 +43,7 @@ func (s *session) open(ctx context.Context) error {
 		close(s.done)
 		return fmt.Errorf("acquiring a lease: %w", s.store.options.explain(err))
 	}
-	go s.run() //nolint:gosec // it renews the lease until the store is closed
+	go s.run()
 	return nil
 }
 
