@@ -41,7 +41,7 @@ ledger: {path: %[1]s/ledger}
 listeners: [{address: 'unix://%[1]s/graft.sock'}]
 metrics: {address: %[2]s}
 kubernetes: {kubeconfig: %[3]s}
-leaks: {mode: free, period: 1m}
+leaks: {period: 1m}
 `
 
 // TestProgram runs the real program on a ledger in which somebody is held who is gone, and asks it to look for leaks.

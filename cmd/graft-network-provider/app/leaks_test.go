@@ -52,6 +52,9 @@ func TestLeaksWithoutACluster(t *testing.T) {
 	n.hold(t, map[string]time.Time{"old": time.Now().Add(-1000 * time.Hour), "young": time.Now().Add(-time.Hour)})
 	n.start(t)
 	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "An allocation is old") })
+	if said := n.Log.String(); strings.Count(said, "Without kubernetes in the configuration") != 1 {
+		t.Errorf("the log is %s", said)
+	}
 	if said := n.Log.String(); strings.Count(said, "An allocation is old") != 1 || !strings.Contains(said, "dranet/old") {
 		t.Errorf("the log is %s", said)
 	}

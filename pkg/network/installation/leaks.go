@@ -6,6 +6,7 @@ package installation
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -49,9 +50,19 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 			return nil, err
 		}
 		options.Census = l.census
+	} else if slices.ContainsFunc(p.Config.Listeners, losesReleases) {
+		l.log.Info("Without kubernetes in the configuration, nobody finds allocations whose release was lost: they stay held. " +
+			"graft ledger release frees them by hand")
 	}
 	l.found = leak.New(options)
 	return l, nil
+}
+
+// losesReleases reports whether a listener serves a contract whose callers do not repeat a lost release. Docker's are found without a cluster.
+func losesReleases(l configv1alpha1.NetworkListener) bool {
+	return slices.ContainsFunc(configv1alpha1.NetworkDefaultContracts(), func(contract string) bool {
+		return l.Answers(configv1alpha1.NetworkContract(contract))
+	})
 }
 
 // connect creates the clients for the cluster.

@@ -16,7 +16,7 @@ type NetworkKubernetes struct {
 // Leaks are addresses whose holders do not exist any more. Without kubernetes nobody knows that, and only age is a sign.
 type Leaks struct {
 	// Mode is report or free. Holders that are missing twice, a period apart, are reported as Events and metrics;
-	// free also releases their allocations and needs kubernetes. Default report.
+	// free also releases their allocations and needs kubernetes. The default is free with kubernetes and report without.
 	Mode string `json:"mode,omitempty" oneOf:"report,free"`
 	// Period is the time between two looks; 5m by default.
 	Period Duration `json:"period,omitempty"`
@@ -32,7 +32,11 @@ const oldestUnseen = 30 * 24 * time.Hour
 
 // setDefaults fills in what was not written.
 func (l *Leaks) setDefaults(cluster bool) {
-	setDefault(&l.Mode, "report")
+	mode := "report"
+	if cluster {
+		mode = "free"
+	}
+	setDefault(&l.Mode, mode)
 	setDuration(&l.Period, 5*time.Minute)
 	setDuration(&l.Grace, 10*time.Minute)
 	if !cluster {

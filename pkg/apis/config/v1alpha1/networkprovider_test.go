@@ -58,6 +58,20 @@ func TestNetworkDefaults(t *testing.T) {
 	}
 }
 
+// TestLeaksMode checks that allocations of missing holders are freed by default where holders can be looked for.
+func TestLeaksMode(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      "report",
+		"kubernetes: {}\n":                      "free",
+		"kubernetes: {}\nleaks: {mode: report}": "report",
+	} {
+		got, err := decodeNetwork(networkHead + text)
+		if err != nil || got.Leaks.Mode != want {
+			t.Errorf("%q: got mode %q and error %v, want %q", text, got.Leaks.Mode, err, want)
+		}
+	}
+}
+
 func TestDecodeNetworkEverything(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "network.yaml"))
 	if err != nil {
