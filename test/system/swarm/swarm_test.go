@@ -188,6 +188,13 @@ func leave(_ *testing.T, one, two *node) {
 	two.docker("swarm", "leave")
 	one.eventually("the peer is gone", func() error { return same(one.peers(), nil) })
 	two.empty()
+	// dockerd gives up its membership after "swarm leave" has returned, and a node that joins before has no peers for good.
+	two.eventually("the port of Swarm's members is free", func() error {
+		if listener := two.run("ss", "--no-header", "--listening", "--numeric", "--tcp", "sport = :7946"); listener != "" {
+			return errors.New(listener)
+		}
+		return nil
+	})
 	one.eventually("the node can be removed", func() error {
 		_, err := one.try("node", "rm", id)
 		return err
