@@ -35,7 +35,7 @@ func AddRegistrar(ctx context.Context, mgr manager.Manager, r *Registrar, change
 	request := reconcile.Request{NamespacedName: client.ObjectKey{Name: r.Endpoint.Name}}
 	toRequest := func(context.Context, client.Object) []reconcile.Request { return []reconcile.Request{request} }
 	events := make(chan event.GenericEvent, 1)
-	// One event that is always there starts the first comparison, also where there is nothing to watch yet.
+	// One initial event starts the first comparison, even if nothing is watched yet.
 	events <- event.GenericEvent{Object: &admissionregistrationv1.MutatingWebhookConfiguration{}}
 	sources := []source.Source{
 		source.Channel(events, handler.EnqueueRequestsFromMapFunc(toRequest)),
@@ -80,10 +80,11 @@ func AddRegistrar(ctx context.Context, mgr manager.Manager, r *Registrar, change
 	}))
 }
 
-// refreshPeriod is how often callers and other installations are looked at without a reason.
+// refreshPeriod is the interval of regular checks of callers and other installations.
 const refreshPeriod = 10 * time.Second
 
-// AddPeers has every replica follow who may call it, and which other installations there are: when a CA Secret or a registration changes, and regularly.
+// AddPeers updates callers and installations in every replica: when a CA Secret or a registration changes, and
+// periodically.
 func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, installations *Installations) error {
 	wake := make(chan struct{}, 1)
 	kinds := []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{}}
@@ -118,7 +119,7 @@ func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, instal
 	}))
 }
 
-// everywhere is a runnable of every replica, rather than of the leader alone.
+// everywhere is a runnable of every replica, not only of the leader.
 type everywhere func(context.Context) error
 
 // Start implements manager.Runnable.
@@ -127,7 +128,8 @@ func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
 func (everywhere) NeedLeaderElection() bool { return false }
 
-// AddReloader loads the profiles again when they change; with watch, changes of ConfigMaps are noticed by an informer at once.
+// AddReloader reloads the profiles when they change. With watch, an informer reports changes of ConfigMaps at
+// once.
 func AddReloader(ctx context.Context, mgr manager.Manager, store *Store, watch bool, readers ...ProfileReader) error {
 	if watch {
 		if err := onEvents(ctx, mgr, &corev1.ConfigMap{}, store.Wake); err != nil {

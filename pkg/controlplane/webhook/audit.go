@@ -11,12 +11,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// maximumAuditBytes bounds the names of rules in an audit annotation: the audit log has a line for each request.
+// maximumAuditBytes limits the names of rules in an audit annotation, because the audit log has a line for each
+// request.
 const maximumAuditBytes = 1024
 
-// appendAudit appends the audit annotations of a patch: `profiles`, each with its version, and `rules`, those that changed something. The API server
-// writes them to its audit log with the name of the webhook in front (k8s.io/api/admission/v1: AdmissionResponse.AuditAnnotations). Names are of the
-// profiles; nothing of an object is among them.
+// appendAudit appends the audit annotations of a patch: `profiles` with their versions, and `rules` that
+// changed the object. The API server writes them to its audit log, prefixed by the name of the webhook
+// (k8s.io/api/admission/v1: AdmissionResponse.AuditAnnotations). They contain names in profiles and no content
+// of objects.
 func appendAudit(out []byte, result *mutation.Result) []byte {
 	out = append(out, '{')
 	if result.Versions != nil {
@@ -28,7 +30,7 @@ func appendAudit(out []byte, result *mutation.Result) []byte {
 	for i, a := range result.Applied {
 		if a.Outcome != mutation.Changed || i > 0 && result.Applied[i-1].Outcome == mutation.Changed && result.Applied[i-1].Rule == a.Rule &&
 			result.Applied[i-1].Profile == a.Profile {
-			continue // the items of a rule stand next to each other
+			continue // the items of a rule are adjacent
 		}
 		if len(rules)+len(a.Profile)+len(a.Rule) > maximumAuditBytes {
 			more++

@@ -19,10 +19,11 @@ import (
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 )
 
-// ErrNoBundle says that there is no CA yet; the registration must not be touched then.
+// ErrNoBundle means that there is no CA yet. The registration must not be changed then.
 var ErrNoBundle = errors.New("no CA bundle for the webhooks yet")
 
-// BundleReader reads the CAs that the API server must trust, as PEM; never an empty bundle without an error.
+// BundleReader returns the CAs that the API server must trust, in PEM. The bundle is not empty unless there is
+// an error.
 type BundleReader interface {
 	ReadBundle(context.Context) ([]byte, error)
 }
@@ -30,7 +31,7 @@ type BundleReader interface {
 // staticBundle is a bundle that never changes.
 type staticBundle []byte
 
-// ReadBundle is always the same.
+// ReadBundle returns the bundle, or ErrNoBundle if it is empty.
 func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
 	if len(b) == 0 {
 		return nil, ErrNoBundle
@@ -38,7 +39,8 @@ func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
 	return b, nil
 }
 
-// Trust is by what API server and program know each other: the CAs that the one trusts, and the segments that the other accepts.
+// Trust authenticates the API server and the program to each other: it returns the CAs for the API server, and
+// the path segments that the program accepts.
 type Trust interface {
 	BundleReader
 	SegmentReader
@@ -56,7 +58,8 @@ type secretBundle struct {
 	certificates Certificates
 }
 
-// ReadSegments derives the segments from the keys of the CAs: the newest, and that before for as long as the secrets manager keeps it.
+// ReadSegments derives the segments from the keys of the CAs: the current CA, and the previous one as long as
+// the secrets manager keeps it.
 func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
 	authorities, err := b.list(ctx, secretsmanager.LabelKeyName)
 	if err != nil {
@@ -74,7 +77,7 @@ func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
 	return segments, nil
 }
 
-// list reads the Secrets whose label names the CA, the newest first.
+// list returns the Secrets with the CA's name in a label, the newest first.
 func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, error) {
 	list := &corev1.SecretList{}
 	err := b.reader.List(ctx, list, client.InNamespace(b.certificates.Namespace), client.MatchingLabels{
@@ -91,8 +94,9 @@ func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, 
 	return list.Items, err
 }
 
-// ReadBundle is the newest bundle followed by what only older ones hold. Around a rotation there are two bundles for a moment,
-// and replicas that serve the old certificate; the secrets manager deletes what must no longer be trusted.
+// ReadBundle returns the newest bundle, followed by certificates that only older bundles contain. During a
+// rotation there are briefly two bundles, and replicas that serve the old certificate. The secrets manager
+// deletes the bundles that must no longer be trusted.
 func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
 	bundles, err := b.list(ctx, secretsmanager.LabelKeyBundleFor)
 	if err != nil {
@@ -109,7 +113,7 @@ func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
 	return bundle, nil
 }
 
-// appendCertificates adds the certificates in from that were not seen yet.
+// appendCertificates appends the new certificates in from.
 func appendCertificates(bundle, from []byte, seen map[string]bool) []byte {
 	for {
 		var block *pem.Block

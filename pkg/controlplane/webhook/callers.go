@@ -23,22 +23,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// settle is how long replicas and API servers may take to notice what was written, as far as they are well.
+// settle is the time in which healthy replicas and API servers notice a write.
 const settle = time.Minute
 
-// Segment is a secret part of the paths of the webhooks, by which the API server shows that it has read the registration.
+// Segment is a secret part of the webhooks' paths that authenticates the API server, which reads it from the
+// registration.
 type Segment struct {
 	Value string
-	// Since is when it was made.
+	// Since is the time of its creation.
 	Since time.Time
 }
 
-// SegmentReader reads the segments that are accepted, the newest first; never none without an error.
+// SegmentReader returns the accepted segments, the newest first. There is at least one unless there is an
+// error.
 type SegmentReader interface {
 	ReadSegments(context.Context) ([]Segment, error)
 }
 
-// segmentOf derives the segment of a CA from its private key. It is as random as the key, is stored and rotated with it, and does not reveal it.
+// segmentOf derives the segment of a CA from its private key. It is as random as the key, is stored and rotated
+// with it, and does not reveal it.
 func segmentOf(key []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte("path segment of graft's webhooks"))
@@ -48,7 +51,7 @@ func segmentOf(key []byte) string {
 // staticSegment is a segment that never changes.
 type staticSegment string
 
-// newStaticSegment makes a random segment.
+// newStaticSegment returns a random segment.
 func newStaticSegment() staticSegment {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // crypto/rand never returns an error
@@ -60,32 +63,34 @@ func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
 	return []Segment{{Value: string(s)}}, nil
 }
 
-// Callers decides who may ask for admissions: callers whose path has a segment of a CA, or of the registration that API servers read. The second
-// admits them where this replica has not seen the Secret of a new CA yet, and while a version without segments is upgraded.
+// Callers decides which clients may request admissions: those with a segment of a CA, or of the registration
+// that API servers read. The latter matters if this replica has not read the Secret of a new CA yet, and during
+// an upgrade from a version without segments.
 type Callers struct {
-	// Segments are those of the CAs.
+	// Segments returns the segments of the CAs.
 	Segments SegmentReader
-	// Reader reads the registration of that Name.
+	// Reader reads the registration with the given Name.
 	Reader client.Reader
 	Name   string
-	// Unnamed says that a registration of an earlier version calls by paths without a segment.
+	// Unnamed is true if a registration of an earlier version calls paths without a segment.
 	Unnamed bool
-	// Certificates demands a client certificate, which the TLS server has verified.
+	// Certificates requires a client certificate, which the TLS server has verified.
 	Certificates bool
 	Metrics      *Metrics
 	Clock        clock.PassiveClock
 
 	mutex      sync.Mutex
-	registered map[string]time.Time // when each segment was last seen in the registration
+	registered map[string]time.Time // time when each segment was last seen in the registration
 	accepted   atomic.Pointer[[]string]
 }
 
-// Refresh reads which segments are accepted. After an error, those read before are.
+// Refresh reads the accepted segments. After an error, the previous ones stay accepted.
 func (c *Callers) Refresh(ctx context.Context) error {
 	return c.refresh(ctx, c.Segments, c.Reader)
 }
 
-// Prime asks the API server which segments are accepted, before the server starts and the caches are filled, and which registration an earlier version has left.
+// Prime reads the accepted segments and a registration of an earlier version from the API server, before the
+// server starts and the caches are filled.
 func (c *Callers) Prime(ctx context.Context, r *Registrar) error {
 	earlier, err := r.earlier(ctx)
 	if err != nil {
@@ -138,7 +143,8 @@ func (c *Callers) refresh(ctx context.Context, from SegmentReader, reader client
 	return nil
 }
 
-// Allow returns whether a request may ask. It answers and counts one that may not, and tells its sender nothing.
+// Allow reports whether a client may request admissions. It answers and counts a rejected request, and reveals
+// no reason to the client.
 func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 	if c.Certificates && (r.TLS == nil || len(r.TLS.VerifiedChains) == 0) {
 		c.Metrics.unauthorized.WithLabelValues("certificate").Inc()
@@ -153,7 +159,7 @@ func (c *Callers) Allow(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// accepts compares in a time that does not depend on where segments differ.
+// accepts compares segments in constant time.
 func (c *Callers) accepts(segment string) bool {
 	accepted := c.accepted.Load()
 	if accepted == nil {
@@ -166,7 +172,8 @@ func (c *Callers) accepts(segment string) bool {
 	return equal == 1
 }
 
-// splitPath takes the segment out of the path of a webhook: /webhooks/<segment>/<set>/<provider>. The segment is empty where there is none.
+// splitPath removes the segment from the path of a webhook: /webhooks/<segment>/<set>/<provider>. The segment
+// is "" if there is none.
 func splitPath(path string) (segment, rest string) {
 	tail, ok := strings.CutPrefix(path, PathPrefix)
 	if !ok || strings.Count(tail, "/") != 2 {

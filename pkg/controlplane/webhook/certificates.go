@@ -40,24 +40,26 @@ const (
 	certificatePeriod = 5 * time.Minute
 )
 
-// Certificates are the CA and the server certificate of the webhooks, kept as Secrets by Gardener's secrets manager: the CA
-// lives for 30 days and is rotated with the old one trusted for another day, the leader generates, every replica writes the
-// newest server certificate to its disk, where the webhook server finds it.
+// Certificates are the CA and the server certificate of the webhooks, stored in Secrets by Gardener's secrets
+// manager. The CA is valid for 30 days, and trusted for another day after its rotation. The leader generates
+// them; every replica writes the newest server certificate to its disk for the webhook server.
 type Certificates struct {
 	// Component is the extension's name without Gardener's prefix, such as provider-graft.
 	Component string
-	// Namespace is that of the Secrets; empty for certificates that are made at the start and never rotated.
+	// Namespace is the namespace of the Secrets. If it is empty, certificates are generated at start and never
+	// rotated.
 	Namespace string
-	// Mode and URL say what the server certificate is for, as in Endpoint.
+	// Mode and URL determine the host of the server certificate, as in Endpoint.
 	Mode, URL string
 }
 
-// FullName is the component's name with Gardener's prefix: the name of the Service.
+// FullName returns the component's name with Gardener's prefix, which is the name of the Service.
 func (c Certificates) FullName() string { return extensionswebhook.PrefixedName(c.Component, false) }
 
-// ClusterName names what an installation has outside of its namespace, such as the registration: FullName and the namespace. gardenlet gives each
-// ControllerInstallation a namespace of its own, which stays the same (gardener: pkg/utils/gardener/controllerinstallation.go), so two installations
-// in one cluster share no object. Without a namespace it is FullName. The chart's template graft.cluster gives the same name.
+// ClusterName returns the name of an installation's cluster-scoped objects, such as the registration: FullName
+// and the namespace, or FullName without a namespace. gardenlet gives each ControllerInstallation a permanent
+// namespace of its own (gardener: pkg/utils/gardener/controllerinstallation.go), so that two installations in
+// one cluster share no object. The chart's template graft.cluster returns the same name.
 func (c Certificates) ClusterName() string {
 	if c.Namespace == "" {
 		return c.FullName()
@@ -65,14 +67,15 @@ func (c Certificates) ClusterName() string {
 	return c.FullName() + "." + c.Namespace
 }
 
-// identity and caName are how the library calls its secrets manager and the CA
+// identity and caName return the names that Gardener's library uses for its secrets manager and the CA
 // (gardener: extensions/pkg/webhook/certificates/add.go).
 func (c Certificates) identity() string { return c.FullName() + "-webhook" }
 func (c Certificates) caName() string   { return "ca-" + c.Component + "-webhook" }
 
 func (c Certificates) serverName() string { return c.Component + "-webhook-server" }
 
-// SecretSelector selects the Secrets that the library writes; nothing else of a namespace's Secrets need be cached.
+// SecretSelector returns a selector for the Secrets of the library. Other Secrets of the namespace need not be
+// cached.
 func (c Certificates) SecretSelector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{
 		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
@@ -80,9 +83,10 @@ func (c Certificates) SecretSelector() labels.Selector {
 	})
 }
 
-// AddCertificates has the leader keep the certificates and every replica serve the newest one, and returns by what API server and program know each other. It
-// generates what is missing before it returns, so that the webhook server finds a certificate when it starts. Secrets that somebody deletes are made again at
-// once: the reconcilers of Gardener's library (extensions/pkg/webhook/certificates) look every five minutes, and cannot be told to look sooner.
+// AddCertificates makes the leader maintain the certificates and every replica serve the newest one. It
+// generates missing certificates before it returns, so that the webhook server finds one at start. Deleted
+// Secrets are generated again at once; the reconcilers of Gardener's library
+// (extensions/pkg/webhook/certificates) only check every five minutes.
 func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (Trust, error) {
 	if c.Namespace == "" {
 		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Service: c.FullName()}.ServerName(), time.Now())
@@ -115,7 +119,8 @@ func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, c
 	return secretBundle{reader: mgr.GetClient(), certificates: c}, nil
 }
 
-// watch generates in the leader, and writes the file in each replica, when a Secret changes and regularly.
+// watch generates certificates in the leader, and writes the file in each replica, when a Secret changes and
+// periodically.
 func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) error {
 	for name, keep := range map[string]struct {
 		everywhere bool
@@ -123,7 +128,7 @@ func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) erro
 		do         func(context.Context) error
 	}{
 		"webhook-certificate": {
-			// The leader's own writes need no second look.
+			// The leader ignores its own writes.
 			when: predicate.Funcs{
 				CreateFunc: func(event.CreateEvent) bool { return false }, UpdateFunc: func(event.UpdateEvent) bool { return false },
 			},
@@ -135,7 +140,7 @@ func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) erro
 				if err := serve.write(ctx, mgr.GetClient()); !errors.Is(err, errNoCertificate) {
 					return err
 				}
-				return nil // the leader makes another, whose event comes
+				return nil // the leader generates another, which causes an event
 			},
 		},
 	} {
@@ -159,8 +164,8 @@ func (c Certificates) watch(mgr manager.Manager, serve *servingCertificate) erro
 	return nil
 }
 
-// generate makes the CA and the server certificate that are missing or due, and removes those before. Names, lifetimes and rotation are those of Gardener's
-// library, so that Secrets which it has made go on to be used.
+// generate generates missing or expiring certificates, and removes old ones. Names, lifetimes and rotation are
+// those of Gardener's library, so that its Secrets stay in use.
 func (c Certificates) generate(ctx context.Context, to client.Client) error {
 	sm, err := secretsmanager.New(ctx, logf.FromContext(ctx).WithName("secretsmanager"), clock.RealClock{}, to, c.identity(),
 		secretsmanager.Config{CASecretAutoRotation: true}, c.Namespace)
@@ -185,14 +190,14 @@ func (c Certificates) generate(ctx context.Context, to client.Client) error {
 	default:
 		server.DNSNames = []string{host}
 	}
-	// The server certificate is signed by the current CA, so that none is left without a CA when the old one is dropped.
+	// The current CA signs the server certificate, so that it stays valid when the old CA is dropped.
 	if _, err := sm.Generate(ctx, server, secretsmanager.SignedByCA(c.caName(), secretsmanager.UseCurrentCA)); err != nil {
 		return fmt.Errorf("generating the server certificate: %w", err)
 	}
 	return sm.Cleanup(ctx)
 }
 
-// servingCertificate is the certificate in the folder of the webhook server.
+// servingCertificate is the certificate in the webhook server's folder.
 type servingCertificate struct {
 	certificates Certificates
 	folder       string
@@ -201,7 +206,7 @@ type servingCertificate struct {
 
 var errNoCertificate = errors.New("there is no certificate for the webhook server yet")
 
-// write writes the newest server certificate, if it is another than before.
+// write writes the newest server certificate if it changed.
 func (s *servingCertificate) write(ctx context.Context, from client.Reader) error {
 	list := &corev1.SecretList{}
 	if err := from.List(ctx, list, client.InNamespace(s.certificates.Namespace), client.MatchingLabelsSelector{Selector: s.certificates.SecretSelector()},

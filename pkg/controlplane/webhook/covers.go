@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// Covers says whether the profiles in force have rules for a namespace with these labels, and if so, with an error, which of the webhooks for it are not
-// registered as they should be. As in Check, CAs and segments are no matter of it.
+// Covers reports whether the active profiles have rules for a namespace with these labels. If so, it returns an
+// error that lists the webhooks that are not registered correctly. Like Check, it ignores CAs and segments.
 func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bool, error) {
 	registrations := slices.Clone(r.Registrations())
 	registrations = slices.DeleteFunc(registrations, func(registration mutation.Registration) bool { return !selects(registration, namespace) })
@@ -44,7 +44,7 @@ func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bo
 	return true, nil
 }
 
-// selects says whether the API server calls the webhook of a registration for objects in a namespace with these labels.
+// selects reports whether the API server calls the webhook of a registration for a namespace with these labels.
 func selects(r mutation.Registration, namespace map[string]string) bool {
 	selector, err := metav1.LabelSelectorAsSelector(namespaceSelector(r))
 	return err == nil && selector.Matches(labels.Set(namespace))

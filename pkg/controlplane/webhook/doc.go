@@ -2,10 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package webhook is the edge of the Gardener wing: it reads AdmissionReviews and answers them, registers the webhooks that
-// the loaded profiles need, keeps the certificates, and loads profiles again when they change.
+// Package webhook is the HTTP interface of the control-plane extension: it decodes and answers
+// AdmissionReviews, registers the webhooks that the loaded profiles need, maintains the certificates, and
+// reloads changed profiles.
 //
-// It decides nothing about objects: that is pkg/controlplane/mutation. It must not log or return what is in an object. It is
-// the only package that may import Gardener's extensions/pkg/webhook. Enter at Handler for an admission, at Store for the
-// profiles in force, at Registrar for the registration and at AddCertificates for the certificates.
+// It makes no decisions about objects; pkg/controlplane/mutation does. It must not log or return content of
+// objects. Only this package may import Gardener's extensions/pkg/webhook. Start reading at Handler for an
+// admission, at Store for the active profiles, at Registrar for the registration and at AddCertificates for the
+// certificates.
 package webhook

@@ -17,28 +17,34 @@ import (
 )
 
 const (
-	// eventsPerSecond and eventBurst bound the events of all denials together; a recorder also bounds and joins those on one object.
+	// eventsPerSecond and eventBurst limit the Events of all denials together. A recorder also limits and
+	// merges those of one object.
 	eventsPerSecond = 2
 	eventBurst      = 50
-	// maximumEventBytes is the longest message that Kubernetes takes (k8s.io/kubernetes: pkg/apis/core/validation/events.go).
+	// maximumEventBytes is the maximum length of a message in Kubernetes (k8s.io/kubernetes:
+	// pkg/apis/core/validation/events.go).
 	maximumEventBytes = 1024
 )
 
-// Events tell in the namespace of an object that it was denied. Nobody waits for them: what is too much is dropped, and counted.
+// Events reports denials as Events in the namespaces of the objects. Admissions do not wait for them: excess
+// Events are dropped and counted.
 type Events struct {
 	recorder record.EventRecorder
 	limit    flowcontrol.PassiveRateLimiter
-	// shoot returns whether a namespace is that of a shoot: callers choose the namespace of a review, and must not have events made in any other.
+	// shoot reports whether a namespace belongs to a shoot. Callers choose the namespace of a review and must
+	// not create Events elsewhere.
 	shoot   func(ctx context.Context, namespace string) bool
 	metrics *Metrics
 }
 
-// NewEvents makes events in the namespaces of shoots, with a recorder that has a bounded queue, such as that of a manager.
+// NewEvents returns Events for the namespaces of shoots. The recorder must have a bounded queue, such as that
+// of a manager.
 func NewEvents(recorder record.EventRecorder, shoot func(ctx context.Context, namespace string) bool, metrics *Metrics) *Events {
 	return &Events{recorder: recorder, shoot: shoot, limit: flowcontrol.NewTokenBucketPassiveRateLimiter(eventsPerSecond, eventBurst), metrics: metrics}
 }
 
-// denied tells of a denial. A dry run leaves nothing behind, and so no event. There is none in a namespace without a Cluster. Nil events tell nothing.
+// denied reports a denial. It creates no Event for a dry run, which must have no side effects, or in a
+// namespace without a Cluster. It accepts a nil receiver.
 func (e *Events) denied(ctx context.Context, r *review, d *denial) {
 	if e == nil || r.request.Namespace == "" || r.dryRun() {
 		return
@@ -54,7 +60,8 @@ func (e *Events) denied(ctx context.Context, r *review, d *denial) {
 	e.recorder.Event(r.reference(), corev1.EventTypeWarning, string(d.reason), shorten(d.message))
 }
 
-// reference names the object of a review, or its namespace where the object has no name yet. It outlives the review.
+// reference returns a reference to the object of a review, or to its namespace if the object has no name yet.
+// It stays valid after the review.
 func (r *review) reference() *corev1.ObjectReference {
 	namespace := strings.Clone(r.request.Namespace)
 	if r.request.Name == "" {
@@ -67,7 +74,7 @@ func (r *review) reference() *corev1.ObjectReference {
 	}
 }
 
-// shorten cuts a message at the limit, between letters.
+// shorten truncates a message at the limit, between characters.
 func shorten(message string) string {
 	const mark = "…"
 	if len(message) <= maximumEventBytes {

@@ -18,28 +18,29 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
-// Expiry tells, when it is asked, when the certificate ends that the webhook server serves, and when the CA does that has signed it.
+// Expiry is a collector for the expiry of the webhook server's certificate and of the CA that signed it.
 type Expiry struct {
-	// File is what the webhook server serves; it reads it again when it changes.
+	// File is the certificate file of the webhook server, which reads it again when it changes.
 	File string
-	// Bundle has the CAs that the API server trusts.
+	// Bundle returns the CAs that the API server trusts.
 	Bundle BundleReader
 }
 
-// CertificateFile is where the webhook server finds its certificate in a folder.
+// CertificateFile returns the path of the webhook server's certificate in a folder.
 func CertificateFile(folder string) string { return filepath.Join(folder, "tls.crt") }
 
 var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds",
 	"When the certificate of the webhook server ends (serving), and when the registered CA does that has signed it (authority); none where there is no such CA.",
 	[]string{"certificate"}, nil)
 
-// bundleTimeout bounds the reading of CAs for metrics; they come from a cache.
+// bundleTimeout limits reading the CAs for metrics; they come from a cache.
 const bundleTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
 
-// Collect implements prometheus.Collector. What cannot be read has no series, which an alert sees; readiness says why.
+// Collect implements prometheus.Collector. It exports no series for unreadable certificates, which triggers an
+// alert; readiness reports the reason.
 func (e Expiry) Collect(to chan<- prometheus.Metric) {
 	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
 	if err != nil {
@@ -60,7 +61,8 @@ func (e Expiry) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// authority is the CA that has signed a certificate; nil where it is none of the bundle. The error says that the bundle cannot be read.
+// authority returns the CA in the bundle that signed a certificate, or nil. It fails if the bundle cannot be
+// read.
 func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.Certificate, error) {
 	bundle, err := e.Bundle.ReadBundle(ctx)
 	if err != nil {
@@ -74,9 +76,10 @@ func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.
 	return nil, nil
 }
 
-// Check fails when the certificate does not hold, or the CA that has signed it, which ends long before, or is trusted no more: as after a clock has
-// jumped, or a machine was off for weeks. Gardener's library fetches the next one within minutes; a program that is started again has it at once, and
-// has nothing to lose: nobody who calls trusts it. Where the context ends before the CAs are read, nobody can tell, and it does not fail.
+// Check returns an error if the certificate or its CA has expired, is not yet valid, or is no longer trusted,
+// for instance after a jump of the clock or a long suspension. Gardener's library renews it within minutes, but
+// a restart does at once, and no caller trusts the current certificate anyway. Check does not fail if the
+// context ends before the CAs were read.
 func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
 	if err != nil {
@@ -91,7 +94,7 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	}
 	switch authority, err := e.authority(ctx, served); {
 	case err != nil:
-		return nil //nolint:nilerr // readiness says so, and a restart would not help
+		return nil // readiness reports it, and a restart does not help
 	case authority == nil:
 		return errors.New("the certificate of the webhook server is of none of the CAs that the API server is to trust")
 	default:
@@ -99,7 +102,7 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	}
 }
 
-// holds says what is wrong with the time of a certificate.
+// holds returns an error if a certificate is not valid at a time.
 func holds(what string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
@@ -110,7 +113,7 @@ func holds(what string, c *x509.Certificate, now time.Time) error {
 	return nil
 }
 
-// nextCertificate is the first certificate in PEM, and what follows it; nil where there is none.
+// nextCertificate returns the first certificate in PEM and the rest, or nil if there is none.
 func nextCertificate(raw []byte) (*x509.Certificate, []byte) {
 	for {
 		var block *pem.Block

@@ -13,25 +13,25 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// The reasons for which a request fails outside of the engine; those of the engine are mutation.Reasons.
+// The reasons for failures outside of the engine. The engine's reasons are mutation.Reasons.
 const (
-	// ReviewUnreadable: the body is no AdmissionReview; HTTP 400.
+	// ReviewUnreadable: the body is not an AdmissionReview; HTTP 400.
 	ReviewUnreadable mutation.Reason = "ReviewUnreadable"
 	// ReviewTooLarge: the body is larger than configured; HTTP 413.
 	ReviewTooLarge mutation.Reason = "ReviewTooLarge"
-	// ReviewVersion: the review is of a version that is not served; HTTP 400.
+	// ReviewVersion: the version of the review is not supported; HTTP 400.
 	ReviewVersion mutation.Reason = "ReviewVersion"
 	// ReviewMethod: the request is not a POST; HTTP 405.
 	ReviewMethod mutation.Reason = "ReviewMethod"
 	// ReviewMediaType: the body is not declared as JSON; HTTP 415.
 	ReviewMediaType mutation.Reason = "ReviewMediaType"
-	// Panicked: the program has a bug; denied with 500, or HTTP 500 when not even the UID was known.
+	// Panicked: the program has a bug; denied with 500, or HTTP 500 if the UID was not known yet.
 	Panicked mutation.Reason = "Panicked"
-	// Cancelled: the API server hung up; it reads no answer, and the code 504 is for the count only.
+	// Cancelled: the API server disconnected; it reads no answer, and the code 504 is only counted.
 	Cancelled mutation.Reason = "Cancelled"
 )
 
-// refusal is a request that is no review that could be answered: it ends in an HTTP status instead of a response.
+// refusal is a request that is not a valid review. It is answered with an HTTP status instead of a response.
 type refusal struct {
 	reason  mutation.Reason
 	status  int
@@ -44,17 +44,17 @@ func refuse(reason mutation.Reason, status int, format string, arguments ...any)
 	return &refusal{reason: reason, status: status, message: fmt.Sprintf(format, arguments...)}
 }
 
-// denial is why an admission is denied.
+// denial is the reason of a denied admission.
 type denial struct {
 	reason  mutation.Reason
 	code    int32
 	message string
-	// cause is for the log alone.
+	// cause is logged, but not returned.
 	cause error
 }
 
-// denialOf turns what the engine returned into the answer. A deadline that passed explains every other error, as whatever
-// was being read or evaluated was cut short by it.
+// denialOf converts an error of the engine. An expired deadline takes precedence, because it interrupts reads
+// and evaluations and so causes other errors.
 func denialOf(ctx context.Context, err error) *denial {
 	var failure *mutation.Failure
 	isFailure := errors.As(err, &failure)
@@ -67,13 +67,14 @@ func denialOf(ctx context.Context, err error) *denial {
 		return &denial{Cancelled, http.StatusGatewayTimeout, "the caller hung up", err}
 	}
 	if isFailure {
-		// The cause holds no values either (see mutation.Failure), and says what the author of the rule has to know.
+		// The cause contains no values either (see mutation.Failure), and explains the problem to the author of
+		// the rule.
 		return &denial{failure.Reason, failure.Code(), string(failure.Reason) + ": " + failure.Error(), failure.Err}
 	}
 	return &denial{mutation.Internal, http.StatusInternalServerError, "internal error", err}
 }
 
-// statusReason is the machine-readable reason of an HTTP code, as metav1.StatusReason writes it.
+// statusReason returns the metav1.StatusReason of an HTTP code.
 func statusReason(code int32) string {
 	switch code {
 	case http.StatusForbidden:

@@ -20,13 +20,13 @@ import (
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 )
 
-// skew is how far clocks of machines that are well may be apart.
+// skew is the tolerated difference of clocks.
 const skew = 5 * time.Minute
 
-// dropFuture deletes the CAs and certificates that were issued at a time that is still to come, as after a clock went ahead and was set right: they would be
-// refused until then, and Gardener's library, which keeps what has not ended, makes no others while they are there. Its time must be to come by the clock of
-// the API server, too, which is the one that refuses: where only this machine is behind, nothing is deleted that others serve. It deletes what it has read and
-// nothing that another replica has made since under the same name.
+// dropFuture deletes CAs and certificates with an issue time in the future, which remain after a clock was
+// ahead and was corrected: clients reject them until then, and Gardener's library does not replace them. The
+// time must also be in the future for the API server; if only this machine's clock is behind, nothing is
+// deleted. It deletes only the objects that it has read, not new ones of the same name.
 func (c Certificates) dropFuture(ctx context.Context, from client.Reader, to client.Writer, now time.Time) error {
 	list := &corev1.SecretList{}
 	if err := from.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabelsSelector{Selector: c.SecretSelector()}); err != nil {
@@ -55,13 +55,13 @@ func (c Certificates) dropFuture(ctx context.Context, from client.Reader, to cli
 	return nil
 }
 
-// issuedAfter says whether a Secret of the library says that it was issued after a time.
+// issuedAfter reports whether a Secret's label has an issue time after at.
 func issuedAfter(s *corev1.Secret, at time.Time) bool {
 	issued, err := strconv.ParseInt(s.Labels[secretsmanager.LabelKeyIssuedAtTime], 10, 64)
 	return err == nil && time.Unix(issued, 0).After(at)
 }
 
-// serverTime is the time by the clock of the API server: it says when it would have made a Secret that it is asked not to make.
+// serverTime returns the API server's time, from the creationTimestamp of a dry run.
 func (c Certificates) serverTime(ctx context.Context, to client.Writer) (time.Time, error) {
 	asked := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, GenerateName: c.identity() + "-time-"}}
 	if err := to.Create(ctx, asked, client.DryRunAll); err != nil {

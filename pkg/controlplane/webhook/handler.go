@@ -26,44 +26,45 @@ import (
 
 // Engine decides on objects.
 type Engine interface {
-	// Serves says whether a loaded profile has rules for the route.
+	// Serves reports whether a loaded profile has rules for the route.
 	Serves(Route) bool
-	// Admit mutates one object; its error is a *mutation.Failure. Neither the request nor a part of it may be kept.
+	// Admit mutates an object. Its errors are *mutation.Failure. It must not keep the request or a part of it.
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Handler answers the AdmissionReviews below PathPrefix. Every failure ends in one row of the table in docs/failures.md, and
-// is counted.
+// Handler answers AdmissionReviews below PathPrefix. Every failure corresponds to a row of the table in
+// docs/failures.md, and is counted.
 type Handler struct {
-	// Engine decides.
+	// Engine mutates objects.
 	Engine Engine
-	// Installations are the others in the cluster; nil: none.
+	// Installations knows other installations in the cluster. It may be nil.
 	Installations *Installations
-	// OptOuts are the namespaces that are opted out; nil: none.
+	// OptOuts has the namespaces that are opted out. It may be nil.
 	OptOuts *OptOuts
-	// Metrics counts.
+	// Metrics counts admissions.
 	Metrics *Metrics
-	// Events tell of denials in the namespaces of objects; nil: none.
+	// Events reports denials in the namespaces of objects. It may be nil.
 	Events *Events
-	// Tracer makes a span of each review; nil: none.
+	// Tracer creates a span for each review. It may be nil.
 	Tracer trace.Tracer
-	// Log gets one line for each failure.
+	// Log receives one line for each failure.
 	Log logr.Logger
-	// MaxReviewBytes is the largest body that is read.
+	// MaxReviewBytes is the maximum size of a body.
 	MaxReviewBytes int64
-	// Timeout is the time for a request that names none; the API server always does.
+	// Timeout applies to requests without one; the API server always sends one.
 	Timeout time.Duration
 }
 
-// exchange is one request on its way through the handler, for the answer of last resort after a panic.
+// exchange is the state of a request. After a panic, it allows to answer the request.
 type exchange struct {
 	route Route
-	// provider is the provider as metrics name it: of those that are served, so that strangers make no series.
+	// provider is the provider in metrics. It is one of the served providers, so that callers cannot create
+	// series.
 	provider string
 	served   bool
 	review   *review
 	started  time.Time
-	// target is that of an object that failed, where the engine knows it.
+	// target is the target of an object that failed, if the engine knows it.
 	target string
 	body   []byte
 	account
@@ -74,7 +75,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{provider: "unknown", started: time.Now()}
 	if h.Tracer != nil {
 		r = h.begin(x, r)
-		defer x.end() // when also a panic has been answered
+		defer x.end() // also after a panic was answered
 	}
 	defer h.recover(w, x)
 	var ok bool
@@ -98,12 +99,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := buffers.Get().(*[]byte)
 	*answer = h.answer(ctx, x, (*answer)[:0])
 	h.write(w, *answer)
-	// Not after a panic: something may still use the review.
+	// not after a panic, because the review may still be in use
 	x.review.release()
 	buffers.Put(answer)
 }
 
-// timeout is what the API server grants less a margin for the answer's way back.
+// timeout returns the API server's timeout minus a margin for the transfer of the answer.
 func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	granted := serving.Timeout(r)
 	if granted == 0 || granted > otherwise {
@@ -112,14 +113,14 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// longAnswer is from how many bytes an answer may go out in two pieces, of which net/http sends the second one when the handler has returned. It is sent
-// at once, before what the review took is tidied up.
+// longAnswer is the size in bytes from which net/http may send an answer in two parts, the second after the
+// handler returned. Such an answer is flushed before the review's memory is released.
 const longAnswer = 3 << 10
 
-// buffers are used again, for answers.
+// buffers is a pool for answers.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// read takes the body; its errors are *refusals.
+// read reads the body. Its errors are *refusals.
 func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Request, x *exchange) error {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
@@ -131,11 +132,12 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	if r.ContentLength > h.MaxReviewBytes {
 		return h.tooLarge()
 	}
-	// A sender that stops in the middle must not hold the connection; what does not support this has limits of its own.
+	// A sender that stops halfway must not block the connection. Connections without deadlines have other
+	// limits.
 	if deadline, ok := ctx.Deadline(); ok {
 		control := http.NewResponseController(w)
 		_ = control.SetReadDeadline(deadline)
-		// While it holds, net/http takes an admission that lasts that long for one whose caller has hung up.
+		// Reset the deadline, because net/http would treat a longer admission as a disconnected client.
 		defer func() { _ = control.SetReadDeadline(time.Time{}) }()
 	}
 	var err error
@@ -148,10 +150,10 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return nil
 }
 
-// isJSON says whether a Content-Type is that of JSON, with whatever parameters.
+// isJSON reports whether a Content-Type is JSON, with any parameters.
 func isJSON(contentType string) bool {
 	const want = "application/json"
-	if contentType == want { // as kube-apiserver sends it
+	if contentType == want { // fast path for kube-apiserver
 		return true
 	}
 	media, _, err := mime.ParseMediaType(contentType)
@@ -181,7 +183,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	if deadline, ok := ctx.Deadline(); ok {
-		// The other half is for what is applied, and for the answer.
+		// The other half of the time is for applying the rules and for the answer.
 		x.review.request.ObserveUntil = x.started.Add(deadline.Sub(x.started) / 2)
 	}
 	result, err := h.Engine.Admit(ctx, x.review.request)
@@ -214,9 +216,9 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
-	// Without a length, a long answer would go in chunks, and in more packets.
+	// Without a length, a long answer would be sent in chunks and more packets.
 	header.Set("Content-Length", strconv.Itoa(len(answer)))
-	// A caller that hung up has been counted by its API server, and reads no answer.
+	// The API server has counted a timeout of its own, and reads no answer.
 	_, _ = w.Write(answer)
 	if len(answer) > longAnswer {
 		_ = http.NewResponseController(w).Flush()
@@ -239,7 +241,7 @@ func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *denial
 	return appendDenied(out, x.review.uid, d)
 }
 
-// subjectOf is what metrics call the object of a request where the contract names it; empty for other objects.
+// subjectOf returns the name of the object in metrics if it is a target of the contract, or "".
 func subjectOf(r mutation.Request) string {
 	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
 		return t.Subject()
@@ -255,14 +257,14 @@ func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
 	http.Error(w, r.message, r.status)
 }
 
-// recover answers after a panic. The value of the panic is logged only where it is the runtime's own, as another could hold
-// a piece of an object.
+// recover answers a request after a panic. It logs the panic's value only if it is a runtime error, because
+// others could contain parts of an object.
 func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	value := recover()
 	if value == nil {
 		return
 	}
-	// What ends a connection on purpose is http.Server's business.
+	// http.Server handles the deliberate abort of a connection.
 	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(value)
 	}

@@ -26,21 +26,24 @@ import (
 )
 
 const (
-	// NamespaceLabel on a registration names the namespace of the installation that it belongs to.
+	// NamespaceLabel on a registration has the namespace of its installation.
 	NamespaceLabel = "graft.provider.extensions.gardener.cloud/namespace"
-	// ServesAnnotation on a registration names the webhooks that change objects: not those of profiles that only observe, and none when the installation
-	// is about to go.
+	// ServesAnnotation on a registration lists the webhooks that change objects. It excludes profiles that only
+	// observe, and is empty before the installation is removed.
 	ServesAnnotation = "graft.provider.extensions.gardener.cloud/serves"
-	// yieldAfter is how long another installation must be registered before this one leaves its objects to it, so that every API server calls it by then.
+	// yieldAfter is the time for which another installation must be registered before this one yields, so that
+	// every API server calls it by then.
 	yieldAfter = 30 * time.Second
 )
 
-// Installations knows the other installations in the cluster. While a seed is moved from one ControllerRegistration to another, two installations serve the same
-// providers. The one with the newer namespace changes their objects; the other answers without a change, so that no object is changed by two in turn.
+// Installations knows the other installations in the cluster. While a seed moves from one
+// ControllerRegistration to another, two installations serve the same providers. The one with the newer
+// namespace changes their objects and the other answers without a change, so that they do not overwrite each
+// other.
 type Installations struct {
-	// Reader reads registrations, and the metadata of namespaces.
+	// Reader reads registrations and the metadata of namespaces.
 	Reader client.Reader
-	// Endpoint and Namespace are those of this installation. Without a namespace it knows no other.
+	// Endpoint and Namespace are those of this installation. Without a namespace, it knows no others.
 	Endpoint  Endpoint
 	Namespace string
 	Clock     clock.PassiveClock
@@ -50,7 +53,7 @@ type Installations struct {
 	yields atomic.Pointer[map[string]bool]
 }
 
-// Refresh reads which webhooks newer installations serve. After an error, what was read before holds.
+// Refresh reads the webhooks that newer installations serve. After an error, the previous result stays valid.
 func (i *Installations) Refresh(ctx context.Context) error {
 	if i.Namespace == "" {
 		return nil
@@ -93,7 +96,7 @@ func (i *Installations) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Yields returns whether another installation changes the objects of a route.
+// Yields reports whether another installation changes the objects of a route.
 func (i *Installations) Yields(r Route) bool {
 	if i == nil {
 		return false
@@ -103,12 +106,13 @@ func (i *Installations) Yields(r Route) bool {
 		(*yields)[webhookName(mutation.Registration{Set: r.Set, Provider: r.Provider, Garden: r.Garden})]
 }
 
-// Any returns whether another installation changes the objects of any of these.
+// Any reports whether another installation changes the objects of any of the registrations.
 func (i *Installations) Any(registrations []mutation.Registration) bool {
 	return slices.ContainsFunc(registrations, func(r mutation.Registration) bool { return i.Yields(RouteOf(r)) })
 }
 
-// others are the registrations of other installations by their namespaces, which exist and are not being deleted.
+// others returns the registrations of other installations by namespace, without namespaces that are missing or
+// being deleted.
 func (i *Installations) others(
 	ctx context.Context, from client.Reader,
 ) (map[*metav1.PartialObjectMetadata]*admissionregistrationv1.MutatingWebhookConfiguration, error) {
@@ -133,7 +137,8 @@ func (i *Installations) others(
 	return others, nil
 }
 
-// liveNamespace reads the metadata of a namespace, from the cache that the facts use; nil where it does not exist or is being deleted.
+// liveNamespace reads the metadata of a namespace from the facts' cache. It returns nil if the namespace is
+// missing or being deleted.
 func liveNamespace(ctx context.Context, from client.Reader, name string) (*metav1.PartialObjectMetadata, error) {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

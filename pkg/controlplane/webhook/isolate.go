@@ -19,15 +19,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// version is a file of profiles as it was at one time, with the parameters that the installation sets for its profiles.
+// version is a version of a file of profiles, with the parameters that the installation sets.
 type version struct {
 	file       source.File
 	parameters profile.Parameters
-	// err says why the version cannot be served; nil: nothing is known against it.
+	// err is the reason why the version cannot be served, or nil.
 	err error
 }
 
-// digest identifies a version.
+// digest returns an identifier of the version.
 func (v *version) digest() string {
 	if len(v.parameters) == 0 {
 		return profile.Digest(v.file)
@@ -35,16 +35,16 @@ func (v *version) digest() string {
 	return profile.Digest(source.File{Data: []byte(profile.Digest(v.file)), Attachments: map[string][]byte{"parameters": v.parameters.YAML()}})
 }
 
-// unit is a file, or a key of a ConfigMap, that is served or refused as a whole.
+// unit is a file, or a key of a ConfigMap, which is served or rejected as a whole.
 type unit struct {
 	source string
-	// newest is the version that is there now, and good the last one that was served; they may be the same, and good may be nil.
+	// newest is the current version, good the last one that was served. They may be equal, and good may be nil.
 	newest, good *version
-	// served is the one of them that is served; nil for none.
+	// served is the served version, or nil.
 	served *version
 }
 
-// best returns the newest version, or the last good one where the newest is known to be wrong; nil for none.
+// best returns the newest version, or the last good one if the newest is invalid, or nil.
 func (u *unit) best() *version {
 	for _, v := range []*version{u.newest, u.good} {
 		if v != nil && v.err == nil {
@@ -57,10 +57,11 @@ func (u *unit) best() *version {
 // established reports whether the newest version is the one that was served last.
 func (u *unit) established() bool { return u.good == u.newest }
 
-// Unreadable are the paths that cannot be read, with the reasons. A reader returns it together with the files of the other paths.
+// Unreadable has the errors of paths that cannot be read. A reader returns it together with the files of the
+// other paths.
 type Unreadable map[string]error
 
-// Error writes one path a line.
+// Error returns one line for each path.
 func (u Unreadable) Error() string {
 	lines := make([]string, 0, len(u))
 	for _, path := range slices.Sorted(maps.Keys(u)) {
@@ -69,7 +70,8 @@ func (u Unreadable) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// units pairs the files that exist now with the versions that were served last. A path that cannot be read keeps the sources at it and below it.
+// units pairs the existing files with the versions that were served last. For an unreadable path, it keeps the
+// previous files at and below it.
 func (s *Store) units(files []source.File, unreadable Unreadable) []*unit {
 	var units []*unit
 	for _, file := range files {
@@ -126,14 +128,14 @@ func documentsIn(file source.File) []*profile.Document {
 	return documents
 }
 
-// built are documents and what was compiled of them.
+// built is a list of documents with the program compiled from them.
 type built struct {
 	documents []*profile.Document
 	program   Program
 }
 
-// choose decides which version of each unit is served, and compiles them. What is wrong with a version is in its err. The error says
-// that nothing at all could be compiled.
+// choose selects the served version of each unit and compiles them. It stores the error of an invalid version
+// in err. It fails if nothing can be compiled.
 func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
 	s.waiting = nil
 	for {
@@ -166,7 +168,7 @@ func in(findings source.Findings, file string) source.Findings {
 	return slices.DeleteFunc(slices.Clone(findings), func(f source.Finding) bool { return f.File != file })
 }
 
-// compose finds versions that can be served together: the newest of all units, or else the best of each.
+// compose returns versions that can be served together: the newest of all units, or else the best of each.
 func (s *Store) compose(units []*unit) (built, error) {
 	if next, err := s.serveBest(units); err == nil {
 		return next, nil
@@ -200,8 +202,9 @@ func (s *Store) serveBest(units []*unit) (built, error) {
 	return next, err
 }
 
-// merge is for versions that are right each, and contradict one another. Those that were served last stay, first those that are also the
-// newest; then each newest version takes the place of its last good one where the others permit it, in the order of the units.
+// merge selects among versions that are valid alone but conflict. Versions that were served last stay, first
+// those that are also the newest. Then each newest version replaces its last good one if the other versions
+// permit it, in the order of the units.
 func (s *Store) merge(units []*unit) (built, error) {
 	for _, u := range units {
 		u.served = nil
@@ -231,7 +234,7 @@ func (s *Store) merge(units []*unit) (built, error) {
 		}
 	}
 	conflicts := map[*unit]error{}
-	for range 2 { // the second time, as another unit may have given up what it has in common with one before it
+	for range 2 { // twice, because another unit may have released a name in the first pass
 		for _, u := range ordered {
 			if u.newest.err == nil && u.served != u.newest {
 				conflicts[u] = add(u, u.newest)
@@ -270,7 +273,7 @@ func (s *Store) join(versions []*version) (built, error) {
 	})
 }
 
-// build compiles versions together. Its error is source.Findings where the documents are wrong.
+// build compiles versions together. Errors in documents are source.Findings.
 func (s *Store) build(versions []*version) (built, error) {
 	var (
 		documents []*profile.Document
@@ -296,7 +299,7 @@ func (s *Store) build(versions []*version) (built, error) {
 	if len(findings) == 0 {
 		return built{documents, program}, err
 	}
-	// What is wrong with the rules is reported together with it.
+	// Errors in rules are reported together with it.
 	var more source.Findings
 	if errors.As(err, &more) {
 		findings = append(findings, more...)
@@ -304,7 +307,7 @@ func (s *Store) build(versions []*version) (built, error) {
 	return built{}, findings.Err()
 }
 
-// State says which version of a profile is served.
+// State is the state of a profile's versions.
 type State string
 
 // The states of profiles.
@@ -317,21 +320,21 @@ const (
 	StateInvalid State = "invalid"
 )
 
-// Status is what became of a file of profiles.
+// Status is the state of a file of profiles.
 type Status struct {
 	// Source is the file: a path, or configmap/<namespace>/<name>/<key>.
 	Source string
 	// Profiles are the names of its profiles, as far as they are known.
 	Profiles []string
 	State    State
-	// Err is what is wrong with the newest version; nil where it is valid.
+	// Err is the error in the newest version, or nil.
 	Err error
 
 	served *version
 	claims []mutation.Registration
 }
 
-// statusOf returns the status of a unit after a choice.
+// statusOf returns the status of a unit after a selection.
 func statusOf(u *unit) Status {
 	status := Status{Source: u.source, State: StateValid, served: u.served}
 	documents := documentsIn(u.newest.file)
@@ -355,7 +358,7 @@ func statusOf(u *unit) Status {
 	return status
 }
 
-// name returns the profile by which people know the file.
+// name returns the names of the profiles in the file, or its source.
 func (s *Status) name() string {
 	if len(s.Profiles) == 0 {
 		return s.Source
@@ -363,10 +366,10 @@ func (s *Status) name() string {
 	return strings.Join(s.Profiles, "+")
 }
 
-// maxFindings bounds the findings in a message to a client of the API server; the log has all.
+// maxFindings limits the findings in a message to a client of the API server; the log has all.
 const maxFindings = 3
 
-// reason returns why the objects of an invalid profile are denied.
+// reason returns the message for denied objects of an invalid profile.
 func (s *Status) reason() string {
 	lines := findingLines(s.Err)
 	if len(lines) == 0 {
@@ -378,7 +381,7 @@ func (s *Status) reason() string {
 	return fmt.Sprintf("the profile %s is invalid, and no earlier version of it can be served: %s", s.name(), strings.Join(lines, "; "))
 }
 
-// problems joins what is wrong with the newest versions: as source.Findings where all are findings.
+// problems joins the errors of the newest versions, as source.Findings if all are findings.
 func problems(statuses []Status) error {
 	var findings source.Findings
 	var others []error

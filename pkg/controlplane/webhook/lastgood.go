@@ -29,31 +29,33 @@ import (
 )
 
 const (
-	// LastGoodLabel marks, with the value "true", the ConfigMaps of the own namespace that keep last good versions of profiles.
+	// LastGoodLabel marks, with the value "true", the ConfigMaps in the program's namespace with last good
+	// versions of profiles.
 	LastGoodLabel = "graft.provider.extensions.gardener.cloud/last-good"
-	// SourceAnnotation names the file, or the key of a ConfigMap, whose version is kept.
+	// SourceAnnotation has the file, or the key of a ConfigMap, of the stored version.
 	SourceAnnotation = "graft.provider.extensions.gardener.cloud/source"
 	// DigestAnnotation identifies the version.
 	DigestAnnotation = "graft.provider.extensions.gardener.cloud/digest"
 
-	// versionKey is the key under which a version is kept.
+	// versionKey is the key of the version in a ConfigMap.
 	versionKey = "version.json.gz"
-	// maxKeptBytes is the largest version that is kept, compressed: a ConfigMap has a mebibyte at most
-	// (k8s.io/kubernetes: pkg/apis/core/types.go, MaxSecretSize).
+	// maxKeptBytes limits a compressed version: a ConfigMap has at most 1 MiB (k8s.io/kubernetes:
+	// pkg/apis/core/types.go, MaxSecretSize).
 	maxKeptBytes = 1<<20 - 16<<10
-	// maxVersionBytes is the largest version that is read, before it was compressed.
+	// maxVersionBytes limits an uncompressed version.
 	maxVersionBytes = 32 << 20
-	// keepInterval is how often what is kept is compared without a reason.
+	// keepInterval is the interval of regular comparisons.
 	keepInterval = 5 * time.Minute
 )
 
-// LastGood keeps the last good version of each file of profiles in a ConfigMap of the own namespace, so that a restart does not lose it. All replicas
-// restore from it, and the one that leads writes it. A version is compiled again before it is served.
+// LastGood stores the last good version of each file of profiles in a ConfigMap in the program's namespace, so
+// that it survives restarts. All replicas restore it, and the leader writes it. A version is compiled again
+// before it is served.
 type LastGood struct {
-	// Client writes and deletes, and Reader lists what is kept, from no cache.
+	// Client writes and deletes. Reader lists without a cache.
 	Client client.Client
 	Reader client.Reader
-	// Namespace is the own namespace, and Name the beginning of the names of the ConfigMaps.
+	// Namespace is the program's namespace. Name is the prefix of the ConfigMaps' names.
 	Namespace, Name string
 	Store           *Store
 	Log             logr.Logger
@@ -62,14 +64,15 @@ type LastGood struct {
 	next   time.Time
 }
 
-// kept is a version as it is written.
+// kept is a stored version.
 type kept struct {
 	Data        []byte            `json:"data"`
 	Attachments map[string][]byte `json:"attachments,omitempty"`
 	Parameters  []byte            `json:"parameters,omitempty"`
 }
 
-// Restore reads what is kept into the store, before the first Load. A version that cannot be read is reported and left out.
+// Restore loads the stored versions into the store, before the first Load. It logs and skips unreadable
+// versions.
 func (l *LastGood) Restore(ctx context.Context) error {
 	records, err := l.list(ctx)
 	if err != nil {
@@ -89,7 +92,7 @@ func (l *LastGood) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Start keeps versions until the context ends. It runs in the leader.
+// Start stores versions until the context ends. It runs in the leader.
 func (l *LastGood) Start(ctx context.Context) error {
 	watch.Poll(ctx, nil, func(ctx context.Context) {
 		statuses := l.Store.statuses.Load()
@@ -107,7 +110,7 @@ func (l *LastGood) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sync writes the versions that are served, and deletes those of which the file or the ConfigMap is gone.
+// Sync writes the served versions, and deletes those of removed files and ConfigMaps.
 func (l *LastGood) Sync(ctx context.Context) error {
 	records, err := l.list(ctx)
 	if err != nil {
@@ -145,8 +148,8 @@ func (l *LastGood) nameOf(source string) string {
 	return l.Name + "-last-good-" + hex.EncodeToString(sum[:6])
 }
 
-// keep writes the version of a status where another one is kept; current may be nil. A version that is too large is not kept, and neither is the one
-// before, which is not the last good one.
+// keep writes the version of a status if another one is stored; current may be nil. It does not store a version
+// that is too large, and then deletes the previous one, which is no longer the last good one.
 func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.ConfigMap) error {
 	digest := status.served.digest()
 	if current != nil && current.Annotations[DigestAnnotation] == digest {
@@ -185,7 +188,8 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 	return nil
 }
 
-// owners are the ConfigMap of a source, with which Kubernetes deletes the version even where no replica runs; none for a file.
+// owners returns the ConfigMap of a source as owner, so that Kubernetes deletes the version with it even if no
+// replica runs. It returns none for a file.
 func (l *LastGood) owners(ctx context.Context, source string) ([]metav1.OwnerReference, error) {
 	key, ok := configMapOf(source)
 	if !ok {
@@ -200,7 +204,7 @@ func (l *LastGood) owners(ctx context.Context, source string) ([]metav1.OwnerRef
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner.Name, UID: owner.UID}}, nil
 }
 
-// configMapOf returns the ConfigMap in which a source is a key; false for a file.
+// configMapOf returns the ConfigMap of a source, or false for a file.
 func configMapOf(source string) (client.ObjectKey, bool) {
 	parts := strings.Split(source, "/")
 	if len(parts) != 4 || parts[0] != configMapPrefix {
@@ -223,7 +227,7 @@ func pack(v *version) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// unpack reads a version that is kept, and holds it against its digest.
+// unpack decodes a stored version and verifies its digest.
 func unpack(record *corev1.ConfigMap) (*version, error) {
 	compressed, err := gzip.NewReader(bytes.NewReader(record.BinaryData[versionKey]))
 	if err != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// Source is what the facts of a cluster are read from.
+// Source is the source of facts of a cluster.
 type Source interface {
 	facts.Source
 	facts.Refresher
 }
 
-// CountedSource counts the lookups of a source, by what became of them and never by what was looked up.
+// CountedSource counts the lookups of a source by result.
 type CountedSource struct {
 	Source
 	found, absent, failed prometheus.Counter
 	duration              prometheus.Observer
 }
 
-// NewCountedSource makes the metrics of lookups and registers them.
+// NewCountedSource creates and registers the metrics of lookups.
 func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
 	results := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "graft_lookups_total",
@@ -45,7 +45,7 @@ func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
 	}
 }
 
-// With counts the lookups of another source together with those of this one.
+// With returns a source that counts the lookups of other in the same metrics.
 func (s *CountedSource) With(other Source) *CountedSource {
 	counted := *s
 	counted.Source = other

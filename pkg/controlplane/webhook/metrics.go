@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-// Metrics are the counters of the webhooks and the profiles. The values of their labels are bounded by the loaded profiles:
-// nothing that a caller sends becomes one.
+// Metrics are the metrics of webhooks and profiles. The loaded profiles bound the label values: no input of a
+// caller becomes one.
 type Metrics struct {
 	admissions *prometheus.CounterVec
 	failures   *prometheus.CounterVec
@@ -28,21 +28,21 @@ type Metrics struct {
 	reloads    *prometheus.CounterVec
 	failed     prometheus.Gauge
 	optedOut   prometheus.Gauge
-	// unauthorized counts requests of callers who may not ask; refused says that the registration belongs to others.
+	// unauthorized counts rejected clients. refused is 1 if the registration belongs to another installation.
 	unauthorized *prometheus.CounterVec
 	refused      prometheus.Gauge
 
 	lock    sync.RWMutex
 	answers map[answerKey]answerMetrics
 	rulesBy map[ruleKey]prometheus.Counter
-	// known are the active rules; nil: they are not known.
+	// known has the active rules, or nil if they are unknown.
 	known map[ruleName]bool
 }
 
-// ruleName is a rule as its counters name it.
+// ruleName identifies a rule in its counters.
 type ruleName struct{ set, profile, rule string }
 
-// NewMetrics makes the metrics and registers them.
+// NewMetrics creates and registers the metrics.
 //
 //nolint:funlen // one list of all metrics
 func NewMetrics(registry prometheus.Registerer) *Metrics {
@@ -60,13 +60,14 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_admission_duration_seconds",
 			Help: "Time from the first byte of a review's header to its answer.",
-			// An object without a rule takes tens of microseconds; the API server gives up after ten seconds by default.
+			// An object without rules takes tens of microseconds; the API server's default timeout is ten
+			// seconds.
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"set", "provider"}),
 		patch: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_patch_bytes",
 			Help: "Size of the patches that were answered, before they are written in base64.",
-			// A flag takes a hundred bytes; etcd takes objects of 1.5 MiB.
+			// A flag takes about a hundred bytes; etcd's limit for objects is 1.5 MiB.
 			Buckets: []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 		}, []string{"set", "provider"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -112,7 +113,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// register registers the metrics, and shows counters of failures from the start.
+// register registers the metrics, and initializes the counters of failures.
 func (m *Metrics) register(registry prometheus.Registerer) {
 	registry.MustRegister(m.admissions, m.failures, m.duration, m.patch, m.applied, m.events, m.info, m.states, m.reloads, m.failed, m.optedOut,
 		m.unauthorized, m.refused)
@@ -124,7 +125,7 @@ func (m *Metrics) register(registry prometheus.Registerer) {
 	m.events.WithLabelValues("dropped")
 }
 
-// answerKey are the labels of an admission, and answerMetrics what is counted by them.
+// answerKey has the labels of an admission, answerMetrics its counters.
 type (
 	answerKey     struct{ set, provider, target, result string }
 	answerMetrics struct {
@@ -134,7 +135,7 @@ type (
 	}
 )
 
-// patched counts an admission with a patch of so many bytes.
+// patched counts an admission with a patch of the given size in bytes.
 func (m *Metrics) patched(x *exchange, target string, bytes int) {
 	m.admission(x, target, "patched").patch.Observe(float64(bytes))
 }
@@ -173,8 +174,8 @@ func (m *Metrics) rules(x *exchange, result *mutation.Result) {
 	}
 }
 
-// counted is the result of a rule by which it is counted. One that is only observed counts as such where it would change the object, as that is what is
-// looked for before it is applied.
+// counted returns the result label of a rule. A rule in observe mode counts as observed if it would change the
+// object.
 func counted(applied mutation.Applied) string {
 	if applied.Outcome == mutation.Observed && applied.Would != mutation.Changed {
 		return string(applied.Would)
@@ -182,15 +183,16 @@ func counted(applied mutation.Applied) string {
 	return string(applied.Outcome)
 }
 
-// ruleKey are the labels of a counter of rules.
+// ruleKey has the labels of a rule's counter.
 type ruleKey struct{ set, target, profile, rule, result string }
 
 func (k ruleKey) name() ruleName { return ruleName{k.set, k.profile, k.rule} }
 
-// uncounted is no series.
+// uncounted discards counts.
 var uncounted = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_uncounted"})
 
-// rule returns the counter of a rule. It keeps counters by their labels, since WithLabelValues costs more than applying a rule.
+// rule returns the counter of a rule. It caches counters, because WithLabelValues costs more than applying a
+// rule.
 func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	m.lock.RLock()
 	counter, ok := m.rulesBy[k]
@@ -201,7 +203,7 @@ func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.known != nil && !m.known[k.name()] {
-		// An admission that began before the rule went.
+		// The admission began before the rule was removed.
 		return uncounted
 	}
 	counter = m.applied.WithLabelValues(k.set, k.target, k.profile, k.rule, k.result)
@@ -209,7 +211,7 @@ func (m *Metrics) rule(k ruleKey) prometheus.Counter {
 	return counter
 }
 
-// keepRules deletes the series of rules that are none of these.
+// keepRules deletes the series of all other rules.
 func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	known := make(map[ruleName]bool, len(rules))
 	for _, r := range rules {
@@ -226,7 +228,7 @@ func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	}
 }
 
-// inForce names the profiles that are served.
+// inForce sets the metric of the active profiles.
 func (m *Metrics) inForce(documents []*profile.Document) {
 	m.info.Reset()
 	for _, d := range documents {
@@ -234,7 +236,7 @@ func (m *Metrics) inForce(documents []*profile.Document) {
 	}
 }
 
-// profiles names the state of each file of profiles.
+// profiles sets the state of each file of profiles.
 func (m *Metrics) profiles(statuses []Status) {
 	m.states.Reset()
 	for i := range statuses {

@@ -18,12 +18,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// OptOutAnnotation takes the control plane in a namespace out of Graft's hands: its objects are admitted as they come. The
-// value is the reason, for those who read it later; any that is not empty counts.
+// OptOutAnnotation disables Graft for the control plane in a namespace: its objects are admitted unchanged. The
+// value is the reason, for people; any value except "" counts.
 const OptOutAnnotation = mutation.OptOutAnnotation
 
-// OptOuts are the namespaces with OptOutAnnotation. Informers keep them, so that an admission needs no request. The zero value
-// is not ready: use NewOptOuts.
+// OptOuts has the namespaces with OptOutAnnotation. Informers update it, so that an admission needs no request.
+// Use NewOptOuts instead of the zero value.
 type OptOuts struct {
 	log     logr.Logger
 	metrics *Metrics
@@ -33,7 +33,7 @@ type OptOuts struct {
 	synced  func() bool
 }
 
-// NewOptOuts makes an empty set.
+// NewOptOuts returns an empty set.
 func NewOptOuts(metrics *Metrics, log logr.Logger) *OptOuts {
 	return &OptOuts{log: log, metrics: metrics, reasons: map[string]string{}, synced: func() bool { return true }}
 }
@@ -49,10 +49,10 @@ func (o *OptOuts) Contains(namespace string) bool {
 	return out
 }
 
-// Synced says whether all namespaces that there were at the start have been seen.
+// Synced reports whether all namespaces that existed at start were read.
 func (o *OptOuts) Synced() bool { return o.synced() }
 
-// AddOptOuts follows the namespaces.
+// AddOptOuts watches the namespaces.
 func AddOptOuts(ctx context.Context, mgr manager.Manager, o *OptOuts) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -87,7 +87,7 @@ func (o *OptOuts) forget(namespace any) {
 	}
 }
 
-// set notes what a namespace says, and logs a change of it once.
+// set stores the annotation of a namespace, and logs a change once.
 func (o *OptOuts) set(namespace, reason string) {
 	o.lock.Lock()
 	defer o.lock.Unlock()

@@ -22,8 +22,8 @@ type Authorizer interface {
 	May(context.Context, mutation.Ask, mutation.Permission) (bool, error)
 }
 
-// AccessReviews asks the API server, by SelfSubjectAccessReviews. To make those is allowed to everybody who is authenticated
-// (Kubernetes' ClusterRole system:basic-user), so that no role of the chart has to.
+// AccessReviews asks the API server with SelfSubjectAccessReviews. All authenticated users may create them
+// (Kubernetes' ClusterRole system:basic-user), so that the chart needs no role for it.
 type AccessReviews struct {
 	Client client.Client
 }
@@ -42,19 +42,19 @@ func (a AccessReviews) May(ctx context.Context, ask mutation.Ask, r mutation.Per
 }
 
 const (
-	// permissionTimeout bounds the questions for all reads of the profiles.
+	// permissionTimeout limits the checks for all reads of the profiles.
 	permissionTimeout = 10 * time.Second
-	// permissionInterval is how soon profiles that wait for a permission are looked at again.
+	// permissionInterval is the time until profiles that lack a permission are checked again.
 	permissionInterval = 5 * time.Second
 )
 
-// waiting are the reads that the profiles may not make, with the verbs that are refused, and when they are asked for again.
+// waiting has the reads that lack permissions, with the missing verbs, and the time of the next check.
 type waiting struct {
 	reads map[mutation.Permission]string
 	next  time.Time
 }
 
-// changed asks again, once in a while, and reports whether there is another answer than before.
+// changed repeats the check when it is due, and reports whether the answer changed.
 func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 	if w == nil || time.Now().Before(w.next) {
 		return false
@@ -70,8 +70,8 @@ func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 	return false
 }
 
-// permit finds the reads that the program may not make, and returns them also with the verbs that are refused. Where the API server cannot
-// be asked, nothing is refused: it cannot be asked by the lookups either, and those say so.
+// permit returns findings for the reads that the program may not make, and the missing verbs. If the API server
+// does not answer, it returns none: lookups would fail too and report the reason.
 func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mutation.Permission]string) {
 	if s.Authorizer == nil {
 		return nil, nil
@@ -98,7 +98,7 @@ func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mut
 	return findings, reads
 }
 
-// refused are the verbs that are not allowed.
+// refused returns the verbs that are not allowed.
 func refused(ctx context.Context, authorizer Authorizer, read mutation.Permission) ([]string, error) {
 	var verbs []string
 	for _, ask := range read.Asks() {
@@ -113,7 +113,7 @@ func refused(ctx context.Context, authorizer Authorizer, read mutation.Permissio
 	return verbs, nil
 }
 
-// missingRule describes the role that an installation lacks for a read, and the value of the chart that adds it.
+// missingRule describes the missing role for a read, and the chart value that adds it.
 func missingRule(r mutation.Permission, refused []string) string {
 	where := "a ClusterRole"
 	if r.Namespace != "" && !r.Everywhere {

@@ -19,10 +19,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// ProfileLabel marks, with the value "true", the ConfigMaps of the own namespace that hold profiles.
+// ProfileLabel marks, with the value "true", the ConfigMaps in the program's namespace with profiles.
 const ProfileLabel = "graft.provider.extensions.gardener.cloud/profile"
 
-// ProfileReader finds files of profiles. It returns them in a stable order.
+// ProfileReader returns files of profiles in a stable order.
 type ProfileReader interface {
 	Read(context.Context) ([]source.File, error)
 }
@@ -30,7 +30,7 @@ type ProfileReader interface {
 // Paths reads the files and folders of profiles at these paths, as folder.Read does.
 type Paths []string
 
-// Read reads all files now. Where a path cannot be read, the files of the others are returned with Unreadable.
+// Read reads all files. If a path cannot be read, it returns the files of the others with Unreadable.
 func (p Paths) Read(context.Context) ([]source.File, error) {
 	files, err := folder.Read(p...)
 	if err == nil {
@@ -48,7 +48,7 @@ func (p Paths) Read(context.Context) ([]source.File, error) {
 	return files, unreadable
 }
 
-// LeftAlone are the files that are no profiles.
+// LeftAlone returns the ignored files, which contain no profiles.
 func (p Paths) LeftAlone() []string {
 	left, err := folder.LeftAlone(p...)
 	if err != nil {
@@ -57,8 +57,8 @@ func (p Paths) LeftAlone() []string {
 	return left
 }
 
-// ConfigMaps reads the keys that end in .yaml or .yml of the labelled ConfigMaps of a namespace. A file beside the profile is
-// another key: its path, with _ in place of each slash, which a key cannot have.
+// ConfigMaps reads the keys that end in .yaml or .yml in the labelled ConfigMaps of a namespace. A file that a
+// profile names is another key: its path with _ instead of slashes, which a key cannot contain.
 type ConfigMaps struct {
 	Reader    client.Reader
 	Namespace string
@@ -78,7 +78,7 @@ func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 	return files, nil
 }
 
-// configMapPrefix begins the names of files that are keys of ConfigMaps.
+// configMapPrefix starts the names of files from ConfigMaps.
 const configMapPrefix = "configmap"
 
 // filesOf returns the files of profiles in a ConfigMap.

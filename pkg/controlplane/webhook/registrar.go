@@ -30,48 +30,50 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// bundleRetry is how soon a missing CA bundle is looked for again; its Secret is watched as well.
+// bundleRetry is the time until a missing CA bundle is read again; its Secret is also watched.
 const bundleRetry = time.Second
 
-// Registrar keeps the MutatingWebhookConfiguration as the program in force needs it. It runs in the leader; Check runs in all
-// replicas.
+// Registrar maintains the MutatingWebhookConfiguration for the active program. It runs in the leader; Check
+// runs in all replicas.
 type Registrar struct {
 	// Client reads from the cache and writes.
 	Client client.Client
-	// Reader asks the API server, for what no cache holds.
+	// Reader reads uncached objects from the API server.
 	Reader client.Reader
-	// Endpoint is what is registered.
+	// Endpoint is the registered endpoint.
 	Endpoint Endpoint
-	// Bundle is the CAs to trust.
+	// Bundle returns the CAs to trust.
 	Bundle BundleReader
-	// Segments are the secrets of the paths.
+	// Segments returns the secret segments of the paths.
 	Segments SegmentReader
-	// Registrations are those of the program in force.
+	// Registrations returns the webhooks of the active program.
 	Registrations func() []mutation.Registration
-	// OwnerNamespace is the namespace with which the registration is to vanish, so that an extension that is gone does not
-	// hold up control planes; empty for none.
+	// OwnerNamespace is the namespace that owns the registration, so that a removed extension does not block
+	// control planes, or "".
 	OwnerNamespace string
-	// ManagedResource is what gardenlet or gardener-operator deletes first when it removes the installation; empty for none.
+	// ManagedResource is the object that gardenlet or gardener-operator deletes first when it removes the
+	// installation, or empty.
 	ManagedResource client.ObjectKey
-	// Installations are the others in the cluster.
+	// Installations knows the other installations in the cluster.
 	Installations *Installations
-	// ValidateProfiles registers the Validator too.
+	// ValidateProfiles also registers the Validator.
 	ValidateProfiles bool
-	// SyncPeriod is how often it is compared without a reason.
+	// SyncPeriod is the interval of regular comparisons.
 	SyncPeriod time.Duration
 	Metrics    *Metrics
 	Clock      clock.PassiveClock
 
-	// followsManaged reports that the cluster has ManagedResources.
+	// followsManaged is true if the cluster has ManagedResources.
 	followsManaged bool
-	// removed is set when the removal of the installation is noticed, which cannot be undone; withdrawn, when its registrations are deleted.
+	// removed is set, permanently, when the installation is being removed. withdrawn is set after its
+	// registrations were deleted.
 	removed, withdrawn atomic.Bool
-	// rolled is since when the Deployment has no older replicas.
+	// rolled is the time since when the Deployment has no older replicas.
 	rolled time.Time
 }
 
-// Reconcile registers the webhooks, or removes their registrations with the installation. A write carries the resource version that was
-// compared, so that two writers cannot undo each other unnoticed.
+// Reconcile registers the webhooks, or deletes their registrations with the installation. A write has the
+// compared resourceVersion, so that concurrent writers do not overwrite each other unnoticed.
 func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	if removed, err := r.uninstalling(ctx); err != nil || removed {
 		if err == nil {
@@ -81,7 +83,7 @@ func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 	}
 	result, err := r.register(ctx)
 	if apierrors.IsForbidden(err) && r.removed.Load() {
-		return r.withdraw(ctx) // the removal began after it was looked for
+		return r.withdraw(ctx) // the removal began after the check
 	}
 	return result, err
 }
@@ -90,7 +92,7 @@ func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconci
 func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	bundle, err := r.Bundle.ReadBundle(ctx)
 	if errors.Is(err, ErrNoBundle) {
-		// What is registered keeps its bundle: an empty one would turn every admission away.
+		// Keep the registered bundle: an empty one would reject every admission.
 		return reconcile.Result{RequeueAfter: bundleRetry}, nil
 	}
 	if err != nil {
@@ -112,7 +114,8 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: bundleRetry}, err
 	}
 	if err := r.reconcileValidation(ctx, bundle, segment, desired.OwnerReferences); err != nil {
-		// What is wrong with a profile is also found when it is loaded; the webhooks of control planes do not wait for it.
+		// Loading a profile also finds its errors, so that the webhooks of control planes do not wait for the
+		// validation.
 		logf.FromContext(ctx).Error(err, "ConfigMaps of profiles are not validated when they are written")
 	}
 	if earlier != nil && segment != "" {
@@ -124,7 +127,8 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: min(again, r.SyncPeriod)}, nil
 }
 
-// write creates or updates the registration; false when the cache is behind, and the event that it waits for comes with the next look.
+// write creates or updates the registration. It returns false if the cache is outdated; the next event triggers
+// another comparison.
 func (r *Registrar) write(ctx context.Context, desired *admissionregistrationv1.MutatingWebhookConfiguration) (bool, error) {
 	current, err := r.current(ctx)
 	switch {
@@ -151,7 +155,8 @@ func (r *Registrar) write(ctx context.Context, desired *admissionregistrationv1.
 	return true, nil
 }
 
-// current reads the registration: where the cache has none, from the API server, since somebody may have removed the label by which it is cached.
+// current reads the registration from the cache, or else from the API server, because it is not cached if its
+// label was removed.
 func (r *Registrar) current(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
@@ -161,7 +166,7 @@ func (r *Registrar) current(ctx context.Context) (*admissionregistrationv1.Mutat
 	return current, err
 }
 
-// ours returns an error for a registration that belongs to another namespace which exists: it is never overwritten.
+// ours returns an error for a registration of another existing namespace, which is never overwritten.
 func (r *Registrar) ours(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) error {
 	r.Metrics.refused.Set(0)
 	owner := ownerOf(current)
@@ -177,7 +182,8 @@ func (r *Registrar) ours(ctx context.Context, current *admissionregistrationv1.M
 		current.Name, owner)
 }
 
-// ownerOf returns the namespace of the installation that wrote a registration; earlier versions named it as the owner only.
+// ownerOf returns the namespace of the installation that wrote a registration. Earlier versions stored it only
+// as owner.
 func ownerOf(c *admissionregistrationv1.MutatingWebhookConfiguration) string {
 	if name := c.Labels[NamespaceLabel]; name != "" {
 		return name
@@ -190,7 +196,7 @@ func ownerOf(c *admissionregistrationv1.MutatingWebhookConfiguration) string {
 	return ""
 }
 
-// earlier reads the registration that an earlier version of this installation wrote, under the name that all installations shared; nil where there is none.
+// earlier returns the registration of an earlier version, which used one name for all installations, or nil.
 func (r *Registrar) earlier(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
 	if r.Endpoint.Name == r.Endpoint.Service {
 		return nil, nil
@@ -208,8 +214,9 @@ func (r *Registrar) earlier(ctx context.Context) (*admissionregistrationv1.Mutat
 	return found, nil
 }
 
-// segment chooses the segment to register, and says when to choose again. A new one is registered when every replica has had the time to notice it. There is none
-// while replicas of an earlier version, which knows no segments, may be called.
+// segment returns the segment to register, and the time until the next selection. A new segment is registered
+// after every replica has had the time to notice it. It returns "" while replicas of an earlier version without
+// segments may be called.
 func (r *Registrar) segment(ctx context.Context, earlier *admissionregistrationv1.MutatingWebhookConfiguration) (string, time.Duration, error) {
 	if earlier != nil {
 		rolled, err := r.rolledOut(ctx)
@@ -232,8 +239,8 @@ func (r *Registrar) segment(ctx context.Context, earlier *admissionregistrationv
 	return segments[len(segments)-1].Value, settle, nil
 }
 
-// rolledOut returns whether the Deployment has had no Pods of an earlier version for as long as one may take to end. Where there is no Deployment,
-// there are no replicas that it would replace.
+// rolledOut reports whether the Deployment has had no Pods of an earlier version for as long as their shutdown
+// may take. Without a Deployment there are no such replicas.
 func (r *Registrar) rolledOut(ctx context.Context) (bool, error) {
 	d := &appsv1.Deployment{}
 	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Endpoint.Namespace, Name: r.Endpoint.Service}, d)
@@ -253,8 +260,9 @@ func (r *Registrar) rolledOut(ctx context.Context) (bool, error) {
 	return r.Clock.Since(r.rolled) >= settle, nil
 }
 
-// owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service, and the garbage collector then deletes the
-// registration, which the program itself has no permission for any more. Without a ClusterRole, it returns the namespace.
+// owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service; then
+// the garbage collector deletes the registration, for which the program has no permission any longer. Without a
+// ClusterRole, it returns the namespace.
 func (r *Registrar) owner(ctx context.Context) ([]metav1.OwnerReference, error) {
 	if r.OwnerNamespace == "" {
 		return nil, nil
@@ -268,7 +276,7 @@ func (r *Registrar) owner(ctx context.Context) ([]metav1.OwnerReference, error) 
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return nil, fmt.Errorf("reading the owner of the registration: %w", err)
 	}
-	// Metadata alone, as in the facts, so that one informer serves both.
+	// Read metadata only, as the facts do, so that they share an informer.
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.OwnerNamespace}, namespace); err != nil {
@@ -283,7 +291,7 @@ func ownedBy(object *metav1.PartialObjectMetadata) []metav1.OwnerReference {
 	return []metav1.OwnerReference{*owner}
 }
 
-// upToDate ignores what others may add: labels, annotations.
+// upToDate compares registrations. It ignores additional labels and annotations.
 func upToDate(current, desired *admissionregistrationv1.MutatingWebhookConfiguration) bool {
 	return contains(current.Labels, desired.Labels) && contains(current.Annotations, desired.Annotations) &&
 		equality.Semantic.DeepEqual(current.Webhooks, desired.Webhooks) &&
@@ -306,7 +314,7 @@ func merge(current, desired *admissionregistrationv1.MutatingWebhookConfiguratio
 	return merged
 }
 
-// override returns a map with the values of another in place of its own.
+// override returns a map with the given values set.
 func override(into, values map[string]string) map[string]string {
 	if into == nil {
 		into = map[string]string{}
@@ -323,10 +331,10 @@ func names(webhooks []admissionregistrationv1.MutatingWebhook) []string {
 	return out
 }
 
-// Check says whether the API server would call this program: the error is for /readyz. A replica that leads demands every webhook of its program. One that
-// stands by demands none: it may know newer profiles than the leader, and must become ready for a rolling update to reach that leader. The CAs are no matter
-// of it, nor the segments of paths: when they are rotated, all replicas know the new ones before they are registered, and none may be taken out for it; see
-// Registered.
+// Check returns an error for /readyz if the API server would not call this program. The leader requires every
+// webhook of its program. Other replicas require none: they may know newer profiles than the leader, and must
+// become ready for a rolling update to replace it. Check ignores CAs and path segments: all replicas know new
+// ones before they are registered, and must stay ready during a rotation; see Registered.
 func (r *Registrar) Check(ctx context.Context, leads bool) error {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {
@@ -342,7 +350,7 @@ func (r *Registrar) Check(ctx context.Context, leads bool) error {
 	return nil
 }
 
-// withoutSecrets returns the webhooks without what is rotated: CAs, and segments of paths.
+// withoutSecrets returns the webhooks without rotated values: CAs and path segments.
 func withoutSecrets(webhooks []admissionregistrationv1.MutatingWebhook) []admissionregistrationv1.MutatingWebhook {
 	webhooks = slices.Clone(webhooks)
 	for i := range webhooks {
@@ -360,13 +368,13 @@ func withoutSecrets(webhooks []admissionregistrationv1.MutatingWebhook) []admiss
 	return webhooks
 }
 
-// Registered reads the CAs by which the API server knows the program now, rather than those that it will be told: what the server shows must be signed by
-// one of them.
+// Registered returns the CAs in the current registration, instead of the future ones. One of them must have
+// signed the served certificate.
 func (r *Registrar) Registered() BundleReader { return registeredBundle{r} }
 
 type registeredBundle struct{ *Registrar }
 
-// ReadBundle is that of the registration; where no webhook is registered, that which will be.
+// ReadBundle returns the bundle in the registration, or the future one if no webhook is registered.
 func (r registeredBundle) ReadBundle(ctx context.Context) ([]byte, error) {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {

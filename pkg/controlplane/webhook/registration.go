@@ -23,7 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// The modes in which the API server reaches the program; the flag --webhook-config-mode of every Gardener extension.
+// The modes by which the API server reaches the program: the flag --webhook-config-mode of every Gardener
+// extension.
 const (
 	// ModeService: by the Service in the program's namespace.
 	ModeService = extensionswebhook.ModeService
@@ -31,12 +32,12 @@ const (
 	ModeURL = extensionswebhook.ModeURL
 )
 
-// webhookDomain ends the name of every webhook, in the pattern of Gardener's library.
+// webhookDomain is the suffix of all webhooks' names, in the form of Gardener's library.
 const webhookDomain = ".graft.extensions.gardener.cloud"
 
-// Endpoint says how the API server reaches the program and what it does when it cannot.
+// Endpoint configures how the API server reaches the program, and its reaction to failures.
 type Endpoint struct {
-	// Name is the name of the MutatingWebhookConfiguration, that of the installation in the cluster.
+	// Name is the name of the MutatingWebhookConfiguration, which identifies the installation in the cluster.
 	Name string
 	// Service is the name of the Service in ModeService, and of the program in labels.
 	Service string
@@ -47,25 +48,25 @@ type Endpoint struct {
 	// Namespace and ServicePort are those of the Service in ModeService.
 	Namespace   string
 	ServicePort int32
-	// TimeoutSeconds is how long the API server waits.
+	// TimeoutSeconds is the API server's timeout.
 	TimeoutSeconds int32
 	// FailurePolicy is Fail or Ignore.
 	FailurePolicy admissionregistrationv1.FailurePolicyType
 }
 
-// nameLabel names the program.
+// nameLabel is the label with the program's name.
 const nameLabel = "app.kubernetes.io/name"
 
-// Configuration is the registration of all webhooks that the program in force needs, at paths with the segment. The rules name resources, not kinds
-// that would have to exist: a CRD that is installed later starts to match by itself.
+// Configuration returns the registration of all webhooks of the active program, at paths with the segment. The
+// rules contain resources, which need not exist: a CRD that is installed later matches without a change.
 func (e Endpoint) Configuration(registrations []mutation.Registration, bundle []byte, segment string) *admissionregistrationv1.MutatingWebhookConfiguration {
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: e.Name,
 			Labels: map[string]string{
 				nameLabel: e.Service,
-				// gardenlet reports and repairs webhooks that hurt shoots; extensions are exempt, as in Gardener's library
-				// (gardener: extensions/pkg/webhook/registration.go, InitialWebhookConfig).
+				// gardenlet reports and repairs webhooks that affect shoots; extensions are exempt, as in
+				// Gardener's library (gardener: extensions/pkg/webhook/registration.go, InitialWebhookConfig).
 				v1beta1constants.LabelExcludeWebhookFromRemediation: "true",
 			},
 		},
@@ -89,22 +90,23 @@ func (e Endpoint) webhook(r mutation.Registration, bundle []byte, segment string
 		Name:         webhookName(r),
 		ClientConfig: e.clientConfig(RouteOf(r).Path(segment), bundle),
 		Rules:        rules(r.Forms),
-		// A control plane that comes up without its cloud's changes is worse than one that waits: gardenlet tries again, and
-		// an object without the changes would not be noticed. The installation may choose otherwise.
+		// A control plane without its cloud's changes is worse than one that waits: gardenlet retries, but
+		// would not notice missing changes. The installation may choose another policy.
 		FailurePolicy: ptr.To(e.FailurePolicy),
-		// An object written through another version of its API is converted to the one registered, rather than let through.
+		// Objects in another version of their API are converted to the registered one, not skipped.
 		MatchPolicy:       ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector: namespaceSelector(r),
-		// No label of the objects is asked for. Neither the older generation's Deployments nor today's Etcds and the
-		// StatefulSet vpn-seed-server carry Gardener's mutated-by label; the match conditions below select by name.
+		// The object selector is empty: Deployments of older Gardener versions, and today's Etcds and
+		// StatefulSet vpn-seed-server, lack Gardener's mutated-by label. The match conditions below select by
+		// name.
 		ObjectSelector: &metav1.LabelSelector{},
-		// An admission writes nothing outside the object, so that dry runs may call it too.
+		// An admission has no side effects, so that dry runs are supported.
 		SideEffects:    ptr.To(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds: ptr.To(e.TimeoutSeconds),
-		// Only the version that is read.
+		// the only supported version
 		AdmissionReviewVersions: []string{"v1"},
-		// A webhook that runs later may add a container or reset a flag. Rules are idempotent, so that a second call costs
-		// little and changes nothing that is right already.
+		// A later webhook may add a container or reset a flag. Rules are idempotent, so that a second call is
+		// cheap and changes nothing that is correct.
 		ReinvocationPolicy: ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
 		MatchConditions:    matchConditions(r.Forms),
 	}
@@ -122,8 +124,8 @@ func (e Endpoint) clientConfig(path string, bundle []byte) admissionregistration
 	}
 }
 
-// webhookName is <set>.<provider>.graft.extensions.gardener.cloud. The API server wants a DNS name, and a label value need
-// not be part of one: it is then told by a part of its hash.
+// webhookName returns <set>.<provider>.graft.extensions.gardener.cloud. If the provider, a label value, is not
+// valid in a DNS name, it is replaced by a part of its hash.
 func webhookName(r mutation.Registration) string {
 	if r.Garden {
 		return "garden." + string(r.Set) + webhookDomain
@@ -136,8 +138,8 @@ func webhookName(r mutation.Registration) string {
 	return name
 }
 
-// namespaceSelector is the label by which gardenlet names the provider. The garden namespace has none, and is selected by
-// its name.
+// namespaceSelector returns a selector for the label with which gardenlet marks the provider. The garden
+// namespace has none and is selected by name.
 func namespaceSelector(r mutation.Registration) *metav1.LabelSelector {
 	key, value := r.Set.NamespaceLabel(), r.Provider
 	if r.Garden {
@@ -148,7 +150,8 @@ func namespaceSelector(r mutation.Registration) *metav1.LabelSelector {
 	}}
 }
 
-// rules are the resources of the forms, one rule for each API version. Subresources (scale, status) hold nothing to mutate.
+// rules returns the resources of the forms, one rule for each API version. Subresources (scale, status) have
+// nothing to mutate.
 func rules(forms []target.Form) []admissionregistrationv1.RuleWithOperations {
 	var out []admissionregistrationv1.RuleWithOperations
 	for _, form := range forms {
@@ -173,17 +176,18 @@ func rules(forms []target.Form) []admissionregistrationv1.RuleWithOperations {
 	return out
 }
 
-// matchConditions keep everything in the API server that is no target: the other Deployments of a control plane, the Etcds
-// that nobody mutates, and objects that only wait for their finalizers.
+// matchConditions returns conditions that exclude objects that are no targets: other Deployments of a control
+// plane, other Etcds, and objects that only wait for their finalizers.
 func matchConditions(forms []target.Form) []admissionregistrationv1.MatchCondition {
 	return []admissionregistrationv1.MatchCondition{
 		{Name: "is-a-target", Expression: isTarget(forms)},
-		// An error in a condition denies with FailurePolicy Fail, hence has(): metadata without the field is the usual case.
+		// An error in a condition denies the object with FailurePolicy Fail, so that has() is required for the
+		// usual case of metadata without the field.
 		{Name: "is-not-being-deleted", Expression: "!has(object.metadata.deletionTimestamp)"},
 	}
 }
 
-// isTarget is a CEL expression over kind and name. A form without a name means every object of its kind.
+// isTarget returns a CEL expression for kind and name. A form without a name matches every object of its kind.
 func isTarget(forms []target.Form) string {
 	type kind struct{ group, kind string }
 	var kinds []kind
@@ -224,6 +228,6 @@ func isNamed(names []string) string {
 	if len(alternatives) > 1 {
 		condition = "(" + condition + ")"
 	}
-	// The request has no name when an object is created with generateName.
+	// The request has no name if an object is created with generateName.
 	return "has(request.name) && " + condition
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Reloader loads the profiles again whenever they change, in every replica.
+// Reloader returns a runnable that reloads changed profiles, in every replica.
 func (s *Store) Reloader(readers ...ProfileReader) manager.Runnable {
 	return reloader{s, readers}
 }
@@ -24,19 +24,19 @@ type reloader struct {
 	readers []ProfileReader
 }
 
-// NeedLeaderElection is false: every replica serves.
+// NeedLeaderElection returns false: every replica serves.
 func (reloader) NeedLeaderElection() bool { return false }
 
 // Start runs until the context ends.
 func (r reloader) Start(ctx context.Context) error {
 	watch.Poll(ctx, r.store.wake, func(ctx context.Context) {
-		// The store has logged and counted the error, and the next change is another attempt.
+		// The store logs and counts errors, and the next change is another attempt.
 		_ = r.store.Load(ctx, r.readers...)
 	})
 	return nil
 }
 
-// Wake makes the reloader look now; it is called when a ConfigMap changed.
+// Wake triggers a check, after a ConfigMap changed.
 func (s *Store) Wake() {
 	select {
 	case s.wake <- struct{}{}:
@@ -44,7 +44,7 @@ func (s *Store) Wake() {
 	}
 }
 
-// findingLines are the findings in an error, one each.
+// findingLines returns the findings in an error as lines.
 func findingLines(err error) []string {
 	var findings source.Findings
 	errors.As(err, &findings)

@@ -21,11 +21,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 )
 
-// ConditionAnnotation holds on the ConfigMap of a profile, as a metav1.Condition of the type ProfileValid, which version is served.
+// ConditionAnnotation on the ConfigMap of a profile is a metav1.Condition of type ProfileValid that describes
+// the served version.
 const ConditionAnnotation = "graft.provider.extensions.gardener.cloud/condition"
 
-// Reports tells on the ConfigMaps of profiles what became of them: an Event when that changes, and a condition. What is to be said of a file is an
-// Event on the Deployment of the program. It runs in the leader.
+// Reports writes the states of profiles to their ConfigMaps: a condition, and an Event for each change. For
+// files, it writes Events for the program's Deployment. It runs in the leader.
 type Reports struct {
 	// Client reads the ConfigMaps from the cache and patches them.
 	Client client.Client
@@ -37,7 +38,7 @@ type Reports struct {
 
 	reported *[]Status
 	next     time.Time
-	// said is the last condition by object, so that each is an Event once.
+	// said has the last condition of each object, to write each Event once.
 	said map[client.ObjectKey]string
 }
 
@@ -58,7 +59,7 @@ func (r *Reports) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report tells what has changed.
+// Report writes changed states.
 func (r *Reports) Report(ctx context.Context) error {
 	if r.said == nil {
 		r.said = map[client.ObjectKey]string{}
@@ -67,7 +68,7 @@ func (r *Reports) Report(ctx context.Context) error {
 	for _, status := range r.Store.Statuses() {
 		key, ok := configMapOf(status.Source)
 		if !ok {
-			key = client.ObjectKey{Namespace: r.Namespace} // all files together
+			key = client.ObjectKey{Namespace: r.Namespace} // one object for all files
 		}
 		conditions[key] = join(conditions[key], status.condition())
 	}
@@ -95,7 +96,7 @@ func (s *Status) condition() metav1.Condition {
 	return condition
 }
 
-// join returns the condition of an object with several files: the worst of all, with what is wrong with each.
+// join returns the combined condition of an object with several files: the worst of all, with all messages.
 func join(a, b metav1.Condition) metav1.Condition {
 	if a.Type == "" || a.Status == metav1.ConditionTrue && b.Status == metav1.ConditionFalse {
 		return b
@@ -120,11 +121,11 @@ func (r *Reports) report(ctx context.Context, key client.ObjectKey, condition me
 			return fmt.Errorf("reading the ConfigMap of a profile: %w", err)
 		}
 		reference = &corev1.ObjectReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: key.Namespace, Name: key.Name, UID: object.UID}
-		_ = json.Unmarshal([]byte(object.Annotations[ConditionAnnotation]), &before) // what cannot be read is written again
+		_ = json.Unmarshal([]byte(object.Annotations[ConditionAnnotation]), &before) // an unreadable condition is overwritten
 	}
 	said := string(condition.Status) + condition.Reason + condition.Message
 	if r.said[key] == "" && condition.Status == metav1.ConditionTrue && before.Status == metav1.ConditionTrue {
-		r.said[key] = said // a profile that was and is valid is no news
+		r.said[key] = said // no Event for a profile that stays valid
 	}
 	if r.said[key] != said {
 		r.say(reference, condition)

@@ -17,7 +17,7 @@ const (
 	reviewVersion = "admission.k8s.io/v1"
 )
 
-// review is an AdmissionReview as far as an admission needs it.
+// review has the parts of an AdmissionReview that an admission needs.
 type review struct {
 	uid         string
 	subresource string
@@ -25,20 +25,20 @@ type review struct {
 	scanned     *document.Document
 }
 
-// release gives back what scanning the review took. Nothing of its request may be used afterwards.
+// release releases the memory of the scanned review. The request is invalid afterwards.
 func (r *review) release() { r.scanned.Release() }
 
-// handled says whether the review is of an operation that can be mutated.
+// handled reports whether the operation of the review can be mutated.
 func (r *review) handled() bool {
 	return r.subresource == "" && (r.request.Operation == "CREATE" || r.request.Operation == "UPDATE")
 }
 
-// dryRun says whether nothing is to be stored.
+// dryRun reports whether the request is a dry run.
 func (r *review) dryRun() bool {
 	return string(r.scanned.Original().Find("request", "dryRun").Raw()) == "true"
 }
 
-// parseReview scans the body once, and with it the objects in it. Its errors are *refusals and quote nothing of the body.
+// parseReview scans the body with its objects once. Its errors are *refusals and quote nothing of the body.
 func parseReview(body []byte, route Route) (*review, error) {
 	d, err := document.Parse(body)
 	if err != nil {
@@ -74,13 +74,13 @@ func parseReview(body []byte, route Route) (*review, error) {
 	return r, nil
 }
 
-// text is the string at the keys; empty when there is none.
+// text returns the string at the keys, or "".
 func text(n *document.Node, keys ...string) string {
 	value, _ := n.Find(keys...).Text()
 	return value
 }
 
-// operationOf is the operation, without a copy of those that are usual.
+// operationOf returns the operation, without a copy for the common ones.
 func operationOf(n *document.Node) string {
 	for _, usual := range [...]string{"UPDATE", "CREATE"} {
 		if n.Is(usual) {
@@ -90,7 +90,7 @@ func operationOf(n *document.Node) string {
 	return text(n)
 }
 
-// objectAt is the object at the key; nil when it is absent or null.
+// objectAt returns the object at a key, or nil if it is absent or null.
 func objectAt(n *document.Node, key string) *document.Node {
 	if member := n.Get(key); member.Kind() == document.Object {
 		return member
@@ -100,13 +100,13 @@ func objectAt(n *document.Node, key string) *document.Node {
 
 const responseHead = `{"kind":"` + reviewKind + `","apiVersion":"` + reviewVersion + `","response":{"uid":`
 
-// appendAllowed appends the answer that admits the object as it is.
+// appendAllowed appends the answer that admits the object unchanged.
 func appendAllowed(out []byte, uid string) []byte {
 	out = document.AppendQuoted(append(out, responseHead...), uid)
 	return append(out, `,"allowed":true}}`+"\n"...)
 }
 
-// appendPatched appends the answer that admits the object with a patch, and says for the API server's audit log what made it.
+// appendPatched appends the answer that admits the object with a patch, and its audit annotations.
 func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
 	out = document.AppendQuoted(append(out, responseHead...), uid)
 	out = append(out, `,"allowed":true,"patchType":"JSONPatch","patch":"`...)
@@ -115,7 +115,7 @@ func appendPatched(out []byte, uid string, result *mutation.Result) []byte {
 	return append(appendAudit(out, result), "}}\n"...)
 }
 
-// appendDenied appends the answer that refuses the object.
+// appendDenied appends the answer that denies the object.
 func appendDenied(out []byte, uid string, d *denial) []byte {
 	out = document.AppendQuoted(append(out, responseHead...), uid)
 	out = append(out, `,"allowed":false,"status":{"status":"Failure","code":`...)

@@ -12,26 +12,26 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// PathPrefix is the path below which admissions are served: /webhooks/<segment>/<set>/<provider>; see Callers.
+// PathPrefix is the prefix of the paths of admissions: /webhooks/<segment>/<set>/<provider>; see Callers.
 const PathPrefix = "/webhooks/"
 
-// gardenSegment stands in a path for the provider where the webhook is that of the garden namespace. No provider is called
-// so: a label value begins with a letter or a digit.
+// gardenSegment replaces the provider in the path of the webhook for the garden namespace. It is no valid
+// provider, because a label value starts with a letter or a digit.
 const gardenSegment = "-garden"
 
-// Route is one webhook as its path names it.
+// Route identifies a webhook by its path.
 type Route struct {
 	Set      target.Set
 	Provider string
 	Garden   bool
 }
 
-// RouteOf is the route of a registration.
+// RouteOf returns the route of a registration.
 func RouteOf(r mutation.Registration) Route {
 	return Route{Set: r.Set, Provider: r.Provider, Garden: r.Garden}
 }
 
-// Path is the URL path at which the route is served, with a segment that is not empty.
+// Path returns the URL path of the route, with the segment unless it is empty.
 func (r Route) Path(segment string) string {
 	prefix := PathPrefix
 	if segment != "" {
@@ -43,7 +43,8 @@ func (r Route) Path(segment string) string {
 	return prefix + string(r.Set) + "/" + url.PathEscape(r.Provider)
 }
 
-// parseRoute reads a decoded URL path, with a segment or without; false when it names no set or no provider.
+// parseRoute parses a decoded URL path, with or without segment. It returns false without a valid set and
+// provider.
 func parseRoute(path string) (Route, bool) {
 	_, path = splitPath(path)
 	rest, ok := strings.CutPrefix(path, PathPrefix)
@@ -65,7 +66,7 @@ func parseRoute(path string) (Route, bool) {
 	return Route{}, false
 }
 
-// label is the route's provider as metrics and logs name it.
+// label returns the provider's name in metrics and logs.
 func (r Route) label() string {
 	if r.Garden {
 		return "garden"

@@ -12,7 +12,7 @@ import (
 	"net"
 )
 
-// ServerName is the host name for which the API server wants a certificate.
+// ServerName returns the host name that the API server requires in the certificate.
 func (e Endpoint) ServerName() string {
 	if e.Mode == ModeURL {
 		host, _, err := net.SplitHostPort(e.URL)
@@ -28,9 +28,9 @@ func (e Endpoint) ServerName() string {
 type Serving struct {
 	// Address is host:port; an empty host means this machine.
 	Address string
-	// Name is the name that the certificate must be for.
+	// Name is the required name in the certificate.
 	Name string
-	// Bundle is what the certificate must be signed by.
+	// Bundle returns the CAs that must have signed the certificate.
 	Bundle BundleReader
 }
 

@@ -18,14 +18,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// Certificates that are made at the start are good from a while ago, so that clocks may differ, and for as long as no program runs.
+// Certificates that are generated at start are valid from a short time ago, because clocks differ, and for
+// longer than any program runs.
 const (
 	staticBefore = 5 * time.Minute
 	staticAfter  = 10 * 365 * 24 * time.Hour
 )
 
-// writeStatic makes a CA and a certificate of it for the host that is called, writes the latter to the folder where the webhook server finds it, and returns
-// the former. Nobody keeps the CA's key.
+// writeStatic generates a CA and a certificate for a host, writes the certificate to the webhook server's
+// folder, and returns the CA's certificate. It does not keep the CA's key.
 func writeStatic(folder, host string, now time.Time) ([]byte, error) {
 	authority, err := signing.New(&x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host + " CA"}, NotBefore: now.Add(-staticBefore), NotAfter: now.Add(staticAfter),
@@ -62,7 +63,7 @@ func writePair(folder string, key, certificate []byte) error {
 	if err := os.MkdirAll(folder, 0o750); err != nil {
 		return fmt.Errorf("making the folder of the certificate: %w", err)
 	}
-	// The webhook server reads both when the certificate changes.
+	// The webhook server reads both files when the certificate changes.
 	for _, file := range []struct {
 		path    string
 		content []byte
@@ -77,9 +78,9 @@ func writePair(folder string, key, certificate []byte) error {
 	return nil
 }
 
-// replaceFile writes a file atomically, readable by its owner alone.
+// replaceFile writes a file atomically, readable by its owner only.
 func replaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
 	if err != nil {
 		return err
 	}

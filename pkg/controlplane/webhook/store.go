@@ -22,37 +22,39 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Program is a set of profiles, compiled: a *mutation.Program bound to a source of facts.
+// Program is a set of compiled profiles: a *mutation.Program with a source of facts.
 type Program interface {
 	Registrations() []mutation.Registration
-	// Permissions are those that its lookups need.
+	// Permissions returns the permissions that its lookups need.
 	Permissions() []mutation.Permission
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Activator is a Program that is told when it is put in force, such as one that follows what it looks up.
+// Activator is a Program with work at activation, such as watching the objects that it looks up.
 type Activator interface{ Activate() }
 
-// Lister is a Program that tells its rules, so that those which are gone are counted no more.
+// Lister is a Program that lists its rules, so that counters of removed rules can be deleted.
 type Lister interface{ Rules() []mutation.RuleInfo }
 
-// Versioned is a Program that tells the versions of its profiles, by which marks are told from older ones.
+// Versioned is a Program that returns the versions of its profiles, which distinguish marks from older ones.
 type Versioned interface {
 	Profiles() []mutation.ProfileVersion
 }
 
-// Compiler makes a Program of documents that are valid each; what they get wrong together it returns as source.Findings.
+// Compiler compiles valid documents to a Program. Conflicts between them are source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
-// Store holds the program in force and replaces it as a whole. An admission sees one program from its beginning to its end. A file of profiles
-// that is invalid does not hold up the others: its last good version is served, or the objects that it claims are denied.
+// Store holds the active program and replaces it as a whole. An admission sees one program from its begin to
+// its end. An invalid file of profiles does not block the others: its last good version is served, or the
+// objects that it claims are denied.
 type Store struct {
-	// Authorizer is asked before profiles are put in force, and set before the first Load; nil: everything is permitted.
+	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
+	// everything.
 	Authorizer Authorizer
-	// Beside reads what the compiler reads beside the documents, so that a change of it alone is an attempt; nil: nothing. What cannot
-	// be read is told by the compiler.
+	// Beside returns further input of the compiler, so that its change triggers an attempt. It may be nil. The
+	// compiler reports read errors.
 	Beside func() []byte
-	// Uninstalling reports whether the installation is being removed, and its profiles with it; nil: it never is.
+	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
 
 	compile    Compiler
@@ -62,30 +64,31 @@ type Store struct {
 	current    atomic.Pointer[inForce]
 	statuses   atomic.Pointer[[]Status]
 	wake       chan struct{}
-	checking   chan struct{} // holds one value while a check runs
+	checking   chan struct{} // has one value while a check runs
 
 	lock      sync.Mutex
-	attempted watch.Digest // of the documents that were tried last
-	outcome   error        // of that attempt
+	attempted watch.Digest // digest of the last attempt's documents
+	outcome   error        // error of that attempt
 	waiting   *waiting
 	good      map[string]*version // by source
-	problem   string              // the last failure, so that it is counted and logged once
+	problem   string              // last failure, to count and log it once
 	changed   []chan<- struct{}
 }
 
 type inForce struct {
 	program Program
-	// digest is that of the versions in program.
+	// digest identifies the versions in program.
 	digest watch.Digest
-	// routes are those that program serves, and of invalid profiles those in denied, with the reason; claims are their webhooks.
+	// routes has the routes that program serves. denied has the routes of invalid profiles, with reasons.
+	// claims has the webhooks of denied.
 	routes map[Route]bool
 	denied map[Route]string
 	claims []mutation.Registration
-	// profiles is their number; none are right at the start only.
+	// profiles is the number of profiles. It can be 0 at start only.
 	profiles int
 }
 
-// deny has the routes of invalid profiles denied that no valid profile serves.
+// deny adds the routes of invalid profiles that no valid profile serves.
 func (f *inForce) deny(statuses []Status) {
 	served := maps.Clone(f.routes)
 	f.denied = map[Route]string{}
@@ -106,16 +109,16 @@ func (f *inForce) deny(statuses []Status) {
 	}
 }
 
-// errNoneLeft keeps the profiles in force when the last one vanishes: an empty registration would admit every control plane
-// without what its provider demands, and a file or ConfigMap that is gone by mistake is no wish for that.
+// errNoneLeft keeps the profiles active if the last one vanishes: with an empty registration, every control
+// plane would be admitted without its provider's changes, and a missing file or ConfigMap is likely a mistake.
 var errNoneLeft = errors.New("no profiles are left; those loaded before stay in force")
 
-// NewStore makes a store that serves nothing until something is loaded.
+// NewStore returns a store without a program; call Load.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
 	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
 }
 
-// restore gives the store the last good versions that were kept, before the first Load.
+// restore sets the stored last good versions, before the first Load.
 func (s *Store) restore(good map[string]*version) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -125,8 +128,8 @@ func (s *Store) restore(good map[string]*version) {
 // Loaded reports whether a program is active.
 func (s *Store) Loaded() bool { return s.current.Load() != nil }
 
-// Registrations are the webhooks that the program in force needs, and those by which the objects of invalid profiles are denied; nil when
-// no program is in force.
+// Registrations returns the webhooks of the active program, and those that deny the objects of invalid
+// profiles, or nil without an active program.
 func (s *Store) Registrations() []mutation.Registration {
 	if current := s.current.Load(); current != nil {
 		return append(current.program.Registrations(), current.claims...)
@@ -134,7 +137,7 @@ func (s *Store) Registrations() []mutation.Registration {
 	return nil
 }
 
-// Statuses returns what became of each file of profiles at the last attempt.
+// Statuses returns the state of each file of profiles after the last attempt.
 func (s *Store) Statuses() []Status {
 	if statuses := s.statuses.Load(); statuses != nil {
 		return *statuses
@@ -142,7 +145,7 @@ func (s *Store) Statuses() []Status {
 	return nil
 }
 
-// Denied returns an error if objects in a namespace with these labels are denied, as a profile is invalid.
+// Denied returns an error if objects in a namespace with these labels are denied because a profile is invalid.
 func (s *Store) Denied(namespace map[string]string) error {
 	current := s.current.Load()
 	if current == nil {
@@ -156,7 +159,7 @@ func (s *Store) Denied(namespace map[string]string) error {
 	return nil
 }
 
-// Profiles are the versions of the profiles in force, where the program tells them.
+// Profiles returns the versions of the active profiles, if the program is Versioned.
 func (s *Store) Profiles() []mutation.ProfileVersion {
 	if current := s.current.Load(); current != nil {
 		if versioned, ok := current.program.(Versioned); ok {
@@ -172,7 +175,7 @@ func (s *Store) Serves(route Route) bool {
 	return current != nil && current.routes[route]
 }
 
-// Admit asks the program in force.
+// Admit mutates an object with the active program.
 func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.Result, error) {
 	current := s.current.Load()
 	if current == nil {
@@ -184,7 +187,7 @@ func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.
 	return current.program.Admit(ctx, request)
 }
 
-// NotifyChanges returns a channel that gets a value after the program was replaced. It holds one value at most.
+// NotifyChanges returns a channel with capacity 1 that receives a value after each replacement of the program.
 func (s *Store) NotifyChanges() <-chan struct{} {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -193,9 +196,9 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 	return c
 }
 
-// Load reads the files of the readers and puts in force what can be served of them: of each file the newest version, or else the last good
-// one. The error says what is wrong with the newest versions: source.Findings where documents are wrong. A reader that fails as a whole
-// changes nothing; that none are left where some were is an error too. The same bytes as at the last attempt are not tried again.
+// Load reads the files of the readers and activates the newest version of each file, or else the last good one.
+// It returns the errors in the newest versions, as source.Findings for invalid documents. If a reader fails
+// completely, or no profiles are left, nothing changes. Unchanged files are not tried again.
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -229,7 +232,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	return nil
 }
 
-// readAll reads the files of all readers, and returns the paths that cannot be read.
+// readAll returns the files of all readers, and the unreadable paths.
 func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unreadable, error) {
 	var files []source.File
 	unreadable := Unreadable{}
@@ -245,7 +248,7 @@ func readAll(ctx context.Context, readers []ProfileReader) ([]source.File, Unrea
 	return files, unreadable, nil
 }
 
-// logIgnored logs the files in folders of profiles that are no profiles.
+// logIgnored logs the files in folders of profiles that contain no profiles.
 func (s *Store) logIgnored(readers []ProfileReader) {
 	for _, reader := range readers {
 		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
@@ -256,7 +259,7 @@ func (s *Store) logIgnored(readers []ProfileReader) {
 	}
 }
 
-// put puts a choice in force. Its error says what is wrong with the newest versions.
+// put activates a selection. It returns the errors of the newest versions.
 func (s *Store) put(units []*unit, chosen built, beside []byte) error {
 	statuses := make([]Status, len(units))
 	good, sum := map[string]*version{}, sha256.New()
@@ -296,7 +299,7 @@ func (s *Store) put(units []*unit, chosen built, beside []byte) error {
 	return problems(statuses)
 }
 
-// activate tells who has to know that another program is in force.
+// activate notifies all that depend on the active program.
 func (s *Store) activate(next *inForce, documents []*profile.Document) {
 	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()
@@ -315,7 +318,7 @@ func (s *Store) activate(next *inForce, documents []*profile.Document) {
 	}
 }
 
-// notify wakes those who wait for a change.
+// notify wakes the receivers of NotifyChanges.
 func (s *Store) notify() {
 	for _, c := range s.changed {
 		select {
@@ -325,13 +328,14 @@ func (s *Store) notify() {
 	}
 }
 
-// clearFailure ends a failure: the active profiles match what the readers find.
+// clearFailure ends a failure: the active profiles match the files.
 func (s *Store) clearFailure() {
 	s.problem = ""
 	s.metrics.failed.Set(0)
 }
 
-// failed counts and logs a failure, the latter only when it is another one than before. That the profiles go with the installation is none.
+// failed counts a failure, and logs it if its text differs from the one before. Profiles that vanish with the
+// installation are not a failure.
 func (s *Store) failed(ctx context.Context, err error) error {
 	if err.Error() == s.problem {
 		return err

@@ -15,22 +15,24 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// account is what a span says of an admission: names of the program and of profiles, and nothing of an object.
+// account has the attributes of an admission's span: names of the program and of profiles, but no content of
+// objects.
 type account struct {
-	span           trace.Span // nil: nothing is traced
+	span           trace.Span // nil without tracing
 	target, result string
 	reason         mutation.Reason
 	rules          int
 }
 
-// begin begins the span of a review below that of the API server, which it names in the header of its request (W3C Trace Context).
+// begin starts the span of a review as a child of the API server's span in the request's headers (W3C Trace
+// Context).
 func (h *Handler) begin(x *exchange, r *http.Request) *http.Request {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, x.account.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
 	return r.WithContext(ctx)
 }
 
-// end says what became of the review.
+// end sets the result of the review and ends its span.
 func (x *exchange) end() {
 	a := x.account
 	a.span.SetAttributes(

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// managedResourceKind is the kind by which Gardener installs an extension.
+// managedResourceKind is the kind with which Gardener installs an extension.
 var managedResourceKind = schema.GroupVersionKind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
 
 // managedResource returns an empty object for the metadata of a ManagedResource.
@@ -33,8 +33,9 @@ func managedResource() *metav1.PartialObjectMetadata {
 	return object
 }
 
-// followManaged has every replica notice the deletion of the ManagedResource, which comes before the deletion of the permissions to read
-// it. It returns the cache of that one object, or nil in a cluster that has no such kind, where Gardener has installed nothing.
+// followManaged makes every replica notice the deletion of the ManagedResource, which precedes the deletion of
+// the permissions to read it. It returns the cache of that object, or nil if the cluster does not have the
+// kind, because Gardener installed nothing there.
 func (r *Registrar) followManaged(ctx context.Context, mgr manager.Manager) (cache.Cache, error) {
 	if _, err := mgr.GetRESTMapper().RESTMapping(managedResourceKind.GroupKind(), managedResourceKind.Version); meta.IsNoMatchError(err) {
 		return nil, nil
@@ -73,9 +74,10 @@ func (r *Registrar) Uninstalling(ctx context.Context) bool {
 	return err == nil && removed
 }
 
-// uninstalling reports whether the installation is being removed: its namespace is being deleted, or its ManagedResource, with which the
-// deletion of a ControllerInstallation begins (gardener: pkg/gardenlet/controller/controllerinstallation). A restart, an eviction or an
-// upgrade deletes neither. It needs no cache, so that a program can ask which ends before its caches are filled.
+// uninstalling reports whether the installation is being removed: its namespace, or its ManagedResource, with
+// which the deletion of a ControllerInstallation begins, is being deleted (gardener:
+// pkg/gardenlet/controller/controllerinstallation). A restart, an eviction or an upgrade deletes neither. It
+// needs no cache, so that a program that stops before its caches are filled can call it.
 func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 	if r.OwnerNamespace == "" || r.removed.Load() {
 		return r.removed.Load(), nil
@@ -99,8 +101,8 @@ func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 	return removed, nil
 }
 
-// Withdraw deletes the registrations if the installation is being removed, so that no API server calls Pods that are gone. It is for a
-// program that ends.
+// Withdraw deletes the registrations at shutdown if the installation is being removed, so that no API server
+// calls missing Pods.
 func (r *Registrar) Withdraw(ctx context.Context) error {
 	removed, err := r.uninstalling(ctx)
 	if err != nil || !removed {
@@ -119,7 +121,8 @@ func (r *Registrar) Withdraw(ctx context.Context) error {
 	}
 }
 
-// withdraw deletes the registrations once. When the permissions are gone already, the garbage collector deletes them with their owner.
+// withdraw deletes the registrations once. Without permissions, it leaves them to the garbage collector, which
+// deletes them with their owner.
 func (r *Registrar) withdraw(ctx context.Context) (reconcile.Result, error) {
 	if r.withdrawn.Load() {
 		return reconcile.Result{}, nil
@@ -138,8 +141,8 @@ func (r *Registrar) withdraw(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// deleteRegistrations deletes the registration of the webhooks and that of the validation. Where another installation may take over, it
-// announces the deletion first and returns when to continue.
+// deleteRegistrations deletes the registrations of the webhooks and of the validation. If another installation
+// may take over, it announces the deletion first and returns the time to wait.
 func (r *Registrar) deleteRegistrations(ctx context.Context) (again time.Duration, err error) {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	err = r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
@@ -164,8 +167,7 @@ func (r *Registrar) deleteRegistrations(ctx context.Context) (again time.Duratio
 	return 0, nil
 }
 
-// announce tells other installations, where there are any, that the registration is about to be deleted, and returns how long they are
-// given to notice.
+// announce announces the deletion to other installations, if there are any, and returns the time to wait.
 func (r *Registrar) announce(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) (time.Duration, error) {
 	others, err := r.Installations.others(ctx, r.Reader)
 	if err != nil || len(others) == 0 || current.Annotations[ServesAnnotation] == "" {

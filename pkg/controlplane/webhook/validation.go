@@ -25,20 +25,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// validationPath is where ConfigMaps of profiles are validated, without a segment.
+// validationPath is the path for validating ConfigMaps of profiles, without a segment.
 const validationPath = PathPrefix + "validate/profiles"
 
-// IsValidation reports whether a path is that of the validation of profiles.
+// IsValidation reports whether a path is that of the validation.
 func IsValidation(path string) bool {
 	_, rest := splitPath(path)
 	return rest == validationPath
 }
 
-// validationTimeoutSeconds is how long the API server waits for it. Compiling a profile takes some tenths of a second.
+// validationTimeoutSeconds is the API server's timeout for the validation. Compiling a profile takes some
+// tenths of a second.
 const validationTimeoutSeconds = 10
 
-// Check returns what is wrong with files of profiles by themselves, and as warnings what they contradict among the profiles that are served, and what
-// they may not read: who applies several objects cannot choose the order. One check runs at a time.
+// Check returns the errors in files of profiles, and as warnings their conflicts with the active profiles and
+// missing permissions, because users that apply several objects cannot choose the order. One check runs at a
+// time.
 func (s *Store) Check(ctx context.Context, files []source.File) (warnings []string, err error) {
 	select {
 	case s.checking <- struct{}{}:
@@ -74,10 +76,10 @@ func (s *Store) Check(ctx context.Context, files []source.File) (warnings []stri
 	return warnings, nil
 }
 
-// Validator answers the API server whether a ConfigMap of profiles may be written.
+// Validator answers the API server's requests to validate a ConfigMap of profiles.
 type Validator struct{ Store *Store }
 
-// Handle denies a ConfigMap with an invalid profile: its message has each finding with the key, line and column.
+// Handle denies a ConfigMap with an invalid profile. Its message has each finding with key, line and column.
 func (v Validator) Handle(ctx context.Context, request admission.Request) admission.Response {
 	configMap := &corev1.ConfigMap{}
 	if err := json.Unmarshal(request.Object.Raw, configMap); err != nil {
@@ -101,7 +103,8 @@ func (v Validator) Handle(ctx context.Context, request admission.Request) admiss
 // Handler returns the HTTP handler.
 func (v Validator) Handler() http.Handler { return &admission.Webhook{Handler: v} }
 
-// reconcileValidation keeps the registration of the Validator: for the labelled ConfigMaps of the own namespace. Without a namespace there are none.
+// reconcileValidation maintains the registration of the Validator for the labelled ConfigMaps in the program's
+// namespace. Without a namespace it does nothing.
 func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segment string, owners []metav1.OwnerReference) error {
 	if r.Endpoint.Namespace == "" || !r.ValidateProfiles {
 		return nil
@@ -114,7 +117,7 @@ func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segm
 		return nil
 	})
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		return nil // the cache is behind, and the next look compares again
+		return nil // the cache is outdated, and the next event triggers another comparison
 	}
 	if err != nil {
 		return fmt.Errorf("writing the registration of the validation: %w", err)
@@ -122,7 +125,7 @@ func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segm
 	return nil
 }
 
-// validation is the webhook for ConfigMaps of profiles.
+// validation returns the webhook for ConfigMaps of profiles.
 func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
 	path := validationPath
 	if segment != "" {
@@ -140,7 +143,7 @@ func (e Endpoint) validation(bundle []byte, segment string) admissionregistratio
 				APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}, Scope: ptr.To(admissionregistrationv1.NamespacedScope),
 			},
 		}},
-		// A ConfigMap can be corrected while no replica answers; an invalid one is found when it is loaded.
+		// A ConfigMap must be correctable while no replica answers; loading finds invalid ones.
 		FailurePolicy:           ptr.To(admissionregistrationv1.Ignore),
 		MatchPolicy:             ptr.To(admissionregistrationv1.Equivalent),
 		NamespaceSelector:       ptr.To(equals(corev1.LabelMetadataName, e.Namespace)),
@@ -149,7 +152,7 @@ func (e Endpoint) validation(bundle []byte, segment string) admissionregistratio
 		TimeoutSeconds:          ptr.To[int32](validationTimeoutSeconds),
 		AdmissionReviewVersions: []string{"v1"},
 		MatchConditions: []admissionregistrationv1.MatchCondition{{
-			// Metadata of an invalid one may change, such as its condition and its finalizers.
+			// The metadata of an invalid ConfigMap may change, such as its condition and finalizers.
 			Name: "profile-changes",
 			Expression: strings.Join([]string{
 				"oldObject == null", "!has(oldObject.metadata.labels)", fmt.Sprintf("!(%q in oldObject.metadata.labels)", ProfileLabel),

@@ -6,8 +6,8 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// ControllerConfiguration configures gardener-extension-provider-graft. A flag of the same meaning that is given on the
-// command line wins over a field.
+// ControllerConfiguration configures gardener-extension-provider-graft. Flags on the command line override
+// fields of the same meaning.
 type ControllerConfiguration struct {
 	// APIVersion is graft.provider.extensions.config.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -15,9 +15,9 @@ type ControllerConfiguration struct {
 	Kind string `json:"kind"`
 	// ClientConnection limits the requests to the kube-apiserver of the seed.
 	ClientConnection ClientConnection `json:"clientConnection,omitempty"`
-	// LeaderElection chooses the replica that writes the registration and the certificates; all replicas serve.
+	// LeaderElection elects the replica that writes the registration and the certificates; all replicas serve.
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
-	// Server says where the program listens.
+	// Server configures the addresses on which the program listens.
 	Server Server `json:"server,omitempty"`
 	// Limits limit what callers of the webhook server can use.
 	Limits WebhookLimits `json:"limits,omitempty"`
@@ -25,9 +25,9 @@ type ControllerConfiguration struct {
 	Debugging Debugging `json:"debugging,omitempty"`
 	// Logging configures the log.
 	Logging Logging `json:"logging,omitempty"`
-	// Webhook bounds and registers the admission webhooks.
+	// Webhook configures the admission webhooks and their registration.
 	Webhook Webhook `json:"webhook,omitempty"`
-	// Profiles says where the profiles are found.
+	// Profiles configures the sources of profiles.
 	Profiles Profiles `json:"profiles,omitempty"`
 	// Parameters overrides parameters of profiles: profile → parameter → value, of the type of the profile's default.
 	Parameters map[string]map[string]source.Node `json:"parameters,omitempty"`
@@ -35,46 +35,49 @@ type ControllerConfiguration struct {
 	Drift Drift `json:"drift,omitempty"`
 	// Gate makes gardenlet wait for the webhooks before it writes the kube-apiserver of a shoot; off by default.
 	Gate Gate `json:"gate,omitempty"`
-	// Shutdown says how the program ends.
+	// Shutdown configures the shutdown of the program.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
 }
 
-// Drift has the replica that leads look now and then for objects that are not what the profiles in force make of them: those that were admitted while no
-// replica answered, before the webhook was installed, or under other profiles. It is counted in graft_drifted_objects. It needs permissions that the chart
-// gives where it is enabled.
+// Drift makes the leader search periodically for objects that differ from the result of the active profiles:
+// those that were admitted while no replica answered, before the webhook was installed, or under other
+// profiles. The metric graft_drifted_objects counts them. Drift needs permissions that the chart grants if it
+// is enabled.
 type Drift struct {
 	// Enabled is false by default.
 	Enabled bool `json:"enabled,omitempty"`
-	// Interval is the time between two looks; 1h by default, a minute at least.
+	// Interval is the time between two searches; 1h by default, at least 1m.
 	Interval Duration `json:"interval,omitempty"`
 	// Touch sends an empty patch to drifted objects, so that they pass the webhook; false by default. It can restart
 	// Pods.
 	Touch bool `json:"touch,omitempty"`
-	// RatePerSecond is how many objects are touched in a second at most, 1 to 50; 1 by default.
+	// RatePerSecond is the maximum number of objects to touch per second, 1 to 50; 1 by default.
 	RatePerSecond int32 `json:"ratePerSecond,omitempty" between:"1,50"`
 }
 
-// Gate has the replica that leads answer the Extension resources of a type, which gardenlet makes for each shoot where a ControllerRegistration says so: with a
-// success once the webhooks for the provider of the shoot are registered and answered, and at once where no profile is for it. It needs permissions that the
-// chart gives where it is enabled.
+// Gate makes the leader answer the Extension resources of a type, which gardenlet creates for each shoot if a
+// ControllerRegistration requires it: with success once the webhooks for the shoot's provider are registered
+// and answer, and at once if no profile applies to the provider. Gate needs permissions that the chart grants
+// if it is enabled.
 type Gate struct {
 	// Enabled is false by default.
 	Enabled bool `json:"enabled,omitempty"`
-	// Type is the type of the Extension resources, as in the ControllerRegistration; graft by default. gardenlet calls the objects by it.
+	// Type is the type of the Extension resources, as in the ControllerRegistration; graft by default. It is
+	// also the name of the objects that gardenlet creates.
 	Type string `json:"type,omitempty"`
 }
 
-// ClientConnection are client-side limits.
+// ClientConnection limits requests on the client side.
 type ClientConnection struct {
-	// QPS are the requests per second that are allowed in the long run; 100 by default.
+	// QPS is the allowed average of requests per second; 100 by default.
 	QPS int32 `json:"qps,omitempty" between:"1,100000"`
-	// Burst are the requests that are allowed at once; 130 by default.
+	// Burst is the allowed number of requests at once; 130 by default.
 	Burst int32 `json:"burst,omitempty" between:"1,100000"`
 }
 
-// LeaderElection configures the lease among replicas.
+// LeaderElection configures the Lease of the replicas.
 type LeaderElection struct {
-	// Enabled is true by default; a single replica outside a cluster may do without.
+	// Enabled is true by default; a single replica outside of a cluster does not need it.
 	Enabled *bool `json:"enabled,omitempty"`
 	// ResourceName is the name of the Lease; gardener-extension-provider-graft-leader-election by default.
 	ResourceName string `json:"resourceName,omitempty"`
@@ -82,9 +85,10 @@ type LeaderElection struct {
 	ResourceNamespace string `json:"resourceNamespace,omitempty"`
 }
 
-// Server holds addresses.
+// Server contains addresses.
 type Server struct {
-	// WebhookPort is the TCP port of the webhook server; 10250 by default, a port that clusters let the kube-apiserver reach.
+	// WebhookPort is the TCP port of the webhook server; 10250 by default, which clusters allow the
+	// kube-apiserver to reach.
 	WebhookPort int32 `json:"webhookPort,omitempty" between:"1,65535"`
 	// MetricsBindAddress is host:port of /metrics, or "0" for none; ":8080" by default.
 	MetricsBindAddress string `json:"metricsBindAddress,omitempty"`
@@ -92,7 +96,7 @@ type Server struct {
 	HealthBindAddress string `json:"healthBindAddress,omitempty"`
 }
 
-// WebhookLimits bound the work for callers. Health checks are answered whatever the limits are.
+// WebhookLimits bound the load by callers. Health checks are always answered.
 type WebhookLimits struct {
 	// Connections are the number of connections; 1024 by default, and at most three quarters of the file limit.
 	// Beyond it, the connection that has been idle the longest is closed.
@@ -107,7 +111,7 @@ type WebhookLimits struct {
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
-// Debugging are switches for developers.
+// Debugging contains switches for developers.
 type Debugging struct {
 	// Profiling serves /debug/pprof at the metrics address.
 	Profiling bool `json:"profiling,omitempty"`
@@ -115,7 +119,7 @@ type Debugging struct {
 	ContentionProfiling bool `json:"contentionProfiling,omitempty"`
 }
 
-// Logging configures the log on standard error.
+// Logging configures the log on stderr.
 type Logging struct {
 	// Level is debug, info (default) or error.
 	Level string `json:"level,omitempty" oneOf:"debug,info,error"`
@@ -123,38 +127,40 @@ type Logging struct {
 	Format string `json:"format,omitempty" oneOf:"json,text"`
 }
 
-// Webhook bounds one admission and says how the API server calls.
+// Webhook limits an admission and configures the calls of the API server.
 type Webhook struct {
 	// MaxReviewBytes is the largest AdmissionReview; 8 MiB by default.
 	MaxReviewBytes int32 `json:"maxReviewBytes,omitempty" between:"65536,268435456"`
-	// TimeoutSeconds is how long the API server waits, 1 to 30; 10 by default, as Gardener's library registers.
+	// TimeoutSeconds is the API server's timeout, 1 to 30; 10 by default, as in Gardener's library.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
 	// FailurePolicy is Fail (default) or Ignore: how the API server handles missing answers.
 	FailurePolicy string `json:"failurePolicy,omitempty" oneOf:"Fail,Ignore"`
-	// SyncPeriod is how often the registration is compared without a reason; 5m by default.
+	// SyncPeriod is the interval of regular checks of the registration; 5m by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
 }
 
-// Profiles are the sources of profiles; all are read together.
+// Profiles configures the sources of profiles; all are read together.
 type Profiles struct {
 	// Paths are files, or folders with *.yaml and *.yml files (not recursive).
 	Paths []string `json:"paths,omitempty"`
-	// ConfigMaps reads profiles from the own namespace.
+	// ConfigMaps reads profiles from the program's namespace.
 	ConfigMaps ConfigMaps `json:"configMaps,omitempty"`
 }
 
-// ConfigMaps are ConfigMaps in the own namespace with the label graft.provider.extensions.gardener.cloud/profile: "true";
-// every key that ends in .yaml or .yml is a file of profiles.
+// ConfigMaps are ConfigMaps in the program's namespace with the label
+// graft.provider.extensions.gardener.cloud/profile: "true"; every key that ends in .yaml or .yml is a file of
+// profiles.
 type ConfigMaps struct {
 	// Enabled is false by default.
 	Enabled bool `json:"enabled,omitempty"`
 }
 
-// Shutdown orders the end: first /readyz fails, then the delay passes, then what is in flight is finished.
+// Shutdown configures the order of the shutdown: first /readyz fails, then the delay passes, then requests in
+// flight finish.
 type Shutdown struct {
 	// Delay is the time between the failure of /readyz and the end of new requests; 3s by default.
 	Delay Duration `json:"delay,omitempty"`
-	// Timeout is how long requests in flight may take after that; 30s by default.
+	// Timeout is the time limit for requests in flight after that; 30s by default.
 	Timeout Duration `json:"timeout,omitempty"`
 }
 

@@ -6,8 +6,8 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// DecodeControllerConfiguration reads the one configuration of a file, sets the defaults and validates. A file without any
-// bytes is the configuration of defaults. The error, if any, is source.Findings.
+// DecodeControllerConfiguration reads the configuration in a file, sets defaults and validates it. An empty
+// file gives the defaults. Errors are source.Findings.
 func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, error) {
 	c := &ControllerConfiguration{}
 	if err := decode(file, KindControllerConfiguration, c); err != nil {
@@ -17,7 +17,7 @@ func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, 
 	return c, nil
 }
 
-// DecodeNetworkProviderConfiguration is DecodeControllerConfiguration for that of graft-network-provider.
+// DecodeNetworkProviderConfiguration is DecodeControllerConfiguration for graft-network-provider.
 func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfiguration, error) {
 	c := &NetworkProviderConfiguration{}
 	if err := decode(file, KindNetworkProviderConfiguration, c); err != nil {
@@ -27,7 +27,7 @@ func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfi
 	return c, nil
 }
 
-// DecodeResourceInterpreterConfiguration is DecodeControllerConfiguration for that of graft-resource-interpreter.
+// DecodeResourceInterpreterConfiguration is DecodeControllerConfiguration for graft-resource-interpreter.
 func DecodeResourceInterpreterConfiguration(file source.File) (*ResourceInterpreterConfiguration, error) {
 	c := &ResourceInterpreterConfiguration{}
 	if err := decode(file, KindResourceInterpreterConfiguration, c); err != nil {
@@ -37,12 +37,12 @@ func DecodeResourceInterpreterConfiguration(file source.File) (*ResourceInterpre
 	return c, nil
 }
 
-// configuration is one that is validated beyond the limits of its fields.
+// configuration is a configuration with its own validation in addition to the limits of its fields.
 type configuration interface {
 	validate(root source.Node) source.Findings
 }
 
-// decode reads the one document of a file, if there is one.
+// decode reads the document of a file, if there is one. It fails for several documents.
 func decode(file source.File, kind string, into configuration) error {
 	nodes, known := source.Parse(file)
 	switch len(nodes) {
@@ -78,7 +78,7 @@ func checkHead(node source.Node, kind string) source.Findings {
 	return nil
 }
 
-// find is the value at the keys, or the zero Node.
+// find returns the value at the keys, or the zero Node.
 func find(n source.Node, keys ...string) source.Node {
 	for _, key := range keys {
 		next := source.Node{File: n.File}

@@ -6,7 +6,7 @@ package v1alpha1
 
 import "time"
 
-// Default fills in every field of the configuration that was not written.
+// Default sets the default of every field that was not set.
 func (c *ControllerConfiguration) Default() {
 	enabled := true
 	c.APIVersion, c.Kind = GroupVersion.String(), KindControllerConfiguration
@@ -41,14 +41,14 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// setDuration differs from setDefault in that a written 0s stays.
+// setDuration sets a default, but keeps an explicit 0s.
 func setDuration(d *Duration, value time.Duration) {
 	if !d.Set {
 		d.Duration = value
 	}
 }
 
-// Default fills in every field of the configuration that was not written.
+// Default sets the default of every field that was not set.
 func (c *NetworkProviderConfiguration) Default() {
 	c.APIVersion, c.Kind = GroupVersion.String(), KindNetworkProviderConfiguration
 	if c.Ledger.Etcd == nil {

@@ -19,16 +19,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// NetworkContract is the name of a contract that graft-network-provider answers.
+// NetworkContract is the name of an API that graft-network-provider serves.
 type NetworkContract string
 
-// NetworkContracts are the names of all contracts.
+// NetworkContracts returns the names of all APIs.
 func NetworkContracts() []string { return []string{"dranet", "spiderpool", string(ContractDocker)} }
 
-// NetworkDefaultContracts are the names of those that a listener answers which names none: Docker's makes links as root, and must be named.
+// NetworkDefaultContracts returns the APIs of a listener that names none. Docker's creates links as root and
+// must be named.
 func NetworkDefaultContracts() []string { return []string{"dranet", "spiderpool"} }
 
-// ContractNames are the names of the contracts that are answered at the listener.
+// ContractNames returns the APIs of the listener.
 func (l NetworkListener) ContractNames() []string {
 	if len(l.Contracts) == 0 {
 		return NetworkDefaultContracts()
@@ -40,12 +41,12 @@ func (l NetworkListener) ContractNames() []string {
 	return names
 }
 
-// Answers says whether a contract is answered at the listener.
+// Answers reports whether the listener serves an API.
 func (l NetworkListener) Answers(contract NetworkContract) bool {
 	return slices.Contains(l.ContractNames(), string(contract))
 }
 
-// DecodeNode reads the name.
+// DecodeNode decodes a name. It fails for an unknown one.
 func (c *NetworkContract) DecodeNode(n source.Node, path string) source.Findings {
 	var text string
 	if findings := source.Decode(n, path, &text); len(findings) > 0 {
@@ -59,20 +60,22 @@ func (c *NetworkContract) DecodeNode(n source.Node, path string) source.Findings
 	return nil
 }
 
-// JSONSchema is what an editor is told about a contract.
+// JSONSchema returns the schema of an API's name.
 func (NetworkContract) JSONSchema() string {
 	names, _ := json.Marshal(NetworkContracts())
 	return `{"type": "string", "enum": ` + string(names) + `}`
 }
 
-// maximumSocketPath is shorter than what the kernel takes (107 bytes), so that a name beside it fits too.
+// maximumSocketPath is below the kernel's limit of 107 bytes, so that a longer name next to the socket also
+// fits.
 const maximumSocketPath = 100
 
-// socketName is what systemd takes as FileDescriptorName: ASCII without control characters and colons (systemd.socket(5)), and here without spaces.
+// socketName matches systemd's FileDescriptorName: ASCII without control characters and colons
+// (systemd.socket(5)), and without spaces.
 var socketName = regexp.MustCompile(`^[[:graph:]]{1,255}$`)
 
-// Endpoint is the address as Go knows it: the network unix with a path, or tcp with host:port. The network systemd has the name of a socket that
-// systemd has opened.
+// Endpoint returns the address for package net: the network unix with a path, or tcp with host:port. For the
+// network systemd, it returns the name of a socket that systemd has opened. It fails for an invalid address.
 func (l NetworkListener) Endpoint() (netw, address string, err error) {
 	scheme, rest, ok := strings.Cut(l.Address, "://")
 	switch {
@@ -96,11 +99,11 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 	}
 }
 
-// everybody is the permission of all users of the machine to connect to a socket, which Linux wants of those who do.
+// everybody is the permission for all users of the machine to connect to a socket.
 const everybody fs.FileMode = 0o002
 
-// Exposed says whether others than this machine may reach the address without that it is encrypted, or whether all users of the machine may open the
-// socket and need no token.
+// Exposed reports whether other machines can reach the address without encryption, or all users of the machine
+// can open the socket without a token.
 func (l NetworkListener) Exposed() bool {
 	netw, address, err := l.Endpoint()
 	switch {
@@ -110,14 +113,14 @@ func (l NetworkListener) Exposed() bool {
 		mode, err := l.FileMode()
 		return err == nil && mode&everybody != 0 && l.TokenFile == ""
 	case netw == "systemd":
-		return false // what it is, is known when it is there
+		return false // unknown until the socket is passed
 	}
 	host, _, _ := net.SplitHostPort(address)
 	ip := net.ParseIP(host)
 	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// FileMode are the permissions of the socket; 0600 where none are written.
+// FileMode returns the permissions of the socket, by default 0600. It fails for invalid ones.
 func (l NetworkListener) FileMode() (fs.FileMode, error) {
 	if l.Mode == "" {
 		return 0o600, nil
@@ -129,7 +132,7 @@ func (l NetworkListener) FileMode() (fs.FileMode, error) {
 	return fs.FileMode(mode), nil
 }
 
-// Owners are the numbers of the user and the group; -1 and -1 where none are written.
+// Owners returns the IDs of user and group, or -1 for each by default. It fails for invalid ones.
 func (l NetworkListener) Owners() (uid, gid int, err error) {
 	if l.Owner == "" {
 		return -1, -1, nil
@@ -143,7 +146,7 @@ func (l NetworkListener) Owners() (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// Check finds what is wrong with a listener, by field.
+// Check returns the errors of a listener by field.
 func (l NetworkListener) Check() map[string]error {
 	problems := map[string]error{}
 	note := func(field string, err error) {

@@ -11,11 +11,13 @@ import (
 	"time"
 )
 
-// Docker configures that contract, which makes links on this machine. It is answered only where a listener names it.
+// Docker configures Docker's API, which creates links on this machine. It is served only if a listener names
+// it.
 type Docker struct {
 	// Scope is local or global: one machine, or a Swarm. Default local.
 	Scope string `json:"scope,omitempty" oneOf:"local,global"`
-	// Connectivity is local or global: whether containers of different machines may be in one network. Default that of scope.
+	// Connectivity is global if containers of different machines can share a network, or local. The default is
+	// that of scope.
 	Connectivity string `json:"connectivity,omitempty" oneOf:"local,global"`
 	// Sweep is the search for leftover links, endpoints and addresses.
 	Sweep DockerSweep `json:"sweep,omitempty"`
@@ -23,15 +25,15 @@ type Docker struct {
 	KernelTimeout Duration `json:"kernelTimeout,omitempty"`
 }
 
-// DockerSweep says how often and how patiently it is looked for what was left over.
+// DockerSweep configures the search for orphans.
 type DockerSweep struct {
-	// Period is the time between two looks; 1m by default.
+	// Period is the time between two searches; 1m by default.
 	Period Duration `json:"period,omitempty"`
 	// Grace is the age of leftovers before removal; 10m by default, and at least twice kernelTimeout.
 	Grace Duration `json:"grace,omitempty"`
 }
 
-// setDefaults fills in what was not written.
+// setDefaults sets the default of every field that was not set.
 func (d *Docker) setDefaults() {
 	setDefault(&d.Scope, "local")
 	setDefault(&d.Connectivity, d.Scope)
@@ -42,10 +44,10 @@ func (d *Docker) setDefaults() {
 
 const (
 	defaultKernelTimeout = 5 * time.Second
-	// longestKernelTimeout is less than what the callers of a contract have at the most.
+	// longestKernelTimeout is shorter than the longest timeout of an API.
 	longestKernelTimeout = time.Minute
-	// turns is how many kernelTimeouts an endpoint may take to be made, as it waits for its turn and for the kernel: until then nobody is in it, and nobody
-	// seems to have its address. What follows is given leastGrace.
+	// turns is the number of kernelTimeouts for creating an endpoint: waiting for a turn and for the kernel.
+	// Until then its address seems unused. leastGrace covers the rest.
 	turns      = 2
 	leastGrace = 2 * time.Second
 )
@@ -68,10 +70,10 @@ func (v *validator) docker(d Docker) {
 	}
 }
 
-// ContractDocker is the name of Docker's contract.
+// ContractDocker is the name of Docker's API.
 const ContractDocker NetworkContract = "docker"
 
-// dockerProblem says why Docker cannot or must not be answered at a listener, and at which field; nil: it can.
+// dockerProblem returns an error and its field if a listener must not serve Docker.
 func (l NetworkListener) dockerProblem(netw string) (field string, err error) {
 	switch {
 	case !l.Answers(ContractDocker):
@@ -86,10 +88,10 @@ func (l NetworkListener) dockerProblem(netw string) (field string, err error) {
 	}
 }
 
-// Mutual says whether callers must show a certificate.
+// Mutual reports whether clients must present a certificate.
 func (l NetworkListener) Mutual() bool { return l.TLS != nil && l.TLS.ClientCAFile != "" }
 
-// AnswersDocker says whether a listener names Docker's contract.
+// AnswersDocker reports whether a listener serves Docker's API.
 func (c *NetworkProviderConfiguration) AnswersDocker() bool {
 	return slices.ContainsFunc(c.Listeners, func(l NetworkListener) bool { return l.Answers(ContractDocker) })
 }

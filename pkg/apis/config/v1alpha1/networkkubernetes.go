@@ -6,31 +6,32 @@ package v1alpha1
 
 import "time"
 
-// NetworkKubernetes is the cluster whose Pods and ResourceClaims hold addresses.
+// NetworkKubernetes configures the cluster with the Pods and ResourceClaims that hold addresses.
 type NetworkKubernetes struct {
 	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
 	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
-// Leaks are addresses whose holders do not exist any more. Without kubernetes nobody knows that, and only age is a sign.
+// Leaks are addresses with holders that no longer exist. Without kubernetes, only the age of an address
+// indicates a leak.
 type Leaks struct {
 	// Mode is report or free. Holders that are missing twice, a period apart, are reported as Events and metrics;
 	// free also releases their allocations and needs kubernetes. The default is free with kubernetes and report without.
 	Mode string `json:"mode,omitempty" oneOf:"report,free"`
-	// Period is the time between two looks; 5m by default.
+	// Period is the time between two searches; 5m by default.
 	Period Duration `json:"period,omitempty"`
-	// Grace is how long an address is held before its holder is looked for; 10m by default.
+	// Grace is the age of an address at which its holder is checked; 10m by default.
 	Grace Duration `json:"grace,omitempty"`
 	// Oldest is the age from which allocations without a checkable holder are reported; they are never freed. 0s
 	// disables it (the default with kubernetes); otherwise 720h.
 	Oldest Duration `json:"oldest,omitempty"`
 }
 
-// oldestUnseen is how long an address may be held before it is reported where nobody can be asked.
+// oldestUnseen is the default of Oldest without kubernetes.
 const oldestUnseen = 30 * 24 * time.Hour
 
-// setDefaults fills in what was not written.
+// setDefaults sets the default of every field that was not set.
 func (l *Leaks) setDefaults(cluster bool) {
 	mode := "report"
 	if cluster {

@@ -9,34 +9,34 @@ import (
 	"strings"
 )
 
-// NetworkProviderConfiguration configures graft-network-provider. A flag of the same meaning that is given on the command
-// line wins over a field.
+// NetworkProviderConfiguration configures graft-network-provider. Flags on the command line override fields of
+// the same meaning.
 type NetworkProviderConfiguration struct {
 	// APIVersion is graft.provider.extensions.config.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is NetworkProviderConfiguration.
 	Kind string `json:"kind"`
-	// Node is the name of the node that is served, as Kubernetes knows it; empty for a service for many nodes.
+	// Node is the name of the served node in Kubernetes; empty for a service for many nodes.
 	Node string `json:"node,omitempty"`
-	// Profiles says where the NetworkProfiles are found.
+	// Profiles configures the sources of NetworkProfiles.
 	Profiles NetworkProfiles `json:"profiles,omitempty"`
 	// Ledger is the store of allocations.
 	Ledger Ledger `json:"ledger,omitempty"`
-	// Listeners are where callers are answered; there must be one at least.
+	// Listeners are the addresses for clients; at least one is required.
 	Listeners []NetworkListener `json:"listeners,omitempty"`
-	// Administration says where graft ledger can ask this server.
+	// Administration configures the socket for graft ledger.
 	Administration Administration `json:"administration,omitempty"`
-	// Metrics says where /metrics, /healthz and /readyz are answered.
+	// Metrics configures the address of /metrics, /healthz and /readyz.
 	Metrics NetworkMetrics `json:"metrics,omitempty"`
 	// Limits limit concurrent requests of callers.
 	Limits NetworkLimits `json:"limits,omitempty"`
 	// Spiderpool configures endpoints for Spiderpool's own tests.
 	Spiderpool Spiderpool `json:"spiderpool,omitempty"`
-	// Docker configures that contract, which makes links on this machine.
+	// Docker configures Docker's API, which creates links on this machine.
 	Docker Docker `json:"docker,omitempty"`
-	// CNI is where clouds that are CNI plugins are found.
+	// CNI configures the folders of clouds that are CNI plugins.
 	CNI CNI `json:"cni,omitempty"`
-	// Kubernetes is the cluster where it is looked whether holders of addresses still exist; without it that is not known.
+	// Kubernetes is the cluster in which the holders of addresses are checked; without it, they are unknown.
 	Kubernetes *NetworkKubernetes `json:"kubernetes,omitempty"`
 	// Leaks configures the search for allocations whose holders no longer exist.
 	Leaks Leaks `json:"leaks,omitempty"`
@@ -44,11 +44,11 @@ type NetworkProviderConfiguration struct {
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
-	// Shutdown says how the program ends. The delay is for listeners of TCP: with sockets alone there is none.
+	// Shutdown configures the shutdown of the program. The delay applies to TCP listeners only.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
 }
 
-// NetworkProfiles are the sources of NetworkProfiles; all are read together, and read again when they change.
+// NetworkProfiles configures the sources of NetworkProfiles; all are read together, and again when they change.
 type NetworkProfiles struct {
 	// Paths are files, or folders with *.yaml and *.yml files (not recursive).
 	Paths []string `json:"paths,omitempty"`
@@ -58,7 +58,7 @@ type NetworkProfiles struct {
 type Ledger struct {
 	// Path is the folder of the embedded ledger, which belongs to one server; /var/lib/graft/ledger by default.
 	Path string `json:"path,omitempty"`
-	// Etcd is used in place of a folder.
+	// Etcd replaces the folder.
 	Etcd *Etcd `json:"etcd,omitempty"`
 }
 
@@ -66,9 +66,9 @@ type Ledger struct {
 type Etcd struct {
 	// Endpoints are the URLs of the members.
 	Endpoints []string `json:"endpoints"`
-	// Prefix begins the keys of the ledger; /graft by default.
+	// Prefix is the prefix of the ledger's keys; /graft by default.
 	Prefix string `json:"prefix,omitempty"`
-	// CAFile is the file with the CAs of the members; those of the machine without one.
+	// CAFile is the file with the CAs of the members; by default those of the system.
 	CAFile string `json:"caFile,omitempty"`
 	// CertFile is the client certificate for etcd.
 	CertFile string `json:"certFile,omitempty"`
@@ -76,7 +76,7 @@ type Etcd struct {
 	KeyFile string `json:"keyFile,omitempty"`
 }
 
-// NetworkListener is one address where callers are answered.
+// NetworkListener is an address for clients.
 type NetworkListener struct {
 	// Address is unix:///path, tcp://host:port, or systemd://name of a systemd socket by its FileDescriptorName. TCP
 	// off loopback needs tls or insecure.
@@ -98,7 +98,7 @@ type NetworkListener struct {
 	Insecure bool `json:"insecure,omitempty"`
 }
 
-// ListenerTLS are the files of TLS.
+// ListenerTLS contains the files for TLS.
 type ListenerTLS struct {
 	// CertFile is the file with the certificate of the server and its chain.
 	CertFile string `json:"certFile"`
@@ -108,14 +108,15 @@ type ListenerTLS struct {
 	ClientCAFile string `json:"clientCAFile,omitempty"`
 }
 
-// Administration is a socket for the user of the program, and root: whoever can open it can see and release everything.
+// Administration configures a socket for the program's user and root: everyone who can open it can see and
+// release everything.
 type Administration struct {
 	// Address is unix:///path of the socket (mode 0600); by default <path>.sock of the ledger's folder, and none for
 	// etcd.
 	Address string `json:"address,omitempty"`
 }
 
-// Socket is the path of the socket; empty where no address is written.
+// Socket returns the path of the socket, or "" if none is set. It fails for an invalid address.
 func (a Administration) Socket() (path string, err error) {
 	if a.Address == "" {
 		return "", nil
@@ -127,13 +128,13 @@ func (a Administration) Socket() (path string, err error) {
 	return path, err
 }
 
-// NetworkMetrics is where the program is watched.
+// NetworkMetrics configures monitoring.
 type NetworkMetrics struct {
 	// Address is host:port, or "0" for none; 127.0.0.1:9474 by default.
 	Address string `json:"address,omitempty"`
 }
 
-// NetworkLimits bound the work for callers.
+// NetworkLimits bound the load by clients.
 type NetworkLimits struct {
 	// Requests are the number of concurrent requests; 512 by default. Further ones get 429.
 	Requests int32 `json:"requests,omitempty" between:"1,100000"`
@@ -142,21 +143,21 @@ type NetworkLimits struct {
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
 	// Streams are the number of concurrent requests on an HTTP/2 connection; 32 by default.
 	Streams int32 `json:"streams,omitempty" between:"1,10000"`
-	// BodyBytes is the size of the largest request that is read; 1 MiB by default.
+	// BodyBytes is the maximum size of a request; 1 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"1024,67108864"`
 	// BodiesBytes limits the received bodies of all requests; 64 MiB by default, and at least four times bodyBytes.
 	// Stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
-// Spiderpool configures that contract.
+// Spiderpool configures Spiderpool's API.
 type Spiderpool struct {
 	// Records is the number of requests that GET /records returns, for tests only, because they name Pods; 0 (the
 	// default) disables it.
 	Records int32 `json:"records,omitempty" between:"0,100000"`
 }
 
-// CNI are the folders of CNI.
+// CNI contains the folders of CNI.
 type CNI struct {
 	// Configurations is the folder of network configurations; /etc/cni/net.d by default.
 	Configurations string `json:"configurations,omitempty"`

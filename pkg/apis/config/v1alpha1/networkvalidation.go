@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// validate is that of ControllerConfiguration.
+// validate implements configuration.
 func (c *NetworkProviderConfiguration) validate(root source.Node) source.Findings {
 	v := validator{root: root}
 	v.address(true, c.Metrics.Address, "metrics", "address")
@@ -28,7 +28,7 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 	return v.findings
 }
 
-// leaks holds that who looks often does not give away what was held a moment ago.
+// leaks requires periods that are long enough to protect new allocations.
 func (v *validator) leaks(l Leaks, cluster bool) {
 	if l.Mode == "free" && !cluster {
 		v.add("needs kubernetes: without it nobody knows whose holders do not exist any more", "leaks", "mode")
@@ -61,7 +61,7 @@ func (v *validator) ledger(l Ledger) {
 	}
 }
 
-// listeners finds what is wrong with each, what each lacks, and addresses that stand twice.
+// listeners reports errors of listeners, and duplicate addresses.
 func (v *validator) listeners(listeners []NetworkListener) {
 	seen := map[string]bool{}
 	for i, node := range find(v.root, "listeners").Items() {
@@ -96,7 +96,7 @@ func (v *validator) administration(a Administration, listeners []NetworkListener
 	}
 }
 
-// at is add where the value is no field of mappings alone.
+// at adds a finding at a node that is not addressed by keys alone.
 func (v *validator) at(node source.Node, path, message string) {
 	v.findings = append(v.findings, node.Finding(path, "%s", message).Of(source.WrongValue))
 }

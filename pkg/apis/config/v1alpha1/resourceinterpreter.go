@@ -11,26 +11,27 @@ import (
 	"time"
 )
 
-// ResourceInterpreterConfiguration configures graft-resource-interpreter. A flag of the same meaning that is given on the command
-// line wins over a field.
+// ResourceInterpreterConfiguration configures graft-resource-interpreter. Flags on the command line override
+// fields of the same meaning.
 type ResourceInterpreterConfiguration struct {
 	// APIVersion is graft.provider.extensions.config.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is ResourceInterpreterConfiguration.
 	Kind string `json:"kind"`
-	// Profiles says where the InterpreterProfiles are found.
+	// Profiles configures the sources of InterpreterProfiles.
 	Profiles InterpreterProfiles `json:"profiles,omitempty"`
-	// Server says where Karmada is answered.
+	// Server configures the address for Karmada.
 	Server InterpreterServer `json:"server,omitempty"`
-	// Certificate says where the certificate of the server comes from; exactly one of its files, secret and folder is needed.
+	// Certificate configures the source of the server's certificate; exactly one of files, secret and folder is
+	// required.
 	Certificate InterpreterCertificate `json:"certificate,omitempty"`
 	// Kubernetes is the cluster where the program runs, with the Secret of its certificates and its Lease.
 	Kubernetes InterpreterCluster `json:"kubernetes,omitempty"`
 	// Registration is the registration in Karmada's API server; without it, you register the webhook yourself.
 	Registration *Registration `json:"registration,omitempty"`
-	// LeaderElection chooses the replica that writes the registration; all replicas answer.
+	// LeaderElection elects the replica that writes the registration; all replicas serve.
 	LeaderElection InterpreterElection `json:"leaderElection,omitempty"`
-	// Metrics says where /metrics, /healthz and /readyz are answered.
+	// Metrics configures the address of /metrics, /healthz and /readyz.
 	Metrics InterpreterMetrics `json:"metrics,omitempty"`
 	// Limits limit concurrent requests of callers.
 	Limits InterpreterLimits `json:"limits,omitempty"`
@@ -38,28 +39,29 @@ type ResourceInterpreterConfiguration struct {
 	Logging Logging `json:"logging,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`
-	// Shutdown says how the program ends.
+	// Shutdown configures the shutdown of the program.
 	Shutdown Shutdown `json:"shutdown,omitempty"`
 }
 
-// InterpreterProfiles are the sources of InterpreterProfiles; all are read together, and read again when they change.
+// InterpreterProfiles configures the sources of InterpreterProfiles; all are read together, and again when they
+// change.
 type InterpreterProfiles struct {
 	// Paths are files, or folders with *.yaml and *.yml files (not recursive). They take precedence over Gardener's.
 	Paths []string `json:"paths,omitempty"`
-	// Gardener says whether Gardener's own kinds are known without a profile; true by default.
+	// Gardener enables the profiles for Gardener's own kinds; true by default.
 	Gardener *bool `json:"gardener,omitempty"`
 	// Optional are the optional profiles of Gardener to enable.
 	Optional []string `json:"optional,omitempty"`
 }
 
-// InterpreterServer is the address for Karmada, and for its agents in member clusters.
+// InterpreterServer configures the address for Karmada and its agents in member clusters.
 type InterpreterServer struct {
 	// Address is host:port; ":8443" by default.
 	Address string `json:"address,omitempty"`
 }
 
-// InterpreterCertificate is a certificate that comes from files, or one that the program issues itself, and keeps with its authority in a Secret, which
-// all replicas share, or in a folder that programs on one machine share.
+// InterpreterCertificate configures a certificate from files, or one that the program issues itself and keeps
+// with its authority in a Secret that all replicas share, or in a folder that programs on one machine share.
 type InterpreterCertificate struct {
 	// Files are your own files, such as from cert-manager; they are reloaded when they change.
 	Files *CertificateFiles `json:"files,omitempty"`
@@ -69,7 +71,7 @@ type InterpreterCertificate struct {
 	Folder string `json:"folder,omitempty"`
 	// DNSNames are additional names in the certificate; localhost if there is no other name.
 	DNSNames []string `json:"dnsNames,omitempty"`
-	// IPAddresses are those in the certificate that is issued.
+	// IPAddresses are the addresses in an issued certificate.
 	IPAddresses []string `json:"ipAddresses,omitempty"`
 	// AuthorityValidity is the validity of the issued CA; 8760h by default. It is renewed when a third is left.
 	AuthorityValidity Duration `json:"authorityValidity,omitempty"`
@@ -80,7 +82,7 @@ type InterpreterCertificate struct {
 	Overlap Duration `json:"overlap,omitempty"`
 }
 
-// CertificateFiles are files in PEM, such as those of a mounted Secret.
+// CertificateFiles are PEM files, such as those of a mounted Secret.
 type CertificateFiles struct {
 	// CertFile is the file with the certificate of the server and its chain.
 	CertFile string `json:"certFile"`
@@ -92,66 +94,68 @@ type CertificateFiles struct {
 
 // SecretName names a Secret.
 type SecretName struct {
-	// Namespace is that of the Secret; the program's own by default.
+	// Namespace is the namespace of the Secret; by default that of the program.
 	Namespace string `json:"namespace,omitempty"`
-	// Name is that of the Secret; graft-resource-interpreter-tls by default.
+	// Name is the name of the Secret; graft-resource-interpreter-tls by default.
 	Name string `json:"name,omitempty"`
 }
 
-// InterpreterCluster is a cluster, and the place of the program in it.
+// InterpreterCluster identifies a cluster and the program's namespace in it.
 type InterpreterCluster struct {
 	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
 	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Namespace is that of the program; that of its ServiceAccount by default.
+	// Namespace is the namespace of the program; by default that of its ServiceAccount.
 	Namespace string `json:"namespace,omitempty"`
 }
 
 // The dialects of a registration.
 const (
-	// DialectShipped is that of ResourceInterpreterWebhookConfiguration.
+	// DialectShipped is the dialect of ResourceInterpreterWebhookConfiguration.
 	DialectShipped = "shipped"
-	// DialectProposal is that of ResourceExploringWebhookConfiguration.
+	// DialectProposal is the dialect of ResourceExploringWebhookConfiguration.
 	DialectProposal = "proposal"
 )
 
-// Registration is the ResourceInterpreterWebhookConfiguration in Karmada's API server. It is written whenever the profiles in force or the certificate's
-// authorities change, and when somebody else has changed it.
+// Registration configures the ResourceInterpreterWebhookConfiguration in Karmada's API server. It is written
+// when the active profiles or the certificate's authorities change, and when another program has changed it.
 type Registration struct {
-	// Name is that of the ResourceInterpreterWebhookConfiguration; graft-resource-interpreter by default.
+	// Name is the name of the ResourceInterpreterWebhookConfiguration; graft-resource-interpreter by default.
 	Name string `json:"name,omitempty"`
-	// Kubeconfig is the file that leads to Karmada's API server; the cluster where the program runs without one.
+	// Kubeconfig is the kubeconfig of Karmada's API server; by default the cluster where the program runs is
+	// used.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Dialects are the dialects of the registration: shipped (default) and proposal.
 	Dialects []string `json:"dialects,omitempty"`
-	// URL is where Karmada and its agents ask: https://host:port/path. Agents in member clusters can use no service.
+	// URL is the address for Karmada and its agents: https://host:port/path. Agents in member clusters cannot
+	// use a Service.
 	URL string `json:"url,omitempty"`
-	// Service is used in place of a URL, where no member cluster is in pull mode.
+	// Service replaces URL if no member cluster is in pull mode.
 	Service *RegisteredService `json:"service,omitempty"`
 	// Without are operations to leave out of the registration, such as components, if Karmada does not know them.
 	Without []string `json:"without,omitempty"`
-	// TimeoutSeconds is how long Karmada waits, 1 to 30; 10 by default.
+	// TimeoutSeconds is Karmada's timeout, 1 to 30; 10 by default.
 	TimeoutSeconds int32 `json:"timeoutSeconds,omitempty" between:"1,30"`
 	// Owner the owner mark of this installation; by default the UID of the Lease, or without an election the URL or
 	// the Service.
 	Owner string `json:"owner,omitempty"`
-	// SyncPeriod is how often it is compared without a reason; 30s by default.
+	// SyncPeriod is the interval of regular checks of the registration; 30s by default.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
 }
 
 // RegisteredService is a Service in the cluster where Karmada runs.
 type RegisteredService struct {
-	// Namespace is that of the Service.
+	// Namespace is the namespace of the Service.
 	Namespace string `json:"namespace"`
-	// Name is that of the Service.
+	// Name is the name of the Service.
 	Name string `json:"name"`
-	// Port is that of the Service; 443 by default.
+	// Port is the port of the Service; 443 by default.
 	Port int32 `json:"port,omitempty" between:"1,65535"`
-	// Path is that of the URL; /interpret by default.
+	// Path is the path of the URL; /interpret by default.
 	Path string `json:"path,omitempty"`
 }
 
-// InterpreterElection configures the lease among replicas.
+// InterpreterElection configures the Lease of the replicas.
 type InterpreterElection struct {
 	// Enabled is enables the election; true by default, false with certificate.folder. There is none without a
 	// registration.
@@ -162,13 +166,13 @@ type InterpreterElection struct {
 	ResourceNamespace string `json:"resourceNamespace,omitempty"`
 }
 
-// InterpreterMetrics is where the program is watched.
+// InterpreterMetrics configures monitoring.
 type InterpreterMetrics struct {
 	// Address is host:port, or "0" for none; ":9475" by default.
 	Address string `json:"address,omitempty"`
 }
 
-// InterpreterLimits bound the work for callers.
+// InterpreterLimits bound the load by callers.
 type InterpreterLimits struct {
 	// Requests are the number of concurrent requests; 256 by default. Further ones wait, and get 503 after their
 	// timeout or when four times as many wait.
@@ -178,14 +182,14 @@ type InterpreterLimits struct {
 	Connections int32 `json:"connections,omitempty" between:"1,1000000"`
 	// Streams are the number of concurrent requests on an HTTP/2 connection; 32 by default.
 	Streams int32 `json:"streams,omitempty" between:"1,10000"`
-	// BodyBytes is the size of the largest request that is read; 20 MiB by default.
+	// BodyBytes is the maximum size of a request; 20 MiB by default.
 	BodyBytes int32 `json:"bodyBytes,omitempty" between:"65536,268435456"`
 	// BodiesBytes limits the received bodies of all requests; 128 MiB by default, and at least four times bodyBytes.
 	// Further ones wait, and stalled bodies are dropped.
 	BodiesBytes int32 `json:"bodiesBytes,omitempty" between:"65536,2147483647"`
 }
 
-// Default fills in every field of the configuration that was not written.
+// Default sets the default of every field that was not set.
 func (c *ResourceInterpreterConfiguration) Default() {
 	enabled, elected := true, c.Certificate.Folder == ""
 	c.APIVersion, c.Kind = GroupVersion.String(), KindResourceInterpreterConfiguration
@@ -214,7 +218,7 @@ func (c *ResourceInterpreterConfiguration) Default() {
 	setDuration(&c.Shutdown.Timeout, 30*time.Second)
 }
 
-// Default fills in every field that was not written.
+// Default sets the default of every field that was not set.
 func (r *Registration) Default() {
 	setDefault(&r.Name, "graft-resource-interpreter")
 	if len(r.Dialects) == 0 {
@@ -228,7 +232,7 @@ func (r *Registration) Default() {
 	}
 }
 
-// ParseService reads a Service of the form namespace/name or namespace/name:port.
+// ParseService parses a Service in the form namespace/name or namespace/name:port.
 func ParseService(text string) (*RegisteredService, error) {
 	namespace, rest, ok := strings.Cut(text, "/")
 	name, port, numbered := strings.Cut(rest, ":")

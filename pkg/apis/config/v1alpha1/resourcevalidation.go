@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// validate is that of ControllerConfiguration.
+// validate implements configuration.
 func (c *ResourceInterpreterConfiguration) validate(root source.Node) source.Findings {
 	v := validator{root: root}
 	v.address(false, c.Server.Address, "server", "address")
@@ -34,7 +34,7 @@ func (c *ResourceInterpreterConfiguration) validate(root source.Node) source.Fin
 	return v.findings
 }
 
-// certificate finds sources that exclude each other, and lifetimes in which there is no room for a change.
+// certificate reports conflicting sources, and lifetimes that leave no time for a rotation.
 func (v *validator) certificate(c *InterpreterCertificate) {
 	if c.Sources() > 1 {
 		v.add("exactly one of files, secret and folder is needed", "certificate")
@@ -59,7 +59,7 @@ func (v *validator) certificate(c *InterpreterCertificate) {
 	}
 }
 
-// Sources are how many places the certificate comes from; there must be one.
+// Sources returns the number of configured sources of the certificate; exactly one is valid.
 func (c *InterpreterCertificate) Sources() int {
 	count := 0
 	for _, there := range []bool{c.Files != nil, c.Secret != nil, c.Folder != ""} {
@@ -70,7 +70,7 @@ func (c *InterpreterCertificate) Sources() int {
 	return count
 }
 
-// CheckDNSName says what is wrong with a name of a certificate.
+// CheckDNSName returns an error for an invalid name of a certificate.
 func CheckDNSName(name string) error {
 	wrong := validation.IsDNS1123Subdomain(name)
 	if strings.HasPrefix(name, "*.") {
@@ -82,8 +82,9 @@ func CheckDNSName(name string) error {
 	return nil
 }
 
-// CheckLifetimes says whether one authority can follow another in time: what is issued is renewed when a third is left, and an authority needs its
-// overlap twice, and the rest of a certificate's life.
+// CheckLifetimes returns an error if an authority cannot be replaced in time: certificates are renewed when a
+// third of their validity is left, and an authority needs twice its overlap plus the rest of a certificate's
+// validity.
 func (c *InterpreterCertificate) CheckLifetimes() error {
 	switch {
 	case c.Validity.Duration < time.Minute:
@@ -112,12 +113,12 @@ func (v *validator) registration(r *Registration) {
 	}
 }
 
-// RegisteredOperations are those that can be registered, as profiles call them.
+// RegisteredOperations returns the operations that can be registered, with their names in profiles.
 func RegisteredOperations() []string {
 	return []string{"replicas", "components", "revise", "dependencies", "retain", "status", "health", "aggregate"}
 }
 
-// Check says what is wrong with a registration.
+// Check returns an error for an invalid registration.
 func (r *Registration) Check() error {
 	switch {
 	case r.Name != "" && len(validation.IsDNS1123Subdomain(r.Name)) > 0:

@@ -15,8 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// validate checks what was written beyond the limits that the fields have as tags; what was not is filled in later and right
-// by construction.
+// validate checks explicit values beyond the limits in the fields' tags. Defaults are set later and valid.
 func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	v := validator{root: root}
 	v.address(true, c.Server.MetricsBindAddress, "server", "metricsBindAddress")
@@ -53,7 +52,7 @@ func (v *validator) debugging(d Debugging) {
 	}
 }
 
-// paths finds entries of profiles.paths that are empty or stand twice.
+// paths reports empty and duplicate entries of profiles.paths.
 func (v *validator) paths(paths []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {

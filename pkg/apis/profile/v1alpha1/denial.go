@@ -6,7 +6,7 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// DenyField is the field of a profile that holds its denials.
+// DenyField is the field of a profile with its denials.
 const DenyField = "deny"
 
 // Denial denies objects of the targets for which the profile has rules.
@@ -21,7 +21,7 @@ type Denial struct {
 	Targets []source.Text `json:"targets,omitempty"`
 }
 
-// JSONSchema is what an editor is told about a denial beside its fields.
+// JSONSchema returns the schema of a denial in addition to its fields.
 func (Denial) JSONSchema() string {
 	return `{"allOf": [{"properties": {"targets": {"minItems": 1, "uniqueItems": true}, "when": ` + conditionSchema + `}}]}`
 }

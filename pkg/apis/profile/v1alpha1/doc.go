@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package v1alpha1 holds the documents that provider teams write, as Go types. They are data only: pkg/profile reads and
-// validates them, pkg/controlplane compiles them. Values that an expression may compute stay source.Nodes, so that an
-// error found when they are compiled still knows its place in the file. Enter at ProviderProfile, NetworkProfile and InterpreterProfile.
+// Package v1alpha1 contains the documents that provider teams write, as Go types. They are data only:
+// pkg/profile reads and validates them, pkg/controlplane compiles them. Values that may contain expressions
+// stay source.Nodes, so that compile errors have a position in the file. Start reading at ProviderProfile,
+// NetworkProfile and InterpreterProfile.
 package v1alpha1
 
 import "k8s.io/apimachinery/pkg/runtime/schema"

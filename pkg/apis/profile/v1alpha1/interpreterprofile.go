@@ -9,7 +9,7 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // KindInterpreterProfile is the kind of an InterpreterProfile.
 const KindInterpreterProfile = "InterpreterProfile"
 
-// InterpreterProfile says what Karmada must know of kinds of objects to spread them over clusters.
+// InterpreterProfile defines how Karmada interprets kinds of objects to distribute them over clusters.
 type InterpreterProfile struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -21,13 +21,14 @@ type InterpreterProfile struct {
 	Kinds []InterpretedKind `json:"kinds"`
 }
 
-// InterpretedKind is what is known of a kind, or of several kinds that have the same rules. An operation without rules is not answered.
+// InterpretedKind contains the rules of a kind, or of several kinds with the same rules. An operation without
+// rules is not answered.
 type InterpretedKind struct {
 	// APIVersion is group/version of the objects, such as acme.com/v1, or acme.com/* for all versions; v1 is the core group.
 	APIVersion source.Text `json:"apiVersion"`
-	// Kind is that of the objects.
+	// Kind is the kind of the objects.
 	Kind source.Text `json:"kind,omitempty"`
-	// Kinds are those of the objects, in place of kind, where several have the same rules.
+	// Kinds are the kinds of the objects, in place of kind, if several have the same rules.
 	Kinds []source.Text `json:"kinds,omitempty"`
 	// Replicas give the number of replicas and their requirements; the first matching rule answers.
 	Replicas []InterpretReplicas `json:"replicas,omitempty"`
@@ -41,7 +42,7 @@ type InterpretedKind struct {
 	Aggregate []InterpretAggregate `json:"aggregate,omitempty"`
 	// Status selects the reflected status; all matching rules add theirs.
 	Status []InterpretStatus `json:"status,omitempty"`
-	// Health says whether an object is healthy; the first that applies does.
+	// Health decides if an object is healthy; the first rule that applies counts.
 	Health []InterpretHealth `json:"health,omitempty"`
 	// Dependencies are the dependencies of an object; all matching rules add theirs.
 	Dependencies []InterpretDependencies `json:"dependencies,omitempty"`
@@ -49,7 +50,7 @@ type InterpretedKind struct {
 	Prune []InterpretEdit `json:"prune,omitempty"`
 }
 
-// InterpretReplicas is how many replicas an object has.
+// InterpretReplicas returns the number of replicas.
 type InterpretReplicas struct {
 	// When is the condition, a boolean ${ CEL } expression; always when absent.
 	When source.Text `json:"when,omitempty"`
@@ -63,27 +64,27 @@ type InterpretReplicas struct {
 // InterpretRequirements is a tree with ${ CEL } in the form of Karmada's ReplicaRequirements.
 type InterpretRequirements struct{ source.Node }
 
-// DecodeNode keeps what is written.
+// DecodeNode stores the node.
 func (r *InterpretRequirements) DecodeNode(n source.Node, _ string) source.Findings {
 	r.Node = n
 	return nil
 }
 
-// JSONSchema is what an editor is told about requirements.
+// JSONSchema returns the schema of requirements.
 func (InterpretRequirements) JSONSchema() string {
 	return `{"type": ["object", "string"], "properties": {"nodeClaim": {"type": ["object", "string"]}, "resourceRequest": {"type": ["object", "string"]}, ` +
 		`"namespace": {"type": "string"}, "priorityClassName": {"type": "string"}}}`
 }
 
-// InterpretComponents are parts of an object, each with replicas of its own.
+// InterpretComponents returns parts of an object, each with its own replicas.
 type InterpretComponents struct {
-	// When is the condition; always when absent. With forEach it is asked for each item.
+	// When is the condition; always when absent. With forEach it is evaluated for each item.
 	When source.Text `json:"when,omitempty"`
-	// ForEach is a list, a ${ CEL } expression: there is a component for each of its items, the variable item.
+	// ForEach is a list, a ${ CEL } expression: each of its items, the variable item, is a component.
 	ForEach source.Text `json:"forEach,omitempty"`
-	// Name is that of the component, at most 32 characters.
+	// Name is the name of the component, at most 32 characters.
 	Name source.Text `json:"name"`
-	// Count is how many replicas it has.
+	// Count is the number of replicas.
 	Count source.Node `json:"count"`
 	// Requirements are the requirements of each.
 	Requirements InterpretRequirements `json:"requirements,omitempty"`
@@ -95,13 +96,13 @@ type InterpretEdit struct {
 	When source.Text `json:"when,omitempty"`
 	// Set are values by path, such as spec.replicas; texts may contain ${ CEL }. Null removes the field.
 	Set map[string]source.Node `json:"set,omitempty"`
-	// Remove are paths.
+	// Remove are the paths to remove.
 	Remove []source.Text `json:"remove,omitempty"`
-	// Refuse is the message with which it is refused; it may hold ${ CEL }.
+	// Refuse is the message of a refusal; it may contain ${ CEL }.
 	Refuse source.Text `json:"refuse,omitempty"`
 }
 
-// InterpretRetain keeps what a member cluster has decided.
+// InterpretRetain keeps fields that the member cluster owns.
 type InterpretRetain struct {
 	InterpretEdit
 
@@ -112,25 +113,25 @@ type InterpretRetain struct {
 	Fields []source.Text `json:"fields,omitempty"`
 }
 
-// InterpretItems are the items of a list that two objects have.
+// InterpretItems identifies the items of a list in two objects.
 type InterpretItems struct {
-	// Path is that of the list in both objects.
+	// Path is the path of the list in both objects.
 	Path source.Text `json:"path"`
 	// Key is the field that identifies items, such as name. The first of equal ones counts.
 	Key source.Text `json:"key"`
 }
 
-// InterpretStatus is what of a status is reflected.
+// InterpretStatus selects the reflected part of a status.
 type InterpretStatus struct {
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
-	// Keep are paths below status; all of it when neither keep nor set is there.
+	// Keep are paths relative to status; without keep and set, the whole status is reflected.
 	Keep []source.Text `json:"keep,omitempty"`
-	// Set are values by their paths below status; any text in them may hold ${ CEL }.
+	// Set are values by path relative to status; any string in them may contain ${ CEL }.
 	Set map[string]source.Node `json:"set,omitempty"`
 }
 
-// InterpretHealth is whether an object is healthy.
+// InterpretHealth decides if an object is healthy.
 type InterpretHealth struct {
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
@@ -138,40 +139,41 @@ type InterpretHealth struct {
 	Healthy source.Text `json:"healthy"`
 }
 
-// InterpretDependencies are objects that must come with another.
+// InterpretDependencies returns objects that must be propagated with another.
 type InterpretDependencies struct {
-	// When is the condition; always when absent. With forEach it is asked for each item.
+	// When is the condition; always when absent. With forEach it is evaluated for each item.
 	When source.Text `json:"when,omitempty"`
-	// ForEach is a list, a ${ CEL } expression: there is a dependency for each of its items, the variable item.
+	// ForEach is a list, a ${ CEL } expression: each of its items, the variable item, is a dependency.
 	ForEach source.Text `json:"forEach,omitempty"`
-	// APIVersion is that of the dependency.
+	// APIVersion is the apiVersion of the dependency.
 	APIVersion source.Text `json:"apiVersion"`
-	// Kind is that of the dependency.
+	// Kind is the kind of the dependency.
 	Kind source.Text `json:"kind"`
-	// Namespace is that of the dependency; the object's when absent, none when empty.
+	// Namespace is the namespace of the dependency; that of the object when absent, none when empty.
 	Namespace source.Text `json:"namespace,omitempty"`
-	// Name is that of the dependency; without it, labelSelector is needed.
+	// Name is the name of the dependency; without it, labelSelector is required.
 	Name source.Text `json:"name,omitempty"`
-	// LabelSelector chooses dependencies by their labels, in the form of Kubernetes; any text in it may hold ${ CEL }.
+	// LabelSelector selects dependencies by labels, in the form of Kubernetes; any string in it may contain ${
+	// CEL }.
 	LabelSelector source.Node `json:"labelSelector,omitempty"`
 }
 
-// InterpretAggregate writes one field of a status. Exactly one of the fields below when says how. Their paths are those of a member's status. Where
-// no member has what is asked for, the field is taken away.
+// InterpretAggregate sets one field of a status. Exactly one of the fields below when selects the method. Their
+// paths refer to a member's status. If no member has a value, the field is removed.
 type InterpretAggregate struct {
-	// Field is the path that is written, such as status.readyReplicas.
+	// Field is the path to set, such as status.readyReplicas.
 	Field source.Text `json:"field"`
 	// When is the condition; always when absent.
 	When source.Text `json:"when,omitempty"`
-	// Sum is that of the numbers; members that have none do not count.
+	// Sum adds the numbers of all members that have one.
 	Sum source.Text `json:"sum,omitempty"`
 	// Min is the smallest number; members that have none do not count.
 	Min source.Text `json:"min,omitempty"`
 	// Max is the largest number; members that have none do not count.
 	Max source.Text `json:"max,omitempty"`
-	// All says whether all members have true; one that has nothing has not.
+	// All is true if the value is true for all members; a missing value is not true.
 	All source.Text `json:"all,omitempty"`
-	// Any says whether a member has true.
+	// Any is true if the value is true for a member.
 	Any source.Text `json:"any,omitempty"`
 	// Same is the common value of all members with one; removed if they differ.
 	Same source.Text `json:"same,omitempty"`
@@ -179,21 +181,21 @@ type InterpretAggregate struct {
 	First source.Text `json:"first,omitempty"`
 	// Join is the texts of all members with cluster names; that of a single member unchanged.
 	Join source.Text `json:"join,omitempty"`
-	// Common is the items that the lists of all members have that have one, in the order of the first.
+	// Common contains the items that are in the lists of all members that have one, in the order of the first.
 	Common source.Text `json:"common,omitempty"`
 	// Worst is the first value of an order that a member has.
 	Worst *InterpretWorst `json:"worst,omitempty"`
-	// Union is the items of all members' lists.
+	// Union contains the items of all members' lists.
 	Union *InterpretUnion `json:"union,omitempty"`
-	// Conditions is one condition of each type, the worst that a member has.
+	// Conditions contains the worst condition of each type among the members.
 	Conditions *InterpretConditions `json:"conditions,omitempty"`
-	// Value is any value; any text in it may hold ${ CEL } over members. Null takes the field away.
+	// Value is any value; any string in it may contain ${ CEL } over members. Null removes the field.
 	Value source.Node `json:"value,omitempty"`
 }
 
 // InterpretWorst is the first value of an order that a member has.
 type InterpretWorst struct {
-	// Path is that of the value in a member's status.
+	// Path is the path of the value in a member's status.
 	Path source.Text `json:"path"`
 	// By is the path of the compared value; by default the value itself.
 	By source.Text `json:"by,omitempty"`
@@ -201,17 +203,18 @@ type InterpretWorst struct {
 	Order []source.Text `json:"order"`
 }
 
-// InterpretConditions is one condition of each type, the worst that a member has: False, Unknown, any other, True.
+// InterpretConditions returns the worst condition of each type among the members: False, Unknown, any other,
+// True.
 type InterpretConditions struct {
-	// Path is that of the list in a member's status.
+	// Path is the path of the list in a member's status.
 	Path source.Text `json:"path"`
 	// Negative are the types for which True is worst and False best.
 	Negative []source.Text `json:"negative,omitempty"`
 }
 
-// InterpretUnion is the items of all members' lists.
+// InterpretUnion returns the items of all members' lists.
 type InterpretUnion struct {
-	// Path is that of the list in a member's status.
+	// Path is the path of the list in a member's status.
 	Path source.Text `json:"path"`
 	// Key is the field that identifies items; by default the whole item. Different items with one key are an error.
 	Key source.Text `json:"key,omitempty"`

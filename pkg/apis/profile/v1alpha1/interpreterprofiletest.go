@@ -9,19 +9,20 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // KindInterpreterProfileTest is the kind of an InterpreterProfileTest.
 const KindInterpreterProfileTest = "InterpreterProfileTest"
 
-// InterpreterProfileTest says what profiles shall answer where Karmada asks about objects: a table of cases. graft test runs it.
+// InterpreterProfileTest is a table of cases with the expected answers of profiles to Karmada. graft test runs
+// it.
 type InterpreterProfileTest struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
 	// Kind is InterpreterProfileTest.
 	Kind string `json:"kind"`
-	// Metadata names the table for those who keep it; reports name it by its file.
+	// Metadata names the table for its authors; reports name it by its file.
 	Metadata Metadata `json:"metadata,omitempty"`
 	// Profiles are the profiles, relative to this file; by default the nearest profile.yaml in this folder or above.
 	Profiles []source.Text `json:"profiles,omitempty"`
 	// Gardener adds the profiles of Gardener's kinds.
 	Gardener bool `json:"gardener,omitempty"`
-	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
+	// Optional are the names of Gardener's optional profiles to activate, such as worker-replicas.
 	Optional []source.Text `json:"optional,omitempty"`
 	// Objects are objects for cases, by name. One with from is that object, with a merge patch (RFC 7386).
 	Objects map[string]source.Node `json:"objects,omitempty"`
@@ -29,7 +30,7 @@ type InterpreterProfileTest struct {
 	Cases []InterpreterTestCase `json:"cases"`
 }
 
-// InterpreterTestCase is a question, or several about one object, and what is wanted.
+// InterpreterTestCase is one question or several about an object, with the expected answer.
 type InterpreterTestCase struct {
 	InterpreterTestQuestion
 
@@ -45,11 +46,11 @@ type InterpreterTestCase struct {
 	Golden bool `json:"golden,omitempty"`
 }
 
-// InterpreterTestQuestion is what tables and folders have in common.
+// InterpreterTestQuestion contains the fields that tables and folders share.
 type InterpreterTestQuestion struct {
 	// Operation is one operation or a list; by default those in want, or all with rules.
 	Operation TestTexts `json:"operation,omitempty"`
-	// Replicas is the number of replicas that is wanted, for revise.
+	// Replicas is the desired number of replicas, for revise.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// Members are the members for aggregate, by cluster name.
 	Members map[string]InterpreterTestMember `json:"members,omitempty"`
@@ -57,28 +58,28 @@ type InterpreterTestQuestion struct {
 	Want InterpreterTestWant `json:"want,omitempty"`
 }
 
-// InterpreterTestMember is what one member cluster says.
+// InterpreterTestMember is the state of a copy in one member cluster.
 type InterpreterTestMember struct {
-	// Status is that of the copy; there is none yet when absent.
+	// Status is the status of the copy; when absent, there is none yet.
 	Status source.Node `json:"status,omitempty"`
-	// Applied says whether the object could be applied there; true when absent.
+	// Applied reports if the object could be applied there; true when absent.
 	Applied *bool `json:"applied,omitempty"`
-	// Message says why it could not.
+	// Message is the reason why it could not be applied.
 	Message string `json:"message,omitempty"`
 	// Health is Healthy, Unhealthy or Unknown.
 	Health string `json:"health,omitempty" oneOf:"Healthy,Unhealthy,Unknown"`
 }
 
-// InterpreterTestWant is what an answer shall have. Of a mapping each of its members is wanted, and there may be others; lists and texts are compared
-// as a whole, and null wants that there is no such thing.
+// InterpreterTestWant is the expected part of an answer. Each member of a mapping is expected, and further ones
+// are allowed; lists and strings are compared as a whole, and null expects that there is no value.
 type InterpreterTestWant struct {
 	// Replicas is the number of replicas (replicas).
 	Replicas source.Node `json:"replicas,omitempty"`
 	// Requirements are the requirements of each replica (replicas).
 	Requirements source.Node `json:"requirements,omitempty"`
-	// Components are all components, in their order (components).
+	// Components are all components, in order (components).
 	Components source.Node `json:"components,omitempty"`
-	// Dependencies are all dependencies, in their order (dependencies).
+	// Dependencies are all dependencies, in order (dependencies).
 	Dependencies source.Node `json:"dependencies,omitempty"`
 	// Status is the reflected status (status).
 	Status source.Node `json:"status,omitempty"`
@@ -86,15 +87,15 @@ type InterpreterTestWant struct {
 	Healthy source.Node `json:"healthy,omitempty"`
 	// Object is the resulting object (revise, prune, retain, aggregate).
 	Object source.Node `json:"object,omitempty"`
-	// Fields are values of the object that comes out by the path of the field, such as spec.replicas.
+	// Fields are values of the changed object by path, such as spec.replicas.
 	Fields map[string]source.Node `json:"fields,omitempty"`
-	// Patch is the RFC 6902 patch of the object as a whole; [] wants that nothing changes.
+	// Patch is the complete RFC 6902 patch of the object; [] expects no change.
 	Patch source.Node `json:"patch,omitempty"`
-	// Failure wants that there is no answer.
+	// Failure expects that there is no answer.
 	Failure *InterpreterTestFailure `json:"failure,omitempty"`
 }
 
-// InterpreterTestFailure is why there is no answer.
+// InterpreterTestFailure is the expected reason of a failure.
 type InterpreterTestFailure struct {
 	// Code is 404 without rules, 422 if the object does not fit, 500 if interrupted; any by default.
 	Code int32 `json:"code,omitempty"`
@@ -105,7 +106,7 @@ type InterpreterTestFailure struct {
 	At source.Node
 }
 
-// DecodeNode reads the fields, and knows where they stand.
+// DecodeNode decodes the fields and stores the node.
 func (f *InterpreterTestFailure) DecodeNode(n source.Node, path string) source.Findings {
 	type plain InterpreterTestFailure
 	f.At = n
@@ -115,16 +116,17 @@ func (f *InterpreterTestFailure) DecodeNode(n source.Node, path string) source.F
 	return source.Decode(n, path, (*plain)(f))
 }
 
-// InterpreterTestFolder is the file case.yaml of a case that is a folder; all of it may be missing.
+// InterpreterTestFolder is the file case.yaml of a case in a folder; the file is optional.
 type InterpreterTestFolder struct {
 	InterpreterTestQuestion
 
 	// Description describes the case.
 	Description string `json:"description,omitempty"`
-	// Profiles are the paths of the profiles, seen from the folder; the nearest profile.yaml in it or above it when absent.
+	// Profiles are the paths of the profiles, relative to the folder; by default the nearest profile.yaml in it
+	// or above.
 	Profiles []source.Text `json:"profiles,omitempty"`
 	// Gardener adds the profiles of Gardener's kinds.
 	Gardener bool `json:"gardener,omitempty"`
-	// Optional are those of Gardener's profiles that are in force only where they are named, such as worker-replicas.
+	// Optional are the names of Gardener's optional profiles to activate, such as worker-replicas.
 	Optional []source.Text `json:"optional,omitempty"`
 }

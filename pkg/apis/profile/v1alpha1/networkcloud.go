@@ -18,12 +18,12 @@ type NetworkCloud struct {
 	CNI *NetworkCNI `json:"cni,omitempty"`
 }
 
-// JSONSchema is what an editor is told about a cloud beside its fields.
+// JSONSchema returns the schema of a cloud in addition to its fields.
 func (NetworkCloud) JSONSchema() string {
 	return `{"oneOf": [{"required": ["http"]}, {"required": ["cni"]}]}`
 }
 
-// Chooses says whether the cloud is declared to choose addresses, so that pools with it need no subnets.
+// Chooses reports whether the cloud chooses the addresses, so that its pools need no subnets.
 func (c NetworkCloud) Chooses() bool {
 	return c.CNI != nil || c.HTTP != nil && c.HTTP.Bind != nil && c.HTTP.Bind.Answer.Addresses.Node != nil
 }

@@ -6,7 +6,7 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// NetworkLink is what Docker's networks of a profile are in the kernel of the machine.
+// NetworkLink configures the kernel links of a profile's Docker networks.
 type NetworkLink struct {
 	// Kind is bridge (the default), macvlan, ipvlan, vlan or vxlan.
 	Kind string `json:"kind,omitempty" oneOf:"bridge,macvlan,ipvlan,vlan,vxlan"`
@@ -34,7 +34,7 @@ type NetworkLink struct {
 	Prefix source.Text `json:"prefix,omitempty"`
 }
 
-// Hint implements source.Hinter: what is of the interfaces is no field of the link.
+// Hint implements source.Hinter for settings of interfaces, which are not fields of the link.
 func (NetworkLink) Hint(field string) string {
 	switch field {
 	case "mtu":
@@ -51,7 +51,7 @@ const (
 	GatewayOutside = "outside"
 )
 
-// JSONSchema is what an editor is told about links beside their fields.
+// JSONSchema returns the schema of links in addition to their fields.
 func (NetworkLink) JSONSchema() string {
 	return `{
 		"allOf": [

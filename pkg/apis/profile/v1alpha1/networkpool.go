@@ -111,7 +111,7 @@ type NetworkQuota struct {
 	When source.Text `json:"when,omitempty"`
 }
 
-// JSONSchema is what an editor is told about a quota beside its fields.
+// JSONSchema returns the schema of a quota in addition to its fields.
 func (NetworkQuota) JSONSchema() string {
 	return `{"allOf": [{"properties": {"when": ` + conditionSchema + `}}]}`
 }
@@ -122,7 +122,7 @@ type NetworkVLANs struct {
 	At    source.Node
 }
 
-// DecodeNode reads a text or a whole number.
+// DecodeNode decodes a string or a whole number.
 func (v *NetworkVLANs) DecodeNode(n source.Node, path string) source.Findings {
 	v.At = n
 	if n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!int" {
@@ -132,7 +132,7 @@ func (v *NetworkVLANs) DecodeNode(n source.Node, path string) source.Findings {
 	return source.Decode(n, path, &v.Value)
 }
 
-// JSONSchema is what an editor is told about VLANs.
+// JSONSchema returns the schema of VLANs.
 func (NetworkVLANs) JSONSchema() string {
 	return `{"type": ["string", "integer"], "pattern": "^[0-9]{1,4}(-[0-9]{1,4})?$", "minimum": 1, "maximum": 4094}`
 }

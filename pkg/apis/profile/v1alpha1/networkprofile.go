@@ -53,16 +53,16 @@ type NetworkDevices struct {
 	Config NetworkConfig `json:"config,omitempty"`
 }
 
-// NetworkConfig is a configuration of a device as it is written; what it comes to is a device.Config of pkg/network.
+// NetworkConfig is a device's configuration as written; package pkg/network/device has its evaluated form.
 type NetworkConfig struct{ source.Node }
 
-// DecodeNode keeps what is written.
+// DecodeNode stores the node.
 func (c *NetworkConfig) DecodeNode(n source.Node, _ string) source.Findings {
 	c.Node = n
 	return nil
 }
 
-// JSONSchema is what an editor is told where the fields are not known; hack/schema knows them.
+// JSONSchema returns a schema without fields; hack/schema adds them.
 func (NetworkConfig) JSONSchema() string { return `{"type": ["object", "string"]}` }
 
 // NetworkDenial denies requests.
@@ -77,12 +77,12 @@ type NetworkDenial struct {
 	Message source.Text `json:"message,omitempty"`
 }
 
-// JSONSchema is what an editor is told about a denial beside its fields.
+// JSONSchema returns the schema of a denial in addition to its fields.
 func (NetworkDenial) JSONSchema() string {
 	return `{"allOf": [{"properties": {"code": {"enum": [400, 403, 404, 409, 422, 429, 500]}, "when": ` + conditionSchema + `}}]}`
 }
 
-// JSONSchema is what an editor is told about facts of devices beside their fields.
+// JSONSchema returns the schema of device facts in addition to their fields.
 func (NetworkDevices) JSONSchema() string {
 	return `{
 		"anyOf": [{"required": ["attributes"]}, {"required": ["config"]}],
@@ -90,7 +90,7 @@ func (NetworkDevices) JSONSchema() string {
 	}`
 }
 
-// JSONSchema is what an editor is told about what users can choose beside its fields.
+// JSONSchema returns the schema of a choice in addition to its fields.
 func (NetworkChoice) JSONSchema() string {
 	return `{
 		"anyOf": [{"required": ["pools"]}, {"required": ["link"]}, {"required": ["config"]}],
@@ -98,7 +98,7 @@ func (NetworkChoice) JSONSchema() string {
 	}`
 }
 
-// JSONSchema is what an editor is told about a network profile beside its fields.
+// JSONSchema returns the schema of a network profile in addition to its fields.
 func (NetworkProfile) JSONSchema() string {
 	return `{"anyOf": [{"required": ["pools"]}, {"required": ["profiles"]}, {"required": ["devices"]}, {"required": ["deny"]}, {"required": ["clouds"]}]}`
 }

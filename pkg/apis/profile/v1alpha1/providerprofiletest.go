@@ -132,7 +132,7 @@ type TestReplacement struct {
 // TestVersions are versions of Kubernetes: one, or a list.
 type TestVersions []source.Text
 
-// DecodeNode reads a version or a list of them.
+// DecodeNode decodes a version or a list of versions.
 func (v *TestVersions) DecodeNode(n source.Node, path string) source.Findings {
 	if n.Absent() || n.Items() != nil {
 		var list []source.Text

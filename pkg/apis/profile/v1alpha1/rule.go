@@ -83,7 +83,7 @@ const (
 	ModeObserve = "observe"
 )
 
-// DecodeNode reads the targets and other objects in their order.
+// DecodeNode decodes the targets and other objects, in order.
 func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
 	if n.Absent() {
 		return nil
@@ -106,7 +106,7 @@ func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
 	return findings
 }
 
-// decodeObjects reads the rules for other objects.
+// decodeObjects decodes the rules for other objects.
 func (s *Set) decodeObjects(n source.Node, path string) source.Findings {
 	var entries []struct {
 		Objects
@@ -120,7 +120,7 @@ func (s *Set) decodeObjects(n source.Node, path string) source.Findings {
 	return findings
 }
 
-// DecodeNode reads a rule; which operations exist is not known here, so that they stay undecoded.
+// DecodeNode decodes a rule. Operations stay undecoded, because this package does not know them.
 func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 	r.At, r.Path = n, path
 	if n.Node == nil || len(n.Fields()) == 0 {
@@ -159,7 +159,7 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 	return findings
 }
 
-// choose reads a string that must be one of two.
+// choose decodes a string that must be one of two.
 func choose(n source.Node, path string, into *string, one, other string) source.Findings {
 	findings := source.Decode(n, path, into)
 	if *into != one && *into != other && len(findings) == 0 {

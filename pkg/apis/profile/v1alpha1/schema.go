@@ -4,7 +4,7 @@
 
 package v1alpha1
 
-// JSONSchema is what an editor is told about a profile beside its fields.
+// JSONSchema returns the schema of a profile in addition to its fields.
 func (ProviderProfile) JSONSchema() string {
 	return `{
 		"anyOf": [{"required": ["controlplane"]}, {"required": ["controlplaneexposure"]}, {"required": ["controlplanebackup"]}],
@@ -12,7 +12,7 @@ func (ProviderProfile) JSONSchema() string {
 	}`
 }
 
-// JSONSchema is what an editor is told about names beside that they are strings.
+// JSONSchema returns the schema of names in addition to their type.
 func (Metadata) JSONSchema() string {
 	return `{"allOf": [{"properties": {"name": {
 		"maxLength": 253,
@@ -21,7 +21,7 @@ func (Metadata) JSONSchema() string {
 	}}}]}`
 }
 
-// JSONSchema is what an editor is told about the fields that every rule may have; hack/schema adds the operations.
+// JSONSchema returns the schema of a rule's common fields; hack/schema adds the operations.
 func (Rule) JSONSchema() string {
 	return `{"properties": {
 		"name": {"type": "string"},
@@ -38,8 +38,8 @@ func (Rule) JSONSchema() string {
 	}}`
 }
 
-// JSONSchema is what an editor is told about a lookup beside its fields: it names one object and something of it, and only
-// Secrets and ConfigMaps have data.
+// JSONSchema returns the schema of a lookup in addition to its fields: it selects one object and parts of it,
+// and only Secrets and ConfigMaps have data.
 func (Lookup) JSONSchema() string {
 	return `{
 		"oneOf": [

@@ -121,12 +121,12 @@ type TestText struct {
 // TestTexts are texts: one, or a list.
 type TestTexts []source.Text
 
-// DecodeNode reads a text or a list of them.
+// DecodeNode decodes a string or a list of them.
 func (t *TestTexts) DecodeNode(n source.Node, path string) source.Findings {
 	return (*TestVersions)(t).DecodeNode(n, path)
 }
 
-// DecodeNode reads one word, or the fields.
+// DecodeNode decodes a word, or the fields.
 func (e *TestExpectation) DecodeNode(n source.Node, path string) source.Findings {
 	e.At = n
 	if n.Node == nil || n.Kind != yaml.ScalarNode {
@@ -140,7 +140,7 @@ func (e *TestExpectation) DecodeNode(n source.Node, path string) source.Findings
 	return nil
 }
 
-// DecodeNode reads the fields, and knows where they stand.
+// DecodeNode decodes the fields and stores the node.
 func (t *TestText) DecodeNode(n source.Node, path string) source.Findings {
 	type plain TestText
 	t.At = n
