@@ -268,7 +268,7 @@ func (g *cluster) deploy(ctx context.Context, program *mutation.Program, subject
 			return nil
 		case s.refused != nil:
 			s.problem("it was admitted, but the engine denies it: %v", s.refused)
-			return nil // a refusal by the engine is a result, shown in the report
+			return nil //nolint:nilerr // a refusal by the engine is a result, shown in the report
 		}
 		if err := g.client.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return fmt.Errorf("reading %s back: %w", s.name(), err)

@@ -53,7 +53,6 @@ func Guard[T any](files []source.File, build func([]source.File) (T, error)) (T,
 	return result, panicked
 }
 
-//nolint:staticcheck,revive // the panic is beside what build gives
 //nolint:staticcheck,revive // the panic is separate from the results of build
 func attempt[T any](files []source.File, build func([]source.File) (T, error)) (result T, err error, panicked *Panic) {
 	defer func() {

@@ -94,7 +94,7 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	}
 	switch authority, err := e.authority(ctx, served); {
 	case err != nil:
-		return nil // readiness reports it, and a restart does not help
+		return nil //nolint:nilerr // readiness reports it, and a restart does not help
 	case authority == nil:
 		return errors.New("the certificate of the webhook server is of none of the CAs that the API server is to trust")
 	default:

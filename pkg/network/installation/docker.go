@@ -44,7 +44,7 @@ type Docker struct {
 // NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API.
 func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
-		return nil, nil // //nolint:nilnil // nil means that no listener serves the API
+		return nil, nil //nolint:nilnil // nil means that no listener serves the API
 	}
 	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
 	var err error

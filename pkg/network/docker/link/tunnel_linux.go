@@ -100,7 +100,7 @@ func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Li
 		return err
 	})
 	if err != nil || len(routes) == 0 {
-		return nil, nil // a route may be added later
+		return nil, nil //nolint:nilerr // a route may be added later
 	}
 	return c.byIndex(ctx, routes[0].LinkIndex)
 }
