@@ -97,6 +97,11 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		g.changed(ctx, 3)
 	})
 
+	It("changes the objects in both steps of a rotation of the Shoot's certificate authorities", func(ctx SpecContext) {
+		g.rotateCA(ctx)
+		g.changed(ctx, 3)
+	})
+
 	It("upgrades Graft and a profile with kubectl apply, and denies no write", func(ctx SpecContext) {
 		g.apply(ctx, graft(ctx, g.folder, "v2", 4))
 		Eventually(func(give Gomega) {

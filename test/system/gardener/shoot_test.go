@@ -15,6 +15,7 @@ import (
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
+	"github.com/gardener/gardener/pkg/apis/core/v1beta1/helper"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -94,11 +95,36 @@ spec:
 // reconcileShoot runs the flow of the Shoot once more.
 func (g *garden) reconcileShoot(ctx context.Context) {
 	GinkgoHelper()
+	g.operate(ctx, v1beta1constants.GardenerOperationReconcile)
+}
+
+// rotateCA replaces the certificate authorities of the Shoot, in the two steps that Gardener has for it.
+func (g *garden) rotateCA(ctx context.Context) {
+	GinkgoHelper()
+	for _, step := range []struct {
+		operation string
+		phase     gardencorev1beta1.CredentialsRotationPhase
+	}{
+		{v1beta1constants.OperationRotateCAStart, gardencorev1beta1.RotationPrepared},
+		{v1beta1constants.OperationRotateCAComplete, gardencorev1beta1.RotationCompleted},
+	} {
+		g.operate(ctx, step.operation)
+		Eventually(func(give Gomega) {
+			shoot := &gardencorev1beta1.Shoot{}
+			give.Expect(g.gardener.Get(ctx, shootKey, shoot)).To(Succeed())
+			give.Expect(helper.GetShootCARotationPhase(shoot.Status.Credentials)).To(Equal(step.phase))
+		}, patience, time.Second).Should(Succeed())
+	}
+}
+
+// operate asks Gardener for an operation on the Shoot, and returns when the flow has come to 100 %.
+func (g *garden) operate(ctx context.Context, operation string) {
+	GinkgoHelper()
 	shoot := &gardencorev1beta1.Shoot{}
 	Expect(g.gardener.Get(ctx, shootKey, shoot)).To(Succeed())
 	patch := client.MergeFrom(shoot.DeepCopy())
 	shoot.Annotations = map[string]string{
-		v1beta1constants.GardenerOperation:            v1beta1constants.GardenerOperationReconcile,
+		v1beta1constants.GardenerOperation:            operation,
 		v1beta1constants.AnnotationShootSkipReadiness: "true",
 	}
 	generation := shoot.Generation
