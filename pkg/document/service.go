@@ -196,7 +196,7 @@ func (c *serviceCompiler) words(section, option string) ([]string, error) {
 func (c *serviceCompiler) wordsIn(parts []*Unit, section, option string) ([]string, error) {
 	var out []string
 	for _, value := range valuesIn(parts, section, option) {
-		words, err := scanWords(value, 0, len(value), nil)
+		words, err := scanWords(value, 0, len(value))
 		if err != nil {
 			return nil, fmt.Errorf("reading option %q of section %q: %w", option, section, err)
 		}
@@ -230,7 +230,7 @@ func (c *serviceCompiler) service() (*Service, error) {
 	default:
 		return nil, fmt.Errorf("unit %s: %w", c.name, ErrSeveralCommands)
 	}
-	words, err := scanWords(commands[0], 0, len(commands[0]), nil)
+	words, err := scanWords(commands[0], 0, len(commands[0]))
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", c.name, err)
 	}

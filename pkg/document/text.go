@@ -650,8 +650,6 @@ type room struct {
 	lists     slab[*Node]
 	tokens    slab[token]
 	flags     slab[flag]
-	words     slab[word]
-	lines     slab[unitLine]
 	bytes     scratch
 }
 
@@ -744,8 +742,7 @@ func takeRoom(length int) *room {
 
 // leave gives the room to the next document, with the index as long as it has become.
 func (r *room) leave(entries []entry) {
-	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items),
-		len(r.words.items), len(r.lines.items))
+	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items))
 	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
 		return
 	}
@@ -757,8 +754,6 @@ func (r *room) leave(entries []entry) {
 	r.lists.reset()
 	r.tokens.reset()
 	r.flags.reset()
-	r.words.reset()
-	r.lines.reset()
 	r.bytes.reset()
 	rooms.Put(r)
 }

@@ -7,7 +7,6 @@ package document
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,37 +38,26 @@ var (
 type Unit struct {
 	text    string
 	lines   []unitLine
-	spare   []unitLine // for those behind the next edit
-	version int        // grows with every edit
-	room    *room
+	version int // grows with every edit
 }
 
 // UnitOf reads a unit. An empty text is an empty unit. The error is ErrUnit with the line: a NUL, a section header
 // that is not closed, a line without "=", an assignment outside of a section, a name that is continued on another line.
-func UnitOf(text string) (*Unit, error) { return unitIn(new(room), text) }
+func UnitOf(text string) (*Unit, error) {
+	lines, err := scanUnit(text)
+	if err != nil {
+		return nil, fmt.Errorf("reading a unit: %w", err)
+	}
+	return &Unit{text: text, lines: lines}, nil
+}
 
-// UnitAt is UnitOf for the string at a node, in the room of its document, whose Release ends the unit. The error is
-// ErrKind for anything but a string.
+// UnitAt is UnitOf for the string at a node. The error is ErrKind for anything but a string.
 func UnitAt(n *Node) (*Unit, error) {
 	text, ok := n.Text()
 	if !ok {
 		return nil, fmt.Errorf("reading a unit: %w", ErrKind)
 	}
-	return unitIn(n.doc.room, text)
-}
-
-func unitIn(room *room, text string) (*Unit, error) {
-	u := &Unit{text: text, room: room}
-	var err error
-	if u.lines, err = scanUnit(text, u.fresh(text)); err != nil {
-		return nil, fmt.Errorf("reading a unit: %w", err)
-	}
-	return u, nil
-}
-
-// fresh returns a list for the lines of a text.
-func (u *Unit) fresh(text string) []unitLine {
-	return u.room.lines.list(u.spare, 8+len(text)/64)
+	return UnitOf(text)
 }
 
 // Text returns the unit with its edits.
@@ -141,8 +129,9 @@ type unitLine struct {
 	open        bool // the text ends where another line is expected
 }
 
-// scanUnit makes one pass over the text and appends its lines. Blank lines and comments have no entry.
-func scanUnit(text string, lines []unitLine) ([]unitLine, error) {
+// scanUnit makes one pass over the text and returns its lines. Blank lines and comments have no entry.
+func scanUnit(text string) ([]unitLine, error) {
+	lines := make([]unitLine, 0, 8+len(text)/64)
 	if at := strings.IndexByte(text, 0); at >= 0 {
 		return nil, fmt.Errorf("line %d has a NUL: %w", lineNumber(text, at), ErrUnit)
 	}
@@ -263,32 +252,15 @@ const blanks = " \t"
 // endOfLine returns where the line at an offset ends, and where the next one begins. As for systemd
 // (src/basic/fileio.c, read_line), LF, CR, CRLF and LFCR each end one line.
 func endOfLine(text string, at int) (end, next int) {
-	end = at
-	for ; end+8 <= len(text); end += 8 {
-		w := word8(text[end:])
-		feed, carriage := w^('\n'*ones), w^('\r'*ones)
-		if stop := ((feed-ones)&^feed | (carriage-ones)&^carriage) & highs; stop != 0 {
-			end += bits.TrailingZeros64(stop) >> 3
-			break
-		}
+	length := strings.IndexAny(text[at:], "\r\n")
+	if length < 0 {
+		return len(text), len(text)
 	}
-	for ; end < len(text); end++ {
-		if c := text[end]; c == '\n' || c == '\r' {
-			next = end + 1
-			if next < len(text) && text[next] == '\n'^'\r'^c {
-				next++
-			}
-			return end, next
-		}
+	end, next = at+length, at+length+1
+	if next < len(text) && text[next] == '\n'^'\r'^text[end] {
+		next++
 	}
-	return end, end
-}
-
-// word8 returns the first eight bytes of a text as scanner.text takes them.
-func word8(text string) uint64 {
-	_ = text[7]
-	return uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
-		uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+	return end, next
 }
 
 func skipBlank(text string, at, end int) int {
@@ -326,9 +298,9 @@ type wordScanner struct {
 	at, end int
 }
 
-// scanWords reads the words of a value and appends them. The error is ErrQuote or ErrSeveralCommands.
-func scanWords(text string, first, last int, words []word) ([]word, error) {
-	s := wordScanner{text, first, last}
+// scanWords returns the words of a value. The error is ErrQuote or ErrSeveralCommands.
+func scanWords(text string, first, last int) ([]word, error) {
+	s, words := wordScanner{text, first, last}, make([]word, 0, 4+(last-first)/16)
 	for s.skip(); s.at < s.end; s.skip() {
 		w, err := s.word()
 		if err != nil {

@@ -131,8 +131,7 @@ func TestUnitEdits(t *testing.T) {
 		"ExecStartPre alone": {"[A]\nX=1\n", add("ExecStartPre", "y"), "[A]\nX=1\nExecStartPre=y\n"},
 		"remove": {"[A]\nO=1 \\\n  # c\n  2\n\nO=3\nP=4", func(u *Unit) error { u.Remove("A", "O"); return nil },
 			"[A]\n  # c\n\nP=4"},
-		"remove a value": {"[A]\nO=1\nO=2\nO=1", func(u *Unit) error { u.RemoveValue("A", "O", "1"); return nil }, "[A]\nO=2\n"},
-		"remove nothing": {"[A]\nO=1", func(u *Unit) error { u.Remove("B", "O"); u.RemoveValue("A", "O", "2"); return nil }, "[A]\nO=1"},
+		"remove nothing": {"[A]\nO=1", func(u *Unit) error { u.Remove("B", "O"); return nil }, "[A]\nO=1"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -21,18 +21,9 @@ type UnitCommand struct {
 
 	unit            *Unit
 	section, option string
-	line            int    // index of the assignment
-	first           int    // where its value begins
-	raw             string // the value as it is written
+	line            int // index of the assignment
 	words           []word
-	spare           commandWords // room for those behind the next edit
-	version         int          // of the unit when it was read
-}
-
-// commandWords are the words of a command, as they are written and as flags are read from them.
-type commandWords struct {
-	flagWords
-	words []word
+	version         int // of the unit when it was read
 }
 
 // Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
@@ -70,31 +61,23 @@ func (c *UnitCommand) refresh() error {
 	return c.read()
 }
 
-// read finds the command and its flags. A command that was only moved by an edit is not read again.
+// read finds the command and its flags.
 func (c *UnitCommand) read() error {
+	c.words = nil
 	line, err := c.find()
 	if err != nil {
-		c.words = c.words[:0]
 		return err
 	}
-	c.line = line
-	l := &c.unit.lines[line]
-	if len(c.words) > 0 && c.unit.text[l.first:l.last] == c.raw {
-		c.move(l.first - c.first)
-		return nil
-	}
-	c.words = c.words[:0]
-	next, err := c.scan(c.unit.text, l)
-	if err != nil {
+	words, flags, err := scanCommand(c.unit.text, &c.unit.lines[line])
+	switch {
+	case err != nil:
 		return err
-	}
-	if len(next.words) == 0 {
+	case len(words) == 0:
 		return ErrNoCommand
-	}
-	if runsShell(next.tokens) {
+	case runsShell(flags.tokens):
 		return ErrShell
 	}
-	c.swap(next)
+	c.line, c.words, c.flagWords, c.version = line, words, flags, c.unit.version
 	return nil
 }
 
@@ -117,34 +100,16 @@ func (c *UnitCommand) find() (int, error) {
 	}
 }
 
-// move notes that the command stands elsewhere in the unit.
-func (c *UnitCommand) move(delta int) {
-	for i := range c.words {
-		c.words[i].start += delta
-		c.words[i].end += delta
-	}
-	c.first, c.version = c.first+delta, c.unit.version
-}
-
-// swap puts other words, those of the assignment as it is now, in the place of those that are read, which become the spare room.
-func (c *UnitCommand) swap(next commandWords) {
-	c.spare = commandWords{c.flagWords, c.words}
-	c.flagWords, c.words, c.version = next.flagWords, next.words, c.unit.version
-	l := &c.unit.lines[c.line]
-	c.first, c.raw = l.first, c.unit.text[l.first:l.last]
-}
-
-// scan reads the words and flags of an assignment into the spare room.
-func (c *UnitCommand) scan(text string, l *unitLine) (commandWords, error) {
-	room, next := c.unit.room, c.spare
-	words, err := scanWords(text, l.first, l.last, room.words.list(next.words, 4+(l.last-l.first)/16))
+// scanCommand returns the words and flags of an assignment.
+func scanCommand(text string, l *unitLine) ([]word, flagWords, error) {
+	words, err := scanWords(text, l.first, l.last)
 	if err != nil || len(words) == 0 {
-		return commandWords{}, err
+		return nil, flagWords{}, err
 	}
-	next.words = words
-	next.tokens = flagTokens(words, room.tokens.list(next.tokens, len(words)))
-	next.flags, next.end = parseFlags(room.flags.list(next.flags, len(words)), next.tokens)
-	return next, nil
+	var flags flagWords
+	flags.tokens = flagTokens(words)
+	flags.flags, flags.end = parseFlags(nil, flags.tokens)
+	return words, flags, nil
 }
 
 // prefixes are the characters before a program that change how systemd runs it (man systemd.service, table 2).
@@ -152,7 +117,8 @@ const prefixes = "@-:+!|"
 
 // flagTokens returns the words as flags are read from them: without the prefixes of the program, the name that it is
 // run under with "@", and the variables that systemd splits.
-func flagTokens(words []word, out []token) []token {
+func flagTokens(words []word) []token {
+	out := make([]token, 0, len(words))
 	program := strings.TrimLeft(words[0].text, prefixes)
 	prefix := words[0].text[:len(words[0].text)-len(program)]
 	for i := range words {
@@ -192,8 +158,7 @@ func (c *UnitCommand) edit(what, name string, wanted []want) error {
 	if slices.EqualFunc(wanted, p.found, want.holds) {
 		return nil
 	}
-	room := c.unit.room.tokens.take(len(c.tokens) + len(wanted))
-	p.tokens = room[:copy(room, c.tokens)]
+	p.tokens = slices.Clone(c.tokens)
 	p.make(name, wanted)
 	if err := c.write(&p, wanted); err != nil {
 		return fail(err)
@@ -228,8 +193,8 @@ func (c *UnitCommand) write(p *plan, wanted []want) error {
 	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
 		return ErrAmbiguous
 	}
-	next, err := c.scan(text, &now)
-	if err != nil || !c.planned(p.tokens, next.words) || !p.keeps(c.flags, next.flags, wanted) {
+	words, flags, err := scanCommand(text, &now)
+	if err != nil || !c.planned(p.tokens, words) || !p.keeps(c.flags, flags.flags, wanted) {
 		return ErrAmbiguous
 	}
 	now.section = old.section
@@ -238,7 +203,7 @@ func (c *UnitCommand) write(p *plan, wanted []want) error {
 		u.lines[i].move(delta)
 	}
 	u.version++
-	c.swap(next)
+	c.words, c.flagWords, c.version = words, flags, u.version
 	return nil
 }
 

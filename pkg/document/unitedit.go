@@ -57,13 +57,6 @@ func (u *Unit) Remove(section, option string) {
 	u.removeAll(u.find(section, option))
 }
 
-// RemoveValue takes those assignments of an option out that have exactly this value.
-func (u *Unit) RemoveValue(section, option, value string) {
-	value = strings.Trim(value, " \t\r\n")
-	found := u.find(section, option)
-	u.removeAll(slices.DeleteFunc(found, func(i int) bool { return u.value(i) != value }))
-}
-
 // effective returns the values that count: those behind the last empty one.
 func effective(values []string) []string {
 	for i, value := range slices.Backward(values) {
@@ -94,15 +87,14 @@ func (u *Unit) apply(edits []splice, section, option string, wanted []string) er
 func (u *Unit) splice(edits []splice, right func() bool) error {
 	before := *u
 	u.text = spliced(before.text, edits)
-	lines, err := scanUnit(u.text, u.fresh(u.text))
+	lines, err := scanUnit(u.text)
 	if err != nil {
 		*u = before
 		return fmt.Errorf("reading a unit: %w", err)
 	}
-	u.lines, u.spare = lines, before.lines
+	u.lines = lines
 	if !right() {
 		*u = before
-		u.spare = lines
 		return ErrOption
 	}
 	u.version++
