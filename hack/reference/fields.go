@@ -22,6 +22,8 @@ type fields struct {
 	root *reference.Schema
 	// kind describes the type of a field.
 	kind func(*reference.Schema) string
+	// brief leaves out the descriptions.
+	brief bool
 	// hide reports whether fields below the field are left out; it may be nil.
 	hide func(name string, field *reference.Schema) bool
 
@@ -46,7 +48,11 @@ func (w *fields) write(s, without *reference.Schema) {
 }
 
 func (w *fields) table(s, without *reference.Schema, prefix string) {
-	table(w.out, "field", "type", "meaning")
+	heads := []string{"field", "type", "meaning"}
+	if w.brief {
+		heads = heads[:2]
+	}
+	table(w.out, heads...)
 	for _, next := range w.rows(s, without, prefix, "") {
 		w.written[signature(next.below)] = next.path
 		fmt.Fprintf(w.out, "\n### `%s`\n\n", next.path)
@@ -71,15 +77,15 @@ func (w *fields) rows(s, without *reference.Schema, prefix, inner string) []sect
 		}
 		below, step := w.below(field)
 		if below == nil || w.hide != nil && w.hide(name, field) {
-			row(w.out, code(inner+name), kind, prose(field.Description))
+			w.line(code(inner+name), kind, prose(field.Description))
 			continue
 		}
 		path := prefix + inner + name + step
 		if known := w.written[signature(below)]; known != "" {
-			row(w.out, code(inner+name), kind+", as "+code(known), prose(field.Description))
+			w.line(code(inner+name), kind+", as "+code(known), prose(field.Description))
 			continue
 		}
-		row(w.out, code(inner+name), kind, prose(field.Description))
+		w.line(code(inner+name), kind, prose(field.Description))
 		if w.isSmall(below) {
 			sections = append(sections, w.rows(below, nil, prefix, inner+name+step+".")...)
 			continue
@@ -88,6 +94,15 @@ func (w *fields) rows(s, without *reference.Schema, prefix, inner string) []sect
 		sections = append(sections, section{path: path, below: below})
 	}
 	return sections
+}
+
+// line writes a row, without the description if the tables are brief.
+func (w *fields) line(name, kind, description string) {
+	cells := []string{name, kind}
+	if !w.brief {
+		cells = append(cells, description)
+	}
+	row(w.out, cells...)
 }
 
 // below returns the mapping whose fields belong to a field, and the step of the path that leads to it.

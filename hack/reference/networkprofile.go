@@ -22,8 +22,7 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# Reference of the NetworkProfile\n\nFor authors of network profiles. Look up each field here; "+
 		"[network profiles](../usage/network-profile.md) has examples.\n\n## Fields\n\n")
 	config := networkFields(out, schema, schema, "[configuration of a device](#configuration-of-a-device)")
-	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields are those of DRANET's NetworkConfig. Each may be one expression with a value of its type; "+
-		"a text may contain several.\n\n")
+	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields are those of DRANET's NetworkConfig, whose documentation explains them. Each may be an expression.\n\n")
 	networkFields(out, schema, config, "")
 	fmt.Fprintf(out, "\n## What expressions see\n\nFacts of `devices` see only `device`. Clouds see "+
 		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
@@ -44,11 +43,11 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 	return nil
 }
 
-// networkFields writes the fields of a schema and of its references. The configuration of a device has a table of its own;
-// networkFields returns its schema, or nil if there is none.
+// networkFields writes the fields of a schema and of its references. The configuration of a device has a table of its own,
+// without descriptions; networkFields returns its schema, or nil if there is none.
 func networkFields(out *bytes.Buffer, root, s *reference.Schema, device string) *reference.Schema {
 	var config *reference.Schema
-	w := &fields{out: out, root: root}
+	w := &fields{out: out, root: root, brief: device == "" && s != root}
 	w.kind = func(field *reference.Schema) string {
 		found := resolved(root, field)
 		if device != "" && found != field {
