@@ -182,8 +182,8 @@ func (d *differ) policies() {
 		case was[name] == nil:
 			d.add("containerPolicies", nil, but(is[name], "containerName"), "set", name)
 		default:
-			list := fieldpath.Path{}.With("spec").With("resourcePolicy").With("containerPolicies")
-			item := append(list, fieldpath.Step{Key: name, By: "containerName", Quoted: !plainItem(name)})
+			item := fieldpath.Path{}.With("spec").With("resourcePolicy").With("containerPolicies")
+			item = append(item, fieldpath.Step{Key: name, By: "containerName", Quoted: !plainItem(name)})
 			members := comparison{
 				set: func(p fieldpath.Path, value any) {
 					d.add("containerPolicies", nil, value, append([]string{"set", name}, p.Keys()...)...)
