@@ -11,20 +11,10 @@ import _ "embed"
 //go:embed providerprofiletest.json
 var ProviderProfileTest []byte
 
-// TestFolder is the schema of the file case.yaml of a test that is a folder.
-//
-//go:embed testcase.json
-var TestFolder []byte
-
 // InterpreterProfileTest is the schema of tables of tests for interpreter profiles.
 //
 //go:embed interpreterprofiletest.json
 var InterpreterProfileTest []byte
-
-// InterpreterTestFolder is the schema of the file case.yaml of such a test that is a folder.
-//
-//go:embed interpretertestcase.json
-var InterpreterTestFolder []byte
 
 // Kind is a kind of documents that has a schema.
 type Kind struct {
@@ -45,9 +35,7 @@ func Kinds() []Kind {
 		{"NetworkProfile", "networkprofile.json", "network profiles", NetworkProfile},
 		{"InterpreterProfile", "interpreterprofile.json", "interpreter profiles", InterpreterProfile},
 		{"ProviderProfileTest", "providerprofiletest.json", "tables of tests for graft test", ProviderProfileTest},
-		{"TestFolder", "testcase.json", "case.yaml in a folder of a test", TestFolder},
 		{"InterpreterProfileTest", "interpreterprofiletest.json", "tables of tests for interpreter profiles", InterpreterProfileTest},
-		{"InterpreterTestFolder", "interpretertestcase.json", "case.yaml in a folder of such a test", InterpreterTestFolder},
 		{"ControllerConfiguration", "controllerconfiguration.json", "the configuration of the extension", ControllerConfiguration},
 		{"NetworkProviderConfiguration", "networkproviderconfiguration.json", "the configuration of graft-network-provider", NetworkProviderConfiguration},
 		{"ResourceInterpreterConfiguration", "resourceinterpreterconfiguration.json", "the configuration of graft-resource-interpreter",

@@ -9,13 +9,9 @@ import (
 	"fmt"
 )
 
-// writeInterpreterTest writes the page of tests for interpreter profiles: tables, what is wanted, and the file of a folder.
+// writeInterpreterTest writes the page of tests for interpreter profiles: tables and what is wanted.
 func writeInterpreterTest(out *bytes.Buffer) error {
 	schema, err := readSchema("interpreterprofiletest.json")
-	if err != nil {
-		return err
-	}
-	folder, err := readSchema("interpretertestcase.json")
 	if err != nil {
 		return err
 	}
@@ -26,9 +22,5 @@ func writeInterpreterTest(out *bytes.Buffer) error {
 	testRows(out, schema.Properties["cases"].Items, nil)
 	fmt.Fprintf(out, "\n## What is wanted\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
 	testRows(out, schema.Definitions["want"], nil)
-	fmt.Fprint(out, "\n## case.yaml\n\nA folder has the object in `in.yaml`, the member's object for `retain` in `observed.yaml`, and the whole "+
-		"answers in `want.yaml`. Its `case.yaml` has the fields of a case except `name`, `golden`, `object` and `observed`, and "+
-		"these:\n\n")
-	testRows(out, folder, schema.Properties["cases"].Items)
 	return nil
 }

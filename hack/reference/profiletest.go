@@ -14,13 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
-// writeProfileTest writes the page of tests: tables, settings, expectations, and the file of a folder.
+// writeProfileTest writes the page of tests: tables, settings and expectations.
 func writeProfileTest(out *bytes.Buffer) error {
 	schema, err := readSchema("providerprofiletest.json")
-	if err != nil {
-		return err
-	}
-	folder, err := readSchema("testcase.json")
 	if err != nil {
 		return err
 	}
@@ -35,8 +31,6 @@ func writeProfileTest(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
 		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
 	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
-	fmt.Fprintf(out, "\n## case.yaml\n\nThe file of a folder has the fields of a [setting](#settings), and these:\n\n")
-	testRows(out, folder, setting)
 	return nil
 }
 

@@ -37,16 +37,7 @@ func interpreterProfileTest() (object, error) {
 // subject returns the schema of an object or its name.
 func subject() object { return object{"type": []string{"object", "string"}} }
 
-// interpreterTestFolder returns the schema of case.yaml of such a test.
-func interpreterTestFolder() (object, error) {
-	b, err := interpreterTests()
-	if err != nil {
-		return nil, err
-	}
-	return b.caseFile(reflect.TypeFor[v1alpha1.InterpreterTestFolder]())
-}
-
-// interpreterTests returns a builder with the definitions that tables and folders share.
+// interpreterTests returns a builder with the types of tables.
 func interpreterTests() (*builder, error) {
 	b := newBuilder()
 	// null means that there is no value

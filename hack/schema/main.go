@@ -30,9 +30,7 @@ func main() {
 		"networkprofile.json":                   networkProfile,
 		"interpreterprofile.json":               interpreterProfile,
 		"providerprofiletest.json":              providerProfileTest,
-		"testcase.json":                         testFolder,
 		"interpreterprofiletest.json":           interpreterProfileTest,
-		"interpretertestcase.json":              interpreterTestFolder,
 	} {
 		schema, err := build()
 		if err != nil {

@@ -29,38 +29,7 @@ func providerProfileTest() (object, error) {
 	return schema, nil
 }
 
-// testFolder returns the schema of case.yaml.
-func testFolder() (object, error) {
-	b := newBuilder()
-	if err := b.defineTests(); err != nil {
-		return nil, err
-	}
-	schema, err := b.caseFile(reflect.TypeFor[v1alpha1.TestFolder]())
-	if err != nil {
-		return nil, err
-	}
-	orNull(schema)
-	return schema, nil
-}
-
-// caseFile returns the schema of a case.yaml.
-func (b *builder) caseFile(of reflect.Type) (object, error) {
-	schema, err := b.document(of, reflect.Value{})
-	if err != nil {
-		return nil, err
-	}
-	comment, err := b.comments.ofType(of)
-	if err != nil {
-		return nil, err
-	}
-	schema = described(schema, comment)
-	schema["$schema"], schema["title"] = dialect, "case.yaml"
-	schema["$comment"] = generated
-	schema["definitions"] = b.used(schema)
-	return schema, nil
-}
-
-// defineTests adds the definitions that tables and folders share.
+// defineTests defines the types of tables.
 func (b *builder) defineTests() error {
 	// null means that there is no value
 	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil }

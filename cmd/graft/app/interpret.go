@@ -51,8 +51,8 @@ Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml
 
   # what is kept of what a member has decided
-  graft interpreter ask example/interpreter/tests/a-member-that-is-behind/in.yaml -p example/interpreter/profile.yaml --operation retain \
-    --observed example/interpreter/tests/a-member-that-is-behind/observed.yaml
+  graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml --operation retain \
+    --observed example/interpreter/tests/member/observed.yaml
 
   # what a cluster gets with its share of the replicas
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4

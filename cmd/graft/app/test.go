@@ -47,8 +47,8 @@ func newTestCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test [file|folder]...",
 		Short: "Run the tests of profiles",
-		Long: `Run the tests of profiles: tables (documents of kind ProviderProfileTest or InterpreterProfileTest) and cases in folders, below
-files and folders, the working directory when none is named.
+		Long: `Run the tests of profiles, which are tables (documents of kind ProviderProfileTest or InterpreterProfileTest) in files and
+folders, the working directory when none is named.
 
 Each case of a ProviderProfile takes a control plane through the webhooks, and holds what becomes of its objects against what
 is expected, and against golden files. Each object passes a second time, which must change nothing. Each case of an

@@ -14,7 +14,7 @@ import (
 
 // TestTest holds the exit status of graft test, and what it says and writes, with cases that need no control plane to be generated.
 func TestTest(t *testing.T) {
-	folders, err := filepath.Abs(filepath.Join("..", "..", "..", "pkg", "workbench", "golden", "controlplane", "testdata", "folders"))
+	folders, err := filepath.Abs(filepath.Join("..", "..", "..", "pkg", "workbench", "golden", "controlplane", "testdata", "goldens"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,19 +28,19 @@ func TestTest(t *testing.T) {
 		// out and err are parts of what is written.
 		out, err string
 	}{
-		{"test tests/diff", 1, "FAIL tests/diff\n    tests/diff/want.diff: the result differs", ""},
-		{"test tests/diff tests/yaml --fail-fast --parallel 1", 1, "0 passed, 1 failed, 1 not run", ""},
-		{"test tests/diff tests/yaml --update", 0, "2 passed", "wrote tests/diff/want.diff\nwrote tests/yaml/want.yaml\n"},
-		{"test tests/diff tests/yaml --update", 0, "2 passed", ""},
-		{"test tests/diff tests/diff -v", 0, "ok   tests/diff (", ""},
-		{"test tests/diff -p tests/profile.yaml", 0, "1 passed", ""},
-		{"test tests/diff -p tests/diff/in.yaml", 1, "apiVersion: unknown apiVersion", ""},
-		{"test tests/diff --coverage", 0, "coverage: 3 of 3 rules applied", ""},
-		{"test tests/diff --coverage-min 101", 1, "1 passed", "the coverage is 100.0 %, less than 101 %"},
-		{"test tests/diff --junit report/junit.xml", 0, "1 passed", ""},
-		{"test tests/diff -o json --coverage", 0, `"percent": 100`, ""},
-		{"test tests --run ^tests/diff$", 0, "1 passed", ""},
-		{"test tests --run nothing", 2, "", `no tests match "nothing"; there are 6, such as tests/diff`},
+		{"test tests/diff.yaml", 1, "FAIL tests/diff.yaml/differs\n    tests/diff/differs.diff: the result differs", ""},
+		{"test tests/diff.yaml tests/yaml.yaml --fail-fast --parallel 1", 1, "0 passed, 1 failed, 1 not run", ""},
+		{"test tests/diff.yaml tests/yaml.yaml --update", 0, "2 passed", "wrote tests/diff/differs.diff\nwrote tests/yaml/objects.yaml\n"},
+		{"test tests/diff.yaml tests/yaml.yaml --update", 0, "2 passed", ""},
+		{"test tests/diff.yaml tests/diff.yaml -v", 0, "ok   tests/diff.yaml/differs (", ""},
+		{"test tests/diff.yaml -p tests/profile.yaml", 0, "1 passed", ""},
+		{"test tests/diff.yaml -p tests/objects/in.yaml", 1, "apiVersion: unknown apiVersion", ""},
+		{"test tests/diff.yaml --coverage", 0, "coverage: 3 of 3 rules applied", ""},
+		{"test tests/diff.yaml --coverage-min 101", 1, "1 passed", "the coverage is 100.0 %, less than 101 %"},
+		{"test tests/diff.yaml --junit report/junit.xml", 0, "1 passed", ""},
+		{"test tests/diff.yaml -o json --coverage", 0, `"percent": 100`, ""},
+		{"test tests --run ^tests/diff.yaml", 0, "1 passed", ""},
+		{"test tests --run nothing", 2, "", `no tests match "nothing"; there are 5, such as tests/diff.yaml/differs`},
 		{"test tests --run [", 2, "", "--run: error parsing regexp"},
 		{"test tests/profile.yaml", 2, "", "no tests in tests/profile.yaml"},
 		{"test nowhere", 2, "", "no such file or directory"},

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden runs the tests that people write for their profiles: cases in folders, and tables. It finds them, runs them in
+// Package golden runs the tests that people write for their profiles: tables of cases. It finds them, runs them in
 // parallel, writes what they hold when it is asked to, and says what failed and which rules no case has shown.
 //
 // What a profile is, and how one is tried, is the business of a Kind; the packages below this one are the kinds that there are.
@@ -21,8 +21,6 @@ type Kind interface {
 	Profile() string
 	// Table reads a table.
 	Table(table source.Node) (Suite, source.Findings)
-	// Folder reads the folder of a case.
-	Folder(path string) (Suite, source.Findings)
 	// Prepare does for all cases at once what they need before they are run. What is wrong with one of them is for its Run to say.
 	Prepare(ctx context.Context, cases []*Case) error
 }
@@ -36,7 +34,7 @@ type Suite struct {
 
 // Case is one case for one shoot.
 type Case struct {
-	// Suite is the path of the table, or of the folder in which the folder of the case is.
+	// Suite is the path of the table.
 	Suite string
 	// Name is unique in the suite.
 	Name string

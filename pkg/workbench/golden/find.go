@@ -21,21 +21,8 @@ import (
 // ErrNoTests means that there is nothing to run.
 var ErrNoTests = errors.New("no tests")
 
-// The names by which a folder is known to be a case.
-const (
-	CaseFile = "case.yaml"
-	InFile   = "in.yaml"
-	InFolder = "in"
-	WantFile = "want.yaml"
-	WantDiff = "want.diff"
-	// WantFolder has a file for each object.
-	WantFolder = "want"
-	// ProfileFile is the name of a profile beside tests or above them.
-	ProfileFile = "profile.yaml"
-)
-
-// ownFolders are those in which a case may have its own files.
-var ownFolders = []string{InFolder, WantFolder, "cluster", "present", "old"}
+// ProfileFile is the name of a profile in the folder of its tests or above it.
+const ProfileFile = "profile.yaml"
 
 // Found are the tests below some paths.
 type Found struct {
@@ -57,8 +44,7 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 		return nil, err
 	}
 	if len(f.found.Cases) == 0 {
-		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s, or a folder with %s, %s, %s or %s", ErrNoTests,
-			strings.Join(paths, ", "), tables(kinds), CaseFile, InFile, WantFile, WantDiff)
+		return nil, fmt.Errorf("%w in %s: a test is a YAML document of kind %s", ErrNoTests, strings.Join(paths, ", "), tables(kinds))
 	}
 	f.found.Stale = f.stale()
 	return &f.found, nil
@@ -87,7 +73,7 @@ type finder struct {
 	found    Found
 	held     []string
 	findings source.Findings
-	// seen are the tables and folders that were read: paths may overlap.
+	// seen are the files that were read: paths may overlap.
 	seen map[string]bool
 }
 
@@ -103,7 +89,6 @@ func (f *finder) path(path string) error {
 		}
 		return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 	}
-	cases := map[string]bool{}
 	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -113,39 +98,11 @@ func (f *finder) path(path string) error {
 				return filepath.SkipDir
 			}
 			return nil
-		case entry.IsDir() && isCase(name):
-			if outer := owner(name, cases); outer != "" {
-				f.findings = append(f.findings, source.Node{File: name}.Finding("",
-					"may be a test, or have files of the test %s: move the one out of the other, or give it another name", outer))
-				return filepath.SkipDir
-			}
-			cases[name] = true // there may be more tests in it, and below it
-			f.folder(name)
 		case !entry.IsDir() && (filepath.Ext(name) == ".yaml" || filepath.Ext(name) == ".yml"):
 			return f.file(name)
 		}
 		return nil
 	})
-}
-
-// owner is the case of which a folder may be one of its own, or stand in one; "" where there is none.
-func owner(folder string, cases map[string]bool) string {
-	for up := folder; up != filepath.Dir(up); up = filepath.Dir(up) {
-		if outer := filepath.Dir(up); cases[outer] && slices.Contains(ownFolders, filepath.Base(up)) {
-			return outer
-		}
-	}
-	return ""
-}
-
-// isCase says whether a folder is that of a case.
-func isCase(folder string) bool {
-	for _, name := range []string{CaseFile, InFile, WantFile, WantDiff, InFolder, WantFolder} {
-		if info, err := os.Stat(filepath.Join(folder, name)); err == nil && info.IsDir() == (name == InFolder || name == WantFolder) {
-			return true
-		}
-	}
-	return false
 }
 
 // file reads the tables of a file; other documents are no tests.
@@ -181,39 +138,6 @@ func kindOf(document source.Node) string {
 		}
 	}
 	return ""
-}
-
-// folder reads a case. Its kind is that of the profile that it names, or else of the one beside it or above.
-func (f *finder) folder(path string) {
-	if f.seen[path] {
-		return
-	}
-	f.seen[path] = true
-	kind := f.kinds[0]
-	if profile, ok := profileOf(path); ok && len(f.kinds) > 1 {
-		data, err := Read(profile)
-		nodes, _ := source.Parse(source.File{Name: profile, Data: data})
-		for _, other := range f.kinds {
-			if err == nil && len(nodes) > 0 && kindOf(nodes[0]) == other.Profile() {
-				kind = other
-			}
-		}
-	}
-	suite, findings := kind.Folder(path)
-	f.add(kind, suite, findings)
-}
-
-// profileOf is the profile of a case in a folder.
-func profileOf(folder string) (string, bool) {
-	name := filepath.Join(folder, CaseFile)
-	if data, err := Read(name); err == nil {
-		if nodes, _ := source.Parse(source.File{Name: name, Data: data}); len(nodes) > 0 {
-			if named := nodes[0].Get("profiles").Items(); len(named) > 0 {
-				return filepath.Join(folder, filepath.FromSlash(named[0].Value)), true
-			}
-		}
-	}
-	return NearestProfile(folder)
 }
 
 func (f *finder) add(kind Kind, suite Suite, findings source.Findings) {

@@ -46,7 +46,7 @@ type InterpreterTestCase struct {
 	Golden bool `json:"golden,omitempty"`
 }
 
-// InterpreterTestQuestion contains the fields that tables and folders share.
+// InterpreterTestQuestion is what is asked, and what is wanted of the answers.
 type InterpreterTestQuestion struct {
 	// Operation is one operation or a list; by default those in want, or all with rules.
 	Operation TestTexts `json:"operation,omitempty"`
@@ -114,19 +114,4 @@ func (f *InterpreterTestFailure) DecodeNode(n source.Node, path string) source.F
 		return nil
 	}
 	return source.Decode(n, path, (*plain)(f))
-}
-
-// InterpreterTestFolder is the file case.yaml of a case in a folder; the file is optional.
-type InterpreterTestFolder struct {
-	InterpreterTestQuestion
-
-	// Description describes the case.
-	Description string `json:"description,omitempty"`
-	// Profiles are the paths of the profiles, relative to the folder; by default the nearest profile.yaml in it
-	// or above.
-	Profiles []source.Text `json:"profiles,omitempty"`
-	// Gardener adds the profiles of Gardener's kinds.
-	Gardener bool `json:"gardener,omitempty"`
-	// Optional are the names of Gardener's optional profiles to activate, such as worker-replicas.
-	Optional []source.Text `json:"optional,omitempty"`
 }

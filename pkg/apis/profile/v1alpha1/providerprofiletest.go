@@ -97,6 +97,9 @@ type TestSetting struct {
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
 	// Present are the objects for lookups; others are missing.
 	Present []source.Node `json:"present,omitempty"`
+	// Manifests are files and folders, relative to this file, with a control plane in place of the generated one: the Cluster or
+	// the Shoot, and the objects for the webhooks. Without the latter, they are generated for this shoot.
+	Manifests []source.Text `json:"manifests,omitempty"`
 	// Objects are more objects that pass the webhooks.
 	Objects []source.Node `json:"objects,omitempty"`
 	// Edits change objects before they pass the webhooks.
@@ -144,16 +147,4 @@ func (v *TestVersions) DecodeNode(n source.Node, path string) source.Findings {
 	findings := source.Decode(n, path, &one)
 	*v = TestVersions{one}
 	return findings
-}
-
-// TestFolder is the file case.yaml of a case that is a folder; all of it may be missing.
-type TestFolder struct {
-	TestSetting
-
-	// Description describes the case.
-	Description string `json:"description,omitempty"`
-	// Profiles are the paths of the profiles, seen from the folder; the nearest profile.yaml in it or above it when absent.
-	Profiles []source.Text `json:"profiles,omitempty"`
-	// Expect lists expectations, as in tables.
-	Expect map[string]TestExpectation `json:"expect,omitempty"`
 }

@@ -39,35 +39,35 @@ func TestWrong(t *testing.T) {
 	kinds.Wrong(t, controlplane.New(nil))
 }
 
-// TestFolders holds the forms of golden files, in copies: what is wrong with them, that they are written, and that they pass then.
-func TestFolders(t *testing.T) {
+// TestGoldens tests the forms of golden files in copies: what is reported of them, that they are written, and that they pass then.
+func TestGoldens(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
-	origin := filepath.Join(origin, "testdata", "folders")
-	if err := os.CopyFS("folders", os.DirFS(origin)); err != nil {
+	origin := filepath.Join(origin, "testdata", "goldens")
+	if err := os.CopyFS("goldens", os.DirFS(origin)); err != nil {
 		t.Fatal(err)
 	}
-	found := kinds.Find(t, controlplane.New(gardener.Generator{}), "folders")
+	found := kinds.Find(t, controlplane.New(gardener.Generator{}), "goldens")
 	results := kinds.Run(t, found)
 	before := kinds.Written(t, results)
 	updated, err := golden.Update(t.Context(), results, found.Stale, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found = kinds.Find(t, controlplane.New(gardener.Generator{}), "folders")
+	found = kinds.Find(t, controlplane.New(gardener.Generator{}), "goldens")
 	results = kinds.Run(t, found)
 	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
 	report := before + "\nwritten:\n" + strings.Join(updated.Written, "\n") + "\n\nremoved:\n" + strings.Join(updated.Removed, "\n") +
 		"\n\nthen:\n" + kinds.Written(t, results)
-	files.Compare(t, filepath.Join(origin, "..", "folders.txt"), report)
+	files.Compare(t, filepath.Join(origin, "..", "goldens.txt"), report)
 	for _, path := range updated.Written {
 		got, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		files.Compare(t, filepath.Join(origin, "..", "folders-written", strings.TrimPrefix(path, "folders/")), string(got))
+		files.Compare(t, filepath.Join(origin, "..", "goldens-written", strings.TrimPrefix(path, "goldens/")), string(got))
 	}
 }
 

@@ -24,7 +24,7 @@ import (
 type setting v1alpha1.TestSetting
 
 // ownFields are the fields of a case that belong to no setting.
-var ownFields = []string{"name", "description", "for", "expect", "golden", "profiles"}
+var ownFields = []string{"name", "description", "for", "expect", "golden"}
 
 // mergedFields are fields of settings that are merged and not replaced; true where a null stays, as it means something there.
 var mergedFields = map[string]bool{"annotations": false, "parameters": false, "shoot": true, "cloudProfile": true, "seed": true}

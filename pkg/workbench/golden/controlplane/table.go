@@ -5,6 +5,8 @@
 package controlplane
 
 import (
+	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
@@ -115,7 +118,7 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 				return
 			}
 			r.goldens[path] = c.Name.Value
-			tr.hold(c.Golden, path)
+			tr.held = held{c.Golden, path}
 			added.Goldens = []string{path}
 		}
 		r.cases = append(r.cases, added)
@@ -137,10 +140,26 @@ func join(separator string, parts ...string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), separator)
 }
 
+// readManifests reads the objects of files and folders, which are relative to the table.
+func readManifests(folder string, paths []source.Text, path string, findings source.Findings) ([]manifest.Object, source.Findings) {
+	var all []manifest.Object
+	for _, p := range paths {
+		objects, err := manifest.ReadWith(filepath.Join(folder, filepath.FromSlash(p.Value)), golden.Read)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = source.Findings{p.At.Finding(path, "there is no file or folder %q", p.Value)}
+		}
+		all, findings = append(all, objects...), append(findings, source.FindingsOf(p.At, path, err)...)
+	}
+	return all, findings
+}
+
 // set turns the setting into what is generated and what else there is.
 func (tr *trial) set(at source.Node, version, path string) source.Findings {
 	var findings source.Findings
 	tr.input.Options, findings = tr.setting.options(version)
+	if len(tr.setting.Manifests) > 0 {
+		tr.input.Objects, findings = readManifests(filepath.Dir(tr.at.File), tr.setting.Manifests, path+"manifests", findings)
+	}
 	present, more := objects(tr.setting.Present, path+"present")
 	findings = append(findings, more...)
 	tr.input.Present = append(tr.input.Present, present...)

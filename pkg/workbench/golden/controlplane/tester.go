@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane tests ProviderProfiles: tables of the kind ProviderProfileTest, and folders with a control plane and what
-// profiles shall make of it. Objects go through the same engine as in the webhooks, and each a second time, which must change
+// Package controlplane tests ProviderProfiles with tables of the kind ProviderProfileTest. Objects go through the same engine as in the webhooks, and each a second time, which must change
 // nothing.
 //
 // It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New.

@@ -29,7 +29,7 @@ type trial struct {
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
-	holds      []held
+	held       held
 
 	program *program
 	planes  *planes
@@ -74,12 +74,12 @@ func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
 	for _, e := range tr.expected {
 		r.expect(ctx, e)
 	}
-	for _, h := range tr.holds {
-		goldens, err := r.hold(ctx, h)
+	if tr.held.path != "" {
+		g, err := r.hold(ctx, tr.held)
 		if err != nil {
 			return golden.Outcome{}, err
 		}
-		r.outcome.Goldens = append(r.outcome.Goldens, goldens...)
+		r.outcome.Goldens = []golden.Golden{g}
 	}
 	r.outcome.Rules = r.tally.rules
 	return r.outcome, ctx.Err()
@@ -202,7 +202,7 @@ func (r *run) denials() {
 		if o.denied == nil {
 			continue
 		}
-		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.means(e, o) && e.isDenied() }) && len(r.holds) == 0 {
+		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.means(e, o) && e.isDenied() }) && r.held.path == "" {
 			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied: " + o.reason()})
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
@@ -55,46 +53,30 @@ func TestFailing(t *testing.T) {
 	kinds.Failing(t, interpreter.New())
 }
 
-// TestWrong holds what is said of tables and folders that are none.
+// TestWrong holds what is said of tables that are none.
 func TestWrong(t *testing.T) {
 	kinds.Wrong(t, interpreter.New())
 }
 
-// TestNested holds that a folder which is a test hides no tests: those beside its files and below it run, and what may be a test or not is an error.
-func TestNested(t *testing.T) {
-	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "testdata/nested"))
-	var names []string
-	for i := range results {
-		names = append(names, results[i].Case.ID())
-	}
-	want := []string{"testdata/nested", "testdata/nested/beside.yaml/beside", "testdata/nested/tests/deep/folder", "testdata/nested/tests/t.yaml/below"}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
-	if summary := golden.Summarize(results); summary.Passed != len(want) {
-		t.Errorf("%s", kinds.Written(t, results))
-	}
-}
-
-// TestFolders holds the golden files of folders, in copies: what is wrong with them, that they are written, and that they pass then.
-func TestFolders(t *testing.T) {
+// TestGoldens tests golden files in copies: what is reported of them, that they are written, and that they pass then.
+func TestGoldens(t *testing.T) {
 	origin, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	t.Chdir(folder)
-	if err := os.CopyFS("folders", os.DirFS(filepath.Join(origin, "testdata", "folders"))); err != nil {
+	if err := os.CopyFS("goldens", os.DirFS(filepath.Join(origin, "testdata", "goldens"))); err != nil {
 		t.Fatal(err)
 	}
 	profile, err := os.ReadFile(filepath.Join(origin, "testdata", "profile.yaml"))
 	if err == nil {
-		err = os.WriteFile("folders/profile.yaml", profile, 0o600)
+		err = os.WriteFile("goldens/profile.yaml", profile, 0o600)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := kinds.Find(t, interpreter.New(), "folders")
+	found := kinds.Find(t, interpreter.New(), "goldens")
 	results := kinds.Run(t, found)
 	report := kinds.Written(t, results)
 	updated, err := golden.Update(t.Context(), results, found.Stale, true)
@@ -108,12 +90,12 @@ func TestFolders(t *testing.T) {
 		}
 		report += "\n" + path + "\n" + string(text)
 	}
-	found = kinds.Find(t, interpreter.New(), "folders")
+	found = kinds.Find(t, interpreter.New(), "goldens")
 	results = kinds.Run(t, found)
 	if again, err := golden.Update(t.Context(), results, found.Stale, true); err != nil || len(again.Written)+len(again.Removed) > 0 {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
-	files.Compare(t, filepath.Join(origin, "testdata", "folders.txt"), report+"\nthen:\n"+kinds.Written(t, results))
+	files.Compare(t, filepath.Join(origin, "testdata", "goldens.txt"), report+"\nthen:\n"+kinds.Written(t, results))
 }
 
 // TestQuestions holds that the questions of all cases can be asked of another engine: here of the same once more.

@@ -7,7 +7,6 @@ package interpreter
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -119,20 +118,4 @@ func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
 		return nil, source.Findings{n.Finding(path, "%s has %d objects, and must have one", n.Value, len(found))}
 	}
 	return found[0].JSON, nil
-}
-
-// beside is the object of a file in the folder of a case; none where there is no such file.
-func (o *objects) beside(name string) (manifest.Object, bool, error) {
-	path := filepath.Join(o.folder, name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return manifest.Object{}, false, nil
-	}
-	found, err := manifest.ReadWith(path, golden.Read)
-	if err == nil && len(found) != 1 {
-		err = source.Findings{source.Node{File: path}.Finding("", "has %d objects, and must have one", len(found))}
-	}
-	if err != nil {
-		return manifest.Object{}, false, err
-	}
-	return found[0], true, nil
 }

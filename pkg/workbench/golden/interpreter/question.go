@@ -33,7 +33,7 @@ func (a *asked) kind() interpreter.Kind {
 	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
 }
 
-// read reads what tables and folders have in common; the objects are there already.
+// read reads the question of a case; the objects were read before.
 func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path string, golden bool) source.Findings {
 	a.replicas, a.hasMembers = q.Replicas, q.Members != nil
 	findings := a.readMembers(q.Members, path)

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpreter tests InterpreterProfiles: tables of the kind InterpreterProfileTest, and folders with an object and the answers about it.
+// Package interpreter tests InterpreterProfiles with tables of the kind InterpreterProfileTest.
 // Questions are answered by the same engine as in the webhook, and what changes an object is asked a second time, which must change nothing.
 //
 // It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New, or at Questions for another engine.
