@@ -10,13 +10,11 @@ MODULE  := github.com/graft-provider/gardener-extension-provider-graft
 VERSION := $(shell cat VERSION)
 COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 
-DAY     := $(shell git show --no-patch --format=%cs HEAD 2>/dev/null)
-
 # Programs are static, and the tests that link the same packages find them compiled. The race detector needs cgo.
 export CGO_ENABLED ?= 0
 
-# What the programs say about themselves: variables of their package main, and the date of man pages.
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X $(MODULE)/cmd/graft/manual.day=$(DAY)
+# What the programs say about themselves: variables of their package main.
+LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 TOOLS := hack/tools/build.sh
 BUILD := hack/start/build.sh

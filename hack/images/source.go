@@ -83,6 +83,5 @@ func (s source) flags() string {
 	if len(short) > 12 {
 		short = short[:12]
 	}
-	const module = "github.com/graft-provider/gardener-extension-provider-graft"
-	return fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s -X %s/cmd/graft/manual.day=%s", s.version, short, module, s.time.Format(time.DateOnly))
+	return fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s", s.version, short)
 }

@@ -202,7 +202,6 @@ func TestPermissions(t *testing.T) {
 		{"no permission at all", nobody(t), []string{"diff", "--live", "-p", next}, 2, "", "listing namespaces: "},
 		{"no kubeconfig", "testdata/none", []string{"diff", "--live", "-p", next}, 2, "", "reading the kubeconfig"},
 		{"manifests beside it", reader, []string{"diff", "--live", "-p", next, "testdata/next.yaml"}, 2, "", "give no manifests beside it"},
-		{"a patch", reader, []string{"diff", "--live", "-p", next, "-o", "patch"}, 2, "", "--output with --live: there is no output format"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := command(t, c.kubeconfig, c.arguments...)

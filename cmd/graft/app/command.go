@@ -111,7 +111,6 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newLintCommand,
 		newInterpreterCommand,
 		newRBACCommand,
-		newNetworkCommand,
 		newPackCommand,
 		newLedgerCommand,
 		newCompletionCommand,

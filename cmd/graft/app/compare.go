@@ -83,7 +83,7 @@ be done.`,
 	o.live.addTo(set)
 	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
-	o.output.addTo(command, render.Comparisons())
+	o.output.addTo(command, render.Differences())
 	set.IntVarP(&o.output.context, "context", "U", 1, "number of lines to show around changed ones")
 	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 when something is different")
 	_ = command.RegisterFlagCompletionFunc("variants", fixed(compare.Variants()...))

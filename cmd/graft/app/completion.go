@@ -64,6 +64,5 @@ For the shell that runs, and for each new one when the line stands in the file b
 			return fmt.Errorf("unknown shell %q%s; there are bash, zsh, fish and powershell", arguments[0], source.Suggest(arguments[0], names))
 		},
 	}
-	command.AddCommand(newManCommand(s))
 	return command
 }

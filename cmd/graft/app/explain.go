@@ -57,7 +57,7 @@ control plane which Gardener itself writes for a shoot, which flags describe, or
 --live it is the one in a seed as it stands, which shows what rules do when it is written again. What comes from Secrets is
 not shown.
 
-What rules say when Karmada asks about an object, ` + "`graft explain interpret`" + ` explains.
+What rules say when Karmada asks about an object, ` + "`graft interpreter ask`" + ` shows.
 
 Without an object it says in which versions of Kubernetes there is a flag, a feature gate or an admission plugin, and needs no
 profile. docs/reference describes operations, expressions and the fields of documents.
@@ -87,7 +87,6 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 	o.scenes.addTo(set)
 	o.live.addTo(set)
 	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
-	command.AddCommand(newExplainInterpretCommand(s))
 	for name, values := range map[string]cobra.CompletionFunc{"flag": fixed(), "field": fixed(), "output": fixed(explain.Formats()...)} {
 		_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
 	}

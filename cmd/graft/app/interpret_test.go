@@ -81,7 +81,7 @@ func TestInterpret(t *testing.T) {
 // TestNoInterpreterProfile holds that a folder in which there is no profile is not taken for one that says nothing.
 func TestNoInterpreterProfile(t *testing.T) {
 	empty := t.TempDir()
-	for _, command := range []string{"interpreter ask testdata/interpret/queue.yaml", "interpreter kinds", "explain interpret testdata/interpret/queue.yaml"} {
+	for _, command := range []string{"interpreter ask testdata/interpret/queue.yaml", "interpreter kinds"} {
 		got := runStep(command + " -p " + empty)
 		if want := "no InterpreterProfile was found in " + empty; got.Status != 2 || got.Out != "" || !strings.Contains(got.Err, want) {
 			t.Errorf("%s: status %d, %q, want %q", command, got.Status, got.Err, want)

@@ -55,8 +55,7 @@ Exit status 0 says that nothing was found that --fail-on names, 1 that something
   # what would be mended
   graft lint example/profiles/metal --fix --dry-run
 
-  # for pipelines: annotations of a pull request, and a file for code scanning
-  graft lint example/profiles/aws/profile.yaml -o github --fail-on warning
+  # for pipelines: a file for code scanning
   graft lint example/profiles/aws/profile.yaml -o sarif
 
   # a landscape without older shoots

@@ -37,7 +37,7 @@ func TestLint(t *testing.T) {
 		{"mended", wrong, []string{"--fix"}, 0, "nothing wrong", "mended ", strings.Replace(profileWithWarning, "when: ${ true }\n    ", "", 1)},
 		{"would be mended", wrong, []string{"--fix", "--dry-run"}, 1, "+  - env: {set: {A: a}}", "", wrong},
 		{"no such file", wrong, []string{"nowhere.yaml"}, 2, "", "nowhere.yaml: no such file", wrong},
-		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, line, json, sarif, github", wrong},
+		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, line, json, sarif", wrong},
 		{"no such severity", wrong, []string{"--fail-on", "info"}, 2, "", "--fail-on info: must be one of error, warning", wrong},
 		{"no constraint", wrong, []string{"--kubernetes", "new"}, 2, "", "--kubernetes new: must be a constraint", wrong},
 		{"a difference of nothing", wrong, []string{"--dry-run"}, 2, "", "--dry-run is for --fix", wrong},

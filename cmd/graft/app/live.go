@@ -148,7 +148,7 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 		return errors.New("--live reads the objects of a seed: give no manifests beside it")
 	}
 	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
-	output.formats = render.Comparisons()
+	output.formats = render.Differences()
 	if err := output.check(); err != nil {
 		return fmt.Errorf("--output with --live: %w", err)
 	}

@@ -28,8 +28,8 @@ func graft(t *testing.T, command string, arguments ...string) (out, err string, 
 // TestOutput holds that each form is written, to standard output as to a file, without what is in the Secret unless it is asked for.
 func TestOutput(t *testing.T) {
 	for command, formats := range map[string][]string{
-		"diff":   {"text", "json", "yaml", "patch", "markdown", "html"},
-		"render": {"yaml", "json", "text", "patch", "markdown", "html"},
+		"diff":   {"text", "json", "yaml", "markdown", "html"},
+		"render": {"yaml", "json", "text", "markdown", "html"},
 	} {
 		for _, format := range formats {
 			t.Run(command+"/"+format, func(t *testing.T) {

@@ -55,28 +55,6 @@ func options(set *pflag.FlagSet) []option {
 	return out
 }
 
-// part is a paragraph, or lines that stand as they are written: those that are indented by two spaces or more.
-type part struct {
-	text    string
-	literal bool
-}
-
-// parts cuts a help text into paragraphs and literal lines.
-func parts(text string) []part {
-	var out []part
-	for paragraph := range strings.SplitSeq(strings.Trim(text, "\n"), "\n\n") {
-		literal := strings.HasPrefix(paragraph, "  ")
-		switch last := len(out) - 1; {
-		case strings.TrimSpace(paragraph) == "":
-		case literal && last >= 0 && out[last].literal:
-			out[last].text += "\n\n" + paragraph
-		default:
-			out = append(out, part{text: paragraph, literal: literal})
-		}
-	}
-	return out
-}
-
 // dedent takes the indentation of the first line from all lines.
 func dedent(text string) string {
 	text = strings.Trim(text, "\n")

@@ -43,22 +43,3 @@ The end.`,
 func TestMarkdown(t *testing.T) {
 	golden.Compare(t, filepath.Join("testdata", "tool.md.txt"), string(manual.Markdown(program())))
 }
-
-func TestMan(t *testing.T) {
-	release := manual.Release{Version: "v1.2.3", Day: "2026-01-31"}
-	commands := manual.Commands(program())
-	if len(commands) != 2 {
-		t.Fatalf("there are %d commands", len(commands))
-	}
-	for _, command := range commands {
-		golden.Compare(t, filepath.Join("testdata", manual.ManName(command)), string(manual.Man(command, release)))
-	}
-}
-
-func TestDay(t *testing.T) {
-	for value, want := range map[string]string{"": "", "0": "1970-01-01", "1767225600": "2026-01-01"} {
-		if got := manual.Day(func(string) string { return value }); got != want {
-			t.Errorf("SOURCE_DATE_EPOCH=%s: got %q, want %q", value, got, want)
-		}
-	}
-}

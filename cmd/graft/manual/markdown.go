@@ -18,7 +18,7 @@ func Markdown(root *cobra.Command) []byte {
 	root.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
 	fmt.Fprintf(out, "# The command line\n\nFor users of `%[1]s`. The page has the help text of each command, as `%[1]s COMMAND --help` "+
-		"prints it.\n`%[1]s completion man DIR` writes the same as man pages. Run the examples in the root of the repository.\n\n",
+		"prints it.\nRun the examples in the root of the repository.\n\n",
 		root.Name())
 	commands := Commands(root)
 	for _, command := range commands[1:] {

@@ -94,7 +94,7 @@ func TestRun(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	result := run(t, "testdata/for-whom")
-	for _, f := range render.Comparisons() {
+	for _, f := range render.Differences() {
 		t.Run(f.Name, func(t *testing.T) {
 			var out strings.Builder
 			if err := result.Write(&out, f, render.Style{}); err != nil {
@@ -116,7 +116,7 @@ func TestFormats(t *testing.T) {
 
 func format(t *testing.T, name string) render.Format {
 	t.Helper()
-	f, err := render.Find(render.Comparisons(), name)
+	f, err := render.Find(render.Differences(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

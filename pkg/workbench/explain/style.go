@@ -45,14 +45,12 @@ func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colou
 // Formats are the forms in which explanations and pages can be written; the first is for people at a terminal.
 func Formats() []string { return []string{"text", "json", "yaml"} }
 
-// Write writes a *Page, an *Object or an *Interpretation in a format.
+// Write writes a *Page or an *Object in a format.
 func (s Style) Write(w io.Writer, format string, what any) error {
 	if format == "text" {
 		switch what := what.(type) {
 		case *Page:
 			return s.writePage(w, what)
-		case *Interpretation:
-			return s.writeInterpretation(w, what)
 		default:
 			return s.writeObject(w, what.(*Object))
 		}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -43,21 +42,6 @@ func TestSARIF(t *testing.T) {
 	}
 	if fixes < 5 {
 		t.Errorf("%d fixes", fixes)
-	}
-}
-
-// TestGitHub holds that texts cannot end a workflow command or begin another.
-func TestGitHub(t *testing.T) {
-	report := &Report{
-		Findings: source.Findings{{Position: source.Position{File: "a:b,c%\n.yaml"}, Path: "p", Message: "100%\r\n::error::x", Rule: "r:s"}},
-	}
-	var out strings.Builder
-	if err := report.Write(&out, "github", Style{}); err != nil {
-		t.Fatal(err)
-	}
-	want := "::error file=a%3Ab%2Cc%25%0A.yaml,title=graft lint%3A r%3As::p: 100%25%0D%0A::error::x\n"
-	if out.String() != want {
-		t.Errorf("got  %q\nwant %q", out.String(), want)
 	}
 }
 

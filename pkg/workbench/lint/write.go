@@ -22,7 +22,7 @@ type Style struct {
 }
 
 // Formats are the formats of reports.
-var Formats = []string{"text", "line", "json", "sarif", "github"}
+var Formats = []string{"text", "line", "json", "sarif"}
 
 // Write writes the report in one of the formats.
 func (r *Report) Write(w io.Writer, format string, style Style) error {
@@ -33,8 +33,6 @@ func (r *Report) Write(w io.Writer, format string, style Style) error {
 		return r.writeJSON(w)
 	case "sarif":
 		return r.writeSARIF(w, style)
-	case "github":
-		return r.writeGitHub(w)
 	default:
 		return r.writeText(w, style)
 	}

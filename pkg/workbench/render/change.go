@@ -159,7 +159,7 @@ func (c *Change) Bytes() []byte { return c.current }
 
 // Shown is the object as it is now, as JSON. What rules made of Secrets is hidden, and what a Secret holds.
 func (c *Change) Shown() ([]byte, error) {
-	shown, err := c.veil.cover().object("", c.current, false)
+	shown, err := c.veil.cover().object("", c.current)
 	if err != nil || !c.isSecret() {
 		return shown, err
 	}

@@ -7,7 +7,6 @@ package render
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 )
 
@@ -25,7 +24,6 @@ var differences = []Format{
 	{"text", "changed lines and the rules that made them, for a terminal", Style.Write, false},
 	{"json", "the same as a document for programs", Style.JSON, false},
 	{"yaml", "that document as YAML", Style.YAML, false},
-	{"patch", "an RFC 6902 patch for each object, as kubectl patch --type=json takes it", Style.Patch, false},
 	{"markdown", "a comment for a pull request", Style.Markdown, false},
 	{"html", "a page to send around", Style.HTML, false},
 }
@@ -68,9 +66,4 @@ func Names(formats []Format) string {
 		names[i] = format.Name
 	}
 	return strings.Join(names, ", ")
-}
-
-// Comparisons returns the formats of comparisons: those of differences without patches.
-func Comparisons() []Format {
-	return slices.DeleteFunc(slices.Clone(differences), func(f Format) bool { return f.Name == "patch" })
 }

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
@@ -151,43 +150,6 @@ func readsBack(t *testing.T, raw []byte) {
 	}
 }
 
-// TestPatchApplies holds that each patch makes of the object as it came the object as it is.
-func TestPatchApplies(t *testing.T) {
-	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	patched := 0
-	for i, change := range admit(t, openstack, sample.Options{}, contract.Today, objects) {
-		var out bytes.Buffer
-		if err := (render.Style{}).Patch(&out, change); err != nil {
-			t.Fatal(err)
-		}
-		if out.Len() == 0 {
-			continue
-		}
-		patched++
-		raw, err := yaml.YAMLToJSON(out.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		patch, err := jsonpatch.DecodePatch(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := patch.Apply(objects[i].JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !jsonpatch.Equal(got, change.Bytes()) {
-			t.Errorf("the patch of %s %s makes something else of it", change.Kind, change.Name)
-		}
-	}
-	if patched < 5 {
-		t.Errorf("only %d objects have a patch", patched)
-	}
-}
-
 func TestFind(t *testing.T) {
 	var names []string
 	for _, format := range render.Objects() {
@@ -196,11 +158,11 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s has no summary", format.Name)
 		}
 	}
-	if diff := cmp.Diff([]string{"yaml", "json", "text", "patch", "markdown", "html"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"yaml", "json", "text", "markdown", "html"}, names); diff != "" {
 		t.Errorf("formats of objects (-want +got):\n%s", diff)
 	}
 	_, err := render.Find(render.Differences(), "xml")
-	if want := `there is no output format "xml"; there are text, json, yaml, patch, markdown, html`; err == nil || err.Error() != want {
+	if want := `there is no output format "xml"; there are text, json, yaml, markdown, html`; err == nil || err.Error() != want {
 		t.Errorf("got error %v, want %s", err, want)
 	}
 }

@@ -237,7 +237,7 @@ func (c cover) line(line Line) Line {
 	if shown, ok := places.lines[lineKey{line.Path, line.Text}]; ok {
 		line.Text = shown
 	} else {
-		line.Text = c.pieces.here(places.at(line.Path, false)).replace(line.Text)
+		line.Text = c.pieces.here(places.at(line.Path)).replace(line.Text)
 	}
 	line.Path = c.text(line.Path)
 	return line

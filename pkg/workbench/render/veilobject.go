@@ -15,8 +15,8 @@ import (
 )
 
 // object is a JSON value, the one at a path of an object, with the pieces hidden in every key and value, also inside of what is
-// written in base64. Its members are sorted then. Nothing to hide leaves the value as it is. A loose path has no names of items.
-func (c cover) object(path string, raw []byte, loose bool) ([]byte, error) {
+// written in base64. Its members are sorted then. Nothing to hide leaves the value as it is.
+func (c cover) object(path string, raw []byte) ([]byte, error) {
 	if c.veil.empty() {
 		return raw, nil
 	}
@@ -26,7 +26,7 @@ func (c cover) object(path string, raw []byte, loose bool) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("reading a value to hide what is secret: %w", err)
 	}
-	out, err := marshal(walker{c, loose}.value(path, value), "")
+	out, err := marshal(walker{c}.value(path, value), "")
 	if err != nil {
 		return nil, fmt.Errorf("writing a value in which something is hidden: %w", err)
 	}
@@ -36,7 +36,6 @@ func (c cover) object(path string, raw []byte, loose bool) ([]byte, error) {
 // walker lays a cover over a value, with paths as lines have them.
 type walker struct {
 	cover
-	loose bool
 }
 
 func (w walker) value(path string, value any) any {
@@ -75,15 +74,15 @@ func (w walker) plain(path, text string, value any) any {
 // hidden is a text at a path without what is hidden.
 func (w walker) hidden(path, text string) string {
 	places := w.veil.places
-	if shown := places.hides(path, w.loose); shown != "" {
+	if shown := places.hides(path); shown != "" {
 		if strings.HasPrefix(text, "-") && strings.Contains(text, "=") {
 			return withoutValue(text, shown)
 		}
 		return shown
 	}
-	pieces := places.valuesAt(path, w.loose)
+	pieces := places.valuesAt(path)
 	if isText(text) {
-		pieces = places.at(path, w.loose)
+		pieces = places.at(path)
 	}
 	return w.pieces.here(pieces).replace(text)
 }

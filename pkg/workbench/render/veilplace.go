@@ -6,7 +6,6 @@ package render
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -154,20 +153,20 @@ func differing(x, y []Line) (inX, inY []Line) {
 	return inX, inY
 }
 
-// at are the pieces for lines at a path. A loose path has no names of items.
-func (p places) at(path string, loose bool) map[string]string {
-	return piecesAt(p.inLines, path, loose)
+// at are the pieces for lines at a path.
+func (p places) at(path string) map[string]string {
+	return piecesAt(p.inLines, path)
 }
 
 // valuesAt are the pieces for values at a path.
-func (p places) valuesAt(path string, loose bool) map[string]string {
-	return piecesAt(p.inValues, path, loose)
+func (p places) valuesAt(path string) map[string]string {
+	return piecesAt(p.inValues, path)
 }
 
-func piecesAt(all map[string]map[string]string, path string, loose bool) map[string]string {
+func piecesAt(all map[string]map[string]string, path string) map[string]string {
 	found := map[string]string{}
 	for place, pieces := range all {
-		if within(path, place, loose) {
+		if within(path, place) {
 			maps.Copy(found, pieces)
 		}
 	}
@@ -175,9 +174,9 @@ func piecesAt(all map[string]map[string]string, path string, loose bool) map[str
 }
 
 // hides is what is shown in place of every value at the path; empty where nothing is.
-func (p places) hides(path string, loose bool) (shown string) {
+func (p places) hides(path string) (shown string) {
 	for place, by := range p.whole {
-		if within(path, place, loose) {
+		if within(path, place) {
 			shown = max(shown, by)
 		}
 	}
@@ -185,26 +184,9 @@ func (p places) hides(path string, loose bool) (shown string) {
 }
 
 // within says whether a path is at or below a place.
-func within(path, place string, loose bool) bool {
-	if loose {
-		path, place = shapeOf(path), shapeOf(place)
-	}
+func within(path, place string) bool {
 	rest, below := strings.CutPrefix(path, place)
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// named are the steps of a path that stand for items of lists: a name, or an index as patches have it.
-var named = regexp.MustCompile(`\[[^\]]*\]|\.([0-9]+|-)(\.|$)`)
-
-// shapeOf is a path without what tells items from each other.
-func shapeOf(path string) string {
-	for {
-		shape := named.ReplaceAllString(path, "[]$2")
-		if shape == path {
-			return shape
-		}
-		path = shape
-	}
 }
 
 // withoutValue is a line of which the value is hidden, and the name of the flag or the field is left.

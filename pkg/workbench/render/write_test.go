@@ -115,17 +115,6 @@ no rule is for 1 object, which stayed as it was
 
 1 object changed, 1 unchanged, 1 denied
 `,
-		"patch": `# K n
-# of 1.33
-[
-  {"op": "replace", "path": "/spec/replicas", "value": 2}
-]
----
-# K n
-# of 1.34
-# denied: broken
-[]
-`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			format, err := render.Find(render.Differences(), name)

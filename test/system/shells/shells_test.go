@@ -4,7 +4,7 @@
 
 //go:build system
 
-// Package shells_test tries the completion of graft in the shells that people use, and its man pages with the program that reads them. The
+// Package shells_test tries the completion of graft in the shells that people use. The
 // shells are packages of Debian, so it is run by `make test-system`; bash alone is tried by test/commands, too.
 package shells_test
 
@@ -92,39 +92,6 @@ func TestPowerShell(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, output)
 		}
 	}
-}
-
-// TestMan lets mandoc look for mistakes in each man page, and reads one.
-func TestMan(t *testing.T) {
-	t.Setenv("SOURCE_DATE_EPOCH", "1767225600") // the day of the commit is not known everywhere
-	folder := t.TempDir()
-	run(t, folder, filepath.Join(bin, "graft"), "completion", "man", folder)
-	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
-	if err != nil || len(pages) < 5 {
-		t.Fatalf("the pages are %q (%v)", pages, err)
-	}
-	for _, page := range pages {
-		run(t, folder, "mandoc", "-T", "lint", "-W", "warning", page)
-	}
-	text := run(t, folder, "mandoc", "-T", "ascii", filepath.Join(folder, "graft-diff.1"))
-	for _, want := range []string{"GRAFT-DIFF(1)", "--kubernetes", "EXIT STATUS", "2026-01-01"} {
-		if !strings.Contains(plain(text), want) {
-			t.Errorf("the page of graft diff does not say %s:\n%s", want, text)
-		}
-	}
-}
-
-// plain is the text of a man page without what prints bold and underlined: a character, a backspace and the character again.
-func plain(text string) string {
-	var out []rune
-	for _, char := range text {
-		if char == '\b' && len(out) > 0 {
-			out = out[:len(out)-1]
-			continue
-		}
-		out = append(out, char)
-	}
-	return string(out)
 }
 
 // run runs a program that must succeed.
