@@ -26,7 +26,15 @@ import (
 type packOptions struct {
 	installation profileFlags
 	file, tag    string
+	format       string
 }
+
+// The values of --output of graft pack.
+const (
+	packOCI       = "oci"
+	packConfigMap = "configmap"
+	packValues    = "values"
+)
 
 // tagForm is what registries take as a tag (OCI distribution specification, "Pulling manifests").
 var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
@@ -35,17 +43,22 @@ func newPackCommand(s *Streams) *cobra.Command {
 	o := &packOptions{}
 	command := &cobra.Command{
 		Use:   "pack <file|folder>...",
-		Short: "Make an OCI image of profiles, for a registry",
-		Long: `Make an OCI image of profiles, for a registry.
+		Short: "Pack profiles for an installation: an OCI image, ConfigMaps or Helm values",
+		Long: `Pack profiles for an installation: an OCI image, ConfigMaps or Helm values.
 
-In the image are profiles and the files that they name, and nothing else; a folder is read as the programs read it. The charts mount
-such images as volumes. The same files give the same image, whose digest is printed: name it by that, and what runs is what was packed.
+All of them have the profiles and the files that they name, and nothing else; a folder is read as the programs read it. The charts
+mount images as volumes. The same files give the same image, whose digest is printed: name it by that, and what runs is what was packed.
+Where two profiles name different files of the same name, these get the names of the profiles' folders in the image. Of ProviderProfiles
+the Helm values are those of the extension's chart, of others those of the chart graft-profiles.
 
 The file is an archive of an OCI layout. graft copies nothing to registries: oras, skopeo and others do, as docs/operations/packaging.md
 shows. Profiles in which lint finds errors are not packed: they are shown, and the exit status is 1. So are documents that are no
 profiles, and profiles of several kinds: of each kind an image is made.`,
 		Example: `  # an image of the profile in a folder, and its digest
   graft pack example/profiles/openstack/profile.yaml --output-file openstack.tar --tag v1.2.3
+
+  # a ConfigMap that the extension reads
+  graft pack example/profiles/openstack/profile.yaml -o configmap
 
   # several that are in force together
   graft pack example/network/acme.yaml example/network/vlan.yaml --output-file pools.tar`,
@@ -59,16 +72,21 @@ profiles, and profiles of several kinds: of each kind an image is made.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.file, "output-file", "", "file to write; it is there whole or not at all")
+	set.StringVarP(&o.format, "output", "o", packOCI, "what to write: oci, configmap, values")
+	set.StringVar(&o.file, "output-file", "", "file to write; it is there whole or not at all (default: standard output, but for oci)")
 	set.StringVar(&o.tag, "tag", "latest", "tag by which the file names the image")
 	o.installation.addInstallationTo(set)
 	_ = command.RegisterFlagCompletionFunc("tag", fixed())
+	_ = command.RegisterFlagCompletionFunc("output", fixed(packOCI+"\tan image", packConfigMap+"\tConfigMaps", packValues+"\tHelm values"))
 	return command
 }
 
 func (o *packOptions) run(s *Streams, paths []string) error {
+	if err := choose(&o.format, o.format, packOCI, packConfigMap, packValues); err != nil {
+		return fmt.Errorf("--output %s: %w", o.format, err)
+	}
 	switch {
-	case o.file == "":
+	case o.file == "" && o.format == packOCI:
 		return errors.New("say with --output-file where the image is to be written")
 	case !tagForm.MatchString(o.tag):
 		return fmt.Errorf("--tag %q: a tag is of letters, digits, dots, dashes and underscores, and 128 at most", o.tag)
@@ -100,7 +118,23 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 		fmt.Fprintln(s.Err, findings.Error())
 		return found{}
 	}
-	files, err := artifact.Collect(profiles)
+	return o.write(s, profiles)
+}
+
+// write writes the profiles in the form that was chosen.
+func (o *packOptions) write(s *Streams, profiles []source.File) error {
+	if o.format != packOCI {
+		texts, err := namedTexts(profiles)
+		if err != nil {
+			return err
+		}
+		form := map[string]func(io.Writer, []named) error{packConfigMap: writeConfigMaps, packValues: writeValues}[o.format]
+		if o.file == "" {
+			return form(s.Out, texts)
+		}
+		return writeFile(o.file, func(out io.Writer) error { return form(out, texts) })
+	}
+	files, err := artifact.Collect(artifact.Distinct(profiles))
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,12 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/artifact"
 )
 
 // packs runs graft pack.
@@ -48,6 +54,90 @@ func TestPackFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.tar")
 	if _, problems, status := packs("../../../example/interpreter", "--output-file", file); status != 0 || !strings.Contains(problems, "packed 1 file into "+file) {
 		t.Errorf("status %d: %s", status, problems)
+	}
+}
+
+// TestPackSameNames tests that profiles whose files have the same name are packed together, with names of their own.
+func TestPackSameNames(t *testing.T) {
+	file, unpacked := filepath.Join(t.TempDir(), "a.tar"), t.TempDir()
+	const profiles = "../../../example/profiles/"
+	if _, problems, status := packs(profiles+"aws/profile.yaml", profiles+"azure/profile.yaml", "--output-file", file); status != 0 {
+		t.Fatalf("status %d: %s", status, problems)
+	}
+	read, err := folder.Read(profiles+"aws/profile.yaml", profiles+"azure/profile.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := artifact.Collect(artifact.Distinct(read))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range files {
+		path := filepath.Join(unpacked, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, data, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	again, err := folder.Read(unpacked)
+	if err != nil || len(again) != 2 {
+		t.Fatalf("%d profiles are read from the image: %v", len(again), err)
+	}
+	for i, name := range []string{"aws", "azure"} {
+		vector := string(again[i].Attachments[name+"-images.yaml"])
+		if want := string(read[i].Attachments["images.yaml"]); vector != want {
+			t.Errorf("the image vector of %s is\n%s\nwant\n%s", name, vector, want)
+		}
+	}
+}
+
+// TestPackFolders tests that the folder of each example can be packed.
+func TestPackFolders(t *testing.T) {
+	folders, err := filepath.Glob("../../../example/profiles/*/profile.yaml")
+	if err != nil || len(folders) != 9 {
+		t.Fatalf("%d folders: %v", len(folders), err)
+	}
+	for _, path := range folders {
+		for _, form := range []string{"oci", "configmap", "values"} {
+			t.Run(filepath.Base(filepath.Dir(path))+" "+form, func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "out")
+				if _, problems, status := packs(filepath.Dir(path), "-o", form, "--output-file", file); status != 0 {
+					t.Errorf("status %d: %s", status, problems)
+				}
+			})
+		}
+	}
+}
+
+// TestPackForms tests the ConfigMap and the Helm values of a profile with a file beside it.
+func TestPackForms(t *testing.T) {
+	const profile = "../../../example/profiles/ironcore/profile.yaml"
+	text, err := os.ReadFile(profile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	images, err := os.ReadFile(filepath.Join(filepath.Dir(profile), "images.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]any{"profile.yaml": string(text), "images.yaml": string(images)}
+	for form, want := range map[string]map[string]any{
+		"configmap": {
+			"apiVersion": "v1", "kind": "ConfigMap", "data": files,
+			"metadata": map[string]any{"name": "graft-profile-ironcore", "labels": map[string]any{"graft.provider.extensions.gardener.cloud/profile": "true"}},
+		},
+		"values": {"profiles": map[string]any{"ironcore": files}},
+	} {
+		out, problems, status := packs(profile, "-o", form)
+		var got map[string]any
+		if err := yaml.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+			t.Fatalf("%s: status %d: %v%s", form, status, err, problems)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", form, diff)
+		}
+	}
+	if out, problems, status := packs("../../../example/network/acme.yaml", "-o", "configmap"); status != 0 || !strings.Contains(out, "name: graft-network-profiles") {
+		t.Errorf("a NetworkProfile: status %d: %s%s", status, problems, out)
 	}
 }
 
@@ -96,9 +186,6 @@ func TestPackRefuses(t *testing.T) {
 		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
 		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},
 		"a wrong profile":            {[]string{wrong}, statusFound, "contract-forbidden"},
-		"the same name twice": {[]string{profiles + "aws/profile.yaml", profiles + "azure/profile.yaml"}, statusFailed,
-			"two that are called images.yaml, " + profiles + "aws/images.yaml and " + profiles + "azure/images.yaml: " +
-				"give one another name, or make an image of each"},
 		"profiles of two programs": {[]string{"../../../example/network/acme.yaml", "../../../example/interpreter/profile.yaml"}, statusFound,
 			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +
 				"../../../example/network/acme.yaml:7:7: another"},

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -73,6 +75,63 @@ func Collect(profiles []source.File) (map[string][]byte, error) {
 		}
 	}
 	return files, nil
+}
+
+// Distinct renames files that several profiles name in different folders with the same path and other content: the folder of the profile comes
+// in front of the name, in the profile as well.
+func Distinct(profiles []source.File) []source.File {
+	out := slices.Clone(profiles)
+	for i, file := range out {
+		renamed := map[string]string{}
+		for name, data := range file.Attachments {
+			differs := func(other source.File) bool {
+				theirs, ok := other.Attachments[name]
+				return ok && !bytes.Equal(theirs, data)
+			}
+			if slices.ContainsFunc(profiles, differs) {
+				renamed[name] = path.Join(path.Dir(name), filepath.Base(filepath.Dir(file.Name))+"-"+path.Base(name))
+			}
+		}
+		if len(renamed) > 0 {
+			out[i] = rename(file, renamed)
+		}
+	}
+	return out
+}
+
+// rename gives the attachments of a profile other names, also where the profile names them.
+func rename(file source.File, names map[string]string) source.File {
+	lines := strings.SplitAfter(string(file.Data), "\n")
+	var walk func(n source.Node)
+	walk = func(n source.Node) {
+		if to, ok := names[path.Clean(n.Value)]; ok && n.Kind == yaml.ScalarNode {
+			line := lines[n.Line-1]
+			begin := min(n.Column-1, len(line))
+			lines[n.Line-1] = line[:begin] + strings.Replace(line[begin:], n.Value, to, 1)
+		}
+		for _, field := range n.Fields() {
+			if field.Value.Kind != yaml.ScalarNode || field.Key.Value == "contentFrom" || field.Key.Value == "imageVector" {
+				walk(field.Value)
+			}
+		}
+		for _, item := range n.Items() {
+			if item.Kind != yaml.ScalarNode {
+				walk(item)
+			}
+		}
+	}
+	nodes, _ := source.Parse(file) // lint has read it
+	for _, node := range nodes {
+		walk(node)
+	}
+	file.Data = []byte(strings.Join(lines, ""))
+	attachments := maps.Clone(file.Attachments)
+	for from, to := range names {
+		attachments[to] = attachments[from]
+		delete(attachments, from)
+	}
+	file.Attachments = attachments
+	return file
 }
 
 // namesOf returns the names of profiles in the image: those of their files, with the folder in front where several files have one name.

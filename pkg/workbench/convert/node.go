@@ -226,6 +226,19 @@ func fileArguments(name string, file tree) tree {
 // octal are the permissions of a file, which are written as octal digits.
 type octal uint64
 
+// modeOf returns the mode of a file in a volume as octal; other values as they are.
+func modeOf(key string, value any) any {
+	number, ok := value.(json.Number)
+	if !ok || key != "defaultMode" && key != "mode" {
+		return value
+	}
+	mode, err := strconv.ParseUint(number.String(), 10, 12)
+	if err != nil {
+		return value
+	}
+	return octal(mode)
+}
+
 // MarshalText writes 0755.
 func (o octal) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "0%03o", uint64(o)), nil }
 

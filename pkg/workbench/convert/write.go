@@ -157,7 +157,7 @@ func nodeOf(value any) *yaml.Node {
 	case tree:
 		n := mapping()
 		for _, key := range slices.SortedFunc(maps.Keys(value), compareKeys) {
-			add(n, key, nodeOf(value[key]))
+			add(n, key, nodeOf(modeOf(key, value[key])))
 		}
 		return n
 	case []any:

@@ -5,9 +5,11 @@
 package render
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -24,10 +26,16 @@ var (
 	ambiguous = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|null|~|[-+.0-9][-+.0-9_exabcdfo]*|[-+]?\.(inf|nan))$`)
 )
 
-// scalar writes a value that is neither an object nor a list.
-func scalar(n *document.Node) string {
+// modes are members that hold the permissions of files.
+var modes = []string{"permissions", "defaultMode", "mode"}
+
+// scalar writes the value of a member that is neither an object nor a list; permissions as octal digits.
+func scalar(key string, n *document.Node) string {
 	if text, ok := n.Text(); ok {
 		return scalarText(text)
+	}
+	if mode, err := strconv.ParseUint(string(n.Raw()), 10, 12); err == nil && slices.Contains(modes, key) {
+		return fmt.Sprintf("0%03o", mode)
 	}
 	return string(n.Raw())
 }
@@ -51,7 +59,7 @@ func (p *projection) flow(at place, n *document.Node) (string, bool) {
 	if !p.flat(at, n) {
 		return "", false
 	}
-	text := inline(n)
+	text := inline("", n)
 	return text, n.Kind() != document.Object && n.Kind() != document.Array || len(text) <= flowWidth
 }
 
@@ -80,8 +88,8 @@ func (p *projection) flat(at place, n *document.Node) bool {
 	return true
 }
 
-// inline writes a value in YAML's flow style, an object beginning with what identifies it.
-func inline(n *document.Node) string {
+// inline writes the value of a member in YAML's flow style, an object beginning with what identifies it.
+func inline(key string, n *document.Node) string {
 	switch n.Kind() {
 	case document.Object:
 		members := maps.Collect(n.Members())
@@ -91,20 +99,20 @@ func inline(n *document.Node) string {
 		}
 		parts := make([]string, 0, len(keys))
 		for _, key := range keys {
-			parts = append(parts, inlineText(key)+": "+inline(members[key]))
+			parts = append(parts, inlineText(key)+": "+inline(key, members[key]))
 		}
 		return "{" + strings.Join(parts, ", ") + "}"
 	case document.Array:
 		var parts []string
 		for _, item := range n.Items() {
-			parts = append(parts, inline(item))
+			parts = append(parts, inline("", item))
 		}
 		return "[" + strings.Join(parts, ", ") + "]"
 	default:
 		if text, ok := n.Text(); ok {
 			return inlineText(text)
 		}
-		return string(n.Raw())
+		return scalar(key, n)
 	}
 }
 

@@ -142,7 +142,7 @@ func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 			p.text(at, inner, dash+head, text)
 			return
 		}
-		p.add(at, dash+head+" "+scalar(n))
+		p.add(at, dash+head+" "+scalar(key, n))
 	}
 }
 
