@@ -27,7 +27,21 @@ func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
 	r.read()
 	held, err := golden.Held(golden.TableFolder(node.File), ".diff", ".yaml")
 	r.findings = append(r.findings, source.FindingsOf(node, "", err)...)
-	return golden.Suite{Cases: r.cases, Held: held}, r.findings
+	return golden.Suite{Cases: r.cases, Held: slices.DeleteFunc(held, r.isInput)}, r.findings
+}
+
+// isInput reports whether a file has manifests of a case, which may be in the folder of the golden files.
+func (r *tableReader) isInput(path string) bool {
+	settings := append(r.node.Get("cases").Items(), r.node.Get("defaults"))
+	for _, shoot := range r.node.Get("shoots").Fields() {
+		settings = append(settings, shoot.Value)
+	}
+	return slices.ContainsFunc(settings, func(setting source.Node) bool {
+		return slices.ContainsFunc(setting.Get("manifests").Items(), func(named source.Node) bool {
+			input := filepath.Join(filepath.Dir(r.node.File), filepath.FromSlash(named.Value))
+			return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
+		})
+	})
 }
 
 type tableReader struct {
