@@ -34,7 +34,7 @@ var shells = []struct {
 	{"powershell", (*cobra.Command).GenPowerShellCompletionWithDesc},
 }
 
-func newCompletionCommand(s *Streams) *cobra.Command {
+func newCompletionCommand(*Streams) *cobra.Command {
 	var names []string
 	for _, shell := range shells {
 		names = append(names, shell.name)

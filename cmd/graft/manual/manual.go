@@ -2,15 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manual writes what a command line says of itself as other documents: the page of the reference, and man pages. It takes
-// everything from the commands and must not know any of them. Enter at Markdown and Man.
+// Package manual writes the reference page of a command line from its cobra commands. It knows none of the commands.
+// Enter at Markdown.
 package manual
 
 import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Commands are a command and those below it that people see, in the order of the help.
@@ -32,27 +31,6 @@ func ExitStatus() [][2]string {
 		{"2", "The work could not be done: a wrong command line, a file that is not there or cannot be read, an error of the program."},
 		{"130", "Ctrl-C ended it. Nothing is left half written."},
 	}
-}
-
-// option is a flag as it is shown.
-type option struct {
-	short, long, value, usage string
-}
-
-// options are the visible flags of a set but for --help, which every command has.
-func options(set *pflag.FlagSet) []option {
-	var out []option
-	set.VisitAll(func(flag *pflag.Flag) {
-		if flag.Hidden || flag.Name == "help" {
-			return
-		}
-		value, usage := pflag.UnquoteUsage(flag)
-		if flag.DefValue != "" && flag.DefValue != "false" && flag.DefValue != "[]" && flag.DefValue != "0" && !strings.Contains(usage, "(default") {
-			usage += " (default " + flag.DefValue + ")"
-		}
-		out = append(out, option{short: flag.Shorthand, long: flag.Name, value: value, usage: usage})
-	})
-	return out
 }
 
 // dedent takes the indentation of the first line from all lines.

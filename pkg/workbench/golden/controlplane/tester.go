@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane tests ProviderProfiles with tables of the kind ProviderProfileTest. Objects go through the same engine as in the webhooks, and each a second time, which must change
-// nothing.
+// Package controlplane tests ProviderProfiles with tables of the kind ProviderProfileTest. Each object goes through the
+// engine of the webhooks twice; the second time must change nothing.
 //
 // It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New.
 package controlplane
