@@ -155,7 +155,7 @@ func (b *builder) rule(on *target.Target) (object, error) {
 	for _, d := range operation.All() {
 		if d.On(on) {
 			one = append(one, object{"required": []string{d.Name}})
-			fields[d.Name] = object{"$ref": definitions + "operation." + d.Name, "description": d.Summary}
+			fields[d.Name] = object{"$ref": definitions + b.withNames(d.Name, on.Component), "description": d.Summary}
 		}
 	}
 	schema := object{"type": "object", "properties": fields, "additionalProperties": false, "oneOf": one}
