@@ -11,35 +11,43 @@ import (
 
 // TestNames tests that editors are offered the flags and feature gates of each component, with their versions.
 func TestNames(t *testing.T) {
-	schema, err := profiles()
+	schema, err := providerProfile()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := schema["definitions"].(object)
-	for _, c := range []struct {
-		definition, name, says string
-		set                    bool
-	}{
-		{"operation.flags.kube-apiserver", "anonymous-auth", "1.31", true},
-		{"operation.flags.kube-controller-manager", "cloud-provider", "1.3", true},
-		{"operation.featureGates.kubelet", "KubeletInUserNamespace", "1.3", false},
-		{"operation.featureGates.kube-scheduler", "VolumeAttributesClass", "1.34", false},
-	} {
-		definition, ok := all[c.definition].(object)
+	resolve := func(t *testing.T, field any) object {
+		t.Helper()
+		name, _ := field.(object)["$ref"].(string)
+		found, ok := schema["definitions"].(object)[strings.TrimPrefix(name, definitions)].(object)
 		if !ok {
-			t.Fatalf("there is no %s", c.definition)
+			t.Fatalf("there is no definition %q", name)
 		}
-		names := definition["properties"].(object)
-		if c.set {
-			names = names["set"].(object)["properties"].(object)
-		}
-		offered, ok := names[c.name].(object)
-		if !ok || !strings.Contains(offered["description"].(string), c.says) {
-			t.Errorf("%s offers %s as %v", c.definition, c.name, names[c.name])
-		}
+		return found
 	}
-	flags := all["operation.flags.kube-apiserver"].(object)["properties"].(object)["set"].(object)["properties"].(object)
-	if _, ok := flags["feature-gates"]; ok {
+	properties := func(from any) object { return from.(object)["properties"].(object) }
+	set := properties(schema["definitions"].(object)["set"])
+	operationOf := func(t *testing.T, target, operation string) object {
+		rule := resolve(t, set[target].(object)["items"])
+		return properties(resolve(t, properties(rule)[operation]))
+	}
+	for _, c := range []struct{ target, operation, name, says string }{
+		{"kube-apiserver", "flags", "anonymous-auth", "1.31"},
+		{"kube-controller-manager", "flags", "cloud-provider", "1.3"},
+		{"kubelet", "featureGates", "KubeletInUserNamespace", "1.3"},
+		{"kube-scheduler", "featureGates", "VolumeAttributesClass", "1.34"},
+	} {
+		t.Run(c.target+"/"+c.name, func(t *testing.T) {
+			names := operationOf(t, c.target, c.operation)
+			if c.operation == "flags" {
+				names = properties(names["set"])
+			}
+			offered, ok := names[c.name].(object)
+			if !ok || !strings.Contains(offered["description"].(string), c.says) {
+				t.Errorf("%s is offered as %v, want a description with %s", c.name, names[c.name], c.says)
+			}
+		})
+	}
+	if _, ok := properties(operationOf(t, "kube-apiserver", "flags")["set"])["feature-gates"]; ok {
 		t.Error("feature-gates is offered as a flag")
 	}
 }
