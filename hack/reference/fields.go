@@ -9,9 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // fields writes the fields of a schema: one table for each mapping, under a heading with its path. Small mappings are rows
@@ -19,13 +16,13 @@ import (
 type fields struct {
 	out *bytes.Buffer
 	// root has the definitions that references name.
-	root *reference.Schema
+	root *Schema
 	// kind describes the type of a field.
-	kind func(*reference.Schema) string
+	kind func(*Schema) string
 	// brief leaves out the descriptions.
 	brief bool
 	// hide reports whether fields below the field are left out; it may be nil.
-	hide func(name string, field *reference.Schema) bool
+	hide func(name string, field *Schema) bool
 
 	written map[string]string
 }
@@ -36,18 +33,18 @@ const small = 3
 // section is a mapping that gets a table of its own.
 type section struct {
 	path  string
-	below *reference.Schema
+	below *Schema
 }
 
 // write writes the tables of a schema without the fields that another schema has.
-func (w *fields) write(s, without *reference.Schema) {
+func (w *fields) write(s, without *Schema) {
 	if w.written == nil {
 		w.written = map[string]string{}
 	}
 	w.table(s, without, "")
 }
 
-func (w *fields) table(s, without *reference.Schema, prefix string) {
+func (w *fields) table(s, without *Schema, prefix string) {
 	heads := []string{"field", "type", "meaning"}
 	if w.brief {
 		heads = heads[:2]
@@ -61,7 +58,7 @@ func (w *fields) table(s, without *reference.Schema, prefix string) {
 }
 
 // rows writes a row for each field and returns the mappings below them that need a table.
-func (w *fields) rows(s, without *reference.Schema, prefix, inner string) []section {
+func (w *fields) rows(s, without *Schema, prefix, inner string) []section {
 	var sections []section
 	for _, name := range s.Order() {
 		if without != nil && without.Properties[name] != nil {
@@ -106,13 +103,13 @@ func (w *fields) line(name, kind, description string) {
 }
 
 // below returns the mapping whose fields belong to a field, and the step of the path that leads to it.
-func (w *fields) below(field *reference.Schema) (*reference.Schema, string) {
-	found, step := resolved(w.root, field), ""
+func (w *fields) below(field *Schema) (*Schema, string) {
+	found, step := w.root.resolve(field), ""
 	if values := found.Values(); values != nil {
-		found, step = resolved(w.root, values), ".<name>"
+		found, step = w.root.resolve(values), ".<name>"
 	}
 	if found.Items != nil {
-		found, step = resolved(w.root, found.Items), step+"[]"
+		found, step = w.root.resolve(found.Items), step+"[]"
 	}
 	if len(found.Properties) == 0 {
 		return nil, ""
@@ -120,7 +117,7 @@ func (w *fields) below(field *reference.Schema) (*reference.Schema, string) {
 	return found, step
 }
 
-func (w *fields) isSmall(s *reference.Schema) bool {
+func (w *fields) isSmall(s *Schema) bool {
 	if len(s.Properties) > small {
 		return false
 	}
@@ -133,21 +130,10 @@ func (w *fields) isSmall(s *reference.Schema) bool {
 }
 
 // signature returns a text that is equal for mappings with equal fields.
-func signature(s *reference.Schema) string {
+func signature(s *Schema) string {
 	text, err := json.Marshal(s.Properties)
 	if err != nil {
 		panic(err) // a schema that was read from JSON can be written
 	}
 	return string(text)
 }
-
-// resolved returns the definition that a reference names, or else the schema itself.
-func resolved(root, s *reference.Schema) *reference.Schema {
-	if name, ok := strings.CutPrefix(s.Ref, "#/definitions/"); ok && root.Definitions[name] != nil {
-		return root.Definitions[name]
-	}
-	return s
-}
-
-// plainKind describes a type in words.
-func plainKind(s *reference.Schema) string { return s.Kind(code) }

@@ -25,15 +25,15 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 	fmt.Fprint(out, "\n## What expressions see\n\nFields of objects have no type. Read optional fields with `?`, as in "+
 		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
 	table(out, "operation", "variables")
-	seen := map[string]expression.Variable{}
-	var order []string
+	seen := map[string]bool{}
+	var all []expression.Variable
 	for _, operation := range interpreter.Operations() {
 		var names []string
 		for _, variable := range rule.Variables(operation) {
 			names = append(names, variable.Name)
-			if _, known := seen[variable.Name]; !known {
-				seen[variable.Name] = variable
-				order = append(order, variable.Name)
+			if !seen[variable.Name] {
+				seen[variable.Name] = true
+				all = append(all, variable)
 			}
 		}
 		for _, variable := range rule.ItemVariables(operation) {
@@ -42,23 +42,7 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 		row(out, code(string(operation)), code(names...))
 	}
 	fmt.Fprintln(out)
-	table(out, "variable", "type", "meaning")
-	for _, name := range order {
-		row(out, code(name), code(seen[name].TypeName()), rule.Summary(name))
-	}
-	for _, variable := range rule.ItemVariables(interpreter.Retain) {
-		row(out, code(variable.Name), code(variable.TypeName()), rule.Summary(variable.Name))
-	}
-	for _, name := range order {
-		object := seen[name].Object
-		if object == nil {
-			continue
-		}
-		fmt.Fprintf(out, "\n### %s\n\n", object.Name())
-		table(out, "field", "type", "meaning")
-		for _, field := range object.Fields() {
-			row(out, code(field), code(object.FieldType(field)), rule.Summary(object.Name()+"."+field))
-		}
-	}
+	writeVariables(out, append(all, rule.ItemVariables(interpreter.Retain)...), rule.Summary)
+	writeObjects(out, "###", all, rule.Summary)
 	return nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeNetworkProfile writes the page of the document, of what is set on devices, and of what expressions see.
@@ -26,40 +25,28 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 	networkFields(out, schema, config, "")
 	fmt.Fprintf(out, "\n## What expressions see\n\nFacts of `devices` see only `device`. Clouds see "+
 		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
-	table(out, "variable", "type", "meaning")
-	for _, variable := range policy.Variables() {
-		row(out, code(variable.Name), code(variable.TypeName()), policy.Summary(variable.Name))
-	}
-	for _, variable := range policy.Variables() {
-		if variable.Object == nil {
-			continue
-		}
-		fmt.Fprintf(out, "\n### %s\n\n", variable.Object.Name())
-		table(out, "field", "type", "meaning")
-		for _, field := range variable.Object.Fields() {
-			row(out, code(field), code(variable.Object.FieldType(field)), policy.Summary(variable.Object.Name()+"."+field))
-		}
-	}
+	writeVariables(out, policy.Variables(), policy.Summary)
+	writeObjects(out, "###", policy.Variables(), policy.Summary)
 	return nil
 }
 
 // networkFields writes the fields of a schema and of its references. The configuration of a device has a table of its own,
 // without descriptions; networkFields returns its schema, or nil if there is none.
-func networkFields(out *bytes.Buffer, root, s *reference.Schema, device string) *reference.Schema {
-	var config *reference.Schema
+func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
+	var config *Schema
 	w := &fields{out: out, root: root, brief: device == "" && s != root}
-	w.kind = func(field *reference.Schema) string {
-		found := resolved(root, field)
+	w.kind = func(field *Schema) string {
+		found := root.resolve(field)
 		if device != "" && found != field {
 			return device
 		}
 		if found.Items != nil && found.Items.Ref != "" {
 			return "list of mappings"
 		}
-		return strings.TrimSuffix(found.Kind(code), " or string")
+		return strings.TrimSuffix(found.Kind(), " or string")
 	}
-	w.hide = func(_ string, field *reference.Schema) bool {
-		found := resolved(root, field)
+	w.hide = func(_ string, field *Schema) bool {
+		found := root.resolve(field)
 		if device == "" || found == field {
 			return false
 		}

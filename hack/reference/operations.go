@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeOperations writes the page of operations: what each does, its arguments, examples, and the targets that have it.
@@ -24,7 +23,7 @@ func writeOperations(out *bytes.Buffer) error {
 	for _, d := range operation.All() {
 		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
 		table(out, "argument", "type", "computed", "meaning")
-		writeArguments(out, reference.Arguments(d))
+		writeArguments(out, argumentsOf(d))
 		fmt.Fprintf(out, "\n```yaml\n")
 		for _, example := range append([]string{d.Example}, d.Examples...) {
 			fmt.Fprintf(out, "- %s\n", example)
@@ -42,7 +41,7 @@ func writeTargets(out *bytes.Buffer) {
 	operations := map[string][]string{}
 	var order []string
 	for _, d := range operation.All() {
-		targets := code(reference.Targets(d)...)
+		targets := code(targetsOf(d)...)
 		if operations[targets] == nil {
 			order = append(order, targets)
 		}
@@ -56,9 +55,9 @@ func writeTargets(out *bytes.Buffer) {
 }
 
 // writeArguments writes a row for each argument.
-func writeArguments(out *bytes.Buffer, arguments []reference.Argument) {
+func writeArguments(out *bytes.Buffer, arguments []argument) {
 	for _, a := range arguments {
-		kind, computed := reference.TypeWords(a.Type, code), ""
+		kind, computed := typeInWords(a.Type), ""
 		if a.Required {
 			kind += ", required"
 		}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeProfile writes the page of the document: its fields, those of a rule, and the targets.
@@ -25,12 +24,9 @@ func writeProfile(out *bytes.Buffer) error {
 	writeFields(out, schema)
 	fmt.Fprintf(out, "\n## Rules\n\nA rule has one [operation](operations.md) as its key, and these fields:\n\n")
 	table(out, "field", "type", "meaning")
-	rule, err := schema.Rule("kubelet")
-	if err != nil {
-		return err
-	}
+	rule := schema.resolve(schema.Definitions["set"].Properties["kubelet"].Items)
 	for _, name := range v1alpha1.RuleFields {
-		row(out, code(name), rule.Properties[name].Kind(code), prose(rule.Properties[name].Description))
+		row(out, code(name), rule.Properties[name].Kind(), prose(rule.Properties[name].Description))
 	}
 	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
 	table(out, "target", "what it is", "objects", "own container")
@@ -47,13 +43,13 @@ func writeProfile(out *bytes.Buffer) error {
 }
 
 // writeOthers writes the rules for other objects of a set.
-func writeOthers(out *bytes.Buffer, s *reference.Schema) {
+func writeOthers(out *bytes.Buffer, s *Schema) {
 	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
 	fmt.Fprintf(out, "\nWhich operations there are depends on the kind:\n\n")
 	table(out, "kind", "operations")
 	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all others"})) {
-		row(out, other.Name, code(reference.Operations(other)...))
+		row(out, other.Name, code(operationsOf(other)...))
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/reference"
 )
 
 // writeProfileTest writes the page of tests: tables, settings and expectations.
@@ -35,19 +34,19 @@ func writeProfileTest(out *bytes.Buffer) error {
 }
 
 // testRows writes the fields of a schema without those of another one.
-func testRows(out *bytes.Buffer, s, without *reference.Schema) {
-	w := &fields{out: out, root: &reference.Schema{}, kind: testKind, hide: isLinked}
+func testRows(out *bytes.Buffer, s, without *Schema) {
+	w := &fields{out: out, root: &Schema{}, kind: testKind, hide: isLinked}
 	w.write(s, without)
 }
 
 // isLinked reports whether the fields below a field are in another table of the page.
-func isLinked(name string, field *reference.Schema) bool {
+func isLinked(name string, field *Schema) bool {
 	return name == "cases" || strings.Contains(testKind(field), "](#")
 }
 
 // testKind returns the type of a field with links to other tables of the page.
-func testKind(s *reference.Schema) string {
-	definition := func(s *reference.Schema) string {
+func testKind(s *Schema) string {
+	definition := func(s *Schema) string {
 		switch strings.TrimPrefix(s.Ref, "#/definitions/") {
 		case "setting":
 			return "[setting](#settings)"
@@ -70,7 +69,7 @@ func testKind(s *reference.Schema) string {
 		return "list of [cases](#cases)"
 	}
 	// Every setting accepts null, which resets it; this is not repeated for each.
-	words := strings.TrimSuffix(s.Kind(code), " or null")
+	words := strings.TrimSuffix(s.Kind(), " or null")
 	if types, ok := s.Type.([]any); ok && s.Items != nil && slices.Contains(types, any("string")) {
 		words = "string, or " + words
 	}

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package reference
+package main
 
 import (
 	"strings"
@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Argument is an argument of an operation under its full name, such as set.<name>.mount.
-type Argument struct {
+// argument is an argument of an operation under its full name, such as set.<name>.mount.
+type argument struct {
 	Name     string
 	Type     operation.Type
 	Required bool
@@ -21,23 +21,23 @@ type Argument struct {
 	Summary  string
 }
 
-// Arguments are all arguments of an operation with those within them, in their order.
-func Arguments(d operation.Definition) []Argument { return argumentsIn("", d.Arguments) }
+// argumentsOf returns all arguments of an operation with those within them, in their order.
+func argumentsOf(d operation.Definition) []argument { return argumentsIn("", d.Arguments) }
 
-func argumentsIn(prefix string, arguments []operation.Argument) []Argument {
-	var all []Argument
+func argumentsIn(prefix string, arguments []operation.Argument) []argument {
+	var all []argument
 	for _, a := range arguments {
 		name, of := prefix+a.Name, a.Type
 		if a.Name == "" {
 			name, of = entries(prefix, a.Type)
 		}
-		all = append(all, Argument{Name: name, Type: of, Required: a.Required, Computed: isComputed(of), Summary: a.Summary})
+		all = append(all, argument{Name: name, Type: of, Required: a.Required, Computed: isComputed(of), Summary: a.Summary})
 		all = append(all, within(name+".", of)...)
 	}
 	return all
 }
 
-// entries are those of a mapping or list, and their type.
+// entries returns the name and the type of the entries of a mapping or list.
 func entries(prefix string, t operation.Type) (string, operation.Type) {
 	if t.Form == operation.List {
 		return strings.TrimSuffix(prefix, ".") + "[]", *t.Items
@@ -45,8 +45,8 @@ func entries(prefix string, t operation.Type) (string, operation.Type) {
 	return prefix + "<name>", *t.Items
 }
 
-// within are the arguments that stand below one of the type.
-func within(prefix string, t operation.Type) []Argument {
+// within returns the arguments below one of the type.
+func within(prefix string, t operation.Type) []argument {
 	all := argumentsIn(prefix, t.Fields)
 	for _, possible := range t.Types {
 		all = append(all, within(prefix, possible)...)
@@ -67,8 +67,8 @@ func isComputed(t operation.Type) bool {
 	return t.Computed || (t.Items != nil && isComputed(*t.Items))
 }
 
-// Targets are the names of the targets that have the operation, sorted.
-func Targets(d operation.Definition) []string {
+// targetsOf returns the names of the targets that have the operation, sorted.
+func targetsOf(d operation.Definition) []string {
 	var names []string
 	for _, name := range target.Names() {
 		if found, _ := target.Lookup(name); d.On(found) {
@@ -78,8 +78,8 @@ func Targets(d operation.Definition) []string {
 	return names
 }
 
-// Operations are the names of the operations that a target has, in the order of the registry.
-func Operations(t *target.Target) []string {
+// operationsOf returns the names of the operations that a target has, in the order of the registry.
+func operationsOf(t *target.Target) []string {
 	var names []string
 	for _, d := range operation.All() {
 		if d.On(t) {
@@ -89,22 +89,22 @@ func Operations(t *target.Target) []string {
 	return names
 }
 
-// TypeWords say what may stand where a type is.
-func TypeWords(t operation.Type, quote Quote) string {
-	said := form(t, quote)
+// typeInWords returns the type of an argument in words.
+func typeInWords(t operation.Type) string {
+	said := form(t)
 	if t.Null {
 		said += ", or null"
 	}
 	return said
 }
 
-func form(t operation.Type, quote Quote) string {
+func form(t operation.Type) string {
 	switch t.Form {
 	case operation.Scalar:
 		return "text"
 	case operation.String:
 		if t.Values != nil {
-			return "one of " + quote(quoteEmpty(t.Values)...)
+			return "one of " + code(quoteEmpty(t.Values)...)
 		}
 		return "string"
 	case operation.Boolean:
@@ -112,15 +112,15 @@ func form(t operation.Type, quote Quote) string {
 	case operation.Octal:
 		return "octal digits"
 	case operation.List:
-		return "list of " + TypeWords(*t.Items, quote)
+		return "list of " + typeInWords(*t.Items)
 	case operation.Mapping:
-		return "mapping of names to " + TypeWords(*t.Items, quote)
+		return "mapping of names to " + typeInWords(*t.Items)
 	case operation.Shape:
-		return shapeWords(t, quote)
+		return shapeWords(t)
 	case operation.Either:
 		var possible []string
 		for _, one := range t.Types {
-			possible = append(possible, TypeWords(one, quote))
+			possible = append(possible, typeInWords(one))
 		}
 		return strings.Join(possible, " or ")
 	case operation.Tree:
@@ -140,14 +140,14 @@ func quoteEmpty(values []string) []string {
 	return quoted
 }
 
-// shapeWords names a type of Kubernetes and which of its fields are meant.
-func shapeWords(t operation.Type, quote Quote) string {
-	said := "fields of " + quote(t.Of.Name())
+// shapeWords returns a type of Kubernetes and which of its fields are meant.
+func shapeWords(t operation.Type) string {
+	said := "fields of " + code(t.Of.Name())
 	switch {
 	case t.Values != nil:
-		said += ": " + quote(t.Values...)
+		said += ": " + code(t.Values...)
 	case t.Without != nil:
-		said += " but " + quote(t.Without...)
+		said += " but " + code(t.Without...)
 	}
 	return said
 }
