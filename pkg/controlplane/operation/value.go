@@ -301,6 +301,9 @@ var dollar = regexp.MustCompile(`\$(\{[a-zA-Z_][a-zA-Z0-9_]*\})?`)
 // as $${NAME}, stays a variable of the unit.
 var inCommand = escape{
 	computed: func(_, computed string) (string, error) {
+		if strings.ContainsAny(computed, "\r\n") {
+			return "", errLineBreak
+		}
 		return strings.ReplaceAll(computed, "$", computedDollar), nil
 	},
 	whole: func(text string) string {
@@ -314,7 +317,7 @@ var inCommand = escape{
 	},
 }
 
-var errLineBreak = errors.New("the value has a line break, behind which it would be another line of the unit")
+var errLineBreak = errors.New("the value has a line break, which would start another line of the unit")
 
 // execLine is a text that ends in a command of a unit, with the lines that continue it.
 var execLine = regexp.MustCompile(`(?:^|[\r\n])[ \t]*Exec[A-Za-z]*[ \t]*=(?:\\\r?\n|[^\r\n])*$`)
