@@ -35,8 +35,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const (
@@ -58,8 +58,8 @@ type shown struct {
 	program   *mutation.Program
 	landscape *landscape.Landscape
 	cluster   *cluster
-	extension *running.Process
-	address   running.Extension
+	extension *env.Process
+	address   env.Extension
 	subjects  []*subject
 }
 
@@ -168,7 +168,7 @@ func (s *shown) prepare(ctx context.Context) error {
 }
 
 func (s *shown) startExtension(ctx context.Context) (err error) {
-	if s.address, err = running.NewExtension(ctx); err != nil {
+	if s.address, err = env.NewExtension(ctx); err != nil {
 		return err
 	}
 	config := filepath.Join(s.Folder, "extension.yaml")
@@ -176,7 +176,7 @@ func (s *shown) startExtension(ctx context.Context) (err error) {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	arguments := append(s.address.Arguments(config, s.landscape.Kubeconfig(), s.profiles...), s.address.ByURL(installNamespace)...)
-	if s.extension, err = running.Start(&running.Log{}, nil, program, append(arguments, "--leader-election=false")...); err != nil {
+	if s.extension, err = env.Start(&env.Log{}, nil, program, append(arguments, "--leader-election=false")...); err != nil {
 		return err
 	}
 	if err := s.extension.Await(ctx, s.address.Ready); err != nil {

@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What the tests share; TestMain sets it.
@@ -41,7 +41,7 @@ const (
 
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = running.Build(ctx, root, programName, s.Folder, "-ldflags", "-X main.version="+builtVersion); err != nil {
+		if binary, err = env.Build(ctx, root, programName, s.Folder, "-ldflags", "-X main.version="+builtVersion); err != nil {
 			return err
 		}
 		auditLog = filepath.Join(s.Folder, "audit.log")

@@ -24,8 +24,8 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // patience bounds every wait. It is long, since a wait ends as soon as what it waits for is there.
@@ -62,8 +62,8 @@ type program struct {
 	values    map[string]any // of the chart
 	profiles  string         // folder
 	log       *logBuffer
-	*running.Process
-	running.Extension
+	*env.Process
+	env.Extension
 }
 
 // start runs a program and returns when the kube-apiserver calls it. It is stopped, and its registration removed, at the end
@@ -100,14 +100,14 @@ func launch(t *testing.T, options programOptions) *program {
 		p.writeProfile(name+".yaml", text)
 	}
 	var err error
-	if p.Extension, err = running.NewExtension(t.Context()); err != nil {
+	if p.Extension, err = env.NewExtension(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	arguments := append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)
 	if options.Reach != nil {
 		arguments = append(arguments, "--kubeconfig="+options.Reach(p.account)) // the last one counts
 	}
-	if p.Process, err = running.Start(&p.log.Log, options.Environment, binary, arguments...); err != nil {
+	if p.Process, err = env.Start(&p.log.Log, options.Environment, binary, arguments...); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -240,7 +240,7 @@ type labels map[string]string
 // counter is the sum over the series of a metric that have the labels.
 func (p *program) counter(name string, selected labels) float64 {
 	p.t.Helper()
-	body, err := running.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
+	body, err := env.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
 	if err != nil {
 		p.t.Fatalf("reading the metrics: %v", err)
 	}
@@ -349,7 +349,7 @@ func copyFiles(t *testing.T, name, folder string) {
 }
 
 // logBuffer takes what a program prints while others read it.
-type logBuffer struct{ running.Log }
+type logBuffer struct{ env.Log }
 
 // waitFor returns when the log holds a text.
 func (l *logBuffer) waitFor(t *testing.T, text string) {

@@ -26,9 +26,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const (
@@ -51,7 +50,7 @@ var (
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
 		for _, name := range []string{extensionName, providerName, interpreterName} {
-			if binaries[name], err = running.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
+			if binaries[name], err = env.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
 				return err
 			}
 		}
@@ -67,14 +66,14 @@ func TestAttacks(t *testing.T) {
 
 // target is a program that runs.
 type target struct {
-	*running.Process
+	*env.Process
 	address, health, path string
 }
 
 // start runs a program with as many files as are given.
 func start(ctx SpecContext, name string, files int) *target {
 	GinkgoHelper()
-	addresses, err := running.FreeAddresses(ctx, 3)
+	addresses, err := env.FreeAddresses(ctx, 3)
 	Expect(err).NotTo(HaveOccurred())
 	folder := GinkgoT().TempDir()
 	t := &target{address: addresses[0], health: addresses[1]}
@@ -91,11 +90,11 @@ func start(ctx SpecContext, name string, files int) *target {
 		arguments = []string{"--certificate-folder=" + folder, "--listen=" + t.address, "--metrics-address=" + t.health}
 	}
 	limited := append([]string{"-c", `ulimit -n "$0" && exec "$@"`, fmt.Sprint(files), binaries[name]}, arguments...)
-	t.Process, err = running.Start(&running.Log{Most: 1 << 18}, environment, "sh", limited...)
+	t.Process, err = env.Start(&env.Log{Limit: 1 << 18}, environment, "sh", limited...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(t.Kill)
 	Expect(t.Await(ctx, func(ctx context.Context) error {
-		_, err := running.Get(ctx, "http://"+t.health+"/readyz")
+		_, err := env.Get(ctx, "http://"+t.health+"/readyz")
 		return err
 	})).To(Succeed())
 	return t
@@ -123,14 +122,14 @@ controlplane:
   kube-controller-manager:
   - flags: {set: {cloud-provider: external}}
 `))
-	e := running.Extension{Webhook: addresses[0], Metrics: addresses[2], Health: addresses[1]}
+	e := env.Extension{Webhook: addresses[0], Metrics: addresses[2], Health: addresses[1]}
 	return append(append(e.Arguments(config, land.Kubeconfig(), profile), e.ByURL(namespace.Name)...), "--leader-election-namespace="+namespace.Name)
 }
 
 // provider answers over TLS.
 func provider(folder string, addresses []string) []string {
 	GinkgoHelper()
-	certificate, key := authority.New(GinkgoTB()).Issue("server")
+	certificate, key := env.NewAuthority(GinkgoTB()).Issue("server")
 	config := write(folder, "config.yaml", fmt.Appendf(nil, `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
 ledger: {path: %[1]s/ledger}
@@ -246,7 +245,7 @@ var _ = DescribeTableSubtree("a program under attack", func(name string) {
 			Expect(now-before).To(BeNumerically("<", mostGrowth), "it has grown")
 			time.Sleep(100 * time.Millisecond)
 		}
-		Expect(t.Ended()).To(BeFalse())
+		Expect(t.HasExited()).To(BeFalse())
 	},
 		Entry("by streams of one connection", func(t *target, ctx context.Context) { t.streams(ctx, 240) }),
 		Entry("by many connections", func(t *target, ctx context.Context) { t.requests(ctx, 500) }),

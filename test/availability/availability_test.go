@@ -215,7 +215,7 @@ func (s scene) recovered() {
 	eventually(s.t, "all replicas are ready", func() bool {
 		is := true
 		for _, r := range s.all() {
-			if r.Ended() { // the kubelet starts it again
+			if r.HasExited() { // the kubelet starts it again
 				s.forget(r)
 				s.start()
 			}

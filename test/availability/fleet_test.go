@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const config = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -39,8 +39,8 @@ type fleet struct {
 
 // replica is the real program in a process of its own.
 type replica struct {
-	*running.Process
-	running.Extension
+	*env.Process
+	env.Extension
 	fleet *fleet
 }
 
@@ -82,11 +82,11 @@ func (f *fleet) write(text string) {
 // start starts a replica, whose readiness the balancer follows.
 func (f *fleet) start() *replica {
 	f.t.Helper()
-	at, err := running.NewExtension(f.t.Context())
+	at, err := env.NewExtension(f.t.Context())
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	process, err := running.Start(&running.Log{Most: 1 << 18}, nil, binary, append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
+	process, err := env.Start(&env.Log{Limit: 1 << 18}, nil, binary, append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
 		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(), "--webhook-config-namespace="+namespace, "--heartbeat-namespace="+namespace,
 		"--kubernetes-versions=< 1.31")...) // of which no flags are known: the profile writes flags of its own
 	if err != nil {
@@ -115,7 +115,7 @@ func (f *fleet) all() []*replica {
 // forget takes a replica away that ends, and waits until it has.
 func (f *fleet) forget(r *replica) int {
 	f.t.Helper()
-	eventually(f.t, "the replica ends", r.Ended)
+	eventually(f.t, "the replica ends", r.HasExited)
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	for i, other := range f.replicas {
@@ -138,7 +138,7 @@ func (f *fleet) ready() {
 func (r *replica) waitReady() {
 	r.fleet.t.Helper()
 	eventually(r.fleet.t, "a replica is ready", func() bool {
-		if r.Ended() {
+		if r.HasExited() {
 			r.fleet.t.Fatalf("a replica has ended: %v; it said\n%s", r.State(), r.Log)
 		}
 		return r.fleet.b.isReady(r.Webhook)
@@ -176,7 +176,7 @@ func (f *fleet) stop() {
 
 // metric says whether a replica has a line of a metric.
 func (r *replica) metric(line string) bool {
-	text, err := running.Get(r.fleet.t.Context(), "http://"+r.Metrics+"/metrics")
+	text, err := env.Get(r.fleet.t.Context(), "http://"+r.Metrics+"/metrics")
 	return err == nil && strings.Contains(text, "\n"+line+"\n")
 }
 

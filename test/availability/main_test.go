@@ -13,8 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // land is the cluster; TestMain sets it.
@@ -31,7 +31,7 @@ const (
 
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) error {
-		err := running.Built(binary)
+		err := env.CheckBuilt(binary)
 		if err == nil {
 			land, err = s.Start(ctx, landscape.Options{})
 		}

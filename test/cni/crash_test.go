@@ -50,7 +50,7 @@ func TestKilled(t *testing.T) {
 			}
 		}
 		if t.Failed() {
-			t.Fatalf("the program said\n%s", p.Program.Log)
+			t.Fatalf("the program said\n%s", p.NetworkProvider.Log)
 		}
 	}
 	if t.Logf("%d addresses were held, and of %d claims nothing was known, when the program was killed", held, unsure); held < lives || unsure < lives {

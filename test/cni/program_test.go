@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // program is graft-network-provider on a host, as DRANET meets it, killed and started again on one ledger.
 type program struct {
 	*host
-	*provider.Program
+	*env.NetworkProvider
 }
 
 const documents = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -40,7 +40,7 @@ logging: {level: info, format: text}
 
 func newProgram(t *testing.T, h *host) *program {
 	t.Helper()
-	p := &program{h, provider.New(t)}
+	p := &program{h, env.NewNetworkProvider(t)}
 	p.Write("profile.yaml", documents)
 	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, h.options.Configurations, h.options.Plugins))
 	return p
@@ -56,7 +56,7 @@ func (p *program) start() {
 // kill ends the program at once. The plugins that it runs go on to their ends, as they do when a server dies.
 func (p *program) kill() {
 	p.Kill()
-	p.Gone()
+	p.WaitExit()
 }
 
 // post makes a call of DRANET's contract; status 0 says that there was no answer.

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // owner is a device of a claim, and what its client knows of it.
@@ -32,7 +32,7 @@ type owner struct {
 
 // story is one program with its fabric and its owners.
 type story struct {
-	*provider.Program
+	*env.NetworkProvider
 	t      *testing.T
 	fabric *fabric
 	owners []*owner
@@ -70,7 +70,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("seed %d, killed %d times", seed, times)
 	s := &story{t: t, fabric: newFabric(t), random: rand.New(rand.NewPCG(seed, 1))}
 	s.fabric.reached = s.reach
-	s.Program = prepare(t, s.fabric)
+	s.NetworkProvider = prepare(t, s.fabric)
 	for i := range 64 {
 		profile := []string{"fabric", "plain"}[i%2]
 		if i%8 == 7 { // a few, as a plugin is a process for each address
@@ -139,7 +139,7 @@ func (s *story) live(at point) (hit bool) {
 	if !hit {
 		s.Kill()
 	}
-	s.Gone()
+	s.WaitExit()
 	return hit
 }
 
@@ -172,7 +172,7 @@ func (s *story) check() {
 		if o.profile == "fabric" && !o.is(s.fabric.holds(o.address)) {
 			s.t.Errorf("%s of %s holds %s, and the cloud has bound it for %q", o.device, o.uid, o.address, s.fabric.holds(o.address))
 		}
-		if _, err := os.Stat(filepath.Join(kept(s.Program), "lan", o.address)); o.profile == "lan" && err != nil {
+		if _, err := os.Stat(filepath.Join(kept(s.NetworkProvider), "lan", o.address)); o.profile == "lan" && err != nil {
 			s.t.Errorf("%s holds %s, and the plugin has not given it: %v", o.uid, o.address, err)
 		}
 	}

@@ -40,7 +40,7 @@ func (s *story) end() {
 	}
 	s.fillLinks()
 	s.Kill()
-	s.Gone()
+	s.WaitExit()
 	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
 	if output, err := verify.CombinedOutput(); err != nil {
 		s.t.Errorf("graft ledger verify: %v\n%s", err, output)

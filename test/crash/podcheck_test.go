@@ -116,7 +116,7 @@ func (s *story) checkNIC(n *nic) {
 // reload rewrites the profile, and kills the program about when it reads that: it looks each second.
 func (s *story) reload(begun time.Time) {
 	s.reloads++
-	describe(s.Program, s.fabric, s.reloads%50)
+	describe(s.NetworkProvider, s.fabric, s.reloads%50)
 	until := begun.Add(time.Second + time.Duration(s.random.IntN(100))*time.Millisecond)
 	time.AfterFunc(time.Until(until), s.Kill)
 	for !s.Killed.Load() && !s.t.Failed() {

@@ -10,13 +10,13 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // prepare writes the profile and the configuration of a program, which is started again and again on one ledger.
-func prepare(t *testing.T, f *fabric) *provider.Program {
+func prepare(t *testing.T, f *fabric) *env.NetworkProvider {
 	t.Helper()
-	p := provider.New(t)
+	p := env.NewNetworkProvider(t)
 	describe(p, f, 0)
 	tools, err := filepath.Abs("../../.cache/tools/bin")
 	if err != nil {
@@ -31,19 +31,19 @@ func prepare(t *testing.T, f *fabric) *provider.Program {
 }
 
 // kept is the folder in which host-local has a file for each address that it has given and not taken back.
-func kept(p *provider.Program) string { return filepath.Join(p.Folder, "kept") }
+func kept(p *env.NetworkProvider) string { return filepath.Join(p.Folder, "kept") }
 
 // lan is a network configuration of CNI, of which the plugin is used that gives addresses.
 const lan = `{"cniVersion": "1.0.0", "name": "lan", "type": "macvlan", "ipam": {"type": "host-local", "dataDir": %q,
 	"ranges": [[{"subnet": "10.4.0.0/24", "rangeStart": "10.4.0.2", "rangeEnd": "10.4.0.13"}]]}}`
 
 // describe writes the profile. Another number is another profile with which nothing is decided in another way.
-func describe(p *provider.Program, f *fabric, number int) {
+func describe(p *env.NetworkProvider, f *fabric, number int) {
 	p.Write("profile.yaml", fmt.Sprintf(profile, f.URL, f.URL, 1400+number))
 }
 
 // podSocket is where the contract of Spiderpool is answered.
-func podSocket(p *provider.Program) string { return filepath.Join(p.Folder, "p") }
+func podSocket(p *env.NetworkProvider) string { return filepath.Join(p.Folder, "p") }
 
 // The fabric's pool is as small as the owners are many, so that addresses go from hand to hand.
 const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1

@@ -45,7 +45,7 @@ func newRacks(s *story) []*rack {
 	s.pods = &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", podSocket(s.Program))
+			return (&net.Dialer{}).DialContext(ctx, "unix", podSocket(s.NetworkProvider))
 		},
 	}}
 	all := make([]*rack, racks)

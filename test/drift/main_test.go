@@ -17,8 +17,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What all tests share; TestMain sets it.
@@ -40,7 +40,7 @@ const (
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) error {
 		folder, audit = s.Folder, filepath.Join(s.Folder, "audit.log")
-		err := running.Built(program)
+		err := env.CheckBuilt(program)
 		if err == nil {
 			land, err = s.Start(ctx, landscape.Options{AuditLog: audit})
 		}
@@ -63,8 +63,8 @@ func deploy(ctx context.Context, o sample.Options) error {
 
 // process is the extension in a process of its own.
 type process struct {
-	*running.Process
-	running.Extension
+	*env.Process
+	env.Extension
 	t *testing.T
 }
 
@@ -77,12 +77,12 @@ func start(t *testing.T, kubeconfig, configuration string) *process {
 	if err := os.WriteFile(config, []byte(head+configuration), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	at, err := running.NewExtension(t.Context())
+	at, err := env.NewExtension(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	arguments := at.Arguments(config, kubeconfig, filepath.Join(folder, "profile.yaml"))
-	started, err := running.Start(&running.Log{}, nil, program, append(arguments, at.ByURL(extension)...)...)
+	started, err := env.Start(&env.Log{}, nil, program, append(arguments, at.ByURL(extension)...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func (p *process) stop() {
 
 // metric is the value of a series; empty: there is none.
 func (p *process) metric(series string) string {
-	text, _ := running.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
+	text, _ := env.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
 	for line := range strings.Lines(text) {
 		if value, is := strings.CutPrefix(line, series+" "); is {
 			return strings.TrimSpace(value)
@@ -116,7 +116,7 @@ func (p *process) metric(series string) string {
 func (p *process) eventually(what string, is func() bool) {
 	p.t.Helper()
 	for deadline := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
-		if p.Ended() {
+		if p.HasExited() {
 			p.t.Fatalf("the extension ended; it said\n%s", p.Log)
 		}
 		if time.Now().After(deadline) {

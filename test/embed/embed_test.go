@@ -26,8 +26,8 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // patience bounds the wait for the webhooks to be called.
@@ -100,7 +100,7 @@ func start(t *testing.T, land *landscape.Landscape) {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building the example: %v\n%s", err, output)
 	}
-	addresses, err := running.FreeAddresses(t.Context(), 1)
+	addresses, err := env.FreeAddresses(t.Context(), 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // TestFiles takes the CA of files away under steady calls by what is registered, and begins the replica that leads anew at the worst moment: it has the new
@@ -23,7 +23,7 @@ import (
 func TestFiles(t *testing.T) {
 	alone(t)
 	folder, clock, b := t.TempDir(), clocktesting.NewFakePassiveClock(time.Now()), newBalancer(t)
-	issue := func(a *authority.Authority) {
+	issue := func(a *env.Authority) {
 		t.Helper()
 		cert, key := a.Issue("interpreter")
 		for name, data := range map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": a.PEM} {
@@ -39,7 +39,7 @@ func TestFiles(t *testing.T) {
 			Told: true, Overlap: 10 * time.Minute, Clock: clock, Log: logr.Discard(),
 		}), clock)
 	}
-	issue(authority.New(t))
+	issue(env.NewAuthority(t))
 	leader, other := begun(), begun()
 	leader.leads.Store(true)
 	leader.registrar.Look(t.Context())
@@ -62,7 +62,7 @@ func TestFiles(t *testing.T) {
 	}
 	pass(12)
 	b.ready(leader.address, false)
-	young := authority.New(t)
+	young := env.NewAuthority(t)
 	issue(young)
 	leader = begun()
 	leader.leads.Store(true)

@@ -22,8 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What all tests share; TestMain sets it.
@@ -44,7 +44,7 @@ const (
 
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = running.Build(ctx, filepath.Join("..", ".."), program, s.Folder); err != nil {
+		if binary, err = env.Build(ctx, filepath.Join("..", ".."), program, s.Folder); err != nil {
 			return err
 		}
 		if land, err = s.Start(ctx, landscape.Options{Without: landscape.AllCRDs()}); err != nil {

@@ -20,7 +20,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // settings lack the folder of profiles, the kubeconfig, and how Karmada reaches the replicas.
@@ -87,7 +87,7 @@ func kinds(count string, names ...string) string {
 
 // replica is the real program in a process of its own.
 type replica struct {
-	*running.Process
+	*env.Process
 	t       *testing.T
 	b       *balancer
 	address string
@@ -96,7 +96,7 @@ type replica struct {
 // start runs a replica, of which the balancer follows whether it is ready.
 func start(t *testing.T, config string, b *balancer) *replica {
 	t.Helper()
-	p, err := running.Start(&running.Log{}, nil, binary, "--config="+config)
+	p, err := env.Start(&env.Log{}, nil, binary, "--config="+config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // Options say what a landscape is made of. The zero value is a whole one.
@@ -156,7 +156,7 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 
 // place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to listen, some seconds later.
 func (l *Landscape) place(ctx context.Context, address string) error {
-	addresses, err := running.FreeAddresses(ctx, 3)
+	addresses, err := env.FreeAddresses(ctx, 3)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const programProfile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -51,11 +51,11 @@ func TestProgram(t *testing.T) {
 	w.must(err)
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	const binary = "../../bin/graft-network-provider"
-	w.must(running.Built(binary))
+	w.must(env.CheckBuilt(binary))
 	w.inherit(filepath.Join(folder, "ledger"))
 	search, err := w.land.CreateServiceAccount(t.Context(), account(w.namespace))
 	w.must(err)
-	addresses, err := running.FreeAddresses(t.Context(), 1)
+	addresses, err := env.FreeAddresses(t.Context(), 1)
 	w.must(err)
 	metrics := addresses[0]
 	for name, text := range map[string]string{"profile.yaml": programProfile, "config.yaml": fmt.Sprintf(programConfig, folder, metrics, search.Kubeconfig)} {
@@ -64,7 +64,7 @@ func TestProgram(t *testing.T) {
 	start(t, binary, filepath.Join(folder, "config.yaml"))
 
 	w.eventually("the program has looked", func() bool {
-		text, _ := running.Get(t.Context(), "http://"+metrics+"/metrics")
+		text, _ := env.Get(t.Context(), "http://"+metrics+"/metrics")
 		return strings.Contains(text, `graft_network_leaks{reason="missing"} 1`) && strings.Contains(text, "graft_network_leaks_unjudged 0")
 	})
 	administration, err := remote.Dial("unix://" + remote.Socket(filepath.Join(folder, "ledger")))
@@ -104,7 +104,7 @@ func (w *world) inherit(path string) {
 // start runs the program until the test ends; what it logs is shown when the test fails.
 func start(t *testing.T, binary, config string) {
 	t.Helper()
-	p, err := running.Start(&running.Log{}, nil, binary, "--config", config)
+	p, err := env.Start(&env.Log{}, nil, binary, "--config", config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,15 +18,15 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // What all tests share; TestMain sets it.
 var (
 	land  *landscape.Landscape
 	audit string
-	graft *running.Process
+	graft *env.Process
 )
 
 // namespaces are those of the two shoots, one of an older version that is highly available.
@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 
 // install builds the extension and runs it with the profile in testdata until it would answer admissions.
 func install(ctx context.Context, s *landscape.Suite) error {
-	binary, err := running.Build(ctx, filepath.Join("..", ".."), "gardener-extension-provider-graft", s.Folder)
+	binary, err := env.Build(ctx, filepath.Join("..", ".."), "gardener-extension-provider-graft", s.Folder)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func install(ctx context.Context, s *landscape.Suite) error {
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		return err
 	}
-	at, err := running.NewExtension(ctx)
+	at, err := env.NewExtension(ctx)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func install(ctx context.Context, s *landscape.Suite) error {
 		return err
 	}
 	arguments := append(at.Arguments(config, land.Kubeconfig(), filepath.Join("testdata", "installed.yaml")), at.ByURL(extension)...)
-	if graft, err = running.Start(&running.Log{}, nil, binary, append(arguments, "--leader-election=false")...); err != nil {
+	if graft, err = env.Start(&env.Log{}, nil, binary, append(arguments, "--leader-election=false")...); err != nil {
 		return err
 	}
 	s.Cleanup(func() { _ = graft.Stop() })

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const ofSystemd = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -28,7 +28,7 @@ logging: {level: info, format: text}
 // passed is a program that is passed a socket with a mode.
 func passed(t *testing.T, name string, mode os.FileMode) *program {
 	t.Helper()
-	p := &program{provider.New(t), t}
+	p := &program{env.NewNetworkProvider(t), t}
 	p.Write("profile.yaml", fmt.Sprintf(strings.Replace(profile, "{subnets", "{exclusive: true, subnets", 1), 9))
 	p.Write("config.yaml", fmt.Sprintf(ofSystemd, p.Folder, name))
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket(), Net: "unix"})
@@ -61,7 +61,7 @@ func TestSockets(t *testing.T) {
 	for name, end := range map[string]func(){"killed": p.Kill, "stopped": func() { p.Stop() }} {
 		t.Run(name, func(t *testing.T) {
 			end()
-			p.Gone()
+			p.WaitExit()
 			if there, err := os.Stat(p.Socket()); err != nil || there.Mode().Type() != os.ModeSocket {
 				t.Fatalf("the socket is gone: %v", err)
 			}
@@ -96,7 +96,7 @@ func TestSocketsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := passed(t, test.socket, test.mode)
 			p.Start()
-			if status := p.Gone(); status != 1 || !strings.Contains(p.Log.String(), test.want) {
+			if status := p.WaitExit(); status != 1 || !strings.Contains(p.Log.String(), test.want) {
 				t.Errorf("the status is %d; it said\n%s", status, p.Log)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const diskConfiguration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -25,7 +25,7 @@ logging: {level: info, format: text}
 // TestDisk lets a server on a folder write until the disk takes no more: it ends with a line that says so and no panic, and when there is room
 // again, all that was answered is there.
 func TestDisk(t *testing.T) {
-	p := &program{provider.New(t), t}
+	p := &program{env.NewNetworkProvider(t), t}
 	p.Write("profile.yaml", strings.ReplaceAll(fmt.Sprintf(profile, 250), "rest: 0s", "rest: 0s, nodes: [worker-1]"))
 	p.Write("config.yaml", fmt.Sprintf(diskConfiguration, p.Folder))
 	p.FileBlocks = 512
@@ -39,7 +39,7 @@ func TestDisk(t *testing.T) {
 		}
 		given[claim] = address
 	}
-	status, said := p.Gone(), p.Log.String()
+	status, said := p.WaitExit(), p.Log.String()
 	if status != 1 || len(given) == 0 || strings.Contains(said, "goroutine") || !strings.Contains(said, "Ending because the ledger cannot be written") {
 		t.Fatalf("status %d after %d claims: %s", status, len(given), said)
 	}

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/provider"
 )
 
 const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -38,14 +38,14 @@ logging: {level: info, format: text}
 
 // program is one replica.
 type program struct {
-	*provider.Program
+	*env.NetworkProvider
 	t *testing.T
 }
 
 // prepare writes the files of a replica: a pool of so many addresses, in an etcd that is reached with these fields.
 func prepare(t *testing.T, c *cluster.Cluster, addresses int, fields string) *program {
 	t.Helper()
-	p := &program{provider.New(t), t}
+	p := &program{env.NewNetworkProvider(t), t}
 	p.Write("profile.yaml", fmt.Sprintf(profile, addresses))
 	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, c.Endpoints[0], fields))
 	return p

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
@@ -133,7 +133,7 @@ func TestReplicas(t *testing.T) {
 		},
 		func() { together(claims("meanwhile", 10), get(other)) },
 	)
-	one.Gone()
+	one.WaitExit()
 	lost.Range(func(claim, _ any) bool { get(other)(claim.(string)); return true })
 	together(late, get(other))
 	together(own, get(other)) // they keep what the one has given
@@ -197,7 +197,7 @@ func administer(t *testing.T, b *book, one, other *program) {
 // TestRefused holds what is said at the start where etcd does not know the server, or the server etcd.
 func TestRefused(t *testing.T) {
 	c := cluster.Start(t, 1)
-	folder, stranger := t.TempDir(), authority.New(t)
+	folder, stranger := t.TempDir(), env.NewAuthority(t)
 	in := func(name string, data []byte) string {
 		path := filepath.Join(folder, name)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			p := prepare(t, c, addresses, test.fields)
 			p.Start()
-			status, said := p.Gone(), p.Log.String()
+			status, said := p.WaitExit(), p.Log.String()
 			if status != 1 || strings.Contains(said, "goroutine") {
 				t.Errorf("status %d: %s", status, said)
 			}

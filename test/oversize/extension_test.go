@@ -34,9 +34,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/oversize"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 const (
@@ -61,7 +61,7 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = running.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
+		if binary, err = env.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
 			return err
 		}
 		land, err = s.Start(ctx, landscape.Options{})
@@ -76,8 +76,8 @@ func TestOversize(t *testing.T) {
 
 // extension is the program with one ConfigMap for its profile.
 type extension struct {
-	*running.Process
-	running.Extension
+	*env.Process
+	env.Extension
 	profile *corev1.ConfigMap
 	client  *http.Client
 	url     string
@@ -88,7 +88,7 @@ func start(ctx SpecContext) *extension {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "oversize-"}}
 	Expect(land.Client().Create(ctx, namespace)).To(Succeed())
-	listens, err := running.NewExtension(ctx)
+	listens, err := env.NewExtension(ctx)
 	Expect(err).NotTo(HaveOccurred())
 	e := &extension{Extension: listens, profile: &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: namespace.Name, Name: "oversize", Labels: map[string]string{webhook.ProfileLabel: "true"},
@@ -107,7 +107,7 @@ controlplane:
 		"profiles: {configMaps: {enabled: true}}\nshutdown: {delay: 0s}\nwebhook: {timeoutSeconds: 30}\n"), 0o600)).To(Succeed())
 	Expect(os.Unsetenv("GOMEMLIMIT")).To(Succeed())
 	arguments := append(e.Arguments(config, land.Kubeconfig()), e.ByURL(namespace.Name)...)
-	e.Process, err = running.Start(&running.Log{Most: 1 << 20}, nil, binary, append(arguments, "--leader-election-namespace="+namespace.Name)...)
+	e.Process, err = env.Start(&env.Log{Limit: 1 << 20}, nil, binary, append(arguments, "--leader-election-namespace="+namespace.Name)...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(e.Kill)
 	Expect(e.Await(ctx, e.Ready)).To(Succeed())
@@ -131,7 +131,7 @@ controlplane:
 // attempts returns how often the program has tried to load profiles.
 func (e *extension) attempts(ctx context.Context) int {
 	GinkgoHelper()
-	text, err := running.Get(ctx, "http://"+e.Metrics+"/metrics")
+	text, err := env.Get(ctx, "http://"+e.Metrics+"/metrics")
 	Expect(err).NotTo(HaveOccurred())
 	sum := 0
 	for line := range strings.Lines(text) {
@@ -269,7 +269,7 @@ var _ = Describe("the extension with profiles that compute values as large as th
 			} else {
 				refused++
 			}
-			Expect(e.Ended()).To(BeFalse(), "case %d has ended the program: %s\n%s", seed, e.Log, oversize.Profile(seed))
+			Expect(e.HasExited()).To(BeFalse(), "case %d has ended the program: %s\n%s", seed, e.Log, oversize.Profile(seed))
 			peak, err := e.Peak()
 			Expect(err).NotTo(HaveOccurred())
 			Expect(peak-before).To(BeNumerically("<=", mostGrowth), "case %d: the program has grown from %d to %d MiB\n%s",

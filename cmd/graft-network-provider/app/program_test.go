@@ -21,7 +21,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // node is a folder with all that one server has.
@@ -29,7 +29,7 @@ type node struct {
 	folder string
 	// more are arguments in place of the socket.
 	more []string
-	*running.Inside
+	*env.InProcess
 }
 
 func newNode(t *testing.T) *node { return &node{folder: t.TempDir()} }
@@ -60,7 +60,7 @@ func (n *node) arguments(more ...string) []string {
 // start begins the program, and waits until it listens.
 func (n *node) start(t *testing.T) {
 	t.Helper()
-	n.Inside = running.Main(Main).Start(t, n.arguments()...)
+	n.InProcess = env.Main(Main).Start(t, n.arguments()...)
 }
 
 // try begins the program, which is to end by itself, and gives what it says.
@@ -72,7 +72,7 @@ func (n *node) try(t *testing.T, more ...string) (status int, said string) {
 // main is try with all arguments.
 func (n *node) main(t *testing.T, arguments ...string) (status int, said string) {
 	t.Helper()
-	return running.Main(Main).Try(t, n.folder, arguments...)
+	return env.Main(Main).Try(t, n.folder, arguments...)
 }
 
 // ask posts to the socket.

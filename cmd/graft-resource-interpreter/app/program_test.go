@@ -21,15 +21,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // machine is a folder with all that one program has.
 type machine struct {
 	folder string
 	more   []string
-	*running.Inside
+	*env.InProcess
 }
 
 func newMachine(t *testing.T, more ...string) *machine {
@@ -67,13 +66,13 @@ func (m *machine) arguments(more ...string) []string {
 // start begins the program, and waits until it listens.
 func (m *machine) start(t *testing.T) {
 	t.Helper()
-	m.Inside = running.Main(Main).Start(t, m.arguments()...)
+	m.InProcess = env.Main(Main).Start(t, m.arguments()...)
 }
 
 // try begins the program, which is to end by itself, and gives what it says.
 func (m *machine) try(t *testing.T, more ...string) (status int, said string) {
 	t.Helper()
-	return running.Main(Main).Try(t, m.folder, m.arguments(append(more, "--log-level=error")...)...)
+	return env.Main(Main).Try(t, m.folder, m.arguments(append(more, "--log-level=error")...)...)
 }
 
 // address is one that the log has behind a word.
@@ -170,7 +169,7 @@ func TestFiles(t *testing.T) {
 	m.profile(t, "1")
 	m.write(t, "config.yaml", "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ResourceInterpreterConfiguration\nshutdown: {delay: 0s}\n")
 	for _, name := range []string{"first", "second"} {
-		a := authority.New(t)
+		a := env.NewAuthority(t)
 		certificate, key := a.Issue("interpreter")
 		m.write(t, name+".crt", string(a.PEM))
 		m.write(t, "tls.key", string(key))
@@ -187,7 +186,7 @@ func TestFiles(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	m := newMachine(t, "--gardener=false")
 	m.profile(t, "1")
-	a := authority.New(t)
+	a := env.NewAuthority(t)
 	certificate, key := a.Issue("interpreter", "a.example.com")
 	m.write(t, "tls.crt", string(certificate))
 	m.write(t, "tls.key", string(key))

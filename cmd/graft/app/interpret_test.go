@@ -19,7 +19,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
@@ -97,7 +97,7 @@ func TestInterpretWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted := authority.New(t)
+	trusted := env.NewAuthority(t)
 	server := httptest.NewUnstartedServer(api.New(api.Options{Interpreter: profiles.program, Log: logr.Discard()}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", "interpreter.graft.svc")}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()

@@ -24,7 +24,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // Graft is the path of the command line.
@@ -207,7 +207,7 @@ func Lacks(text string, unwanted ...string) error {
 }
 
 // Stay prints that everything went well, and unless Once is set, prints the advice and waits for Ctrl-C or until the program ends.
-func (d *Demo) Stay(ctx context.Context, p *running.Process, advice string) error {
+func (d *Demo) Stay(ctx context.Context, p *env.Process, advice string) error {
 	d.Printf("\nOK Everything went as it should.")
 	if d.Once {
 		return nil

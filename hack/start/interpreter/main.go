@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const (
@@ -65,7 +65,7 @@ func main() {
 func show(ctx context.Context, d *demo.Demo, program, profile string, update bool) error {
 	folder := filepath.Join(d.Folder, "certificate")
 	authority, configuration := filepath.Join(folder, "ca.crt"), filepath.Join(d.Folder, "configuration.yaml")
-	process, err := running.Start(&running.Log{}, nil, program, "--profiles", profile, "--certificate-folder", folder,
+	process, err := env.Start(&env.Log{}, nil, program, "--profiles", profile, "--certificate-folder", folder,
 		"--listen", "127.0.0.1:0", "--metrics-address", "0", "--log-format", "text")
 	if err != nil {
 		return err

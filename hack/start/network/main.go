@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/hack/start/demo"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 type shown struct {
 	*demo.Demo
 	program, profile, socket, ledger string
-	process                          *running.Process
+	process                          *env.Process
 }
 
 func main() {
@@ -108,7 +108,7 @@ func inOrder(steps ...func() error) error {
 // start runs the program and waits until it accepts connections.
 func (s *shown) start(ctx context.Context, what string) error {
 	return s.Phase(what, func() (err error) {
-		s.process, err = running.Start(&running.Log{}, nil, s.program, "--profiles", s.profile, "--ledger", s.ledger,
+		s.process, err = env.Start(&env.Log{}, nil, s.program, "--profiles", s.profile, "--ledger", s.ledger,
 			"--listen", "dranet=unix://"+s.socket, "--node", "worker-1", "--metrics-address", "0", "--log-format", "text")
 		if err != nil {
 			return err

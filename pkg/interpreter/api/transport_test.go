@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // service is what Karmada asks for when a configuration names a service.
@@ -44,7 +44,7 @@ type transport struct {
 // newTransport serves a handler over TLS.
 func newTransport(t *testing.T, h http.Handler) *transport {
 	t.Helper()
-	trusted := authority.New(t)
+	trusted := env.NewAuthority(t)
 	server := httptest.NewUnstartedServer(h)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", serviceName+"."+serviceNamespace+".svc")}, MinVersion: tls.VersionTLS12}
 	server.EnableHTTP2 = true

@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // mounted is a folder as the kubelet mounts a Secret: a symbolic link is swapped.
@@ -47,7 +47,7 @@ func (m *mounted) put(files map[string][]byte) {
 	}
 }
 
-func (m *mounted) issue(a *authority.Authority) {
+func (m *mounted) issue(a *env.Authority) {
 	m.t.Helper()
 	certificate, key := a.Issue("interpreter")
 	m.put(map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": a.PEM})
@@ -64,12 +64,12 @@ func (m *mounted) source(told bool, clock *clocktesting.FakePassiveClock) *certi
 // changes nothing.
 func TestFiles(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
-	old, young := authority.New(t), authority.New(t)
+	old, young := env.NewAuthority(t), env.NewAuthority(t)
 	f := m.source(true, clock)
 	if err := f.Refresh(t.Context()); err == nil || f.Held() != nil {
 		t.Fatalf("there are no files: %v", err)
 	}
-	step := func(served *authority.Authority, bundle string) {
+	step := func(served *env.Authority, bundle string) {
 		t.Helper()
 		if err := f.Refresh(t.Context()); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestFiles(t *testing.T) {
 func TestFilesAlone(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
-		old, young := authority.New(t), authority.New(t)
+		old, young := env.NewAuthority(t), env.NewAuthority(t)
 		f := m.source(told, clock)
 		m.issue(old)
 		if err := f.Refresh(t.Context()); err != nil {
@@ -140,7 +140,7 @@ func TestFilesAlone(t *testing.T) {
 // TestFilesRestart holds that a replica that begins anew, and leads, does not take from callers what another one still serves; and that it does in the end.
 func TestFilesRestart(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
-	old, young := authority.New(t), authority.New(t)
+	old, young := env.NewAuthority(t), env.NewAuthority(t)
 	var registered []byte
 	look := func(f *certificate.Files, leads bool) {
 		t.Helper()
@@ -189,7 +189,7 @@ func TestFilesSigner(t *testing.T) {
 	if err := first.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	signer := authority.New(t)
+	signer := env.NewAuthority(t)
 	cert, key := signer.Issue("interpreter")
 	m.put(map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": append(first.Held().Bundle, signer.PEM...)})
 	f := m.source(false, clock)

@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // host is that of the service by which the server is known, too.
@@ -37,7 +37,7 @@ const host = "interpreter.graft.svc"
 // serve serves over TLS, and gives where that is.
 func serve(t *testing.T, h http.Handler) configuration.Endpoint {
 	t.Helper()
-	trusted := authority.New(t)
+	trusted := env.NewAuthority(t)
 	server := httptest.NewUnstartedServer(h)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{trusted.Pair("server", host)}, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
@@ -225,7 +225,7 @@ func health(t *testing.T, hooks dispatch.Hooks) (interpreter.Response, error) {
 // TestUntrusted holds that a server is believed by its certificate only.
 func TestUntrusted(t *testing.T) {
 	e := serve(t, answering(200, fine))
-	e.CABundle = authority.New(t).PEM
+	e.CABundle = env.NewAuthority(t).PEM
 	if _, err := health(t, dispatch.Any(api.KindContext, e)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Errorf("got %v", err)
 	}

@@ -11,12 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // TestTLS holds who may come, before and after the files have changed.
 func TestTLS(t *testing.T) {
-	folder, servers, clients := t.TempDir(), authority.New(t), authority.New(t)
+	folder, servers, clients := t.TempDir(), env.NewAuthority(t), env.NewAuthority(t)
 	in := func(name string) string { return filepath.Join(folder, name) }
 	put := func(name string) {
 		certificate, key := servers.Issue(name)
@@ -29,7 +29,7 @@ func TestTLS(t *testing.T) {
 	if w.count(t, "graft_network_certificate_expiry_timestamp_seconds", map[string]string{"listener": "tcp://127.0.0.1:0"}) == 0 {
 		t.Error("nobody knows when the certificate ends")
 	}
-	config := func(of *authority.Authority, version uint16) *tls.Config {
+	config := func(of *env.Authority, version uint16) *tls.Config {
 		c := &tls.Config{RootCAs: servers.Pool(), ServerName: "localhost", MaxVersion: version}
 		if of != nil {
 			c.Certificates = []tls.Certificate{of.Pair("client")}

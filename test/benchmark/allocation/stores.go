@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // kind is a store that can be measured.
@@ -61,7 +61,7 @@ func (s served) Close() error {
 
 // openEtcd starts one etcd, with the greatest quota that its documentation recommends.
 func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, error) {
-	addresses, err := running.FreeAddresses(ctx, 2)
+	addresses, err := env.FreeAddresses(ctx, 2)
 	if err != nil {
 		return nil, err
 	}

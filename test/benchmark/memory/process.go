@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // patience is how long a program may take to become ready.
@@ -33,7 +33,7 @@ type process struct {
 	output  bytes.Buffer
 	exited  chan struct{}
 
-	running.Extension
+	env.Extension
 	url    string // of the webhook
 	client *http.Client
 }

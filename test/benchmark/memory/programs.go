@@ -15,8 +15,8 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // starter starts one of the programs against a seed.
@@ -46,7 +46,7 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 // startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed than by default, only
 // so that all shoots are soon through.
 func (o options) startGraft(ctx context.Context, s *seed) (*process, error) {
-	at, err := running.NewExtension(ctx)
+	at, err := env.NewExtension(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func registered(ctx context.Context, land *landscape.Landscape, p *process) ([]b
 }
 
 func startClassical(ctx context.Context, s *seed, itself string) (*process, error) {
-	at, err := running.NewExtension(ctx)
+	at, err := env.NewExtension(ctx)
 	if err != nil {
 		return nil, err
 	}

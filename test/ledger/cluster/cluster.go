@@ -22,9 +22,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/child"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // startup bounds the time until all members serve.
@@ -59,7 +57,7 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 	c := &Cluster{t: t}
 	c.certify(folder)
 	binary := findEtcd(t)
-	addresses, err := running.FreeAddresses(t.Context(), 2*size)
+	addresses, err := env.FreeAddresses(t.Context(), 2*size)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +99,7 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 // certify makes the certificate that members and clients use.
 func (c *Cluster) certify(folder string) {
 	c.t.Helper()
-	ca := authority.New(c.t)
+	ca := env.NewAuthority(c.t)
 	certificate, key := ca.Issue("graft")
 	for file, content := range map[*string]struct {
 		name string
@@ -126,7 +124,7 @@ func (c *Cluster) Restart(i int) {
 	m.process = exec.CommandContext(context.WithoutCancel(c.t.Context()), m.binary, m.flags...)
 	m.process.Stdout, m.process.Stderr = m.log, m.log
 	exited := make(chan struct{})
-	if err := child.Start(m.process, func(error) { close(exited) }); err != nil {
+	if err := env.StartCommand(m.process, func(error) { close(exited) }); err != nil {
 		c.t.Fatalf("starting etcd: %v", err)
 	}
 	m.exited = exited

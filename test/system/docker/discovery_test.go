@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // TestDiscovery has dockerd find the provider by the files that it knows beside sockets: an address, and one with certificates.
@@ -24,7 +24,7 @@ func TestDiscovery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a := authority.New(t)
+	a := env.NewAuthority(t)
 	write(filepath.Join(folder, "ca.crt"), a.PEM)
 	for _, name := range []string{"server", "client"} {
 		certificate, key := a.Issue(name)

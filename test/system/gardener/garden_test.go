@@ -29,8 +29,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // Where things are in the network of the tests. Pods have the addresses behind that of the seed's kube-apiserver.
@@ -113,14 +113,14 @@ func (g *garden) file(name string, content []byte) string {
 type program struct {
 	name      string
 	arguments []string
-	log       *running.Log
-	process   *running.Process
+	log       *env.Log
+	process   *env.Process
 }
 
 // run starts a program of Gardener.
 func (g *garden) run(name string, arguments ...string) {
 	GinkgoHelper()
-	p := &program{name: name, arguments: arguments, log: &running.Log{Most: 32 << 20}}
+	p := &program{name: name, arguments: arguments, log: &env.Log{Limit: 32 << 20}}
 	Expect(p.start()).To(Succeed())
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -128,7 +128,7 @@ func (g *garden) run(name string, arguments ...string) {
 }
 
 func (p *program) start() (err error) {
-	p.process, err = running.Start(p.log, nil, filepath.Join(tools, p.name), p.arguments...)
+	p.process, err = env.Start(p.log, nil, filepath.Join(tools, p.name), p.arguments...)
 	return err
 }
 
@@ -138,7 +138,7 @@ func (g *garden) work(context.Context) error {
 	defer g.mutex.Unlock()
 	for name, p := range g.programs {
 		g.keep(name, p.log.String())
-		if p.process.Ended() {
+		if p.process.HasExited() {
 			if err := p.start(); err != nil {
 				return err
 			}
@@ -308,7 +308,7 @@ func endpoints(namespace, service string, ports []discoveryv1.EndpointPort, addr
 // freePort returns a port on which nothing listens.
 func freePort(ctx context.Context) int {
 	GinkgoHelper()
-	addresses, err := running.FreeAddresses(ctx, 1)
+	addresses, err := env.FreeAddresses(ctx, 1)
 	Expect(err).NotTo(HaveOccurred())
 	_, port, err := net.SplitHostPort(addresses[0])
 	Expect(err).NotTo(HaveOccurred())

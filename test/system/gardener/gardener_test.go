@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // patience bounds waits for what Gardener does: its flows try again after seconds, and its checks run after some more.
@@ -47,7 +47,7 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		g = startGarden(ctx, GinkgoT().TempDir())
 		extension, err := filepath.Abs(filepath.Join(root, "bin", "gardener-extension-provider-graft"))
 		Expect(err).NotTo(HaveOccurred())
-		Expect(running.Built(extension)).To(Succeed())
+		Expect(env.CheckBuilt(extension)).To(Succeed())
 		m := &machine{garden: g, free: free, pods: map[types.NamespacedName][]*pod{}, programs: map[string]string{
 			"resource-manager": filepath.Join(tools, "gardener-resource-manager"), "gardener-extension-provider-graft": extension,
 		}}

@@ -34,8 +34,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/namespace"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/running"
 )
 
 // networks is how many Pods can run at a time.
@@ -68,7 +68,7 @@ type pod struct {
 	network
 	name, hash string
 	template   corev1.PodTemplateSpec
-	process    *running.Process
+	process    *env.Process
 	folder     string
 	ready      bool
 }
@@ -227,7 +227,7 @@ func (m *machine) runDeployment(ctx context.Context, d *appsv1.Deployment) error
 	replicas := int(ptr.Deref(d.Spec.Replicas, 1))
 	var current, old []*pod
 	for _, p := range m.pods[key] {
-		if p.process.Ended() {
+		if p.process.HasExited() {
 			m.stopPod(ctx, key.Namespace, p)
 			continue
 		}
@@ -297,7 +297,7 @@ func (m *machine) startPod(ctx context.Context, d *appsv1.Deployment, hash strin
 	for _, argument := range container.Args {
 		arguments = append(arguments, moved.Replace(argument))
 	}
-	if p.process, err = running.Start(&running.Log{Most: 32 << 20}, environment, "/usr/bin/nsenter", arguments...); err != nil {
+	if p.process, err = env.Start(&env.Log{Limit: 32 << 20}, environment, "/usr/bin/nsenter", arguments...); err != nil {
 		return nil, err
 	}
 	m.free = m.free[1:]

@@ -18,12 +18,12 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/web"
-	"github.com/graft-provider/gardener-extension-provider-graft/test/authority"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // TestFiles holds that the cloud is asked with the certificates and the token that the files have at the time.
 func TestFiles(t *testing.T) {
-	ca, folder := authority.New(t), t.TempDir()
+	ca, folder := env.NewAuthority(t), t.TempDir()
 	write := func(name string, content []byte) {
 		if err := os.WriteFile(filepath.Join(folder, name), content, 0o600); err != nil {
 			t.Fatal(err)
@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 		t.Errorf("with two tokens: %v", err)
 	}
 	write("token", []byte("two"))
-	write("ca", authority.New(t).PEM)
+	write("ca", env.NewAuthority(t).PEM)
 	if err := bind(); err == nil || strings.Contains(err.Error(), "127.0.0.1") || !strings.Contains(err.Error(), "asking the cloud to bind: tls: failed to verify") {
 		t.Errorf("with another authority: %v", err)
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/stars"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // step is a request and what must be answered, or something that happens between requests.
@@ -128,7 +128,7 @@ func (w *world) request(name string, s step) {
 	if s.Answer == nil {
 		s.Answer = ""
 	}
-	if diff := stars.Diff(s.Answer, got); diff != "" {
+	if diff := env.DiffWildcard(s.Answer, got); diff != "" {
 		w.t.Errorf("%s: the answer (-want +got):\n%s", name, diff)
 	}
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package running
+package env
 
 import (
 	"context"
@@ -15,15 +15,13 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/test/child"
 )
 
-// patience bounds every wait. It is long, since a wait ends as soon as what it waits for is there.
-const patience = 60 * time.Second
+// timeout limits every wait in this package.
+const timeout = 60 * time.Second
 
-// Build links a program of the repository whose root is given into a folder, and gives its path. It reads the sources of the programs, which tests do not
-// link, so that go test sees when they change and a result in its cache is of no use. Without other flags than those of make, packages come from the cache.
+// Build builds the program cmd/name of the repository at root into a folder and returns its path. Build reads the sources below cmd, so that
+// go test does not reuse a cached result after they have changed.
 func Build(ctx context.Context, root, name, folder string, flags ...string) (string, error) {
 	if err := fs.WalkDir(os.DirFS(root), "cmd", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -32,50 +30,50 @@ func Build(ctx context.Context, root, name, folder string, flags ...string) (str
 		_, err = os.ReadFile(filepath.Join(root, path))
 		return err
 	}); err != nil {
-		return "", fmt.Errorf("reading the sources of the program: %w", err)
+		return "", fmt.Errorf("reading the sources of the programs: %w", err)
 	}
 	path := filepath.Join(folder, name)
 	command := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, "./cmd/"+name)...)
 	command.Dir = root
 	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the program: %w\n%s", err, output)
+		return "", fmt.Errorf("building %s: %w\n%s", name, err, output)
 	}
 	return path, nil
 }
 
-// Built is an error if a program has not been built.
-func Built(path string) error {
+// CheckBuilt returns an error if a program has not been built.
+func CheckBuilt(path string) error {
 	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%w; `make build` builds it", err)
+		return fmt.Errorf("%w; run `make build`", err)
 	}
 	return nil
 }
 
-// Process is a program in a process of its own, which ends with the tests at the latest.
+// Process is a program in its own process. It is killed when the test process exits.
 type Process struct {
-	// Log is what it says.
+	// Log is the standard output and the standard error of the program.
 	Log *Log
 
 	command *exec.Cmd
 	exited  chan struct{}
 }
 
-// Start starts a program, and does not wait. It says to the log what it says, and has the environment of the tests.
+// Start starts a program with the environment of the test process and additional variables. It returns without waiting for the program.
 func Start(log *Log, environment []string, path string, arguments ...string) (*Process, error) {
-	p := &Process{Log: log, command: exec.Command(path, arguments...), exited: make(chan struct{})} //nolint:noctx // Stop ends it, as a kubelet would
+	p := &Process{Log: log, command: exec.Command(path, arguments...), exited: make(chan struct{})} //nolint:noctx // Stop terminates it as kubelet does
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.Env = append(p.command.Environ(), environment...)
-	if err := child.Start(p.command, func(error) { close(p.exited) }); err != nil {
+	if err := StartCommand(p.command, func(error) { close(p.exited) }); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", path, err)
 	}
 	return p, nil
 }
 
-// Exited is closed when the program has ended.
+// Exited returns a channel that is closed when the program has exited.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Ended says whether the program has ended.
-func (p *Process) Ended() bool {
+// HasExited reports whether the program has exited.
+func (p *Process) HasExited() bool {
 	select {
 	case <-p.exited:
 		return true
@@ -84,38 +82,38 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// State is how the program has ended, which it must have.
+// State returns the state of a program that has exited.
 func (p *Process) State() *os.ProcessState { return p.command.ProcessState }
 
 // Signal sends a signal to the program.
 func (p *Process) Signal(signal os.Signal) error { return p.command.Process.Signal(signal) }
 
-// Kill ends the program as a loss of power does, if it runs.
+// Kill sends SIGKILL and waits until the program has exited.
 func (p *Process) Kill() {
 	_ = p.command.Process.Kill()
 	<-p.exited
 }
 
-// Stop ends the program as a kubelet does, if it runs: it is asked first. That it has to be killed is an error.
+// Stop sends SIGTERM and waits until the program has exited. It kills the program and fails if that takes longer than a minute.
 func (p *Process) Stop() error {
 	_ = p.Signal(syscall.SIGTERM)
 	return p.Wait()
 }
 
-// Wait waits for a program that ends. That it has to be killed is an error.
+// Wait waits until the program has exited. It kills the program and fails if that takes longer than a minute.
 func (p *Process) Wait() error {
 	select {
 	case <-p.exited:
 		return nil
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		p.Kill()
-		return errors.New("the program did not end")
+		return errors.New("the program did not exit")
 	}
 }
 
-// Await returns when ready gives no error, which it is asked again and again. That the program ends is an error.
+// Await calls ready until it returns no error. It fails if the program exits, or after a minute.
 func (p *Process) Await(ctx context.Context, ready func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		err := ready(ctx)
@@ -124,21 +122,21 @@ func (p *Process) Await(ctx context.Context, ready func(context.Context) error) 
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting for the program: %w; it said\n%s", err, p.Log)
+			return fmt.Errorf("waiting for the program: %w; its output:\n%s", err, p.Log)
 		case <-p.exited:
-			return fmt.Errorf("the program ended with %s; it said\n%s", p.State(), p.Log)
+			return fmt.Errorf("the program exited with %s; its output:\n%s", p.State(), p.Log)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// Resident returns how much memory the program takes, in bytes.
+// Resident returns the resident memory of the program in bytes.
 func (p *Process) Resident() (int64, error) { return p.memory("VmRSS:") }
 
-// Peak returns the most memory that the program has taken since ResetPeak, in bytes.
+// Peak returns the highest resident memory since ResetPeak, in bytes.
 func (p *Process) Peak() (int64, error) { return p.memory("VmHWM:") }
 
-// ResetPeak makes Peak count from now on.
+// ResetPeak sets the peak to the current resident memory.
 func (p *Process) ResetPeak() error {
 	const resetPeak = "5" // Linux: Documentation/filesystems/proc.rst
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.command.Process.Pid), []byte(resetPeak), 0o200); err != nil {
@@ -147,7 +145,7 @@ func (p *Process) ResetPeak() error {
 	return nil
 }
 
-// memory returns a field of the program's status, in bytes.
+// memory returns a field of /proc/PID/status in bytes.
 func (p *Process) memory(field string) (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.command.Process.Pid))
 	if err != nil {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package running
+package env
 
 import (
 	"context"
@@ -14,20 +14,22 @@ import (
 	"sync"
 )
 
-// Ports of tests are below those that the system gives to whoever asks for none (from 32768 on Linux): programs listen later than their addresses are
-// chosen, and again after they were killed, and neither a connection nor a server of another test takes the port meanwhile.
+// The ports of tests are below the ephemeral ports of Linux (32768 and above). A program listens some time after its address was chosen, and again
+// after a restart; no outgoing connection takes the port in between.
 const firstPort, lastPort = 20000, 29999
 
-// marks are held until the process ends, by which others know that a port is not theirs.
-var marks struct {
+// reserved holds one UDP socket for each port that FreeAddresses has returned, until the process exits. Other test processes see the socket and
+// skip the port.
+var reserved struct {
 	sync.Mutex
 	all []net.PacketConn
 }
 
-// FreeAddresses are addresses of the loopback interface on which nothing listens, and which no other process is given as long as this one lives.
+// FreeAddresses returns loopback addresses on which nothing listens. It returns each address once, and no other test process returns it while this
+// process runs. It fails if all ports from firstPort to lastPort are in use.
 func FreeAddresses(ctx context.Context, count int) ([]string, error) {
-	marks.Lock()
-	defer marks.Unlock()
+	reserved.Lock()
+	defer reserved.Unlock()
 	addresses := make([]string, 0, count)
 	const ports = lastPort - firstPort + 1
 	for port, tried := rand.IntN(ports), 0; len(addresses) < count; port, tried = (port+1)%ports, tried+1 {
@@ -35,33 +37,33 @@ func FreeAddresses(ctx context.Context, count int) ([]string, error) {
 			return nil, fmt.Errorf("no port from %d to %d is free", firstPort, lastPort)
 		}
 		address := fmt.Sprint("127.0.0.1:", firstPort+port)
-		if mark := mark(ctx, address); mark != nil {
-			marks.all = append(marks.all, mark)
+		if socket := reserve(ctx, address); socket != nil {
+			reserved.all = append(reserved.all, socket)
 			addresses = append(addresses, address)
 		}
 	}
 	return addresses, nil
 }
 
-// mark takes the port of UDP, where nobody has it, and nobody listens on that of TCP; nil otherwise.
-func mark(ctx context.Context, address string) net.PacketConn {
-	mark, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
+// reserve returns a UDP socket on the address, or nil if the UDP or the TCP port is in use.
+func reserve(ctx context.Context, address string) net.PacketConn {
+	socket, err := (&net.ListenConfig{}).ListenPacket(ctx, "udp", address)
 	if err != nil {
 		return nil
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
-		_ = mark.Close()
+		_ = socket.Close()
 		return nil
 	}
 	_ = listener.Close()
-	return mark
+	return socket
 }
 
-// Extension is where gardener-extension-provider-graft listens on this machine.
+// Extension holds the addresses of a gardener-extension-provider-graft process on this machine.
 type Extension struct{ Webhook, Metrics, Health string }
 
-// NewExtension finds addresses for it.
+// NewExtension returns free addresses for an extension.
 func NewExtension(ctx context.Context) (Extension, error) {
 	addresses, err := FreeAddresses(ctx, 3)
 	if err != nil {
@@ -70,7 +72,7 @@ func NewExtension(ctx context.Context) (Extension, error) {
 	return Extension{addresses[0], addresses[1], addresses[2]}, nil
 }
 
-// Arguments are those by which the program listens there and finds what it needs.
+// Arguments returns the command-line arguments of the program.
 func (e Extension) Arguments(config, kubeconfig string, profiles ...string) []string {
 	_, port, _ := net.SplitHostPort(e.Webhook)
 	arguments := []string{
@@ -84,18 +86,18 @@ func (e Extension) Arguments(config, kubeconfig string, profiles ...string) []st
 	return arguments
 }
 
-// ByURL are the arguments by which a kube-apiserver on this machine is told to call it.
+// ByURL returns the arguments that register the webhooks by URL, for a kube-apiserver on this machine.
 func (e Extension) ByURL(namespace string) []string {
 	return []string{"--webhook-config-mode=url", "--webhook-config-url=" + e.Webhook, "--webhook-config-namespace=" + namespace}
 }
 
-// Ready is an error while it would not answer admissions.
+// Ready returns an error until the extension answers admission requests.
 func (e Extension) Ready(ctx context.Context) error {
 	_, err := Get(ctx, "http://"+e.Health+"/readyz?verbose")
 	return err
 }
 
-// Get is the body of an answer; another status than 200 is an error.
+// Get returns the body of a response. It fails for every status except 200.
 func Get(ctx context.Context, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -108,7 +110,7 @@ func Get(ctx context.Context, url string) (string, error) {
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s answers %s: %s", url, response.Status, body)
+		err = fmt.Errorf("%s returned %s: %s", url, response.Status, body)
 	}
 	return string(body), err
 }

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package child
+package env
 
 import "syscall"
 
+// dieWithParent makes the kernel kill the program when the thread that started it exits.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }

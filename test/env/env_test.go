@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package running
+package env
 
 import (
 	"context"
@@ -19,21 +19,21 @@ import (
 	"time"
 )
 
-// TestLog holds what is kept of what programs say.
+// TestLog checks the collected output with and without a limit.
 func TestLog(t *testing.T) {
-	all, late := &Log{}, &Log{Most: 4}
+	unlimited, limited := &Log{}, &Log{Limit: 4}
 	for _, line := range []string{"one\n", "two\n", "three\n"} {
-		_, _ = io.WriteString(io.MultiWriter(all, late), line)
+		_, _ = io.WriteString(io.MultiWriter(unlimited, limited), line)
 	}
-	if all.String() != "one\ntwo\nthree\n" || all.Tail(2) != "two\nthree" || all.Tail(9) != "one\ntwo\nthree" {
-		t.Errorf("all of it is %q, and its end %q", all, all.Tail(2))
+	if text := unlimited.String(); text != "one\ntwo\nthree\n" || unlimited.Tail(2) != "two\nthree" || unlimited.Tail(9) != "one\ntwo\nthree" {
+		t.Errorf("without a limit: %q, tail %q", text, unlimited.Tail(2))
 	}
-	if late.String() != "three\n" {
-		t.Errorf("lately it said %q", late)
+	if limited.String() != "three\n" {
+		t.Errorf("with a limit of 4 bytes: %q, want the last line", limited)
 	}
 }
 
-// TestProcess holds how a program is awaited and ended, and that the environment is that of the tests and more.
+// TestProcess checks Await, Stop and Kill, and the environment of a program.
 func TestProcess(t *testing.T) {
 	t.Setenv("ONE", "1")
 	const loop = `trap 'exit 7' TERM; echo "$ONE$TWO$0"; while :; do read -r line; done`
@@ -45,67 +45,66 @@ func TestProcess(t *testing.T) {
 		}
 		if err := p.Await(t.Context(), func(context.Context) error {
 			if p.Log.String() != "123\n" {
-				return errors.New("it says nothing")
+				return errors.New("no output yet")
 			}
 			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if p.Ended() {
-			t.Error("it has ended")
+		if p.HasExited() {
+			t.Error("HasExited = true for a running program")
 		}
 		return p
 	}
 	p := start()
-	if err := p.Stop(); err != nil || p.State().ExitCode() != 7 || !p.Ended() {
-		t.Errorf("asked, it ended with %s, %v", p.State(), err)
+	if err := p.Stop(); err != nil || p.State().ExitCode() != 7 || !p.HasExited() {
+		t.Errorf("after Stop: %s, %v; want status 7", p.State(), err)
 	}
 	p = start()
 	p.Kill()
 	if <-p.Exited(); p.State().Exited() {
-		t.Errorf("killed, it ended with %s", p.State())
+		t.Errorf("after Kill: %s; want a signal", p.State())
 	}
-	if err := p.Await(t.Context(), func(context.Context) error { return errors.New("no") }); err == nil || !strings.Contains(err.Error(), "killed; it said\n123\n") {
-		t.Errorf("it is awaited with %v", err)
+	if err := p.Await(t.Context(), func(context.Context) error { return errors.New("no") }); err == nil || !strings.Contains(err.Error(), "killed; its output:\n123\n") {
+		t.Errorf("Await on a killed program: %v", err)
 	}
 	if _, err := Start(&Log{}, nil, filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("what is not there was started")
+		t.Error("starting a missing program succeeded; want an error")
 	}
-	if err := Built(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "make build") {
-		t.Errorf("what is not there has been built: %v", err)
+	if err := CheckBuilt(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "make build") {
+		t.Errorf("CheckBuilt on a missing program: %v; want a hint at make build", err)
 	}
 }
 
-// TestInside holds how a program inside the test is run.
-func TestInside(t *testing.T) {
+// TestInProcess checks a program that runs inside the test process.
+func TestInProcess(t *testing.T) {
 	main := Main(func(ctx context.Context, version string, arguments []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stdout, version, strings.Join(arguments, " "))
 		if slices.Contains(arguments, "--listen") {
 			fmt.Fprintln(stderr, "Listening")
 			<-ctx.Done()
-			time.Sleep(10 * time.Millisecond) // as programs do that put things in order
+			time.Sleep(10 * time.Millisecond) // shutdown takes some time
 			fmt.Fprintln(stderr, "Ended")
 			return 0
 		}
 		fmt.Fprintln(stderr, "Error: no listener")
 		return 2
 	})
-	var left *Inside
-	if t.Run("left to its test", func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
-		t.Errorf("it goes on beside the next test: %q", left.Log)
+	var left *InProcess
+	if t.Run("stopped by cleanup", func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
+		t.Errorf("the program still runs after its test: %q", left.Log)
 	}
 	p := main.Start(t, "--listen")
 	p.Stop(t)
 	if p.Log.String() != "Listening\nEnded\n" {
-		t.Errorf("it said %q", p.Log)
+		t.Errorf("log = %q, want both lines", p.Log)
 	}
 	if status, said := main.Try(t, "/a", "/a/b"); status != 2 || said != "test b\nError: no listener\n" {
-		t.Errorf("it ended with %d: %s", status, said)
+		t.Errorf("Try = %d, %q; want status 2 and the output without the folder", status, said)
 	}
 }
 
-// TestFreeAddresses holds that one can listen where nobody does, that what was given is given to nobody else, here or in another process, and what is
-// in use to nobody.
+// TestFreeAddresses checks that an address is free, that it is returned only once, and that an address in use is not returned.
 func TestFreeAddresses(t *testing.T) {
 	given := map[string]bool{}
 	for range 3 {
@@ -114,8 +113,8 @@ func TestFreeAddresses(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, address := range addresses {
-			if given[address] || mark(t.Context(), address) != nil {
-				t.Errorf("%s is given twice", address)
+			if given[address] || reserve(t.Context(), address) != nil {
+				t.Errorf("%s was returned twice, or is not reserved", address)
 			}
 			given[address] = true
 			listener, err := net.Listen("tcp", address)
@@ -130,19 +129,19 @@ func TestFreeAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = listener.Close() }()
-	if mark(t.Context(), listener.Addr().String()) != nil {
-		t.Error("what is in use is given")
+	if reserve(t.Context(), listener.Addr().String()) != nil {
+		t.Error("reserve returned an address that is in use")
 	}
 }
 
-// TestExtension holds that addresses are not the same, and by which arguments the program has them.
+// TestExtension checks the addresses, the readiness check and the arguments of an extension.
 func TestExtension(t *testing.T) {
 	e, err := NewExtension(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if all := []string{e.Webhook, e.Metrics, e.Health}; len(slices.Compact(slices.Sorted(slices.Values(all)))) != 3 {
-		t.Errorf("the addresses are %q", all)
+		t.Errorf("addresses = %q, want three different ones", all)
 	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.RequestURI() != "/readyz?verbose" {
@@ -156,12 +155,12 @@ func TestExtension(t *testing.T) {
 		t.Error(err)
 	}
 	if text, err := Get(t.Context(), server.URL+"/other"); err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("another page is %q, %v", text, err)
+		t.Errorf("Get of a missing page = %q, %v; want an error with 404", text, err)
 	}
 	got := strings.Join(append(e.Arguments("c", "k", "p", "q"), e.ByURL("n")...), " ")
 	want := "--config=c --kubeconfig=k --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 --metrics-bind-address=m " +
 		"--health-bind-address=" + e.Health + " --profile=p --profile=q --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
 	if got != want {
-		t.Errorf("the arguments are\n%s, not\n%s", got, want)
+		t.Errorf("arguments:\n%s\nwant:\n%s", got, want)
 	}
 }

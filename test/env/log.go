@@ -2,9 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package running has what tests share that run Graft's programs: in a process of their own, or inside the test. Enter at Start for the one, and at Main
-// for the other.
-package running
+package env
 
 import (
 	"bytes"
@@ -12,10 +10,10 @@ import (
 	"sync"
 )
 
-// Log is what a program says, which can be written to and read at the same time.
+// Log collects the output of a program. It is safe for concurrent use.
 type Log struct {
-	// Most is how much is kept, in bytes: with more, it begins anew; 0: all of it.
-	Most int
+	// Limit is the size in bytes above which the log is cleared; 0 means no limit.
+	Limit int
 
 	mutex sync.Mutex
 	text  bytes.Buffer
@@ -25,20 +23,20 @@ type Log struct {
 func (l *Log) Write(text []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	if l.Most > 0 && l.text.Len() > l.Most {
+	if l.Limit > 0 && l.text.Len() > l.Limit {
 		l.text.Reset()
 	}
 	return l.text.Write(text)
 }
 
-// String is what there is of it.
+// String returns the collected output.
 func (l *Log) String() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.String()
 }
 
-// Tail is the last lines of it.
+// Tail returns the last lines of the collected output.
 func (l *Log) Tail(lines int) string {
 	all := strings.Split(strings.TrimSpace(l.String()), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")

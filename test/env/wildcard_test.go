@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package stars
+package env
 
 import "testing"
 
-// TestDiff holds what stars stand for, and that those in what is got stand for nothing.
-func TestDiff(t *testing.T) {
+// TestDiffWildcard checks the meaning of "*" in want, and that it is an ordinary character in got.
+func TestDiffWildcard(t *testing.T) {
 	for _, test := range []struct {
 		want, got string
 		fits      bool
@@ -30,16 +30,16 @@ func TestDiff(t *testing.T) {
 		{"a*c", "a*c", true},
 	} {
 		want, got := map[string]any{"x": []any{test.want}}, map[string]any{"x": []any{test.got}}
-		if diff := Diff(want, got); (diff == "") != test.fits {
+		if diff := DiffWildcard(want, got); (diff == "") != test.fits {
 			t.Errorf("%q is wanted, and %q is got: %s", test.want, test.got, diff)
 		}
 	}
 	for about, got := range map[string]any{"a longer list": []any{"a", "b"}, "a shorter list": []any{}, "another type": "a", "nothing": nil} {
-		if Diff([]any{"*"}, got) == "" || Diff(map[string]any{"x": []any{"*"}}, map[string]any{"x": got}) == "" {
+		if DiffWildcard([]any{"*"}, got) == "" || DiffWildcard(map[string]any{"x": []any{"*"}}, map[string]any{"x": got}) == "" {
 			t.Errorf("%s is the same", about)
 		}
 	}
-	if want := map[string]any{"x": "*"}; Diff(want, map[string]any{"x": "*", "y": "a"}) == "" || Diff(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
+	if want := map[string]any{"x": "*"}; DiffWildcard(want, map[string]any{"x": "*", "y": "a"}) == "" || DiffWildcard(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
 		t.Error("what is wanted is compared once")
 	}
 }

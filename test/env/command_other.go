@@ -4,9 +4,9 @@
 
 //go:build !linux
 
-package child
+package env
 
 import "syscall"
 
-// dieWithParent does nothing: only Linux tells a program of the end of its parent.
+// dieWithParent does nothing: only Linux can kill a program when its parent exits.
 func dieWithParent(*syscall.SysProcAttr) {}

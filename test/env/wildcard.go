@@ -2,9 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stars compares what is wanted with what there is, where a star in a text that is wanted stands for anything, for tests of what is not the same
-// each time. Enter at Diff.
-package stars
+package env
 
 import (
 	"maps"
@@ -14,17 +12,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Diff is what differs between two values as they come of JSON; stars stand for anything in texts that are wanted, and for themselves in those that are got.
-func Diff(want, got any) string { return cmp.Diff(filled(want, got), got) }
+// DiffWildcard returns the difference between two decoded JSON values, or an empty string. A "*" in a string of want matches any text.
+func DiffWildcard(want, got any) string { return cmp.Diff(fillWildcards(want, got), got) }
 
-// filled is what is wanted, with what is got in the place of texts with stars that it fits.
-func filled(want, got any) any {
+// fillWildcards returns want with each string that matches its counterpart in got replaced by it.
+func fillWildcards(want, got any) any {
 	switch want := want.(type) {
 	case map[string]any:
 		if got, ok := got.(map[string]any); ok {
 			want = maps.Clone(want)
 			for key := range want {
-				want[key] = filled(want[key], got[key])
+				want[key] = fillWildcards(want[key], got[key])
 			}
 		}
 		return want
@@ -32,20 +30,20 @@ func filled(want, got any) any {
 		if got, ok := got.([]any); ok {
 			want = slices.Clone(want)
 			for i := range min(len(want), len(got)) {
-				want[i] = filled(want[i], got[i])
+				want[i] = fillWildcards(want[i], got[i])
 			}
 		}
 		return want
 	case string:
-		if got, ok := got.(string); ok && fits(want, got) {
+		if got, ok := got.(string); ok && matchWildcard(want, got) {
 			return got
 		}
 	}
 	return want
 }
 
-// fits says whether a text is as a pattern has it, in which stars stand for anything.
-func fits(pattern, text string) bool {
+// matchWildcard reports whether a text matches a pattern.
+func matchWildcard(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
 	if len(parts) == 1 {
