@@ -53,7 +53,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -101,6 +101,9 @@ test-unit: ## Run the unit tests; test-race runs them with the race detector.
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 	cd hack/images && go test $(TESTFLAGS) ./...
 	cd hack/tools/monitoring && go test -count=1 $(TESTFLAGS) ./...
+
+test-changed: ## Run the unit tests that depend on your changes since main (BASE=<branch>), and the suites that you changed.
+	@hack/test-changed.sh $(TESTFLAGS)
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
