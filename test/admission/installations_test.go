@@ -6,17 +6,27 @@ package admission_test
 
 import (
 	"bytes"
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // expectRegistration holds whether a program has a registration of its own.
@@ -194,6 +204,43 @@ func TestCallers(t *testing.T) {
 	}
 }
 
+// TestClientCertificates holds that a program with a client CA answers callers with a certificate of it alone, who also know the path.
+func TestClientCertificates(t *testing.T) {
+	trusted, stranger := env.NewAuthority(t), env.NewAuthority(t)
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, trusted.PEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, programOptions{
+		Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Arguments: []string{"--client-ca=" + file},
+	})
+	const plain = "/webhooks/controlplane/acme"
+	post := func(path string, certificates ...tls.Certificate) (int, error) {
+		caller := p.client(t)
+		caller.Transport.(*http.Transport).TLSClientConfig.Certificates = certificates
+		response, err := caller.Post("https://"+p.Webhook+path, "application/json", strings.NewReader("{}"))
+		if err != nil {
+			return 0, err
+		}
+		return response.StatusCode, response.Body.Close()
+	}
+	path := segmented(t, plain)
+	p.expectCount(t, 1, "graft_unauthorized_reviews_total", labels{"lacked": "certificate"}, func() {
+		if status, err := post(path); status != http.StatusForbidden {
+			t.Errorf("without a certificate: HTTP %d, %v", status, err)
+		}
+	})
+	if status, err := post(path, trusted.Pair("kube-apiserver")); status != http.StatusBadRequest {
+		t.Errorf("with a certificate: HTTP %d, %v", status, err)
+	}
+	if status, err := post(plain, trusted.Pair("kube-apiserver")); status != http.StatusNotFound {
+		t.Errorf("with a certificate alone: HTTP %d, %v", status, err)
+	}
+	if status, err := post(path, stranger.Pair("kube-apiserver")); err == nil && status != http.StatusForbidden {
+		t.Errorf("with a certificate of a stranger: HTTP %d", status)
+	}
+}
+
 // TestLostSecrets deletes the Secrets of certificates of a program that runs: they are there again, and what they are for works, within seconds.
 func TestLostSecrets(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
@@ -237,5 +284,72 @@ func TestForeignRegistration(t *testing.T) {
 	}
 	if got := registration(t); len(got.Webhooks) != 0 {
 		t.Errorf("it was overwritten: %+v", got)
+	}
+}
+
+// TestRemovalOrder deletes what an installation consists of, as gardener-resource-manager does: everything at a time, right after the
+// ManagedResource. Nothing that the webhooks need is gone before they are unregistered.
+func TestRemovalOrder(t *testing.T) {
+	shoot := newShoot(t, "removed", "acme")
+	for _, namespace := range []string{"extension-stays", "extension-removed"} {
+		time.Sleep(1100 * time.Millisecond) // the namespaces of installations differ in their age by a second at least
+		start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Namespace: namespace})
+	}
+	name, meta := programName+".extension-removed", metav1.ObjectMeta{
+		Namespace: "extension-removed", Name: programName, Labels: map[string]string{"app.kubernetes.io/name": programName},
+	}
+	cluster := metav1.ObjectMeta{Name: name, Labels: meta.Labels}
+	parts := []client.Object{
+		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}},
+		&rbacv1.Role{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: cluster},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: cluster, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
+	}
+	resource := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource",
+		"metadata": map[string]any{"namespace": "garden", "name": "removed", "finalizers": []any{"example.com/test"}},
+	}}
+	for _, object := range append(slices.Clone(parts), resource) {
+		if err := land.Client().Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Without the removal, nothing is held.
+	if err := land.Client().Delete(t.Context(), parts[0].DeepCopyObject().(client.Object)); err != nil {
+		t.Fatal(err)
+	}
+	parts[0].SetResourceVersion("")
+	if err := land.Client().Create(t.Context(), parts[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, &admissionregistrationv1.MutatingWebhookConfiguration{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := land.Client().Delete(t.Context(), resource); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	for _, object := range parts {
+		go func() {
+			err := land.Client().Delete(t.Context(), object)
+			for _, registration := range []client.Object{
+				&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},
+			} {
+				if got := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, registration); !apierrors.IsNotFound(got) {
+					err = errors.Join(err, fmt.Errorf("%T %s was deleted while the webhooks were registered: %v", object, object.GetName(), got))
+				}
+			}
+			ended <- err
+		}()
+	}
+	for range parts {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	// The other installation is back.
+	expectFlags(t, create(t, deployment(shoot, "kube-controller-manager")), map[string]bool{"--value=x": true})
+	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+	if err := land.Client().Patch(t.Context(), resource, patch); err != nil {
+		t.Fatal(err)
 	}
 }

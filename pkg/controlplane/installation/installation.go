@@ -122,11 +122,12 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 		MaxReviewBytes: int64(o.Config.Webhook.MaxReviewBytes),
 		Timeout:        time.Duration(o.Config.Webhook.TimeoutSeconds) * time.Second,
 	}
-	if err := o.addServer(ctx, mgr, callers, handler, webhook.Validator{Store: store}.Handler(), draining); err != nil {
+	validations := webhook.NewValidationHandler(webhook.Validator{Store: store}, webhook.Removal{Registrar: registrar})
+	if err := o.addServer(ctx, mgr, callers, handler, validations, draining); err != nil {
 		return nil, err
 	}
 	for _, add := range []func() error{
-		func() error { return webhook.AddRegistrar(ctx, mgr, registrar, store.NotifyChanges()) },
+		func() error { return webhook.AddRegistrar(mgr, registrar, store.NotifyChanges()) },
 		func() error { return o.addHeartbeat(mgr) },
 		func() error { return o.addPatrol(mgr, store, registrar) },
 		func() error { return o.addGate(mgr, store, registrar) },

@@ -32,7 +32,7 @@ const callsOnConnection = 256
 
 // addServer adds the webhook server, for admissions and for the validation of profiles. It replaces controller-runtime's, which limits
 // neither connections nor streams nor bodies.
-func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validator http.Handler,
+func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validations webhook.ValidationHandler,
 	draining *atomic.Bool,
 ) error {
 	certificate, err := certwatcher.New(webhook.CertificateFile(o.CertDir), filepath.Join(o.CertDir, "tls.key"))
@@ -53,8 +53,8 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 			return
 		}
 		if err := guard.Serve(w, r, handler.MaxReviewBytes, func(ctx context.Context, w http.ResponseWriter, r *http.Request) {
-			if webhook.IsValidation(r.URL.Path) {
-				validator.ServeHTTP(w, r.WithContext(ctx))
+			if validation := validations(r.URL.Path); validation != nil {
+				validation.ServeHTTP(w, r.WithContext(ctx))
 			} else {
 				handler.ServeHTTP(w, r.WithContext(ctx))
 			}

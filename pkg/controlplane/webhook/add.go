@@ -27,7 +27,7 @@ import (
 
 // AddRegistrar runs the registrar in the leader: at its start, after a reload of the profiles, when a CA Secret or the
 // registration itself changes, and at its interval.
-func AddRegistrar(ctx context.Context, mgr manager.Manager, r *Registrar, changes <-chan struct{}) error {
+func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) error {
 	c, err := controller.New("webhook-registration", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 1})
 	if err != nil {
 		return fmt.Errorf("adding the registrar: %w", err)
@@ -40,15 +40,6 @@ func AddRegistrar(ctx context.Context, mgr manager.Manager, r *Registrar, change
 	sources := []source.Source{
 		source.Channel(events, handler.EnqueueRequestsFromMapFunc(toRequest)),
 		source.Kind[client.Object](mgr.GetCache(), &admissionregistrationv1.MutatingWebhookConfiguration{}, handler.EnqueueRequestsFromMapFunc(toRequest)),
-	}
-	if r.ManagedResource.Name != "" {
-		managed, err := r.followManaged(ctx, mgr)
-		if err != nil {
-			return err
-		}
-		if managed != nil {
-			sources = append(sources, source.Kind[client.Object](managed, managedResource(), handler.EnqueueRequestsFromMapFunc(toRequest)))
-		}
 	}
 	if r.OwnerNamespace != "" {
 		namespace := &metav1.PartialObjectMetadata{}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,11 +64,11 @@ type Registrar struct {
 	Metrics    *Metrics
 	Clock      clock.PassiveClock
 
-	// followsManaged is true if the cluster has ManagedResources.
-	followsManaged bool
-	// removed is set, permanently, when the installation is being removed. withdrawn is set after its
-	// registrations were deleted.
-	removed, withdrawn atomic.Bool
+	// removed is set, permanently, when the installation is being removed, and forbidden when it then lacks the
+	// permissions to delete its registrations. withdrawn is the time at which they were deleted.
+	removed, forbidden atomic.Bool
+	withdrawn          atomic.Pointer[time.Time]
+	withdrawing        singleflight.Group
 	// rolled is the time since when the Deployment has no older replicas.
 	rolled time.Time
 }
@@ -75,15 +76,14 @@ type Registrar struct {
 // Reconcile registers the webhooks, or deletes their registrations with the installation. A write has the
 // compared resourceVersion, so that concurrent writers do not overwrite each other unnoticed.
 func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
-	if removed, err := r.uninstalling(ctx); err != nil || removed {
-		if err == nil {
-			return r.withdraw(ctx)
-		}
+	if removed, err := r.uninstalling(ctx); err != nil {
 		return reconcile.Result{}, err
+	} else if removed {
+		return reconcile.Result{}, r.Withdraw(ctx)
 	}
 	result, err := r.register(ctx)
 	if apierrors.IsForbidden(err) && r.removed.Load() {
-		return r.withdraw(ctx) // the removal began after the check
+		return reconcile.Result{}, r.Withdraw(ctx) // the removal began after the check
 	}
 	return result, err
 }

@@ -33,14 +33,19 @@ func RouteOf(r mutation.Registration) Route {
 
 // Path returns the URL path of the route, with the segment unless it is empty.
 func (r Route) Path(segment string) string {
-	prefix := PathPrefix
-	if segment != "" {
-		prefix += segment + "/"
-	}
+	provider := url.PathEscape(r.Provider)
 	if r.Garden {
-		return prefix + string(r.Set) + "/" + gardenSegment
+		provider = gardenSegment
 	}
-	return prefix + string(r.Set) + "/" + url.PathEscape(r.Provider)
+	return withSegment(PathPrefix+string(r.Set)+"/"+provider, segment)
+}
+
+// withSegment returns a path with the segment, unless it is empty.
+func withSegment(path, segment string) string {
+	if segment == "" {
+		return path
+	}
+	return PathPrefix + segment + "/" + strings.TrimPrefix(path, PathPrefix)
 }
 
 // parseRoute parses a decoded URL path, with or without segment. It returns false without a valid set and

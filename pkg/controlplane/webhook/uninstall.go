@@ -7,66 +7,35 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	toolscache "k8s.io/client-go/tools/cache"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
+
+// noticeTime is the time in which API servers and other installations notice a change of a registration.
+const noticeTime = 2 * time.Second
+
+// withdrawTimeout limits the deletion of the registrations, including an announcement.
+const withdrawTimeout = 10 * time.Second
+
+// removalTimeoutSeconds is the API server's timeout for Removal, which may take withdrawTimeout and noticeTime.
+const removalTimeoutSeconds = 15
+
+// removalPath is the path of Removal, without a segment.
+const removalPath = PathPrefix + "validate/removal"
 
 // managedResourceKind is the kind with which Gardener installs an extension.
 var managedResourceKind = schema.GroupVersionKind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
-
-// managedResource returns an empty object for the metadata of a ManagedResource.
-func managedResource() *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(managedResourceKind)
-	return object
-}
-
-// followManaged makes every replica notice the deletion of the ManagedResource, which precedes the deletion of
-// the permissions to read it. It returns the cache of that object, or nil if the cluster does not have the
-// kind, because Gardener installed nothing there.
-func (r *Registrar) followManaged(ctx context.Context, mgr manager.Manager) (cache.Cache, error) {
-	if _, err := mgr.GetRESTMapper().RESTMapping(managedResourceKind.GroupKind(), managedResourceKind.Version); meta.IsNoMatchError(err) {
-		return nil, nil
-	} else if err != nil {
-		return nil, fmt.Errorf("looking for the kind ManagedResource: %w", err)
-	}
-	managed, err := cache.New(mgr.GetConfig(), cache.Options{
-		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		DefaultNamespaces:    map[string]cache.Config{r.ManagedResource.Namespace: {}},
-		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, r.ManagedResource.Name),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("making the cache of the ManagedResource: %w", err)
-	}
-	r.followsManaged = true
-	informer, err := managed.GetInformer(ctx, managedResource())
-	if err != nil {
-		return nil, fmt.Errorf("watching the ManagedResource: %w", err)
-	}
-	noticed := func(object any) {
-		if o, ok := object.(client.Object); ok && o.GetDeletionTimestamp() != nil {
-			r.removed.Store(true)
-		}
-	}
-	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: noticed, UpdateFunc: func(_, object any) { noticed(object) },
-	}); err != nil {
-		return nil, fmt.Errorf("watching the ManagedResource: %w", err)
-	}
-	return managed, mgr.Add(managed)
-}
 
 // Uninstalling reports whether the installation is known to be removed.
 func (r *Registrar) Uninstalling(ctx context.Context) bool {
@@ -87,10 +56,12 @@ func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	removed := namespace == nil
-	if !removed && r.followsManaged {
-		managed := managedResource()
+	if !removed && r.ManagedResource.Name != "" {
+		managed := &metav1.PartialObjectMetadata{}
+		managed.SetGroupVersionKind(managedResourceKind)
 		err := r.Reader.Get(ctx, r.ManagedResource, managed)
-		if err != nil && !apierrors.IsNotFound(err) {
+		// Without the kind, Gardener installed nothing there.
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			return false, fmt.Errorf("reading the ManagedResource of the installation: %w", err)
 		}
 		removed = err == nil && managed.DeletionTimestamp != nil
@@ -101,81 +72,144 @@ func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 	return removed, nil
 }
 
-// Withdraw deletes the registrations at shutdown if the installation is being removed, so that no API server
-// calls missing Pods.
+// Withdraw deletes the registrations if the installation is being removed, so that no API server calls missing
+// Pods. Concurrent calls share one deletion.
 func (r *Registrar) Withdraw(ctx context.Context) error {
-	removed, err := r.uninstalling(ctx)
-	if err != nil || !removed {
-		return err
-	}
-	for {
-		result, err := r.withdraw(ctx)
-		if err != nil || result.RequeueAfter == 0 {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(result.RequeueAfter):
-		}
+	done := r.withdrawing.DoChan("", func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+		defer cancel()
+		return nil, r.withdraw(ctx)
+	})
+	select {
+	case result := <-done:
+		return result.Err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 
-// withdraw deletes the registrations once. Without permissions, it leaves them to the garbage collector, which
+// withdraw deletes the registrations. Without permissions, it leaves them to the garbage collector, which
 // deletes them with their owner.
-func (r *Registrar) withdraw(ctx context.Context) (reconcile.Result, error) {
-	if r.withdrawn.Load() {
-		return reconcile.Result{}, nil
+func (r *Registrar) withdraw(ctx context.Context) error {
+	removed, err := r.uninstalling(ctx)
+	if err != nil || !removed || r.forbidden.Load() {
+		return err
 	}
 	log := logf.FromContext(ctx)
-	again, err := r.deleteRegistrations(ctx)
-	switch {
+	switch err := r.deleteRegistrations(ctx); {
 	case apierrors.IsForbidden(err):
+		r.forbidden.Store(true)
 		log.Info("The installation is being removed, and its permissions are gone; its registrations are deleted with their owner")
-	case err != nil || again > 0:
-		return reconcile.Result{RequeueAfter: again}, err
-	default:
+	case err != nil:
+		return err
+	case r.withdrawn.CompareAndSwap(nil, ptr.To(time.Now())):
 		log.Info("Removed the registrations, as the installation is being removed", "configuration", r.Endpoint.Name)
 	}
-	r.withdrawn.Store(true)
-	return reconcile.Result{}, nil
+	return nil
 }
 
 // deleteRegistrations deletes the registrations of the webhooks and of the validation. If another installation
-// may take over, it announces the deletion first and returns the time to wait.
-func (r *Registrar) deleteRegistrations(ctx context.Context) (again time.Duration, err error) {
+// may take over, it announces the deletion first.
+func (r *Registrar) deleteRegistrations(ctx context.Context) error {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err = r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
+	err := r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return 0, fmt.Errorf("reading the registration: %w", err)
+		return fmt.Errorf("reading the registration: %w", err)
 	case ownerOf(current) != r.OwnerNamespace:
-		return 0, nil
+		return nil
 	default:
-		if again, err := r.announce(ctx, current); err != nil || again > 0 {
-			return again, err
+		if err := r.announce(ctx, current); err != nil {
+			return err
 		}
 		if err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID}); client.IgnoreNotFound(err) != nil {
-			return 0, fmt.Errorf("deleting the registration: %w", err)
+			return fmt.Errorf("deleting the registration: %w", err)
 		}
 	}
 	validation := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Endpoint.Name}}
 	if err := r.Client.Delete(ctx, validation); client.IgnoreNotFound(err) != nil {
-		return 0, fmt.Errorf("deleting the registration of the validation: %w", err)
+		return fmt.Errorf("deleting the registration of the validation: %w", err)
 	}
-	return 0, nil
+	return nil
 }
 
-// announce announces the deletion to other installations, if there are any, and returns the time to wait.
-func (r *Registrar) announce(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) (time.Duration, error) {
+// announce announces the deletion to other installations, if there are any, and returns when they have noticed.
+func (r *Registrar) announce(ctx context.Context, current *admissionregistrationv1.MutatingWebhookConfiguration) error {
 	others, err := r.Installations.others(ctx, r.Reader)
-	if err != nil || len(others) == 0 || current.Annotations[ServesAnnotation] == "" {
-		return 0, err
+	if err != nil || len(others) == 0 {
+		return err
 	}
-	delete(current.Annotations, ServesAnnotation)
-	if err := r.Client.Update(ctx, current); err != nil && !apierrors.IsConflict(err) {
-		return 0, fmt.Errorf("announcing that the registration is deleted: %w", err)
+	if current.Annotations[ServesAnnotation] != "" {
+		delete(current.Annotations, ServesAnnotation)
+		// After a conflict, another replica has announced it.
+		if err := r.Client.Update(ctx, current); err != nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("announcing that the registration is deleted: %w", err)
+		}
 	}
-	return 2 * bundleRetry, nil
+	return sleep(ctx, noticeTime)
+}
+
+// sleep waits for a duration, or until the context ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Removal answers the API server before it deletes an object that the webhooks need: Pods, their owners, the
+// Service or permissions. If the installation is being removed, it deletes the registrations first.
+type Removal struct{ Registrar *Registrar }
+
+// Handle allows the deletion when no API server calls the webhooks any more.
+func (h Removal) Handle(ctx context.Context, request admission.Request) admission.Response {
+	if ptr.Deref(request.DryRun, false) {
+		return admission.Allowed("")
+	}
+	if err := h.Registrar.Withdraw(ctx); err != nil && !apierrors.IsForbidden(err) {
+		return admission.Errored(http.StatusServiceUnavailable, fmt.Errorf("the webhooks are still registered: %w", err))
+	}
+	if at := h.Registrar.withdrawn.Load(); at != nil {
+		if err := sleep(ctx, time.Until(at.Add(noticeTime))); err != nil {
+			return admission.Errored(http.StatusServiceUnavailable, err)
+		}
+	}
+	return admission.Allowed("")
+}
+
+// removal returns the webhook for deletions of what the webhooks need.
+func (e Endpoint) removal(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
+	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
+		return admissionregistrationv1.RuleWithOperations{
+			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
+			Rule: admissionregistrationv1.Rule{
+				APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources, Scope: ptr.To(admissionregistrationv1.AllScopes),
+			},
+		}
+	}
+	return admissionregistrationv1.ValidatingWebhook{
+		Name:         "removal" + webhookDomain,
+		ClientConfig: e.clientConfig(withSegment(removalPath, segment), bundle),
+		Rules: []admissionregistrationv1.RuleWithOperations{
+			rule("", "pods", "serviceaccounts", "services"),
+			rule("apps", "deployments", "replicasets"),
+			rule("rbac.authorization.k8s.io", "clusterrolebindings", "clusterroles", "rolebindings", "roles"),
+		},
+		// Without a replica, nothing is held: the garbage collector deletes the registrations with the ClusterRole.
+		FailurePolicy: ptr.To(admissionregistrationv1.Ignore),
+		MatchPolicy:   ptr.To(admissionregistrationv1.Equivalent),
+		// It does not apply to cluster-wide objects, which the condition selects.
+		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: e.Namespace}},
+		ObjectSelector:          &metav1.LabelSelector{MatchLabels: map[string]string{nameLabel: e.Service}},
+		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNoneOnDryRun),
+		TimeoutSeconds:          ptr.To[int32](removalTimeoutSeconds),
+		AdmissionReviewVersions: []string{"v1"},
+		MatchConditions: []admissionregistrationv1.MatchCondition{{
+			Name:       "installation",
+			Expression: fmt.Sprintf("has(oldObject.metadata.namespace) || oldObject.metadata.name == %q", e.Name),
+		}},
+	}
 }

@@ -7,16 +7,20 @@ package webhook
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
 // deleted is the time since when an object is being deleted.
@@ -24,7 +28,8 @@ var deleted = &metav1.Time{Time: time.Unix(1, 0)}
 
 // managed returns the ManagedResource of the installation.
 func managed(at *metav1.Time) *metav1.PartialObjectMetadata {
-	object := managedResource()
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(managedResourceKind)
 	object.ObjectMeta = metav1.ObjectMeta{
 		Namespace: "garden", Name: "provider-graft", DeletionTimestamp: at, Finalizers: []string{"resources.gardener.cloud/gardener-resource-manager"},
 	}
@@ -66,7 +71,6 @@ func TestWithdraw(t *testing.T) {
 				t.Fatalf("registered are the webhooks: %v, the validation: %v", webhooks, validation)
 			}
 			b.ManagedResource = client.ObjectKey{Namespace: "garden", Name: "provider-graft"}
-			b.followsManaged = test.managed != nil
 			b.Reader = metadataReader{b.Reader, test.namespace, test.managed}
 			// As before the caches are filled.
 			b.Installations.Reader = unstarted{}
@@ -97,6 +101,8 @@ func (a metadataReader) Get(ctx context.Context, key client.ObjectKey, into clie
 	switch {
 	case !ok:
 		return a.Reader.Get(ctx, key, into, o...)
+	case metadata.Kind == managedResourceKind.Kind && a.managed == nil:
+		return &meta.NoKindMatchError{GroupKind: managedResourceKind.GroupKind()}
 	case metadata.Kind == managedResourceKind.Kind:
 		metadata.ObjectMeta = *a.managed.ObjectMeta.DeepCopy()
 		return nil
@@ -193,17 +199,71 @@ func TestRemovalWhileRegistering(t *testing.T) {
 
 // TestWithdrawAnnounces tells another installation before the registration goes.
 func TestWithdrawAnnounces(t *testing.T) {
-	namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
-	b := newBench(t, namespace, registration)
-	b.reconcile(t)
-	result, err := b.withdraw(t.Context())
-	if got := b.read(t); err != nil || result.RequeueAfter == 0 || got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
-		t.Errorf("%v, %v: %+v", result, err, got)
-	}
-	if result, err := b.withdraw(t.Context()); err != nil || result.RequeueAfter != 0 {
-		t.Errorf("%v, %v", result, err)
-	}
-	if webhooks, _ := b.isRegistered(t); webhooks {
-		t.Error("the registration is still there")
+	synctest.Test(t, func(t *testing.T) {
+		namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
+		b := newBench(t, namespace, registration)
+		b.reconcile(t)
+		b.removed.Store(true)
+		started, ended := time.Now(), make(chan error)
+		for range 2 { // as from two requests at a time
+			go func() { ended <- b.Withdraw(t.Context()) }()
+		}
+		time.Sleep(noticeTime / 2)
+		if got := b.read(t); got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
+			t.Errorf("before the others have noticed: %+v", got)
+		}
+		for range 2 {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		if webhooks, _ := b.isRegistered(t); webhooks || time.Since(started) < noticeTime {
+			t.Errorf("after %s, the registration exists: %v", time.Since(started), webhooks)
+		}
+	})
+}
+
+// TestRemoval holds deletions while the installation is being removed, until no API server calls the webhooks.
+func TestRemoval(t *testing.T) {
+	for name, test := range map[string]struct {
+		removed, dryRun bool
+		err             error
+		allowed, gone   bool
+		wait            time.Duration
+	}{
+		"a restart":              {allowed: true},
+		"a dry run":              {removed: true, dryRun: true, allowed: true},
+		"a removal":              {removed: true, allowed: true, gone: true, wait: noticeTime},
+		"without permissions":    {removed: true, err: apierrors.NewForbidden(schema.GroupResource{}, "", nil), allowed: true},
+		"without the API server": {removed: true, err: apierrors.NewTimeoutError("", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				b.reconcile(t)
+				b.removed.Store(test.removed)
+				b.Client = interceptor.NewClient(b.Client.(client.WithWatch), interceptor.Funcs{
+					Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
+						if test.err != nil {
+							return test.err
+						}
+						return c.Delete(ctx, object, o...)
+					},
+				})
+				for range 2 { // the second deletion need not wait again
+					started := time.Now()
+					response := Removal{b.Registrar}.Handle(t.Context(), admission.Request{
+						AdmissionRequest: admissionv1.AdmissionRequest{Operation: admissionv1.Delete, DryRun: &test.dryRun},
+					})
+					if took := time.Since(started); response.Allowed != test.allowed || took != test.wait {
+						t.Errorf("allowed is %v after %s: %v", response.Allowed, took, response.Result)
+					}
+					if webhooks, validation := b.isRegistered(t); webhooks == test.gone || validation == test.gone {
+						t.Errorf("registered are the webhooks: %v, the validation: %v", webhooks, validation)
+					}
+					test.wait = 0
+				}
+			})
+		})
 	}
 }

@@ -28,12 +28,6 @@ import (
 // validationPath is the path for validating ConfigMaps of profiles, without a segment.
 const validationPath = PathPrefix + "validate/profiles"
 
-// IsValidation reports whether a path is that of the validation.
-func IsValidation(path string) bool {
-	_, rest := splitPath(path)
-	return rest == validationPath
-}
-
 // validationTimeoutSeconds is the API server's timeout for the validation. Compiling a profile takes some
 // tenths of a second.
 const validationTimeoutSeconds = 10
@@ -100,20 +94,35 @@ func (v Validator) Handle(ctx context.Context, request admission.Request) admiss
 	return admission.Allowed("").WithWarnings(warnings...)
 }
 
-// Handler returns the HTTP handler.
-func (v Validator) Handler() http.Handler { return &admission.Webhook{Handler: v} }
+// ValidationHandler returns the HTTP handler of a path of validations, with or without a segment, or nil.
+type ValidationHandler func(path string) http.Handler
 
-// reconcileValidation maintains the registration of the Validator for the labelled ConfigMaps in the program's
-// namespace. Without a namespace it does nothing.
+// NewValidationHandler returns the handlers of Validator and Removal.
+func NewValidationHandler(profiles Validator, removal Removal) ValidationHandler {
+	handlers := map[string]http.Handler{
+		validationPath: &admission.Webhook{Handler: profiles}, removalPath: &admission.Webhook{Handler: removal},
+	}
+	return func(path string) http.Handler {
+		_, rest := splitPath(path)
+		return handlers[rest]
+	}
+}
+
+// reconcileValidation maintains the registrations of Removal, and of the Validator for the labelled ConfigMaps
+// in the program's namespace. Without a namespace it does nothing.
 func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segment string, owners []metav1.OwnerReference) error {
-	if r.Endpoint.Namespace == "" || !r.ValidateProfiles {
+	if r.Endpoint.Namespace == "" {
 		return nil
+	}
+	webhooks := []admissionregistrationv1.ValidatingWebhook{r.Endpoint.removal(bundle, segment)}
+	if r.ValidateProfiles {
+		webhooks = append(webhooks, r.Endpoint.validation(bundle, segment))
 	}
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.Endpoint.Name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, configuration, func() error {
 		metav1.SetMetaDataLabel(&configuration.ObjectMeta, v1beta1constants.LabelExcludeWebhookFromRemediation, "true")
 		configuration.OwnerReferences = owners
-		configuration.Webhooks = []admissionregistrationv1.ValidatingWebhook{r.Endpoint.validation(bundle, segment)}
+		configuration.Webhooks = webhooks
 		return nil
 	})
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
@@ -127,16 +136,12 @@ func (r *Registrar) reconcileValidation(ctx context.Context, bundle []byte, segm
 
 // validation returns the webhook for ConfigMaps of profiles.
 func (e Endpoint) validation(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
-	path := validationPath
-	if segment != "" {
-		path = PathPrefix + segment + strings.TrimPrefix(validationPath, strings.TrimSuffix(PathPrefix, "/"))
-	}
 	equals := func(key string, value string) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 	}
 	return admissionregistrationv1.ValidatingWebhook{
 		Name:         "profiles" + webhookDomain,
-		ClientConfig: e.clientConfig(path, bundle),
+		ClientConfig: e.clientConfig(withSegment(validationPath, segment), bundle),
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
 			Rule: admissionregistrationv1.Rule{

@@ -115,7 +115,7 @@ func registration(o Options) []rbacv1.PolicyRule {
 		},
 		{
 			APIGroups: []string{"resources.gardener.cloud"}, Resources: []string{"managedresources"},
-			ResourceNames: []string{strings.TrimPrefix(o.Namespace, "extension-")}, Verbs: followed,
+			ResourceNames: []string{strings.TrimPrefix(o.Namespace, "extension-")}, Verbs: got,
 		},
 	}
 }
