@@ -24,6 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/installation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
@@ -181,7 +182,7 @@ func readCAs(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
-	raw, err := os.ReadFile(path)
+	raw, err := disk.ReadFile(path, disk.CertificateSize)
 	if err != nil {
 		return nil, err
 	}

@@ -116,6 +116,7 @@ func TestCompleteWrong(t *testing.T) {
 		"log format":     {"--profile=a --webhook-config-namespace=n --log-format=xml", `--log-format must be json or text, is "xml"`},
 		"version":        {"--profile=a --webhook-config-namespace=n --gardener-version=new", `reading --gardener-version: reading the Gardener version "new": invalid semantic version`},
 		"versions":       {"--profile=a --webhook-config-namespace=n --kubernetes-versions=new", "reading --kubernetes-versions: improper constraint: new"},
+		"no file of CAs": {"--profile=a --webhook-config-namespace=n --leader-election=false --client-ca=/dev/zero", "reading --client-ca: read /dev/zero: it is a device: only regular files are read"},
 		"missing config": {"--config=/does/not/exist", "reading the configuration: open /does/not/exist: no such file or directory"},
 	} {
 		t.Run(name, func(t *testing.T) {

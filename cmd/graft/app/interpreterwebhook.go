@@ -7,7 +7,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
@@ -190,7 +190,7 @@ func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
 	}
 	if o.ca != "" {
 		var err error
-		if e.CABundle, err = os.ReadFile(o.ca); err != nil {
+		if e.CABundle, err = disk.ReadStream(o.ca, disk.CertificateSize); err != nil {
 			return e, fmt.Errorf("reading --ca: %w", err)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
@@ -178,7 +179,7 @@ func (f *ledgerFlags) openEtcd(ctx context.Context) (keeper, error) {
 func (f *ledgerFlags) tls() (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if f.ca != "" {
-		content, err := os.ReadFile(f.ca)
+		content, err := disk.ReadStream(f.ca, disk.CertificateSize)
 		if err != nil {
 			return nil, fmt.Errorf("--cacert: %w", err)
 		}

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +16,7 @@ import (
 	webhookutil "k8s.io/apiserver/pkg/util/webhook"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
@@ -133,7 +133,7 @@ func (f *webhookFlags) any(dialect string) (dispatch.Hooks, error) {
 	e := configuration.Endpoint{URL: f.url, TimeoutSeconds: f.timeout}
 	if f.ca != "" {
 		var err error
-		if e.CABundle, err = os.ReadFile(f.ca); err != nil {
+		if e.CABundle, err = disk.ReadStream(f.ca, disk.CertificateSize); err != nil {
 			return nil, fmt.Errorf("reading --ca: %w", err)
 		}
 	}

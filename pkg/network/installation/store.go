@@ -85,7 +85,15 @@ func etcdTLS(c configv1alpha1.Etcd) (*tls.Config, error) {
 	}
 	if c.CertFile != "" {
 		load := func() (*tls.Certificate, error) {
-			pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
+			certificate, err := disk.ReadFile(c.CertFile, disk.CertificateSize)
+			if err != nil {
+				return nil, err
+			}
+			key, err := disk.ReadFile(c.KeyFile, disk.CertificateSize)
+			if err != nil {
+				return nil, err
+			}
+			pair, err := tls.X509KeyPair(certificate, key)
 			return &pair, err
 		}
 		if _, err := load(); err != nil {
