@@ -56,9 +56,11 @@ func stepCost(root ast.Expr) uint64 {
 	return cost
 }
 
-// limiter puts limits around the steps of an expression that create values, or that take longer the more they are given. CEL's own limit
-// of the actual cost (cel.CostLimit) is not used: it keeps the values of all steps until the evaluation ends, and searches through them
-// in each step of a comprehension.
+// limiter puts limits around the steps of an expression that create values, or that take longer the more they are given.
+// It counts the actual cost itself, because cel.CostLimit takes quadratic time: cel-go v0.26 keeps the values of all steps
+// on a stack until a comprehension ends, and searches it in each step for the branches of conditions that were not
+// evaluated (interpreter/runtimecost.go, refValStack). l.map(x, x > 3 ? x + 1 : x) takes 13 s with it for 64,000 items,
+// and 0.06 s without.
 type limiter struct {
 	types map[int64]*types.Type
 	// costly also counts the cost of calls.
