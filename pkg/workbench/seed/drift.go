@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -17,13 +19,14 @@ import (
 
 var _ drift.API = (*Seed)(nil)
 
-// HTTPStatus is the code.
-func (e *Error) HTTPStatus() int { return e.Code }
-
 // Call implements drift.API. It is the one way to write: of what is no reading, a drift.Call can only be a patch that changes nothing.
 func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	media, content := c.Body()
-	return s.do(ctx, c.Verb(), c.Path(), c.Query(), body{media, []byte(content)})
+	raw, err := s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return nil, &drift.Answer{Code: int(status.ErrStatus.Code), Message: err.Error()}
+	}
+	return raw, err
 }
 
 // Engine decides as the webhook of a seed with the profiles of the program would. It reads what is known of a control plane once, until Leave.

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -67,7 +69,7 @@ func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Ob
 	}
 	of := resource{GroupVersion: gv, plural: i.Resources[schema.GroupKind{Group: gv.Group, Kind: object.Kind}], namespace: s.Namespace().Name}
 	answer, err := i.Seed.dryRun(ctx, of, object)
-	if hasCode(err, http.StatusConflict) {
+	if apierrors.IsConflict(err) {
 		// Somebody has written it meanwhile: what is asked is the same for the newer one.
 		if object.JSON, err = i.renew(ctx, of, object); err == nil {
 			answer, err = i.Seed.dryRun(ctx, of, object)
@@ -92,7 +94,7 @@ func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Ob
 // dryRun asks what the API server would store. Nothing is stored.
 func (s *Seed) dryRun(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
 	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}, "fieldManager": {"graft"}}
-	return s.do(ctx, http.MethodPut, of.path(object.Name), query, body{"application/json", object.JSON})
+	return s.do(ctx, http.MethodPut, of.path(object.Name), query, runtime.ContentTypeJSON, object.JSON)
 }
 
 // renew is the object with the version that it has now.
@@ -133,33 +135,38 @@ const denied = "admission webhook "
 
 // denial is why a webhook of Graft denies an object; nil where the error is another.
 func denial(err error) error {
-	var answer *Error
-	if !errors.As(err, &answer) || !strings.HasPrefix(answer.Message, denied) {
+	rest, ok := strings.CutPrefix(messageOf(err), denied)
+	if !ok {
 		return nil
 	}
-	name, reason, ok := strings.Cut(strings.TrimPrefix(answer.Message, denied), " denied the request")
+	name, reason, ok := strings.Cut(rest, " denied the request")
 	if !ok || !strings.HasSuffix(strings.Trim(name, `"`), webhookDomain) {
 		return nil
 	}
 	return errors.New(strings.TrimPrefix(reason, ": "))
 }
 
-// advice is what went wrong, and what to do about it.
+// messageOf returns what the API server says; empty for an error that is not an answer.
+func messageOf(err error) string {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.ErrStatus.Message
+	}
+	return ""
+}
+
+// advice returns what went wrong, and what to do about it.
 func advice(err error) string {
-	var answer *Error
-	switch {
-	case !errors.As(err, &answer):
-		return err.Error()
-	case strings.HasPrefix(answer.Message, denied):
-		return "another webhook refuses the dry run: " + answer.Message
-	case strings.Contains(answer.Message, "failed calling webhook"):
-		return "the installed webhooks do not answer: " + answer.Message
-	case answer.Code == http.StatusForbidden:
-		return "the dry run is not permitted, which needs the verb update (--no-dry-run only reads): " + answer.Message
-	case answer.Code == http.StatusUnprocessableEntity:
-		return "the API server refuses the object as Gardener writes it: " + answer.Message
+	switch message := messageOf(err); {
+	case strings.HasPrefix(message, denied):
+		return "another webhook refuses the dry run: " + message
+	case strings.Contains(message, "failed calling webhook"):
+		return "the installed webhooks do not answer: " + message
+	case apierrors.IsForbidden(err):
+		return "the dry run is not permitted, which needs the verb update (--no-dry-run only reads): " + message
+	case apierrors.IsInvalid(err):
+		return "the API server refuses the object as Gardener writes it: " + message
 	default:
-		return answer.Error()
+		return err.Error()
 	}
 }
 

@@ -9,8 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
@@ -86,7 +88,7 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 		}
 	}
 	raw, err := l.seed.get(ctx, of, request.ObjectName)
-	if notFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, request.Missing()
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w: %w", request.Kind, request.ObjectName, facts.ErrUnavailable, err)
@@ -128,8 +130,8 @@ func (s *Seed) discover(ctx context.Context, of schema.GroupVersion) (map[string
 	if of.Group == "" {
 		path = "/api/" + of.Version
 	}
-	raw, err := s.do(ctx, "GET", path, nil, body{})
-	if notFound(err) {
+	raw, err := s.do(ctx, http.MethodGet, path, nil, "", nil)
+	if apierrors.IsNotFound(err) {
 		return map[string]bool{}, nil
 	} else if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
@@ -68,7 +69,7 @@ func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program)
 		}
 	}
 	if found[target.GardenNamespace] {
-		if _, err := s.get(ctx, namespaces, target.GardenNamespace); notFound(err) {
+		if _, err := s.get(ctx, namespaces, target.GardenNamespace); apierrors.IsNotFound(err) {
 			delete(found, target.GardenNamespace)
 		}
 	}
@@ -143,7 +144,7 @@ type Plane struct {
 // Scene reads one control plane: the objects that the programs have rules for. Errors wrap ErrNoNamespace where there is none.
 func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
 	raw, err := s.get(ctx, namespaces, name)
-	if notFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: the seed has no namespace %s", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Namespace %s: %w", name, err)
@@ -192,7 +193,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 			return nil
 		})
 		switch {
-		case err != nil && !notFound(err):
+		case err != nil && !apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("reading the Garden: %w", err)
 		case len(all) != 1:
 			return nil, fmt.Errorf("%w: there are %d Gardens where there must be one", ErrNoNamespace, len(all))
@@ -200,7 +201,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 		return facts.FromGarden(all[0])
 	}
 	raw, err := s.get(ctx, clusters, name)
-	if notFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("%w: there is no Cluster %s, so that nothing is known of its shoot", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", name, err)
@@ -237,7 +238,7 @@ func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) erro
 	of := resource{GroupVersion: schema.GroupVersion{Group: form.Group, Version: form.Version}, plural: form.Resource, namespace: plane.Name}
 	if form.Name != "" && !strings.HasSuffix(form.Name, "*") {
 		raw, err := s.get(ctx, of, form.Name)
-		if notFound(err) {
+		if apierrors.IsNotFound(err) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("reading %s of %s: %w", form, plane.Name, err)
@@ -247,7 +248,7 @@ func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) erro
 	err := s.list(ctx, of, "", func(raw json.RawMessage) error {
 		return plane.add(raw, form)
 	})
-	if err != nil && !notFound(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("listing %s of %s: %w", form.Resource, plane.Name, err)
 	}
 	return nil

@@ -46,18 +46,25 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.asked = append(s.asked, key)
 	if codes := s.status[key]; len(codes) > 0 {
 		s.status[key] = codes[1:]
-		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(codes[0])
-		fmt.Fprint(w, s.answers[key+" fails"])
+		if codes[0] == http.StatusTooManyRequests {
+			w.Header().Set("Retry-After", "1")
+		}
+		fail(w, codes[0], s.answers[key+" fails"])
 		return
 	}
 	answer, ok := s.answers[key]
 	if !ok {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","reason":"NotFound","message":"it is not there"}`)
+		fail(w, http.StatusNotFound, `{"kind":"Status","reason":"NotFound","message":"it is not there"}`)
 		return
 	}
 	fmt.Fprint(w, answer)
+}
+
+// fail writes an answer other than success; a Status is completed.
+func fail(w http.ResponseWriter, code int, answer string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	fmt.Fprint(w, strings.Replace(answer, `{"kind":"Status"`, fmt.Sprintf(`{"apiVersion":"v1","kind":"Status","status":"Failure","code":%d`, code), 1))
 }
 
 // connect starts the server and connects to it, by a URL with a path as behind a proxy.
@@ -202,7 +209,7 @@ func TestErrors(t *testing.T) {
 			name: "not permitted", answers: map[string]string{"GET " + base + " fails": forbidden}, status: map[string][]int{"GET " + base: {403}},
 			want: "reading the Namespace shoot--a--b: you may not",
 		},
-		{name: "an error without words", status: map[string][]int{"GET " + base: {500}}, want: "GET " + base + ": HTTP status 500"},
+		{name: "an error without words", status: map[string][]int{"GET " + base: {500}}, want: "GET " + base + ": an error on the server"},
 		{name: "busy", status: map[string][]int{"GET " + base: {429}}, want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -247,6 +254,7 @@ func TestListExpires(t *testing.T) {
 		s := &server{
 			answers: map[string]string{
 				first: `{"metadata":{"continue":"x"},"items":[{"metadata":{"name":"b"}}]}`, next: `{"metadata":{},"items":[{"metadata":{"name":"a"}}]}`,
+				next + " fails": `{"kind":"Status","reason":"Expired","message":"the list is too old"}`,
 			},
 			status: map[string][]int{next: gones[:gone]},
 		}
@@ -293,8 +301,7 @@ func TestLookupAgain(t *testing.T) {
 func TestInstalled(t *testing.T) {
 	const update = "PUT " + base + "/configmaps/exact?dryRun=All&fieldManager=graft&fieldValidation=Ignore"
 	status := func(message string) string {
-		raw, _ := json.Marshal(map[string]string{"kind": "Status", "message": message})
-		return string(raw)
+		return fmt.Sprintf(`{"kind":"Status","message":%q}`, message)
 	}
 	const own = `admission webhook "controlplane.acme.graft.extensions.gardener.cloud" denied the request: LookupMissing: no Secret`
 	for _, c := range []struct {
