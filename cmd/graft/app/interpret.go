@@ -43,8 +43,8 @@ OBJECT is a file with objects, a folder with such files, or - for standard input
 replicas, components, revise, dependencies, prune, retain, status, health and aggregate. Three of them need more than the object:
 retain what the member cluster has, --observed; revise a number, --replicas; aggregate what the members say, --members.
 
-The rules are those of the profiles, and behind them those for the kinds of Gardener. With --configuration or --url real webhooks are
-asked over TLS, as Karmada asks them: chosen by the configurations, waited for as long as they say, and believed as little as there.
+The rules are those of the profiles, and behind them those for the kinds of Gardener. With --url a running webhook is asked over TLS,
+as Karmada asks it.
 
 Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
 		Example: `  # all that can be asked about an object
@@ -199,7 +199,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 
 // answering says who is asked: webhooks, or rules.
 func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Options) error {
-	if o.webhooks.named() {
+	if o.webhooks.url != "" {
 		for _, name := range []string{"profile", "gardener", "optional"} {
 			if command.Flags().Changed(name) {
 				return fmt.Errorf("--%s is of rules, and webhooks are asked: leave out one of them", name)
@@ -212,9 +212,9 @@ func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Op
 		asked.By, asked.Asks = d, d.Asks
 		return nil
 	}
-	for _, name := range o.webhooks.flags() {
+	for _, name := range []string{"ca", "timeout"} {
 		if command.Flags().Changed(name) {
-			return fmt.Errorf("--%s is of webhooks: name one with --configuration or --url", name)
+			return fmt.Errorf("--%s is of webhooks: name one with --url", name)
 		}
 	}
 	profiles, err := o.profiles.load()

@@ -18,6 +18,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
@@ -64,7 +65,7 @@ func main() {
 // show runs all steps.
 func show(ctx context.Context, d *demo.Demo, program, profile string, update bool) error {
 	folder := filepath.Join(d.Folder, "certificate")
-	authority, configuration := filepath.Join(folder, "ca.crt"), filepath.Join(d.Folder, "configuration.yaml")
+	authority := filepath.Join(folder, "ca.crt")
 	process, err := env.Start(&env.Log{}, nil, program, "--profiles", profile, "--certificate-folder", folder,
 		"--listen", "127.0.0.1:0", "--metrics-address", "0", "--log-format", "text")
 	if err != nil {
@@ -82,15 +83,12 @@ func show(ctx context.Context, d *demo.Demo, program, profile string, update boo
 		return err
 	}
 	d.Title("The configuration by which Karmada calls it")
-	text, err := d.Command(ctx, []string{demo.Graft, "interpreter", "webhook", "-p", profile, "--url", url, "--ca", authority})
-	if err != nil {
+	line := []string{demo.Graft, "interpreter", "webhook", "-p", profile, "--url", url, "--ca", authority}
+	if _, err := d.Command(ctx, line); err != nil {
 		return err
 	}
-	if err := os.WriteFile(configuration, []byte(text), 0o600); err != nil {
-		return fmt.Errorf("writing the configuration: %w", err)
-	}
 	for _, s := range subjects {
-		if err := s.show(ctx, d, configuration, update); err != nil {
+		if err := s.show(ctx, d, []string{"--url", url, "--ca", authority}, update); err != nil {
 			return err
 		}
 	}
@@ -98,12 +96,12 @@ func show(ctx context.Context, d *demo.Demo, program, profile string, update boo
 }
 
 // show asks the program about the objects, as Karmada does, and compares the answers.
-func (s subject) show(ctx context.Context, d *demo.Demo, configuration string, update bool) error {
+func (s subject) show(ctx context.Context, d *demo.Demo, webhook []string, update bool) error {
 	d.Title("%s", s.title)
-	ask := []string{demo.Graft, "interpreter", "ask", s.file, "--configuration", configuration, "--members", s.path("members"), "--observed", s.path("member")}
-	member := []string{demo.Graft, "interpreter", "ask", s.path("member"), "--configuration", configuration, "--operation", "health,status"}
+	ask := []string{demo.Graft, "interpreter", "ask", s.file, "--members", s.path("members"), "--observed", s.path("member")}
+	member := []string{demo.Graft, "interpreter", "ask", s.path("member"), "--operation", "health,status"}
 	var got []any
-	for _, line := range [][]string{append(ask, s.questions...), member} {
+	for _, line := range [][]string{slices.Concat(ask, s.questions, webhook), append(member, webhook...)} {
 		if _, err := d.Command(ctx, line); err != nil {
 			return err
 		}
