@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,9 +97,9 @@ Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
 // completeExplained completes topics, what is in them, and the objects of the contract.
 func completeExplained(_ *cobra.Command, arguments []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
-	for _, row := range explain.Complete(arguments, begun) {
-		if strings.HasPrefix(row.Name, begun) {
-			offered = append(offered, cobra.CompletionWithDesc(row.Name, row.Text))
+	for _, one := range explain.Complete(arguments, begun) {
+		if strings.HasPrefix(one, begun) {
+			offered = append(offered, one)
 		}
 	}
 	return offered, noFile | cobra.ShellCompDirectiveKeepOrder
@@ -208,6 +209,10 @@ func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *sc
 func (o *explainOptions) static(s *Streams, words []string) error {
 	if o.flag != "" || o.field != "" {
 		return errors.New("--flag and --field need an object, such as deployment/kube-apiserver")
+	}
+	if len(words) == 0 {
+		_, err := io.WriteString(s.Out, explain.Overview())
+		return err
 	}
 	page, err := explain.Static(words...)
 	if err != nil {

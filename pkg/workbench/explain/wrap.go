@@ -79,7 +79,3 @@ func words(text string, width int) iter.Seq[string] {
 		}
 	}
 }
-
-func pad(text string, width int) string {
-	return text + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(text)))
-}
