@@ -5,13 +5,11 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,32 +60,19 @@ func (o options) cliArchive(p program, b *binaries) error {
 	if err != nil {
 		return fmt.Errorf("finding the parts: %w", err)
 	}
+	name := p.name + "-" + o.source.version + "-" + strings.ReplaceAll(b.platform, "/", "-")
 	files := map[string]file{}
 	for _, program := range programs {
-		files[program.name] = file{data: program.data, mode: 0o755}
+		files[name+"/"+program.name] = file{data: program.data, mode: 0o755}
 	}
 	for _, part := range parts {
-		for name, text := range part.texts {
-			files["licenses/"+part.folder()+"/"+name] = file{data: text, mode: 0o644}
+		for licence, text := range part.texts {
+			files[name+"/licenses/"+part.folder()+"/"+licence] = file{data: text, mode: 0o644}
 		}
 	}
-	name := p.name + "-" + o.source.version + "-" + strings.ReplaceAll(b.platform, "/", "-")
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
-	archive := tar.NewWriter(compressed)
-	for _, path := range slices.Sorted(maps.Keys(files)) {
-		header := &tar.Header{
-			Name: name + "/" + path, Mode: files[path].mode, Size: int64(len(files[path].data)), Typeflag: tar.TypeReg,
-			ModTime: o.source.time, Format: tar.FormatPAX,
-		}
-		if err := archive.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := archive.Write(files[path].data); err != nil {
-			return err
-		}
-	}
-	if err := archive.Close(); err != nil {
+	if err := writeTar(compressed, o.source.time, files); err != nil {
 		return err
 	}
 	if err := compressed.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"io"
 	"maps"
 	"path"
 	"slices"
@@ -32,31 +33,12 @@ type layer struct {
 	why        string        // the history says it
 }
 
-// newLayer archives files by their paths, with the folders above them: sorted, of root, and all of the same time.
+// newLayer returns a layer with files by their paths.
 func newLayer(why string, at time.Time, files map[string]file) (layer, error) {
-	var plain bytes.Buffer
-	archive := tar.NewWriter(&plain)
-	header := func(name string, mode, size int64, kind byte) error {
-		return archive.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: size, Typeflag: kind, ModTime: at, Format: tar.FormatPAX})
-	}
-	for _, folder := range foldersOf(files) {
-		if err := header(folder+"/", 0o755, 0, tar.TypeDir); err != nil {
-			return layer{}, err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f := files[name]
-		if err := header(name, f.mode, int64(len(f.data)), tar.TypeReg); err != nil {
-			return layer{}, err
-		}
-		if _, err := archive.Write(f.data); err != nil {
-			return layer{}, err
-		}
-	}
-	if err := archive.Close(); err != nil {
+	var plain, out bytes.Buffer
+	if err := writeTar(&plain, at, files); err != nil {
 		return layer{}, err
 	}
-	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
 	if _, err := compressed.Write(plain.Bytes()); err != nil {
 		return layer{}, err
@@ -67,6 +49,30 @@ func newLayer(why string, at time.Time, files map[string]file) (layer, error) {
 	return layer{
 		descriptor: describe(v1.MediaTypeImageLayerGzip, out.Bytes()), data: out.Bytes(), diffID: digest.FromBytes(plain.Bytes()), why: why,
 	}, nil
+}
+
+// writeTar archives files by their paths, with the folders above them: sorted, owned by root, and all of the same time.
+func writeTar(out io.Writer, at time.Time, files map[string]file) error {
+	archive := tar.NewWriter(out)
+	write := func(name string, mode int64, kind byte, data []byte) error {
+		header := &tar.Header{Name: name, Mode: mode, Size: int64(len(data)), Typeflag: kind, ModTime: at, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err := archive.Write(data)
+		return err
+	}
+	for _, folder := range foldersOf(files) {
+		if err := write(folder+"/", 0o755, tar.TypeDir, nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if err := write(name, files[name].mode, tar.TypeReg, files[name].data); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
 }
 
 // foldersOf are all folders above the files, those above before those below.

@@ -5,15 +5,11 @@
 package main
 
 import (
-	"archive/tar"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -82,35 +78,16 @@ func (l *layout) write(name string, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{v1.ImageLayoutFile: version, v1.ImageIndexFile: index}
+	files := map[string]file{v1.ImageLayoutFile: {version, 0o644}, v1.ImageIndexFile: {index, 0o644}}
 	for d, data := range l.blobs {
-		files["blobs/"+strings.ReplaceAll(d.String(), ":", "/")] = data
+		files["blobs/"+strings.ReplaceAll(d.String(), ":", "/")] = file{data, 0o644}
 	}
 	out, err := os.CreateTemp(filepath.Dir(name), ".image-")
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(archive(out, at, files), out.Chmod(0o644), out.Close()); err != nil {
+	if err := errors.Join(writeTar(out, at, files), out.Chmod(0o644), out.Close()); err != nil {
 		return errors.Join(fmt.Errorf("writing %s: %w", name, err), os.Remove(out.Name()))
 	}
 	return os.Rename(out.Name(), name)
-}
-
-func archive(out io.Writer, at time.Time, files map[string][]byte) error {
-	archive := tar.NewWriter(out)
-	for _, folder := range []string{"blobs/", "blobs/sha256/"} {
-		if err := archive.WriteHeader(&tar.Header{Name: folder, Mode: 0o755, Typeflag: tar.TypeDir, ModTime: at, Format: tar.FormatPAX}); err != nil {
-			return err
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name])), Typeflag: tar.TypeReg, ModTime: at, Format: tar.FormatPAX}
-		if err := archive.WriteHeader(header); err != nil {
-			return err
-		}
-		if _, err := archive.Write(files[name]); err != nil {
-			return err
-		}
-	}
-	return archive.Close()
 }
