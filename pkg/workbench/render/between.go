@@ -51,12 +51,3 @@ func (c *Change) authors() authorship {
 
 // Heading is a line above several changes, as it is written among them.
 func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }
-
-// MarkdownBody is what Markdown says of a change below its heading.
-func (s Style) MarkdownBody(c *Change) string { return s.withDefaults().markdownBody(c) }
-
-// CodeSpan is a text as code in Markdown.
-func CodeSpan(text string) string { return codeCell(text) }
-
-// DenialOf is why an object is denied, for documents.
-func DenialOf(err error) *Denial { return denialOf(err) }
