@@ -53,7 +53,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -250,6 +250,11 @@ build: ## Build the programs, static, into bin/.
 
 tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.
 	@$(TOOLS)
+
+docs: ## Build the documentation as a searchable site into bin/docs (it needs Debian's mkdocs).
+	@hack/system/packages.sh mkdocs
+	@PYTHONDONTWRITEBYTECODE=1 mkdocs build --quiet --strict --config-file hack/docs/mkdocs.yaml
+	@echo 'open bin/docs/index.html; search needs a server: python3 -m http.server -d bin/docs'
 
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: The Graft authors
+#
+# SPDX-License-Identifier: Apache-2.0
+"""Lets links of pages that leave docs/ lead to the repository."""
+
+import posixpath
+import re
+
+# A link of Markdown: its text, its target, its fragment.
+LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?\)")
+
+
+def on_page_markdown(markdown, page, config, files, **_):
+    """Returns the page with absolute addresses for files outside docs/ and for folders."""
+    folder = posixpath.dirname(page.file.src_path)
+    pages = {file.src_path for file in files}
+
+    def replace(match):
+        path = posixpath.normpath(posixpath.join("docs", folder, match[2]))
+        if path.startswith("docs/") and path[len("docs/"):] in pages:
+            return match[0]
+        return f"{match[1]}{config.repo_url.rstrip('/')}/blob/main/{path}{match[3] or ''})"
+
+    return LINK.sub(replace, markdown)
