@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// binaries are the programs of one platform, in a folder of their own, and where the modules are that are linked into them.
+// binaries is a folder with the programs of one platform, and the folders of the modules that they link.
 type binaries struct {
 	folder, platform string
 	modules          map[string]string // folders by module path; that of Go itself is under std
@@ -24,7 +24,7 @@ type binaries struct {
 
 func (b *binaries) remove() { _ = os.RemoveAll(b.folder) }
 
-// build compiles all programs for a platform at once. Paths of this machine and the state of git do not come into them.
+// build compiles all programs for a platform. The binaries contain no local paths and no state of git.
 func build(ctx context.Context, o options, platform string) (*binaries, error) {
 	folder, err := os.MkdirTemp("", "graft-images-")
 	if err != nil {
@@ -48,7 +48,7 @@ func build(ctx context.Context, o options, platform string) (*binaries, error) {
 	return b, nil
 }
 
-// run runs go. The levels of processors are written out, since the settings of the machine would change what is compiled.
+// run runs the go command with fixed CPU levels (GOAMD64, GOARM64), so that the environment does not change the binaries.
 func (b *binaries) run(ctx context.Context, o options, arguments []string) (string, error) {
 	system, architecture, _ := strings.Cut(b.platform, "/")
 	command := exec.CommandContext(ctx, "go", arguments...)
@@ -84,7 +84,7 @@ type binary struct {
 	info *buildinfo.BuildInfo
 }
 
-// read gives the programs of an image, in their order.
+// read returns the programs of an image in the order of the image.
 func (b *binaries) read(p program) ([]binary, error) {
 	var out []binary
 	for _, pkg := range p.packages {

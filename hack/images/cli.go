@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// cliArchives writes an archive of the command line for each platform: its programs, and the licences of what is linked into them. The same
-// commit and the same Go give the same bytes.
+// cliArchives writes one archive per platform with the command-line programs and the licences of their modules. The same commit and the same
+// Go version give the same bytes.
 func (o options) cliArchives(ctx context.Context, built map[string]*binaries) error {
 	at := slices.IndexFunc(o.programs, func(p program) bool { return p.cli })
 	if at < 0 {

@@ -16,7 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// user is who programs run as: nobody that any file belongs to.
+// user is the numeric user and group of the programs. It owns no file of the image.
 const user = "65532:65532"
 
 // image writes the archive of one image, for all platforms, and the SPDX documents beside it.
@@ -53,7 +53,7 @@ func (o options) image(ctx context.Context, p program, built map[string]*binarie
 	return o.publish(ctx, l, p.name)
 }
 
-// platformImage gives the manifest of an image for one platform, and what is known of its parts.
+// platformImage returns the manifest of an image for one platform, and the list of its components.
 func (o options) platformImage(l *layout, p program, b *binaries) (v1.Descriptor, []byte, error) {
 	programs, err := b.read(p)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o options) platformImage(l *layout, p program, b *binaries) (v1.Descriptor
 	return d, document, err
 }
 
-// layers are those that change seldom, and then the programs.
+// layers returns the layers of an image: the rarely changing ones first, then the programs.
 func (o options) layers(p program, programs []binary, parts []part) ([]layer, error) {
 	licences := map[string]file{}
 	for _, part := range parts {

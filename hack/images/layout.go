@@ -18,16 +18,16 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// layout is an OCI layout in the making: blobs by their digests, and what its index names.
+// layout collects the blobs of an OCI layout by digest, and the entries of its index.
 type layout struct {
 	blobs     map[digest.Digest][]byte
-	order     []v1.Descriptor // in which blobs came: what is named before that which names it
+	order     []v1.Descriptor // the order of adding: a blob comes before the manifest that refers to it
 	manifests []v1.Descriptor
 }
 
 func newLayout() *layout { return &layout{blobs: map[digest.Digest][]byte{}} }
 
-// add keeps bytes.
+// add stores a blob and returns its descriptor.
 func (l *layout) add(mediaType string, data []byte) v1.Descriptor {
 	d := describe(mediaType, data)
 	if _, ok := l.blobs[d.Digest]; !ok {
@@ -37,7 +37,7 @@ func (l *layout) add(mediaType string, data []byte) v1.Descriptor {
 	return d
 }
 
-// addJSON keeps an object. Its bytes depend on the object alone: Go sorts keys.
+// addJSON stores an object as JSON. encoding/json sorts the keys of maps, so equal objects have equal digests.
 func (l *layout) addJSON(mediaType string, object any) (v1.Descriptor, error) {
 	data, err := json.Marshal(object)
 	if err != nil {
@@ -46,7 +46,7 @@ func (l *layout) addJSON(mediaType string, object any) (v1.Descriptor, error) {
 	return l.add(mediaType, data), nil
 }
 
-// attach keeps a document about something that is there, as an artifact that refers to it, which is how registries find it.
+// attach stores a document as an artifact that refers to a stored subject (the referrers API of OCI).
 func (l *layout) attach(subject v1.Descriptor, mediaType string, document []byte, annotations map[string]string) error {
 	about := v1.Descriptor{MediaType: subject.MediaType, Digest: subject.Digest, Size: subject.Size}
 	d, err := l.addJSON(v1.MediaTypeImageManifest, v1.Manifest{
@@ -62,13 +62,13 @@ func (l *layout) attach(subject v1.Descriptor, mediaType string, document []byte
 	return nil
 }
 
-// name puts something first in the index, under a tag.
+// name adds an entry with a tag to the front of the index.
 func (l *layout) name(d v1.Descriptor, tag string) {
 	d.Annotations = map[string]string{v1.AnnotationRefName: tag}
 	l.manifests = append([]v1.Descriptor{d}, l.manifests...)
 }
 
-// write archives the layout: sorted, of nobody, and all of the same time. The file is there as a whole or not at all.
+// write writes the layout as a tar archive, sorted, with owner 0 and one modification time. It renames the file when it is complete.
 func (l *layout) write(name string, at time.Time) error {
 	index, err := json.Marshal(v1.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: v1.MediaTypeImageIndex, Manifests: l.manifests})
 	if err != nil {

@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command images builds the container images of the programs, archives of the command line, and the charts as artifacts, without a container runtime: archives of OCI
-// layouts, each with an index of all platforms, which any tool copies to a registry, and which it copies itself where that is wanted. An image
-// has a static program, the licences of what is linked into it, and nothing else but, for programs that call strangers, Mozilla's CA
-// certificates. What is known of its parts is attached to it as SPDX. The same commit and the same Go give the same digests, on any machine.
-// Enter at run. Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-cli LIST] [-push REGISTRY]
+// Command images builds, without a container runtime, the container images of the programs, archives of the command line, and the charts as
+// OCI artifacts. It writes archives of OCI layouts with an index of all platforms, and can push them to a registry. An image contains a static
+// program, the licences of its modules and, if the program calls public servers, the CA bundle of Mozilla. An SPDX document is attached to
+// each image. The same commit and the same Go version give the same digests on any machine.
+// Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-cli LIST] [-push REGISTRY]
 package main
 
 import (
@@ -49,12 +49,12 @@ func main() {
 
 // program is one image.
 type program struct {
-	// name is that of the image, and of its first program; packages are those of its programs.
+	// name is the name of the image and of its first program; packages are the packages of all its programs.
 	name, description string
 	packages          []string
-	// certificates says that the programs call servers whose CAs nobody names.
+	// certificates adds the CA bundle of Mozilla, for programs that call public servers.
 	certificates bool
-	// cli says that the programs are archived for people's machines, too.
+	// cli adds the programs to the command-line archives.
 	cli bool
 }
 
@@ -66,7 +66,7 @@ func programs() []program {
 			description: "Gardener's control-plane webhooks for any cloud, from profiles",
 		},
 		{
-			// Clouds behind pools, and etcd, may be servers with certificates of public CAs.
+			// Clouds and etcd may have certificates of public CAs.
 			name: "graft-network-provider", packages: []string{"./cmd/graft-network-provider"}, certificates: true,
 			description: "addresses for DRANET, Spiderpool and Docker, from profiles",
 		},
@@ -81,7 +81,7 @@ func programs() []program {
 	}
 }
 
-// options say what is built, and whereto.
+// options are the parsed flags.
 type options struct {
 	root, out, charts, push string
 	platforms               []string
@@ -92,7 +92,7 @@ type options struct {
 	stdout   io.Writer
 }
 
-// choose takes the words of the command line.
+// choose parses the flags.
 func (o *options) choose(platforms, only string) error {
 	o.platforms = strings.Split(platforms, ",")
 	for _, platform := range o.platforms {

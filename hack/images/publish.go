@@ -16,8 +16,8 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// publish copies a layout to the registry, if there is one: blobs, then manifests, and tags last. The files in which docker, podman and others
-// keep passwords say who may write there.
+// publish copies a layout to the registry, if one is configured: blobs, then manifests, and tags last. It uses the credentials that docker or
+// podman have stored.
 func (o options) publish(ctx context.Context, l *layout, path string) error {
 	if o.push == "" {
 		return nil
@@ -45,7 +45,7 @@ func (o options) publish(ctx context.Context, l *layout, path string) error {
 	return nil
 }
 
-// copy copies one blob, or a manifest, whose parts are there already.
+// copy copies one blob, or one manifest after its blobs.
 func (l *layout) copy(repository name.Repository, d v1.Descriptor, with []remote.Option) error {
 	data := l.blobs[d.Digest]
 	if d.MediaType == v1.MediaTypeImageManifest || d.MediaType == v1.MediaTypeImageIndex {
@@ -54,16 +54,16 @@ func (l *layout) copy(repository name.Repository, d v1.Descriptor, with []remote
 	return remote.WriteLayer(repository, static.NewLayer(data, types.MediaType(d.MediaType)), with...)
 }
 
-// written is a manifest as its bytes are.
+// written is a manifest with its original bytes.
 type written struct {
 	mediaType string
 	data      []byte
 }
 
-// RawManifest gives the bytes.
+// RawManifest returns the bytes.
 func (w written) RawManifest() ([]byte, error) { return w.data, nil }
 
-// MediaType says what they are.
+// MediaType returns the media type.
 func (w written) MediaType() (types.MediaType, error) { //nolint:unparam // remote asks for it in this form
 	return types.MediaType(w.mediaType), nil
 }

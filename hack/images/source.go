@@ -18,13 +18,13 @@ import (
 
 const repository = "https://github.com/graft-provider/gardener-extension-provider-graft"
 
-// source is what images say about where they come from. Times in images are that of the commit, so that they do not differ from one build to another.
+// source describes the commit of an image. All times in the image are the time of the commit, so that builds are reproducible.
 type source struct {
 	version, revision string
 	time              time.Time
 }
 
-// readSource asks git. SOURCE_DATE_EPOCH, in seconds since 1970, takes the place of the time of the commit, as other tools have it.
+// readSource reads the commit from git. SOURCE_DATE_EPOCH, in seconds since 1970, replaces the time of the commit.
 func readSource(ctx context.Context, root string) (source, error) {
 	version, err := os.ReadFile(filepath.Join(root, "VERSION"))
 	if err != nil {
@@ -63,7 +63,7 @@ func git(ctx context.Context, root string, arguments ...string) (string, error) 
 	return strings.TrimSpace(string(out)), err
 }
 
-// annotations are those of OCI for everything that is made.
+// annotations returns the OCI annotations of all images and charts.
 func (s source) annotations(title, description string) map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.created":     s.time.Format(time.RFC3339),
@@ -77,7 +77,7 @@ func (s source) annotations(title, description string) map[string]string {
 	}
 }
 
-// flags are the linker's: no symbols, and what programs say about themselves, as `make build` has it.
+// flags returns the linker flags of `make build`: no symbol table, version and commit.
 func (s source) flags() string {
 	short := s.revision
 	if len(short) > 12 {

@@ -67,7 +67,7 @@ const (
 	nobodyKnows = "NOASSERTION"
 )
 
-// spdx says what an image is made of: its programs, and the modules that each is linked from.
+// spdx is the SPDX document of an image: its programs and their modules.
 func (o options) spdx(p program, platform string, programs []binary, parts []part) ([]byte, error) {
 	document := spdxDocument{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: documentID, Name: fmt.Sprintf("%s %s %s", p.name, o.source.version, platform),

@@ -22,7 +22,7 @@ import (
 	"strings"
 )
 
-// releases has one release for each minor version for which all modules of Kubernetes are available. Patch
+// releases has one release for each minor version with published modules of Kubernetes. Patch
 // releases usually change neither flags nor gates. To find newer ones, run `go list -m -versions
 // k8s.io/kubernetes`.
 var releases = []string{"v1.31.0", "v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}

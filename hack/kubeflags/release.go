@@ -157,7 +157,7 @@ func download(release string) (string, error) {
 var addGates = regexp.MustCompile(`\b(\w+)\.AddFeatureGates\(`)
 
 // expectedGates lists, by component, the packages that add gates at start; program.go.tmpl does the same.
-// Packages that the options import add the others.
+// Packages that the options import add the remaining flags.
 var expectedGates = map[string][]string{
 	"kube-apiserver":          {"logsapi"},
 	"kube-controller-manager": {"logsapi", "metricsfeatures"},

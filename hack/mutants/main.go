@@ -218,7 +218,7 @@ func (f *finder) rows(file *ast.File) {
 	}
 }
 
-// isList reports whether a literal is a slice, whose items are of one kind.
+// isList reports whether a literal is a slice.
 func isList(list *ast.CompositeLit) bool {
 	_, ok := list.Type.(*ast.ArrayType)
 	return ok && len(list.Elts) > 0

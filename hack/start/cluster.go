@@ -206,7 +206,7 @@ func (g *cluster) admission() render.Admission {
 	return render.Admission{Namespace: g.namespace.GetName(), Labels: g.namespace.GetLabels(), Operation: "CREATE"}
 }
 
-// dryRun returns what the API server would store in a namespace.
+// dryRun returns the objects as the API server would store them in a namespace.
 func (g *cluster) dryRun(ctx context.Context, raw []byte, namespace string) ([]byte, error) {
 	object, err := decode(raw)
 	if err != nil {

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package build says from what a program was built. Enter at Version.
+// Package build returns the version of a program.
 package build
 
 import "runtime/debug"
 
-// Version is the version and commit that the linker gave, or else what Go wrote into the binary.
+// Version returns the version and commit that the linker has set, or the module version that Go wrote into the binary.
 func Version(version, commit string) string {
 	if version == "" {
 		version = "unknown"

@@ -2,9 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disk reads files that others may have put there: regular ones only, of a bounded size, and inside the folder that was
-// named. A link, a device or a pipe in a folder of profiles must neither show a file from elsewhere, nor exhaust memory, nor block.
-// It knows nothing of what is in the files. Enter at ReadInside.
+// Package disk reads files from untrusted folders: only regular files, up to a maximum size, and only inside the given folder. A link, a
+// device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block. Start at ReadInside.
 package disk
 
 import (
@@ -18,32 +17,32 @@ import (
 	"syscall"
 )
 
-// Sizes up to which files are read, in bytes.
+// Maximum file sizes in bytes.
 const (
-	// DocumentSize is that of a profile, a file beside it, and a configuration: a ConfigMap holds 1 MiB at most.
+	// DocumentSize limits profiles, files next to them, and configurations. A ConfigMap has at most 1 MiB.
 	DocumentSize = 4 << 20
-	// CertificateSize is that of a certificate, a key, a token, or a bundle of CAs.
+	// CertificateSize limits certificates, keys, tokens and CA bundles.
 	CertificateSize = 1 << 20
 )
 
 // Errors that an fs.PathError of this package wraps.
 var (
-	// ErrOutside means that a link leads out of the folder.
+	// ErrOutside is returned for a link that leaves the folder.
 	ErrOutside = errors.New("it is or contains a link that leads out of the folder: links must be relative, and stay inside")
-	// ErrNotRegular means that something is no regular file.
+	// ErrNotRegular is returned for folders, pipes, sockets and devices.
 	ErrNotRegular = errors.New("only regular files are read")
-	// ErrTooLarge means that a file is larger than its limit.
+	// ErrTooLarge is returned for a file above its maximum size.
 	ErrTooLarge = errors.New("it is too large")
 )
 
-// ReadInside reads a file below a folder, by its path from there. Links in it may lead to other places of the folder, as those of a
-// mounted ConfigMap do. The folder itself may be a link.
+// ReadInside reads a file by its path relative to a folder. Links inside the folder are followed, as a mounted ConfigMap has them. The folder
+// itself may be a link. It fails for links that leave the folder, for anything except regular files, and above the limit in bytes.
 func ReadInside(folder, name string, limit int64) ([]byte, error) {
 	file, size, err := open(folder, name)
 	return read(file, size, limit, filepath.Join(folder, name), err)
 }
 
-// Beginning returns the first bytes, at most limit, of a file below a folder, which it opens as ReadInside does.
+// Beginning returns at most the first limit bytes of a file, which it opens in the same way as ReadInside.
 func Beginning(folder, name string, limit int64) ([]byte, error) {
 	file, _, err := open(folder, name)
 	if err != nil {
@@ -53,13 +52,13 @@ func Beginning(folder, name string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, limit))
 }
 
-// ReadFile reads the regular file at a path that a configuration or a flag names, wherever links lead.
+// ReadFile reads the regular file at a path from a configuration or a flag, and follows all links.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	file, size, err := openRegular(path, os.Stat, os.OpenFile)
 	return read(file, size, limit, path, err)
 }
 
-// ReadStream reads what somebody names on a command line: a regular file, or a pipe such as /dev/stdin, until it ends.
+// ReadStream reads a path from a command line until the end: a regular file, or a pipe such as /dev/stdin.
 func ReadStream(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path) // #nosec G304 -- a pipe of the user's own
 	if err != nil {
@@ -92,8 +91,7 @@ func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 	return fs.ReadFile(files, name)
 }
 
-// CheckInside returns an error if one of the names below a folder exists and ReadInside would not open it. It is for files that a library
-// opens by their paths.
+// CheckInside returns an error if one of the files exists but ReadInside would refuse it. Use it for files that a library opens by path.
 func CheckInside(folder string, names ...string) error {
 	for _, name := range names {
 		file, _, err := open(folder, name)
@@ -109,7 +107,7 @@ func CheckInside(folder string, names ...string) error {
 }
 
 func open(folder, name string) (*os.File, int64, error) {
-	// With the slash behind it, opening what is no folder fails, and does not wait for a writer of a pipe.
+	// With a trailing slash, open(2) fails for anything except folders. Without it, opening a pipe blocks until it has a writer.
 	root, err := os.OpenRoot(filepath.Clean(folder) + string(filepath.Separator))
 	if err != nil {
 		return nil, 0, err
@@ -117,12 +115,12 @@ func open(folder, name string) (*os.File, int64, error) {
 	defer func() { _ = root.Close() }()
 	file, size, err := openRegular(filepath.FromSlash(name), root.Stat, root.OpenFile)
 	if errno := syscall.Errno(0); err != nil && !errors.As(err, &errno) && !errors.Is(err, ErrNotRegular) {
-		err = ErrOutside // which os.Root says without exporting its error; all others are of the kernel
+		err = ErrOutside // os.Root does not export this error; its other errors contain an errno
 	}
 	return file, size, err
 }
 
-// openRegular opens a regular file. The kind is asked for before, as opening a device may have effects, and again when the file is open.
+// openRegular opens a regular file. It checks the type before opening, since opening a device can have side effects, and again afterwards.
 func openRegular(
 	name string, stat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error),
 ) (*os.File, int64, error) {
@@ -162,7 +160,7 @@ func checkRegular(info fs.FileInfo) error {
 	}
 }
 
-// read reads an open file and closes it. One whose size is above the limit is not read, and one that grows only up to the limit.
+// read returns the content of an open file and closes it. It fails if the file has, or grows to, more than limit bytes.
 func read(file *os.File, size, limit int64, path string, err error) ([]byte, error) {
 	if err != nil {
 		return nil, pathError(path, err)

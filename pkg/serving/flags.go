@@ -22,7 +22,7 @@ func (f *LimitFlags) AddTo(set *pflag.FlagSet) {
 	set.Int32Var(&f.BodiesBytes, "limit-bodies-bytes", 0, "bytes of all request bodies in memory; four of the largest at least")
 }
 
-// Override sets the limits for which flags were given. It fails for values that are too low.
+// Override sets the limits from the flags that were given. It fails for values that are too low.
 func (f *LimitFlags) Override(set *pflag.FlagSet, connections, streams, requests, bodiesBytes *int32) error {
 	var problems []error
 	for _, flag := range []struct {

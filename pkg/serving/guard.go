@@ -50,7 +50,7 @@ const (
 )
 
 // Guard limits connections, streams, requests and bytes of all listeners of a server together. A request takes
-// its turn only when its body has arrived, so that clients that send nothing block no others. At a limit, the
+// its turn only when its body has arrived, so that clients that send nothing do not block other clients. At a limit, the
 // requests that have waited longest for their clients end first.
 type Guard struct {
 	limits      Limits
@@ -250,7 +250,7 @@ func (g *Guard) leave(b *received, placed bool) {
 	g.notify()
 }
 
-// notify wakes all that wait for resources. The caller holds the mutex.
+// notify wakes all goroutines that wait for resources. The caller holds the mutex.
 func (g *Guard) notify() {
 	close(g.changed)
 	g.changed = make(chan struct{})
@@ -309,7 +309,7 @@ func (g *Guard) fits(b *received, n int64) bool {
 	return true
 }
 
-// endStalled ends bodies that bring almost no data while others wait. The caller holds the mutex.
+// endStalled ends bodies that send almost no data while other bodies wait. The caller holds the mutex.
 func (g *Guard) endStalled() {
 	now := time.Now()
 	for e := g.arriving.Front(); e != nil; {

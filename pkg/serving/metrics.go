@@ -6,7 +6,7 @@ package serving
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Metrics count what a Guard accepts and rejects. Nil counts nothing.
+// Metrics counts the connections and requests that a Guard accepts and rejects. A nil Metrics counts nothing.
 type Metrics struct {
 	connections, bytes prometheus.Gauge
 	refused            *prometheus.CounterVec

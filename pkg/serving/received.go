@@ -24,7 +24,7 @@ const (
 	smallBody = 64 << 10
 	// pooledBody is the largest buffer that is reused, in bytes.
 	pooledBody = 1 << 20
-	// stallTime is the time in which a body must bring smallBody bytes while others wait.
+	// stallTime is the time within which a body must send smallBody bytes if other bodies wait.
 	stallTime = time.Second
 )
 

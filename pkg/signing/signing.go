@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signing makes certificates with keys of their own, and signs them. All keys are on P-256, which take no time: two of RSA take half a second and more.
-// What a certificate says is its caller's; nothing here knows a clock, files or clusters. Enter at New.
+// Package signing creates and signs certificates with new P-256 keys. RSA keys would take more than half a second for a CA and a server.
+// Callers provide the template with names and times. Start at New.
 package signing
 
 import (
@@ -17,29 +17,29 @@ import (
 	"math/big"
 )
 
-// Pair is a certificate, and the key that belongs to it.
+// Pair is a certificate with its private key.
 type Pair struct {
 	Certificate *x509.Certificate
 	Key         *ecdsa.PrivateKey
 }
 
-// New makes a key and a certificate of it that says what the template does, signed by another one; nil: it signs itself, as authorities do. Without a serial
-// number in the template it gets one of 127 random bits.
+// New returns a new key with a certificate from the template, signed by signer. A nil signer makes it self-signed. If the template has no
+// serial number, New chooses 127 random bits. It fails for templates that crypto/x509 rejects.
 func New(template *x509.Certificate, signer *Pair) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making a key: %w", err)
 	}
-	its := *template
-	if its.SerialNumber == nil {
-		if its.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+	unsigned := *template
+	if unsigned.SerialNumber == nil {
+		if unsigned.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
 			return nil, fmt.Errorf("making a serial number: %w", err)
 		}
 	}
 	if signer == nil {
-		signer = &Pair{&its, key}
+		signer = &Pair{&unsigned, key}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, &its, signer.Certificate, key.Public(), signer.Key)
+	der, err := x509.CreateCertificate(rand.Reader, &unsigned, signer.Certificate, key.Public(), signer.Key)
 	if err != nil {
 		return nil, fmt.Errorf("signing a certificate: %w", err)
 	}
@@ -50,12 +50,12 @@ func New(template *x509.Certificate, signer *Pair) (*Pair, error) {
 	return &Pair{made, key}, nil
 }
 
-// TLS is the pair as servers and clients want it.
+// TLS returns the pair for crypto/tls.
 func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Certificate.Raw}, PrivateKey: p.Key, Leaf: p.Certificate}
 }
 
-// KeyPEM is the key in PEM, as PKCS #8.
+// KeyPEM returns the key as PKCS #8 in PEM.
 func (p *Pair) KeyPEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
 	if err != nil {

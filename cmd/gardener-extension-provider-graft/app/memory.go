@@ -9,7 +9,7 @@ import (
 	"runtime/debug"
 )
 
-// heapGrowth is the percentage by which the heap may grow before a garbage collection. Go's default of 100
+// heapGrowth is the growth of the heap in percent before the next garbage collection. Go's default of 100
 // doubles the memory of each control plane. With 50, an admission takes about 0.02 ms more CPU
 // (docs/benchmarks.md), and there are few admissions per second.
 const heapGrowth = 50

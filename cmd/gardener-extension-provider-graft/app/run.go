@@ -94,7 +94,7 @@ func Run(ctx context.Context, version string, o *installation.Installation) erro
 	return nil
 }
 
-// abandonAfter is the time for which a manager may take to end while it waits for its caches.
+// abandonAfter limits the time that a manager takes to stop while it waits for its caches.
 const abandonAfter = time.Second
 
 // start runs the manager until the context ends. While a manager waits for its caches, its Start does not

@@ -21,15 +21,15 @@ func (p *program) monitor(ctx context.Context) (stop func(), err error) {
 	return m.Open(ctx, p.Log)
 }
 
-// nobody is an owner without allocations.
-var nobody = network.Owner{Contract: "readyz", Key: "nobody"}
+// noOwner is an owner without allocations.
+var noOwner = network.Owner{Contract: "readyz", Key: "none"}
 
 // remembers reports whether the ledger answers.
 func (p *program) remembers(ctx context.Context) error {
 	if !p.opened.Load() {
 		return errors.New("the ledger is being opened")
 	}
-	if _, err := p.Reloader.Ledger().Get(ctx, nobody); !errors.Is(err, network.ErrNotHeld) {
+	if _, err := p.Reloader.Ledger().Get(ctx, noOwner); !errors.Is(err, network.ErrNotHeld) {
 		return err
 	}
 	return nil

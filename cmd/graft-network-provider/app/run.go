@@ -49,7 +49,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 		Unfinished: "Stopping before all background work has ended; it continues from the ledger at the next start",
 	}
 	// Open the monitoring port first: opening a large ledger takes a while, and probes must not restart the
-	// program meanwhile.
+	// program in the meantime.
 	stop, err := p.monitor(ctx)
 	if err != nil {
 		return err

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demo has what the programs of `make start`, `make start-network` and their like share: flags, progress lines, commands that
-// are printed as somebody would type them, and checks of what they print. It knows nothing of what is shown. Enter at Main.
+// Package demo is shared by the programs of the `make start` targets: flags, progress lines, commands that are printed as a user
+// would type them, and checks of their output. Start at Main.
 package demo
 
 import (
@@ -59,7 +59,7 @@ func Main(set *flag.FlagSet, show func(context.Context, *Demo) error) {
 	os.Exit(Run(set, os.Args[1:], show))
 }
 
-// Run does what Main does, and returns the exit status.
+// Run does the work of Main and returns the exit status.
 func Run(set *flag.FlagSet, arguments []string, show func(context.Context, *Demo) error) int {
 	once := set.Bool("once", truthy(os.Getenv("ONCE")), "end when all has been shown")
 	err := set.Parse(arguments)
@@ -129,7 +129,7 @@ func (d *Demo) Phase(name string, step func() error) error {
 	return nil
 }
 
-// Command prints a command, runs it and prints its output, in which all wanted texts must be.
+// Command prints a command, runs it and prints its output, which must contain all wanted texts.
 func (d *Demo) Command(ctx context.Context, line []string, wanted ...string) (string, error) {
 	d.Printf("  $ %s", strings.Join(line, " "))
 	out, err := Output(ctx, line)
@@ -140,7 +140,7 @@ func (d *Demo) Command(ctx context.Context, line []string, wanted ...string) (st
 	return out, Contains(out, wanted...)
 }
 
-// Output runs a command and returns what it prints.
+// Output runs a command and returns its output.
 func Output(ctx context.Context, line []string) (string, error) {
 	var problems bytes.Buffer
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
@@ -196,7 +196,7 @@ func Contains(text string, wanted ...string) error {
 	return nil
 }
 
-// Lacks returns an error if a text contains one of the others.
+// Lacks returns an error if a text contains one of the unwanted texts.
 func Lacks(text string, unwanted ...string) error {
 	for _, u := range unwanted {
 		if strings.Contains(text, u) {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command docker shows two containers of a dockerd that talk over a network of graft-network-provider, what they hold in its ledger, and
-// that the provider may be killed meanwhile. dockerd and the provider run in namespaces of their own, so that this machine gets no link,
+// that they keep working while the provider is killed. dockerd and the provider run in their own namespaces, so that this machine gets no link,
 // no route and no service. `make start-docker` builds what it needs and runs it.
 //
 // Where dockerd cannot be had, the network controllers of Docker Engine, built from their Go modules, take its place. Enter at show.
@@ -248,7 +248,7 @@ func (s *stage) remove(ctx context.Context) error {
 	return demo.Lacks(held, s.addresses["one"], s.addresses["two"], s.addresses["three"])
 }
 
-// withoutDockerd runs tests with Docker's network controllers, for which no dockerd is needed.
+// withoutDockerd runs tests with Docker's network controllers, without dockerd.
 func withoutDockerd(ctx context.Context, why error, d *demo.Demo) error {
 	d.Printf(`
 NO DOCKERD: %v.

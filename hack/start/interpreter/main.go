@@ -33,7 +33,7 @@ const (
 	own     = "example/interpreter/objects/database.yaml"
 )
 
-// subject is an object with what is asked about it.
+// subject is an object with the questions about it.
 type subject struct {
 	title string
 	// name is that of the files, file the object of the control plane.

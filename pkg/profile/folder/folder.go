@@ -103,11 +103,11 @@ func readPath(path string, named reader) ([]source.File, error) {
 	})
 }
 
-// versionLink is the link by which the kubelet replaces all files of a mounted ConfigMap at once.
+// versionLink is the symbolic link that kubelet switches to replace all files of a mounted ConfigMap at once.
 const versionLink = "..data"
 
-// readVersion repeats read, at most five times, until the kubelet has not replaced the folder's files
-// meanwhile. So all files are of one version.
+// readVersion repeats read, at most five times, until kubelet has not replaced the files during the read. All files
+// are then from one version.
 func readVersion(folder string, read func() ([]source.File, error)) (files []source.File, err error) {
 	version := func() string {
 		target, _ := os.Readlink(filepath.Join(folder, versionLink)) // other folders have no such link
