@@ -19,7 +19,7 @@ type ControllerConfiguration struct {
 	LeaderElection LeaderElection `json:"leaderElection,omitempty"`
 	// Server configures the addresses on which the program listens.
 	Server Server `json:"server,omitempty"`
-	// Limits limit what callers of the webhook server can use.
+	// Limits limits the connections, requests and memory of callers of the webhook server.
 	Limits WebhookLimits `json:"limits,omitempty"`
 	// Debugging serves Go's profiles under /debug/pprof at the metrics address; off by default.
 	Debugging Debugging `json:"debugging,omitempty"`

@@ -36,7 +36,7 @@ type NetworkProviderConfiguration struct {
 	Docker Docker `json:"docker,omitempty"`
 	// CNI configures the folders of clouds that are CNI plugins.
 	CNI CNI `json:"cni,omitempty"`
-	// Kubernetes is the cluster in which the holders of addresses are checked; without it, they are unknown.
+	// Kubernetes is the cluster with the Pods and ResourceClaims of the allocations; without it, leaked allocations are not found.
 	Kubernetes *NetworkKubernetes `json:"kubernetes,omitempty"`
 	// Leaks configures the search for allocations whose holders no longer exist.
 	Leaks Leaks `json:"leaks,omitempty"`

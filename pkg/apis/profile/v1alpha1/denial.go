@@ -9,13 +9,13 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // DenyField is the field of a profile with its denials.
 const DenyField = "deny"
 
-// Denial denies objects of the targets for which the profile has rules.
+// Denial denies requests for objects of its targets if its condition is true.
 type Denial struct {
 	// Name is the name of the rule in messages and metrics.
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
-	// Message tells the owner of the shoot what to do; it may contain ${ CEL } without Secrets.
+	// Message tells the owner of the shoot how to fix the problem; it may contain ${ CEL } without Secrets.
 	Message source.Text `json:"message"`
 	// Targets names the targets; by default all targets with rules of the profile.
 	Targets []source.Text `json:"targets,omitempty"`

@@ -208,7 +208,7 @@ type InterpretWorst struct {
 type InterpretConditions struct {
 	// Path is the path of the list in a member's status.
 	Path source.Text `json:"path"`
-	// Negative are the types for which True is worst and False best.
+	// Negative lists types that are worse when True, such as Degraded.
 	Negative []source.Text `json:"negative,omitempty"`
 }
 

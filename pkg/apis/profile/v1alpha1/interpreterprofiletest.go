@@ -46,7 +46,7 @@ type InterpreterTestCase struct {
 	Golden bool `json:"golden,omitempty"`
 }
 
-// InterpreterTestQuestion is what is asked, and what is wanted of the answers.
+// InterpreterTestQuestion has the inputs of one or more operations, and the expected answers.
 type InterpreterTestQuestion struct {
 	// Operation is one operation or a list; by default those in want, or all with rules.
 	Operation TestTexts `json:"operation,omitempty"`

@@ -6,8 +6,8 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// Lookup reads one object and keeps what it names of it, nothing else. Exactly one of the first five fields says which
-// object. The names may hold ${ CEL } over everything but lookups; an object with a constant name is read from a cache.
+// Lookup reads one object and keeps only the listed fields or keys. Exactly one of the first five fields selects the
+// object. The names may contain ${ CEL } over everything except lookups; objects with constant names are cached.
 type Lookup struct {
 	// Secret is the name of a Secret in the namespace of the control plane. Its values are never shown.
 	Secret source.Text `json:"secret,omitempty"`

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// NetworkPool is what addresses are given out of, and what goes with them.
+// NetworkPool has the address ranges of a pool, and the routes, rules and neighbours that are set with an address.
 type NetworkPool struct {
 	// Subnets are at most one of each family. Without any, the cloud of the pool chooses the addresses.
 	Subnets []NetworkSubnet `json:"subnets,omitempty"`
@@ -81,7 +81,7 @@ type NetworkRoute struct {
 	Table int `json:"table,omitempty" between:"0,2147483647"`
 }
 
-// NetworkRule says which routing table is asked for which packets.
+// NetworkRule is a policy routing rule: it selects the routing table for packets.
 type NetworkRule struct {
 	// Priority orders rules; the lowest is asked first.
 	Priority int `json:"priority,omitempty" between:"0,32767"`
@@ -93,7 +93,7 @@ type NetworkRule struct {
 	Table int `json:"table" between:"1,2147483647"`
 }
 
-// NetworkNeighbor is a neighbour of which the hardware address is known.
+// NetworkNeighbor is a permanent neighbour entry.
 type NetworkNeighbor struct {
 	// Destination is the address of the neighbour.
 	Destination source.Text `json:"destination"`

@@ -9,7 +9,7 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // KindNetworkProfile is the kind of a NetworkProfile.
 const KindNetworkProfile = "NetworkProfile"
 
-// NetworkProfile says which addresses a network provider gives, to whom, and what is known of the network devices of machines.
+// NetworkProfile configures which addresses a network provider allocates to which owners, and describes the network devices of machines.
 type NetworkProfile struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -29,7 +29,7 @@ type NetworkProfile struct {
 	Deny []NetworkDenial `json:"deny,omitempty"`
 }
 
-// NetworkChoice is what a user can choose by its name.
+// NetworkChoice is a set of pools that users select by name.
 type NetworkChoice struct {
 	// Pools are the pools in order: the next one of this server is used when one is exhausted. Without pools, the
 	// profile gives no address.

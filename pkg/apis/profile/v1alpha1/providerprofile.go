@@ -6,7 +6,7 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// ProviderProfile says what a cloud changes on the control planes that Gardener creates.
+// ProviderProfile describes the changes of a cloud to the control planes that Gardener creates.
 type ProviderProfile struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`

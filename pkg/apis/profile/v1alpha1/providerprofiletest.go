@@ -9,8 +9,8 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // KindProviderProfileTest is the kind of a ProviderProfileTest.
 const KindProviderProfileTest = "ProviderProfileTest"
 
-// ProviderProfileTest says what profiles shall make of control planes: a table of shoots, and cases that expect something of
-// their objects. graft test runs it.
+// ProviderProfileTest tests profiles: a table of shoots, and cases with expectations about their control planes. graft test
+// runs it.
 type ProviderProfileTest struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -28,7 +28,7 @@ type ProviderProfileTest struct {
 	Cases []TestCase `json:"cases"`
 }
 
-// TestCase is what is expected of some shoots.
+// TestCase has expectations about the control planes of some shoots.
 type TestCase struct {
 	TestSetting
 
@@ -38,16 +38,16 @@ type TestCase struct {
 	Description string `json:"description,omitempty"`
 	// For are the shoots of the case; all by default.
 	For []source.Text `json:"for,omitempty"`
-	// Expect lists expectations: by target, by kind and name such as Deployment/acme, or for all others.
+	// Expect lists expectations: by target, by kind and name such as Deployment/acme, or "others" for all remaining objects.
 	Expect map[string]TestExpectation `json:"expect,omitempty"`
 	// Golden compares all objects with a golden file named like this file: diff stores the difference, yaml the
 	// changed objects.
 	Golden string `json:"golden,omitempty" oneOf:"diff,yaml"`
 }
 
-// TestSetting is on what profiles are tried: a shoot, and what else is there. A case says more than its shoot, and a shoot more
-// than the defaults; annotations, parameters, shoot, cloudProfile and seed are merged then, other fields replaced, and null
-// takes one away.
+// TestSetting describes a shoot and the objects around it. The fields of a case take precedence over those of its shoot, and
+// these over the defaults. Annotations, parameters, shoot, cloudProfile and seed are merged; other fields are replaced; null
+// removes a field.
 type TestSetting struct {
 	// Kubernetes are versions, such as 1.34.2 or [1.31.14, 1.34.2]; a constraint such as "< 1.34" selects from the
 	// defaults. By default the newest one.
@@ -95,7 +95,7 @@ type TestSetting struct {
 
 	// Parameters are parameters of the installation.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
-	// Present are the objects for lookups; others are missing.
+	// Present lists the objects that lookups find. All other objects are missing.
 	Present []source.Node `json:"present,omitempty"`
 	// Manifests are files and folders, relative to this file, with a control plane in place of the generated one: the Cluster or
 	// the Shoot, and the objects for the webhooks. Without the latter, they are generated for this shoot.

@@ -25,7 +25,7 @@ type TargetRules struct {
 	Rules []Rule
 }
 
-// ObjectsField is the field of a set beside the targets that holds the rules for other objects.
+// ObjectsField is the field of a set with the rules for objects that are not targets.
 const ObjectsField = "objects"
 
 // Objects are objects in the namespaces of a set that are no targets of the contract.
@@ -64,7 +64,7 @@ type Rule struct {
 	Path string
 }
 
-// RuleFields are the fields that every rule may have beside its operation.
+// RuleFields are the fields that every rule may have in addition to its operation.
 var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate", "forEach", "mode"}
 
 // The values of onUpdate.
@@ -79,7 +79,7 @@ const (
 const (
 	// ModeEnforce applies rules.
 	ModeEnforce = "enforce"
-	// ModeObserve computes rules, counts and explains what they would do, and does not apply them.
+	// ModeObserve evaluates, counts and explains rules but does not apply them.
 	ModeObserve = "observe"
 )
 
@@ -147,7 +147,7 @@ func (r *Rule) DecodeNode(n source.Node, path string) source.Findings {
 		case "override":
 			findings = append(findings, source.Decode(field.Value, inner, &r.Override)...)
 			if r.Override == "" && len(findings) == 0 {
-				r.Override = "?" // so that the reason is missing, and not what it is for
+				r.Override = "?" // the finding is then about the missing reason, not about the field
 				findings = append(findings, field.Value.Finding(inner, "must give the reason").Of(source.MissingField))
 			}
 		default:

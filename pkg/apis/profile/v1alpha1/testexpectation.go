@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// What may stand in place of an expectation's fields.
+// Words that replace the fields of an expectation.
 const (
 	// TestChanged is an object that rules change, TestUnchanged one that stays as it is.
 	TestChanged   = "changed"
@@ -30,13 +30,13 @@ var TestStates = []string{TestChanged, TestUnchanged, TestDenied, TestAbsent}
 // TestApplied is a rule that changed the object, or found it so already.
 const TestApplied = "applied"
 
-// TestOutcomes are what may be expected of a rule.
+// TestOutcomes are the possible expectations about a rule.
 var TestOutcomes = []string{TestApplied, "changed", "unchanged", "skipped", "overridden", "observed"}
 
-// TestOthers is the name by which Expect calls all objects that no other entry is for.
+// TestOthers is the key in Expect for all objects without an entry.
 const TestOthers = "others"
 
-// TestExpectation is what is expected of an object: one word, or fields.
+// TestExpectation is an expectation about an object: one word, or fields.
 type TestExpectation struct {
 	TestExpected
 
@@ -44,8 +44,8 @@ type TestExpectation struct {
 	At source.Node
 }
 
-// TestExpected are the fields of an expectation. Where a value is a mapping, each of its members is expected, and there may be
-// others; null expects that there is no such thing.
+// TestExpected has the fields of an expectation. A mapping expects the listed members; additional members are ignored; null
+// expects that the value is missing.
 type TestExpected struct {
 	// State is changed or unchanged, or that the object is denied or absent.
 	State string `json:"state,omitempty" oneOf:"changed,unchanged,denied,absent"`
@@ -101,7 +101,7 @@ type TestDenial struct {
 	Message source.Text `json:"message,omitempty"`
 }
 
-// TestText is what is expected of a unit or a file; null expects that there is none.
+// TestText is an expectation about a unit or a file; null expects that it is missing.
 type TestText struct {
 	// Contains are parts of the text: one, or a list of them.
 	Contains TestTexts `json:"contains,omitempty"`
