@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// smallMemory is how much a profile that is refused, or an object that is denied, may take.
+const smallMemory = 64 << 20
+
+// compileVariables compiles a profile that writes its last variable into an annotation.
+func compileVariables(t *testing.T, last string, variables ...string) (*mutation.Program, error) {
+	t.Helper()
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: ProviderProfile
+metadata: {name: variables}
+providers: [acme]
+variables:
+` + strings.Join(variables, "\n") + `
+controlplane:
+  kube-controller-manager:
+  - annotations: {set: {acme.com/value: "${ variables.` + last + ` }"}}
+`)})
+	if len(findings) > 0 {
+		t.Fatal(findings)
+	}
+	return mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+}
+
+// TestChainedVariables refuses a profile of which each variable has twice the size of the one before, where it becomes too large. Computing
+// thirty of them would take 2 GiB.
+func TestChainedVariables(t *testing.T) {
+	variables := []string{`  v0: ${ object.metadata.name + "x" }`}
+	for i := range 30 {
+		variables = append(variables, fmt.Sprintf("  v%d: ${ variables.v%d + variables.v%[2]d }", i+1, i))
+	}
+	runtime.GC()
+	before, peak := heap(), watchHeap(t)
+	_, err := compileVariables(t, "v30", variables...)
+	if grown := peak() - before; grown > smallMemory {
+		t.Errorf("it has taken %d MiB", grown>>20)
+	}
+	var problems source.Findings
+	if !errors.As(err, &problems) || !strings.Contains(err.Error(), ": variables.v17: too costly") {
+		t.Errorf("it is not refused at a variable: %v", err)
+	}
+}
+
+// TestLargeAnnotation denies an object of which an annotation makes a variable too large, with the place of the variable.
+func TestLargeAnnotation(t *testing.T) {
+	program, err := compileVariables(t, "joined",
+		`  annotation: ${ object.metadata.annotations["a"] }`,
+		`  joined: ${ variables.annotation.split(",").map(p, p + "=" + variables.annotation).join(";") }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := json.Marshal(map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "kube-controller-manager", "annotations": map[string]any{"a": strings.Repeat("a,", 100<<10)}},
+		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
+			"containers": []any{map[string]any{"name": "kube-controller-manager"}},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := facts.FromCluster([]byte(fuzzedCluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	before, peak := heap(), watchHeap(t)
+	_, err = program.Admit(context.Background(), mutation.Request{
+		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "n", Name: "kube-controller-manager",
+		Group: "apps", Version: "v1", Kind: "Deployment", Object: object,
+	}, &facts.Static{Facts: found})
+	if grown := peak() - before; grown > smallMemory {
+		t.Errorf("it has taken %d MiB", grown>>20)
+	}
+	var failure *mutation.Failure
+	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || !strings.Contains(err.Error(), "p.yaml:7:") {
+		t.Errorf("it is not denied with the place of the variable: %v", err)
+	}
+}
