@@ -26,7 +26,7 @@ const smallMemory = 64 << 20
 // compileVariables compiles a profile that writes its last variable into an annotation.
 func compileVariables(t *testing.T, last string, variables ...string) (*mutation.Program, error) {
 	t.Helper()
-	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+	text := `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: variables}
 providers: [acme]
@@ -35,15 +35,16 @@ variables:
 controlplane:
   kube-controller-manager:
   - annotations: {set: {acme.com/value: "${ variables.` + last + ` }"}}
-`)})
+`
+	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
 	return mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
 }
 
-// TestChainedVariables refuses a profile of which each variable has twice the size of the one before, where it becomes too large. Computing
-// thirty of them would take 2 GiB.
+// TestChainedVariables refuses a profile of which each variable has twice the size of the one before, where it becomes
+// too large. Computing thirty of them would take 2 GiB.
 func TestChainedVariables(t *testing.T) {
 	variables := []string{`  v0: ${ object.metadata.name + "x" }`}
 	for i := range 30 {
@@ -71,7 +72,9 @@ func TestLargeAnnotation(t *testing.T) {
 	}
 	object, err := json.Marshal(map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "kube-controller-manager", "annotations": map[string]any{"a": strings.Repeat("a,", 100<<10)}},
+		"metadata": map[string]any{
+			"name": "kube-controller-manager", "annotations": map[string]any{"a": strings.Repeat("a,", 100<<10)},
+		},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"containers": []any{map[string]any{"name": "kube-controller-manager"}},
 		}}},
@@ -93,7 +96,8 @@ func TestLargeAnnotation(t *testing.T) {
 		t.Errorf("it has taken %d MiB", grown>>20)
 	}
 	var failure *mutation.Failure
-	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || !strings.Contains(err.Error(), "p.yaml:7:") {
+	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed ||
+		!strings.Contains(err.Error(), "p.yaml:7:") {
 		t.Errorf("it is not denied with the place of the variable: %v", err)
 	}
 }

@@ -35,7 +35,9 @@ const removalTimeoutSeconds = 15
 const removalPath = PathPrefix + "validate/removal"
 
 // managedResourceKind is the kind with which Gardener installs an extension.
-var managedResourceKind = schema.GroupVersionKind{Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource"}
+var managedResourceKind = schema.GroupVersionKind{
+	Group: "resources.gardener.cloud", Version: "v1alpha1", Kind: "ManagedResource",
+}
 
 // Uninstalling reports whether the installation is known to be removed.
 func (r *Registrar) Uninstalling(ctx context.Context) bool {
@@ -99,7 +101,8 @@ func (r *Registrar) withdraw(ctx context.Context) error {
 	switch err := r.deleteRegistrations(ctx); {
 	case apierrors.IsForbidden(err):
 		r.forbidden.Store(true)
-		log.Info("The installation is being removed, and its permissions are gone; its registrations are deleted with their owner")
+		log.Info("The installation is being removed, and its permissions are gone; " +
+			"its registrations are deleted with their owner")
 	case err != nil:
 		return err
 	case r.withdrawn.CompareAndSwap(nil, ptr.To(time.Now())):
@@ -123,7 +126,8 @@ func (r *Registrar) deleteRegistrations(ctx context.Context) error {
 		if err := r.announce(ctx, current); err != nil {
 			return err
 		}
-		if err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID}); client.IgnoreNotFound(err) != nil {
+		err := r.Client.Delete(ctx, current, client.Preconditions{UID: &current.UID})
+		if client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("deleting the registration: %w", err)
 		}
 	}
@@ -186,7 +190,8 @@ func (e Endpoint) removal(bundle []byte, segment string) admissionregistrationv1
 		return admissionregistrationv1.RuleWithOperations{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Delete},
 			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources, Scope: ptr.To(admissionregistrationv1.AllScopes),
+				APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources,
+				Scope: ptr.To(admissionregistrationv1.AllScopes),
 			},
 		}
 	}
