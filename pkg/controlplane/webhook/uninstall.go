@@ -99,6 +99,7 @@ func (r *Registrar) withdraw(ctx context.Context) error {
 	}
 	log := logf.FromContext(ctx)
 	switch err := r.deleteRegistrations(ctx); {
+	case apierrors.IsForbidden(err) && r.withdrawn.Load() != nil:
 	case apierrors.IsForbidden(err):
 		r.forbidden.Store(true)
 		log.Info("The installation is being removed, and its permissions are gone; " +
