@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -160,6 +161,8 @@ func (c *Context) container(name string) string {
 // compiler says how the entries of edits become writes.
 type compiler struct {
 	place Place
+	// field is the argument with what is set, for findings; "set" if it is empty.
+	field string
 	// value compiles what is to be set.
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check judges a name; nil: every name that is not empty will do.
@@ -199,8 +202,9 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		writes   []Write
 		findings source.Findings
 	)
+	at := path + "." + cmp.Or(k.field, "set")
 	if set.Node != nil && !set.Absent() && set.Kind != yaml.MappingNode {
-		return nil, source.Findings{set.Finding(path+".set", "must be a mapping of names to values").Of(source.WrongType)}
+		return nil, source.Findings{set.Finding(at, "must be a mapping of names to values").Of(source.WrongType)}
 	}
 	add := func(key source.Node, at source.Node, path string, value Value) {
 		if problem := k.checkName(key.Value); problem != "" {
@@ -216,7 +220,7 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		writes = append(writes, write)
 	}
 	for _, field := range set.Fields() {
-		inner := path + ".set." + field.Key.Value
+		inner := at + "." + field.Key.Value
 		value, problems := k.value(field.Value, inner)
 		findings = append(findings, problems...)
 		if len(problems) == 0 {

@@ -217,7 +217,7 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		}}.compile(arguments, path, a.Set, a.Remove)
 	}
 	if !a.Add.Absent() {
-		added, problems := compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
+		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return addOptions(o, a, option, v.Texts) }
 		}}.compile(arguments, path, a.Add, nil)
 		for i := range added {
