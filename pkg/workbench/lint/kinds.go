@@ -11,6 +11,7 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -30,11 +31,28 @@ var providerProfile = Kind{
 		if o.Override != nil {
 			findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
 		}
-		_, problems := mutation.Check(documents, mutation.Options{
-			Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite,
-		})
-		return append(findings, problems...)
+		options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
+		_, problems := mutation.Check(documents, options)
+		return append(findings, inBoth(documents, options, problems)...)
 	},
+}
+
+// inBoth drops warnings about profiles that name both generations of Gardener if they hold for one of these only.
+func inBoth(documents []*profile.Document, o mutation.Options, found source.Findings) source.Findings {
+	both := map[string]bool{}
+	for _, d := range documents {
+		both[d.Node.File] = d.Gardener != "" && contract.Today.For(d.Gardener) && contract.Labelled.For(d.Gardener)
+	}
+	if o.Generation == contract.Labelled || !slices.ContainsFunc(found, func(f source.Finding) bool { return both[f.File] }) {
+		return found
+	}
+	o.Generation = contract.Labelled
+	_, older := mutation.Check(documents, o)
+	return slices.DeleteFunc(found, func(f source.Finding) bool {
+		return f.Severity == source.Warning && both[f.File] && !slices.ContainsFunc(older, func(other source.Finding) bool {
+			return other.Position == f.Position && other.Rule == f.Rule
+		})
+	})
 }
 
 // networkProfile is checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.

@@ -108,7 +108,10 @@ func cut(line []rune, begin, end, width int) (shown string, from, to int) {
 
 // summary says how much was found and where to read more.
 func (r *Report) summary() string {
-	checked := fmt.Sprintf("%s in %s", count(r.Documents, "document"), count(r.Files, "file"))
+	checked := count(r.Files, "file")
+	if r.Documents > 0 {
+		checked = count(r.Documents, "document") + " in " + checked
+	}
 	if len(r.Findings) == 0 {
 		return fmt.Sprintf("nothing wrong with %s\n", checked)
 	}
