@@ -5,13 +5,10 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	nodes "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -47,76 +44,21 @@ func (t text) duplicate() *source.Finding {
 	if key.Line == 1 {
 		at.Column += t.inset
 	}
-	return duplicateKey(at, path, t.first+earlier.Line-1)
+	message := fmt.Sprintf("duplicate key, first written in line %d", t.first+earlier.Line-1)
+	return &source.Finding{Position: at, Path: path, Rule: source.DuplicateKey, Message: message}
 }
 
-// duplicateKey is the finding that a key stands at a place, and in an earlier line of the file.
-func duplicateKey(at source.Position, path string, earlier int) *source.Finding {
-	return &source.Finding{
-		Position: at, Path: path, Rule: source.DuplicateKey, Message: fmt.Sprintf("duplicate key, first written in line %d", earlier),
-	}
-}
-
-// duplicateMember finds the first key that stands twice in its object, in a document of JSON; nil where there is none.
+// duplicateMember finds the first key that is written twice in an object of a JSON document; nil if there is none.
 func (t text) duplicateMember() *source.Finding {
-	m := members{json.NewDecoder(bytes.NewReader(t.data)), t.data}
-	m.UseNumber()
-	earlier, key, path := m.twice()
-	if key < 0 {
-		return nil
+	var value any
+	strict, err := kjson.UnmarshalStrict(t.data, &value, kjson.DisallowDuplicateFields)
+	if err != nil || len(strict) == 0 {
+		return nil // the syntax was checked when the documents were split
 	}
-	return duplicateKey(t.position(key), strings.TrimPrefix(path, "."), t.position(earlier).Line)
-}
-
-// position is where an offset in a document of JSON is in the file.
-func (t text) position(offset int) source.Position {
-	at, before := t.at, t.data[:offset]
-	if lines := bytes.Count(before, []byte("\n")); lines > 0 {
-		at.Line, at.Column, before = at.Line+lines, 1, before[bytes.LastIndexByte(before, '\n')+1:]
+	if finding := t.duplicate(); finding != nil { // almost every JSON document is YAML, too
+		return finding
 	}
-	at.Column += utf8.RuneCount(before)
-	return at
-}
-
-// members walks through a JSON text that has no mistake in its syntax.
-type members struct {
-	*json.Decoder
-	data []byte
-}
-
-// twice are the offsets of the first key that stands twice at or below the next value and of the one before it, and its path, of which each part begins with a
-// dot or bracket; -1 where there is none: the walk is behind the value then.
-func (m members) twice() (earlier, key int, path string) {
-	token, err := m.Token()
-	delimiter, nests := token.(json.Delim)
-	if err != nil || !nests {
-		return 0, -1, ""
-	}
-	if delimiter == '[' {
-		for i := 0; m.More(); i++ {
-			if earlier, key, path = m.twice(); key >= 0 {
-				return earlier, key, fmt.Sprintf("[%d]%s", i, path)
-			}
-		}
-	}
-	for first := map[string]int{}; m.More(); {
-		begin := int(m.InputOffset())
-		begin += bytes.IndexByte(m.data[begin:], '"') // behind a comma
-		token, err := m.Token()
-		name, is := token.(string)
-		if err != nil || !is {
-			return 0, -1, ""
-		}
-		if at, there := first[name]; there {
-			return at, begin, "." + name
-		}
-		first[name] = begin
-		if earlier, key, path = m.twice(); key >= 0 {
-			return earlier, key, "." + name + path
-		}
-	}
-	_, _ = m.Token() // the end
-	return 0, -1, ""
+	return &source.Finding{Position: t.at, Rule: source.DuplicateKey, Message: strict[0].Error()}
 }
 
 // twice is the first key that stands twice at or below a node, with the one before it and its path. Aliases are found where they point to.

@@ -161,7 +161,8 @@ func splitJSON(file source.File) ([]text, bool) {
 			return documents, errors.Is(err, io.EOF)
 		}
 		skipped := len(file.Data[before:]) - len(bytes.TrimLeft(file.Data[before:], " \t\r\n"))
-		documents = append(documents, text{data: raw, at: positionOf(file, int(before)+skipped), json: true})
+		at := positionOf(file, int(before)+skipped)
+		documents = append(documents, text{data: raw, at: at, first: at.Line, inset: at.Column - 1, json: true})
 	}
 }
 
