@@ -179,33 +179,9 @@ func Static(words ...string) (*Page, error) {
 		component, name = "", component
 	}
 	name, _, _ = strings.Cut(strings.TrimLeft(name, "-"), "=")
-	page := &Page{Topic: t.name}
-	var names []string
-	for _, e := range t.entries() {
-		if component != "" && e.Component != component {
-			continue
-		}
-		bare := strings.TrimPrefix(e.Name, "--")
-		names = append(names, bare)
-		if name == "" || bare == name {
-			page.Entries = append(page.Entries, e)
-		}
-	}
-	for _, owner := range known {
-		if t.former == nil || name == "" || component != "" && component != owner {
-			continue
-		}
-		if last, gone := t.former(owner, name); gone {
-			versions := fmt.Sprintf("removed before %s; %s was the last that had it", kubeflags.Versions()[0], last)
-			e := Entry{Name: name, Component: owner, Kubernetes: versions}
-			if t.name == "flag" {
-				e.Name = "--" + name
-			}
-			page.Entries = append(page.Entries, e)
-		}
-	}
-	if len(page.Entries) > 0 {
-		return page, nil
+	entries, names := t.find(component, name)
+	if len(entries) > 0 {
+		return &Page{Topic: t.name, Entries: entries}, nil
 	}
 	hint := source.Suggest(name, names)
 	if hint == "" {
@@ -215,6 +191,36 @@ func Static(words ...string) (*Page, error) {
 		component = " of " + component
 	}
 	return nil, fmt.Errorf("there is no %s %q%s%s", t.name, name, component, hint)
+}
+
+// find returns the entries of a component and a name, either of which may be empty, and the names that there are.
+func (t *topic) find(component, name string) (found []Entry, names []string) {
+	for _, e := range t.entries() {
+		bare := strings.TrimPrefix(e.Name, "--")
+		if component != "" && e.Component != component {
+			continue
+		}
+		names = append(names, bare)
+		if name == "" || bare == name {
+			found = append(found, e)
+		}
+	}
+	if t.former == nil || name == "" {
+		return found, names
+	}
+	for _, owner := range kubeflags.Components() {
+		last, gone := t.former(owner, name)
+		if !gone || component != "" && component != owner {
+			continue
+		}
+		versions := fmt.Sprintf("removed before %s; %s was the last that had it", kubeflags.Versions()[0], last)
+		e := Entry{Name: name, Component: owner, Kubernetes: versions}
+		if t.name == "flag" {
+			e.Name = "--" + name
+		}
+		found = append(found, e)
+	}
+	return found, names
 }
 
 // unknown returns the error for a word that is no topic. It tells the topic of a name.
