@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -29,7 +30,7 @@ type differ struct {
 
 // differences returns the entries that turn one state of an object into another.
 func differences(before, after tree, s *subject) []*entry {
-	d := &differ{subject: s, owner: s.target, before: clone(before).(tree), after: clone(after).(tree)}
+	d := &differ{subject: s, owner: s.target, before: runtime.DeepCopyJSON(before), after: runtime.DeepCopyJSON(after)}
 	forget(d.before)
 	forget(d.after)
 	forgetDefaulted(d.before, d.after)

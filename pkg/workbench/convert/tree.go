@@ -48,25 +48,6 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// clone returns a deep copy.
-func clone(value any) any {
-	switch value := value.(type) {
-	case tree:
-		out := make(tree, len(value))
-		for key, member := range value {
-			out[key] = clone(member)
-		}
-		return out
-	case []any:
-		out := make([]any, len(value))
-		for i, item := range value {
-			out[i] = clone(item)
-		}
-		return out
-	}
-	return value
-}
-
 // at returns the value at a path of members; nil where there is none.
 func at(value any, path ...string) any {
 	for _, key := range path {
