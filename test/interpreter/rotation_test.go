@@ -24,9 +24,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate/certificatetest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/certificatetest"
 )
 
 // TestSecret holds a Secret in a real API server to what stores are.

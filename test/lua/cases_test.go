@@ -12,10 +12,10 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	cases "github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
 // versions are those of the groups in the cases whose rules are for all versions.

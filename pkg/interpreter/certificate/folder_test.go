@@ -16,7 +16,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate/certificatetest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/certificatetest"
 )
 
 func TestFolder(t *testing.T) {

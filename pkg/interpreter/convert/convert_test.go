@@ -17,10 +17,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/convert"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
 var update = flag.Bool("update", false, "write the profile that is wanted")

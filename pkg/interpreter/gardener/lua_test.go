@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
 // scripts are the profiles in Lua.

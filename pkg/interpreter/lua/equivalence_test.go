@@ -16,9 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
 // asked is a question as testdata/answers of the rules write it.

@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua/luatest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
 // work is what is compared without a network: Graft's handler, and the scripts that are written from the same profiles.
