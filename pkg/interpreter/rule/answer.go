@@ -22,10 +22,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
+// head is the common part of all rules.
+type head struct {
+	// at is the rule in messages: profile and path.
+	at   string
+	when condition
+	// refuses is true for a rule that refuses the object.
+	refuses bool
+}
+
+func (h *head) common() *head { return h }
+
 // aggregate is a rule that sets one field of the status.
 type aggregate struct {
-	at      string
-	when    condition
+	head
 	field   path
 	combine combine
 }
@@ -35,7 +45,8 @@ func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
 	q.because = make([]string, 0, len(r.aggregate))
 	for i := range r.aggregate {
 		rule := &r.aggregate[i]
-		holds, err := rule.when.holds(q)
+		q.trace.begin(q, rule.at)
+		holds, err := q.applies(rule.when)
 		if err != nil {
 			return interpreter.Response{}, err
 		}
@@ -56,8 +67,7 @@ func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
 
 // components is a rule that returns components.
 type components struct {
-	at           string
-	when         condition
+	head
 	items        *items
 	name         text
 	count        number
@@ -70,8 +80,9 @@ func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
 	names := map[string]bool{}
 	for i := range r.components {
 		rule, before := &r.components[i], len(found)
+		q.trace.begin(q, rule.at)
 		err := rule.items.each(q, func() error {
-			holds, err := rule.when.holds(q)
+			holds, err := q.applies(rule.when)
 			if err != nil || !holds {
 				return err
 			}
@@ -116,8 +127,7 @@ func (r *components) of(q *question) (interpreter.Component, error) {
 
 // dependencies is a rule that returns objects to propagate with another one.
 type dependencies struct {
-	at                                string
-	when                              condition
+	head
 	items                             *items
 	apiVersion, kind, namespace, name text
 	// own selects the object's namespace. named is true for a dependency by name, false for one by labels.
@@ -143,8 +153,9 @@ func (r *rules) answerDependencies(q *question) (interpreter.Response, error) {
 	seen := map[string]bool{}
 	for i := range r.dependencies {
 		rule, applied := &r.dependencies[i], false
+		q.trace.begin(q, rule.at)
 		err := rule.items.each(q, func() error {
-			holds, err := rule.when.holds(q)
+			holds, err := q.applies(rule.when)
 			if err != nil || !holds {
 				return err
 			}
@@ -206,8 +217,7 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 
 // edit is a rule that changes an object.
 type edit struct {
-	at     string
-	when   condition
+	head
 	set    []setting
 	remove []path
 	refuse text
@@ -258,7 +268,8 @@ func applied(q *question, rules []edit) (interpreter.Response, error) {
 
 // run applies a rule if its condition holds.
 func (e *edit) run(q *question, apply func(*question) error) error {
-	holds, err := e.when.holds(q)
+	q.trace.begin(q, e.at)
+	holds, err := q.applies(e.when)
 	if err != nil || !holds {
 		return err
 	}
@@ -307,8 +318,7 @@ func (f *items) each(q *question, run func() error) error {
 
 // health is a rule for the health of an object.
 type health struct {
-	at      string
-	when    condition
+	head
 	healthy condition
 }
 
@@ -316,7 +326,8 @@ type health struct {
 func (r *rules) answerHealth(q *question) (interpreter.Response, error) {
 	for i := range r.health {
 		h := &r.health[i]
-		switch holds, err := h.when.holds(q); {
+		q.trace.begin(q, h.at)
+		switch holds, err := q.applies(h.when); {
 		case err != nil:
 			return interpreter.Response{}, err
 		case !holds:
@@ -340,6 +351,28 @@ type rules struct {
 	health       []health
 	dependencies []dependencies
 	prune        []edit
+	// listed has the heads of all rules, by operation. It is set in a Program.
+	listed map[interpreter.Operation][]*head
+}
+
+// heads returns the heads of all rules, by operation.
+func (r *rules) heads() map[interpreter.Operation][]*head {
+	return map[interpreter.Operation][]*head{
+		interpreter.Replicas: headsOf(r.replicas), interpreter.Components: headsOf(r.components), interpreter.Revise: headsOf(r.revise),
+		interpreter.Retain: headsOf(r.retain), interpreter.Aggregate: headsOf(r.aggregate), interpreter.Status: headsOf(r.status),
+		interpreter.Health: headsOf(r.health), interpreter.Dependencies: headsOf(r.dependencies), interpreter.Prune: headsOf(r.prune),
+	}
+}
+
+func headsOf[R any, P interface {
+	*R
+	common() *head
+}](all []R) []*head {
+	heads := make([]*head, len(all))
+	for i := range all {
+		heads[i] = P(&all[i]).common()
+	}
+	return heads
 }
 
 // and returns the rules of both, those of o last.
@@ -358,6 +391,7 @@ func none(o interpreter.Operation) error { return unfit("no rule of %s applies t
 
 // patched returns the response with the changes to the object.
 func (q *question) patched() (interpreter.Response, error) {
+	q.trace.end(q, nil)
 	if err := q.object.Err(); err != nil {
 		return interpreter.Response{}, unreadable("the object", err)
 	}
@@ -369,8 +403,7 @@ func (r *rules) answerPrune(q *question) (interpreter.Response, error) { return 
 
 // replicas is a rule for the number of replicas.
 type replicas struct {
-	at           string
-	when         condition
+	head
 	count        number
 	requirements requirements
 }
@@ -379,7 +412,8 @@ type replicas struct {
 func (r *rules) answerReplicas(q *question) (interpreter.Response, error) {
 	for i := range r.replicas {
 		rule := &r.replicas[i]
-		switch holds, err := rule.when.holds(q); {
+		q.trace.begin(q, rule.at)
+		switch holds, err := q.applies(rule.when); {
 		case err != nil:
 			return interpreter.Response{}, err
 		case !holds:
@@ -450,7 +484,7 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 		}
 		seen[key] = true
 		q.item, q.kept = valueOf(item), valueOf(observed[key])
-		holds, err := r.when.holds(q)
+		holds, err := q.applies(r.when)
 		if err != nil {
 			return applied, err
 		}
@@ -532,6 +566,7 @@ func (r *retain) ask(q *question) error {
 	if r.both == nil {
 		return r.run(q, r.apply)
 	}
+	q.trace.begin(q, r.at)
 	applied, err := r.applyEach(q)
 	if applied {
 		q.because = append(q.because, r.at)
@@ -541,8 +576,7 @@ func (r *retain) ask(q *question) error {
 
 // status is a rule that selects the reflected part of a status.
 type status struct {
-	at   string
-	when condition
+	head
 	keep []path
 	set  []setting
 	// all selects the whole status.
@@ -558,7 +592,8 @@ func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
 	}
 	for i := range r.status {
 		rule := &r.status[i]
-		holds, err := rule.when.holds(q)
+		q.trace.begin(q, rule.at)
+		holds, err := q.applies(rule.when)
 		if err != nil {
 			return interpreter.Response{}, err
 		}

@@ -21,7 +21,7 @@ import (
 
 // aggregate compiles a rule of aggregate.
 func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregate {
-	a := aggregate{at: c.at(p), when: c.when(c.plain, p, spec.When)}
+	a := aggregate{head: c.head(c.plain, p, spec.When)}
 	c.needed(p, "field", spec.Field)
 	a.field = c.path(p.At("field"), spec.Field)
 	if len(a.field.steps) > 0 && (a.field.steps[0].Key != "status" || len(a.field.steps) == 1) {
@@ -165,7 +165,7 @@ func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, co
 // components compiles a rule of components.
 func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) components {
 	list, env := c.forEach(p, spec.ForEach)
-	r := components{at: c.at(p), items: list, when: c.when(env, p, spec.When)}
+	r := components{head: c.head(env, p, spec.When), items: list}
 	c.needed(p, "name", spec.Name)
 	r.name = c.text(env, p.At("name"), spec.Name)
 	if name, ok := constant(r.name, env); ok {
@@ -184,7 +184,9 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 // dependencies compiles a rule of dependencies.
 func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) dependencies {
 	list, env := c.forEach(p, spec.ForEach)
-	d := dependencies{at: c.at(p), items: list, when: c.when(env, p, spec.When), own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent()}
+	d := dependencies{
+		head: c.head(env, p, spec.When), items: list, own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent(),
+	}
 	for _, field := range []struct {
 		name string
 		text source.Text
@@ -250,7 +252,7 @@ func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.Interpret
 
 // health compiles a rule of health.
 func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
-	h := health{at: c.at(p), when: c.when(c.plain, p, spec.When)}
+	h := health{head: c.head(c.plain, p, spec.When)}
 	c.needed(p, "healthy", spec.Healthy)
 	h.healthy = condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
 	c.first(interpreter.Health, p, h.when)
@@ -259,7 +261,7 @@ func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
 
 // replicas compiles a rule of replicas.
 func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
-	r := replicas{at: c.at(p), when: c.when(c.plain, p, spec.When)}
+	r := replicas{head: c.head(c.plain, p, spec.When)}
 	r.count = c.number(c.plain, p.At("count"))
 	r.requirements = c.requirements(c.plain, p.At("requirements"))
 	c.first(interpreter.Replicas, p, r.when)
@@ -307,7 +309,7 @@ const (
 
 // status compiles a rule of status.
 func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
-	s := status{at: c.at(p), when: c.when(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
+	s := status{head: c.head(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
 	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus)
 	s.all = p.At("keep").Absent() && p.At("set").Absent()
 	for i, kept := range s.keep {

@@ -55,28 +55,23 @@ type versions struct {
 	others *rules
 }
 
-// operation describes how an operation counts and evaluates its rules.
-type operation struct {
-	count  func(*rules) int
-	answer func(*rules, *question) (interpreter.Response, error)
-}
-
-var operations = map[interpreter.Operation]operation{
-	interpreter.Replicas:     {func(r *rules) int { return len(r.replicas) }, (*rules).answerReplicas},
-	interpreter.Components:   {func(r *rules) int { return len(r.components) }, (*rules).answerComponents},
-	interpreter.Revise:       {func(r *rules) int { return len(r.revise) }, (*rules).answerRevise},
-	interpreter.Retain:       {func(r *rules) int { return len(r.retain) }, (*rules).answerRetain},
-	interpreter.Aggregate:    {func(r *rules) int { return len(r.aggregate) }, (*rules).answerAggregate},
-	interpreter.Status:       {func(r *rules) int { return len(r.status) }, (*rules).answerStatus},
-	interpreter.Health:       {func(r *rules) int { return len(r.health) }, (*rules).answerHealth},
-	interpreter.Dependencies: {func(r *rules) int { return len(r.dependencies) }, (*rules).answerDependencies},
-	interpreter.Prune:        {func(r *rules) int { return len(r.prune) }, (*rules).answerPrune},
+// answers has the function that answers each operation.
+var answers = map[interpreter.Operation]func(*rules, *question) (interpreter.Response, error){
+	interpreter.Replicas:     (*rules).answerReplicas,
+	interpreter.Components:   (*rules).answerComponents,
+	interpreter.Revise:       (*rules).answerRevise,
+	interpreter.Retain:       (*rules).answerRetain,
+	interpreter.Aggregate:    (*rules).answerAggregate,
+	interpreter.Status:       (*rules).answerStatus,
+	interpreter.Health:       (*rules).answerHealth,
+	interpreter.Dependencies: (*rules).answerDependencies,
+	interpreter.Prune:        (*rules).answerPrune,
 }
 
 // any reports whether there is a rule.
 func (r *rules) any() bool {
-	for _, o := range operations {
-		if o.count(r) > 0 {
+	for _, heads := range r.heads() {
+		if len(heads) > 0 {
 			return true
 		}
 	}
@@ -102,6 +97,9 @@ func newProgram(entries []*entry) *Program {
 			p.kinds[groupKind{e.group, kind}].add(e)
 		}
 	}
+	for _, v := range p.kinds {
+		v.index()
+	}
 	p.known = p.list()
 	return p
 }
@@ -115,6 +113,16 @@ func (v *versions) add(e *entry) {
 	}
 	if e.version == "" {
 		v.others = cmp.Or(v.others, &rules{}).and(&e.rules)
+	}
+}
+
+// index sets the lists of all rules.
+func (v *versions) index() {
+	for _, r := range v.named {
+		r.listed = r.heads()
+	}
+	if v.others != nil {
+		v.others.listed = v.others.heads()
 	}
 }
 
@@ -136,7 +144,7 @@ func (p *Program) list() []interpreter.Known {
 
 // operations returns the operations that have rules.
 func (r *rules) operations() []interpreter.Operation {
-	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return operations[o].count(r) == 0 })
+	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return len(r.listed[o]) == 0 })
 }
 
 // Kinds returns all kinds with rules, sorted by group, kind and version. An entry for a version includes the
@@ -145,8 +153,8 @@ func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
 // Supports reports whether there are rules for an operation on a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
-	r, known := p.of(kind), operations[o]
-	return r != nil && known.count != nil && known.count(r) > 0
+	r := p.of(kind)
+	return r != nil && len(r.listed[o]) > 0
 }
 
 // Knows reports whether there are rules for a kind.
@@ -164,6 +172,10 @@ func (p *Program) of(kind interpreter.Kind) *rules {
 // Interpret answers a question. Errors are *interpreter.Failure. It does not change the objects; the caller
 // must not change them during the call.
 func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+	return p.interpret(ctx, r, nil)
+}
+
+func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *tracer) (interpreter.Response, error) {
 	if !p.Supports(r.Kind, r.Operation) {
 		message := fmt.Sprintf("no profile has rules of %s for %s", r.Operation, r.Kind)
 		if !r.Operation.Known() {
@@ -178,7 +190,9 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 	if err != nil {
 		return interpreter.Response{}, err
 	}
-	response, err := operations[r.Operation].answer(p.of(r.Kind), q)
+	q.trace = t
+	response, err := answers[r.Operation](p.of(r.Kind), q)
+	t.end(q, err)
 	if err != nil {
 		return interpreter.Response{}, err
 	}

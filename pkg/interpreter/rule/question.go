@@ -127,6 +127,7 @@ type question struct {
 	asked   interpreter.Request
 	object  *document.Document
 	because []string
+	trace   *tracer // nil unless the rules are traced
 
 	observed *document.Document // for Retain
 	members  []*member          // for Aggregate, sorted by cluster

@@ -33,6 +33,13 @@ func (w condition) holds(q *question) (bool, error) {
 	return holds, nil
 }
 
+// applies evaluates the condition of a rule, and records the result for a trace.
+func (q *question) applies(when condition) (bool, error) {
+	holds, err := when.holds(q)
+	q.trace.saw(holds, err)
+	return holds, err
+}
+
 // text is a string that may contain expressions.
 type text struct {
 	at       spot

@@ -144,16 +144,15 @@ func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
 			continue
 		}
 		r := &into[at]
-		held, failed := conditions(traced)
-		r.Effect = max(r.Effect, effect(traced, held || !traced.Conditional, t.Failure != nil))
-		r.Held, r.Failed = r.Held || held && r.Conditional, r.Failed || failed && r.Conditional
+		r.Effect = max(r.Effect, effect(traced, t.Failure != nil))
+		r.Held, r.Failed = r.Held || traced.Held && r.Conditional, r.Failed || traced.Missed && r.Conditional
 	}
 }
 
 // effect is what a rule did, for the coverage. One whose condition holds and which finds that the object does not fit has done what it is for.
-func effect(t *rule.Traced, held, failed bool) golden.Effect {
+func effect(t *rule.Traced, failed bool) golden.Effect {
 	switch {
-	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && held && t.Failure.Code == interpreter.CodeUnfit:
+	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit:
 		return golden.Changed
 	case t.Outcome == rule.Unchanged:
 		return golden.Unchanged
@@ -163,16 +162,4 @@ func effect(t *rule.Traced, held, failed bool) golden.Effect {
 		return golden.Overridden
 	}
 	return golden.Skipped
-}
-
-// conditions say whether the condition of a rule was true, and whether it was false.
-func conditions(t *rule.Traced) (held, failed bool) {
-	if t.When != nil && t.When.Value != nil {
-		held = t.When.Value.Value() == true
-		failed = !held
-	}
-	for _, item := range t.Items {
-		held, failed = held || item.Holds, failed || !item.Holds
-	}
-	return held, failed
 }

@@ -110,7 +110,7 @@ func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 			why = "a rule before it " + string(r.Outcome)
 		case rule.Skipped:
 			not = append(not, place+": skipped, its condition is false")
-			if r.ForEach != nil && len(r.Items) == 0 {
+			if !r.Missed {
 				not[len(not)-1] = place + ": skipped, there is no item"
 			}
 		case rule.NotAsked:
