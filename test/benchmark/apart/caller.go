@@ -12,6 +12,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,6 +25,8 @@ type Servers struct {
 	// URLs are where they are: of the one that Serve was told to serve, and of those that it was told of.
 	URLs   []string
 	Client *http.Client
+	// Authority is their certificate in PEM, which signs itself.
+	Authority []byte
 	// Agent is the User-Agent of calls; without it, it is Go's own.
 	Agent string
 
@@ -71,6 +74,7 @@ func (s *Servers) meet(output io.Reader) error {
 	roots := x509.NewCertPool()
 	roots.AddCert(certificate)
 	s.Client = NewClient(roots)
+	s.Authority = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.Certificate})
 	for _, address := range h.Addresses {
 		s.URLs = append(s.URLs, "https://"+address)
 	}

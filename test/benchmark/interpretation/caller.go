@@ -10,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
@@ -18,6 +20,8 @@ import (
 type servers struct {
 	*apart.Servers
 	floor, graft string
+	// karmada calls Graft by the client library that Karmada uses.
+	karmada *dispatch.Dispatcher
 }
 
 // start runs this program once more, as the servers.
@@ -26,7 +30,13 @@ func start(ctx context.Context) (servers, error) {
 	if err != nil {
 		return servers{}, err
 	}
-	return servers{s, s.URLs[0], s.URLs[1]}, nil
+	endpoint := configuration.Endpoint{URL: s.URLs[1], CABundle: s.Authority, TimeoutSeconds: configuration.DefaultTimeoutSeconds}
+	karmada, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindContext, endpoint)})
+	if err != nil {
+		s.Stop()
+		return servers{}, err
+	}
+	return servers{s, s.URLs[0], s.URLs[1], karmada}, nil
 }
 
 // check asks the floor for something, and Graft for what Karmada would take.

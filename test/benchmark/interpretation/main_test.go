@@ -47,7 +47,7 @@ func TestRows(t *testing.T) {
 	if err := run(t.Context(), options{rounds: 1, window: time.Nanosecond, rows: "^health, 2 kB$"}, &out); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(out.String(), "x Lua\n"); n != 1 {
+	if n := strings.Count(out.String(), "x handwritten Lua\n"); n != 1 {
 		t.Errorf("%d rows:\n%s", n, &out)
 	}
 	if err := run(t.Context(), options{rows: "("}, &out); err == nil {
@@ -76,14 +76,17 @@ func TestSizes(t *testing.T) {
 
 // TestRatios holds how rounds become figures: ratios of one round, and of them the median.
 func TestRatios(t *testing.T) {
-	of := func(graft, floor, work, script, kept time.Duration) round {
+	const us = time.Microsecond
+	of := func(graft, floor, client, work, hand, generated time.Duration) round {
 		return round{
-			floor: cost{took: floor}, graft: cost{took: graft}, work: cost{cpu: work}, script: cost{cpu: script}, kept: cost{cpu: kept},
+			floor: cost{took: floor}, graft: cost{took: graft}, client: cost{took: client}, work: cost{cpu: work},
+			hand: cost{took: hand, cpu: hand}, generated: cost{cpu: generated},
 		}
 	}
-	const us = time.Microsecond
-	r := &row{rounds: []round{of(30*us, 20*us, us, 10*us, 5*us), of(90*us, 10*us, 9*us, 10*us, 10*us), of(11*us, 10*us, us, 4*us, 0)}}
-	if diff := cmp.Diff([]float64{1.5, 0.25, 0.9}, []float64{r.trips(), r.scripts(), r.compiled()}); diff != "" {
+	r := &row{rounds: []round{
+		of(30*us, 20*us, 40*us, us, 10*us, 20*us), of(90*us, 10*us, 10*us, 9*us, 10*us, 10*us), of(11*us, 10*us, 8*us, us, 4*us, 16*us),
+	}}
+	if diff := cmp.Diff([]float64{1.5, 2, 0.25, 2}, []float64{r.trips(), r.scripts(), r.works(), r.calls()}); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -130,8 +129,8 @@ func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, er
 	return json.Marshal(status)
 }
 
-// newMachines are machines whose object has about so many bytes: from 2 kB on, a tenth of what is more are machines that have failed, and the rest is
-// what API servers note about the owners of fields.
+// newMachines returns machines whose object has about the given number of bytes, without managedFields, which Karmada removes before
+// it asks. Of the bytes above 2 kB, a tenth are failed machines, and the rest are annotations of the machines.
 func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, error) {
 	m := &machinev1alpha1.MachineDeployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind},
@@ -163,7 +162,7 @@ func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, 
 	return m, fill(m, size)
 }
 
-// fill adds machines that have failed and owners of fields, until the object has its size.
+// fill adds failed machines and annotations until the object has its size.
 func fill(m *machinev1alpha1.MachineDeployment, size int) error {
 	failed, err := json.Marshal(failure(1000))
 	if err != nil {
@@ -176,14 +175,12 @@ func fill(m *machinev1alpha1.MachineDeployment, size int) error {
 	if err != nil {
 		return err
 	}
-	var fields strings.Builder
-	for i := 0; len(raw)+fields.Len() < size-200; i++ {
-		fmt.Fprintf(&fields, `%s"f:field-%04d":{".":{},"f:name":{},"f:value":{}}`, map[bool]string{true: ","}[i > 0], i)
+	m.Spec.Template.Annotations = map[string]string{}
+	for i, length := 0, len(raw)+len(`,"annotations":{}`); length < size-20; i++ {
+		key, value := fmt.Sprintf("acme.com/field-%04d", i), "what a controller notes"
+		m.Spec.Template.Annotations[key] = value
+		length += len(key) + len(value) + len(`"":"",`)
 	}
-	m.ManagedFields = []metav1.ManagedFieldsEntry{{
-		Manager: "machine-controller-manager", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: m.APIVersion, FieldsType: "FieldsV1",
-		FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{` + fields.String() + `}}`)},
-	}}
 	return nil
 }
 

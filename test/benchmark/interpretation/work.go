@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
@@ -23,15 +25,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
-// work is what is compared without a network: Graft's handler, and the scripts that are written from the same profiles.
+// work is compared without a network: Graft's handler, scripts that Graft generates from the same profiles, and scripts that are written
+// by hand.
 type work struct {
 	program *rule.Program
 	handler http.Handler
-	pair    *luatest.Pair
-	scripts *lua.Customizations
-	// fresh compiles scripts for each question, as Karmada does; kept compiles them once.
-	fresh, kept *luatest.Machine
+	// generated and handwritten compare the answers of scripts with those of the rules.
+	generated, handwritten *luatest.Pair
+	scripts, hand          *lua.Customizations
+	// machine runs scripts as Karmada does, which compiles them for each question.
+	machine *luatest.Machine
 }
+
+//go:embed handwritten.yaml
+var handwritten []byte
 
 func newWork() (*work, error) {
 	program, err := newProgram()
@@ -55,37 +62,45 @@ func newWork() (*work, error) {
 	if w.scripts == nil {
 		return nil, fmt.Errorf("there is no customization for %s", kind)
 	}
-	pair, findings := luatest.NewPair(documents, lua.Options{})
-	if pair == nil {
+	var byHand lua.Customization
+	if err := yaml.UnmarshalStrict(handwritten, &byHand); err != nil {
+		return nil, fmt.Errorf("reading handwritten.yaml: %w", err)
+	}
+	w.hand = &byHand.Spec.Customizations
+	if w.generated, findings = luatest.NewPairOf(documents, customizations); w.generated == nil {
 		return nil, findings.Err()
 	}
-	w.pair = pair
-	if w.fresh, err = luatest.New(); err != nil {
+	if w.handwritten, findings = luatest.NewPairOf(documents, []lua.Customization{byHand}); w.handwritten == nil {
+		return nil, findings.Err()
+	}
+	if w.machine, err = luatest.New(); err != nil {
 		return nil, err
 	}
-	if w.kept, err = luatest.New(); err != nil {
-		return nil, err
-	}
-	w.fresh.Limit, w.kept.Limit, w.kept.Keep = luatest.Limit, luatest.Limit, true
+	w.machine.Limit = luatest.Limit
 	return w, nil
 }
 
 func (w *work) close() {
-	w.pair.Close()
-	w.fresh.Close()
-	w.kept.Close()
+	w.generated.Close()
+	w.handwritten.Close()
+	w.machine.Close()
 }
 
 // brokenOff is in what is said of a script that took longer than Karmada waits: a second, which large objects reach on a machine that does much else.
 const brokenOff = "context deadline exceeded"
 
-// check holds that the rules and the scripts give the same answer.
+// check compares the answers of the rules with those of both kinds of scripts.
 func (w *work) check(r interpreter.Request) error {
-	difference, err := w.pair.Difference(r)
-	if err == nil && difference != "" {
-		err = fmt.Errorf("the scripts answer otherwise: %s", difference)
+	for name, pair := range map[string]*luatest.Pair{"generated": w.generated, "handwritten": w.handwritten} {
+		difference, err := pair.Difference(r)
+		if err == nil && difference != "" {
+			err = fmt.Errorf("the %s scripts answer otherwise: %s", name, difference)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // answer is the codec and the rules, all but the network.
@@ -101,8 +116,8 @@ func (w *work) answer(body []byte) error {
 }
 
 // script answers by a script. What is broken off has cost what it did until then.
-func (w *work) script(m *luatest.Machine, r interpreter.Request) error {
-	_, err := m.Answer(w.scripts, r)
+func (w *work) script(c *lua.Customizations, r interpreter.Request) error {
+	_, err := w.machine.Answer(c, r)
 	if err != nil && strings.Contains(err.Error(), brokenOff) {
 		return nil
 	}
