@@ -12,7 +12,7 @@ import (
 	"sync"
 )
 
-// files contains the runtime functions, each with a comment. A function follows the ones that it calls.
+// files contains the runtime functions, each with a comment, which scripts do not contain. A function follows the ones that it calls.
 //
 //go:embed runtime/*.lua
 var files embed.FS
@@ -33,6 +33,7 @@ type function struct {
 
 var (
 	functionHead = regexp.MustCompile(`(?m)^local function (\w+)\(`)
+	comment      = regexp.MustCompile(`(?m)^ *--.*\n`)
 	// These expressions find words that do not refer to runtime functions: strings, fields, and local names.
 	texts    = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 	word     = regexp.MustCompile(`\.?\w+`)
@@ -66,7 +67,7 @@ func parsed(file string) []function {
 	var all []function
 	for _, part := range strings.Split(string(text), "\n\n") {
 		if head := functionHead.FindStringSubmatch(part); head != nil {
-			all = append(all, function{name: head[1], text: strings.TrimSpace(part)})
+			all = append(all, function{name: head[1], text: strings.TrimSpace(comment.ReplaceAllString(part, ""))})
 		}
 	}
 	return all
@@ -74,7 +75,7 @@ func parsed(file string) []function {
 
 // linked returns the function with the names of the earlier functions that it calls.
 func linked(f function, before []function) function {
-	_, body, _ := strings.Cut(f.text, "\nlocal function "+f.name)
+	_, body, _ := strings.Cut(f.text, "local function "+f.name)
 	words := foreign("function" + body)
 	for _, earlier := range before {
 		if slices.Contains(words, earlier.name) {
