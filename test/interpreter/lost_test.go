@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
 // byService registers a Service, by which Karmada speaks HTTP/1.1, so that a call has a connection of its own.

@@ -205,7 +205,7 @@ func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Op
 				return fmt.Errorf("--%s is of rules, and webhooks are asked: leave out one of them", name)
 			}
 		}
-		d, err := o.webhooks.dispatcher()
+		d, err := o.webhooks.dispatch()
 		if err != nil {
 			return err
 		}

@@ -58,8 +58,8 @@ func (f *webhookFlags) addTo(command *cobra.Command) {
 	}
 }
 
-// dispatcher returns a caller of the webhook.
-func (f *webhookFlags) dispatcher() (*dispatch.Dispatcher, error) {
+// dispatch returns a client of the webhook.
+func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
 	e := configuration.Endpoint{URL: f.url, TimeoutSeconds: f.timeout}
 	if f.ca != "" {
 		var err error
@@ -70,7 +70,7 @@ func (f *webhookFlags) dispatcher() (*dispatch.Dispatcher, error) {
 	if err := asFlags(configuration.Interpreter("any", nil, e).Validate()); err != nil {
 		return nil, err
 	}
-	return dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindContext, e)})
+	return dispatch.New(e), nil
 }
 
 // asFlags are the mistakes in where a webhook is, by the flags that say it.

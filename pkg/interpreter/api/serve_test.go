@@ -27,7 +27,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
 const uid = "1d8a8ff1-0f3b-4e1c-9c0b-0d6a8f7a1c11"

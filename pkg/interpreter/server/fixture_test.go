@@ -22,8 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// Interpreter is who answers: a rule.Program, or a dispatch.Dispatcher.
+// Interpreter is who answers: a rule.Program, or a dispatch.Client.
 type Interpreter interface {
 	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
 }

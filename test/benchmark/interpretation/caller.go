@@ -12,8 +12,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
 // servers are the servers as their caller sees them.

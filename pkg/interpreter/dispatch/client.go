@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dispatch calls a webhook over TLS with the messages that Karmada ships, and rejects the answers that Karmada would
+// reject. Start reading at New.
+package dispatch
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+)
+
+// maximumAnswer limits the size of an answer, in bytes.
+const maximumAnswer = 16 << 20
+
+// Client calls one webhook. It is safe for concurrent use.
+type Client struct {
+	url     string
+	timeout time.Duration
+	client  *http.Client
+}
+
+// New returns a client for a valid endpoint with a URL. Without authorities in the endpoint, it trusts those of the system.
+func New(e configuration.Endpoint) *Client {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if len(e.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		config.RootCAs.AppendCertsFromPEM(e.CABundle)
+	}
+	timeout := time.Duration(cmp.Or(e.TimeoutSeconds, configuration.DefaultTimeoutSeconds)) * time.Second
+	return &Client{url: e.URL, timeout: timeout, client: &http.Client{Transport: &http.Transport{TLSClientConfig: config}}}
+}
+
+// Asks reports whether Karmada has a name for an operation.
+func (c *Client) Asks(_ interpreter.Kind, _ []byte, o interpreter.Operation) bool { return nameOf(o) != "" }
+
+func nameOf(o interpreter.Operation) string {
+	for name, of := range api.Operations(api.KindContext) {
+		if of == o {
+			return name
+		}
+	}
+	return ""
+}
+
+// message is Karmada's ResourceInterpreterContext.
+type message struct {
+	metav1.TypeMeta `json:",inline"`
+	Request         *request  `json:"request,omitempty"`
+	Response        *response `json:"response,omitempty"`
+}
+
+type request struct {
+	UID              string                  `json:"uid"`
+	Kind             metav1.GroupVersionKind `json:"kind"`
+	Name             string                  `json:"name"`
+	Namespace        string                  `json:"namespace,omitempty"`
+	Operation        string                  `json:"operation"`
+	Object           json.RawMessage         `json:"object"`
+	ObservedObject   json.RawMessage         `json:"observedObject,omitempty"`
+	Replicas         int32                   `json:"replicas"` // Karmada sends 0 with every operation but ReviseReplica
+	AggregatedStatus []status                `json:"aggregatedStatus,omitempty"`
+}
+
+type status struct {
+	ClusterName    string          `json:"clusterName"`
+	Status         json.RawMessage `json:"status,omitempty"`
+	Applied        bool            `json:"applied,omitempty"`
+	AppliedMessage string          `json:"appliedMessage,omitempty"`
+	Health         string          `json:"health,omitempty"`
+}
+
+type response struct {
+	UID        string `json:"uid"`
+	Successful bool   `json:"successful"`
+	Status     *struct {
+		Message string `json:"message"`
+		Code    int    `json:"code"`
+	} `json:"status"`
+	Patch               []byte                    `json:"patch"`
+	PatchType           string                    `json:"patchType"`
+	ReplicaRequirements *interpreter.Requirements `json:"replicaRequirements"`
+	Replicas            *int32                    `json:"replicas"`
+	Components          []interpreter.Component   `json:"components"`
+	Dependencies        []interpreter.Dependency  `json:"dependencies"`
+	RawStatus           json.RawMessage           `json:"rawStatus"`
+	Healthy             *bool                     `json:"healthy"`
+}
+
+// Interpret asks the webhook. Its error wraps an *interpreter.Failure if the webhook stated a reason.
+func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+	var object metav1.PartialObjectMetadata
+	if err := json.Unmarshal(r.Object, &object); err != nil {
+		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnfit, Message: "the object must be a JSON object"}
+	}
+	asked := &request{
+		UID: string(uuid.NewUUID()), Kind: metav1.GroupVersionKind(r.Kind), Name: object.Name, Namespace: object.Namespace,
+		Operation: nameOf(r.Operation), Object: r.Object, ObservedObject: r.Observed, Replicas: r.Replicas,
+	}
+	for _, m := range r.Members {
+		asked.AggregatedStatus = append(asked.AggregatedStatus, status{m.Cluster, m.Status, m.Applied, m.Message, m.Health})
+	}
+	answer, err := c.post(ctx, asked)
+	if err == nil {
+		err = answer.check(asked.UID, r.Operation)
+	}
+	if err != nil {
+		return interpreter.Response{}, fmt.Errorf("webhook %s: %w", c.url, err)
+	}
+	return interpreter.Response{
+		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.ReplicaRequirements, Components: answer.Components,
+		Dependencies: answer.Dependencies, Status: answer.RawStatus, Healthy: answer.Healthy, Because: []string{"webhook " + c.url},
+	}, nil
+}
+
+// post sends a request and returns the response.
+func (c *Client) post(ctx context.Context, asked *request) (*response, error) {
+	head := metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: api.KindContext}
+	body, err := json.Marshal(message{TypeMeta: head, Request: asked})
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	url := fmt.Sprintf("%s?timeout=%s", c.url, c.timeout)
+	sent, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	sent.Header.Set("Content-Type", "application/json")
+	received, err := c.client.Do(sent)
+	if err != nil {
+		return nil, c.ended(err)
+	}
+	defer func() { _ = received.Body.Close() }()
+	raw, err := io.ReadAll(io.LimitReader(received.Body, maximumAnswer))
+	if err != nil {
+		return nil, c.ended(err)
+	}
+	if received.StatusCode != http.StatusOK {
+		var status metav1.Status
+		if json.Unmarshal(raw, &status) != nil || status.Message == "" {
+			status.Message = string(bytes.TrimSpace(raw))
+		}
+		return nil, &interpreter.Failure{Code: received.StatusCode, Message: status.Message}
+	}
+	var answer message
+	if err := json.Unmarshal(raw, &answer); err != nil {
+		return nil, fmt.Errorf("reading the answer: %w", err)
+	}
+	if answer.Response == nil {
+		return nil, errors.New("there is no response")
+	}
+	return answer.Response, nil
+}
+
+// ended explains an error after the timeout.
+func (c *Client) ended(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("it did not answer within %s: %w", c.timeout, err)
+	}
+	return err
+}
+
+// check applies the checks of Karmada's client. It returns an *interpreter.Failure for an answer that is not successful.
+func (r *response) check(uid string, asked interpreter.Operation) error {
+	switch {
+	case r.UID != uid:
+		return fmt.Errorf("the uid of the response is %q, which differs from the request", r.UID)
+	case !r.Successful && r.Status == nil:
+		return errors.New("a response that is not successful must have a status")
+	case !r.Successful:
+		return &interpreter.Failure{Code: r.Status.Code, Message: r.Status.Message}
+	case asked == interpreter.Replicas && r.Replicas == nil:
+		return errors.New("the response must have replicas")
+	case asked == interpreter.Status && r.RawStatus == nil:
+		return errors.New("the response must have rawStatus")
+	case asked == interpreter.Health && r.Healthy == nil:
+		return errors.New("the response must have healthy")
+	case len(r.Patch) > 0 && r.PatchType != "JSONPatch" || len(r.Patch) == 0 && r.PatchType != "":
+		return fmt.Errorf("the response must have both patch and patchType JSONPatch, or neither: patchType is %q", r.PatchType)
+	}
+	for _, c := range r.Components {
+		if !c.Named() || c.Replicas < 0 {
+			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q has %d",
+				interpreter.MaximumComponentName, c.Name, c.Replicas)
+		}
+	}
+	for _, d := range r.Dependencies {
+		if d.APIVersion == "" || d.Kind == "" || d.Name == "" && d.LabelSelector == nil {
+			return fmt.Errorf("a dependency must have apiVersion, kind, and name or labelSelector: %+v", d)
+		}
+	}
+	return nil
+}
