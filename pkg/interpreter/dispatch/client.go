@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch calls a webhook over TLS with the messages that Karmada ships, and rejects the answers that Karmada would
-// reject. Start reading at New.
+// Package dispatch calls a webhook over TLS with the messages that Karmada ships, and rejects the answers that
+// Karmada would reject. Start reading at New.
 package dispatch
 
 import (
@@ -37,7 +37,8 @@ type Client struct {
 	client  *http.Client
 }
 
-// New returns a client for a valid endpoint with a URL. Without authorities in the endpoint, it trusts those of the system.
+// New returns a client for a valid endpoint with a URL. Without authorities in the endpoint, it trusts those of the
+// system.
 func New(e configuration.Endpoint) *Client {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if len(e.CABundle) > 0 {
@@ -49,7 +50,9 @@ func New(e configuration.Endpoint) *Client {
 }
 
 // Asks reports whether Karmada has a name for an operation.
-func (c *Client) Asks(_ interpreter.Kind, _ []byte, o interpreter.Operation) bool { return nameOf(o) != "" }
+func (c *Client) Asks(_ interpreter.Kind, _ []byte, o interpreter.Operation) bool {
+	return nameOf(o) != ""
+}
 
 func nameOf(o interpreter.Operation) string {
 	for name, of := range api.Operations(api.KindContext) {
@@ -108,14 +111,16 @@ type response struct {
 func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 	var object metav1.PartialObjectMetadata
 	if err := json.Unmarshal(r.Object, &object); err != nil {
-		return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnfit, Message: "the object must be a JSON object"}
+		failure := &interpreter.Failure{Code: interpreter.CodeUnfit, Message: "the object must be a JSON object"}
+		return interpreter.Response{}, failure
 	}
 	asked := &request{
 		UID: string(uuid.NewUUID()), Kind: metav1.GroupVersionKind(r.Kind), Name: object.Name, Namespace: object.Namespace,
 		Operation: nameOf(r.Operation), Object: r.Object, ObservedObject: r.Observed, Replicas: r.Replicas,
 	}
 	for _, m := range r.Members {
-		asked.AggregatedStatus = append(asked.AggregatedStatus, status{m.Cluster, m.Status, m.Applied, m.Message, m.Health})
+		said := status{m.Cluster, m.Status, m.Applied, m.Message, m.Health}
+		asked.AggregatedStatus = append(asked.AggregatedStatus, said)
 	}
 	answer, err := c.post(ctx, asked)
 	if err == nil {
@@ -125,8 +130,9 @@ func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpre
 		return interpreter.Response{}, fmt.Errorf("webhook %s: %w", c.url, err)
 	}
 	return interpreter.Response{
-		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.ReplicaRequirements, Components: answer.Components,
-		Dependencies: answer.Dependencies, Status: answer.RawStatus, Healthy: answer.Healthy, Because: []string{"webhook " + c.url},
+		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.ReplicaRequirements,
+		Components: answer.Components, Dependencies: answer.Dependencies, Status: answer.RawStatus,
+		Healthy: answer.Healthy, Because: []string{"webhook " + c.url},
 	}, nil
 }
 
@@ -155,11 +161,11 @@ func (c *Client) post(ctx context.Context, asked *request) (*response, error) {
 		return nil, c.ended(err)
 	}
 	if received.StatusCode != http.StatusOK {
-		var status metav1.Status
-		if json.Unmarshal(raw, &status) != nil || status.Message == "" {
-			status.Message = string(bytes.TrimSpace(raw))
+		var why metav1.Status
+		if json.Unmarshal(raw, &why) != nil || why.Message == "" {
+			why.Message = string(bytes.TrimSpace(raw))
 		}
-		return nil, &interpreter.Failure{Code: received.StatusCode, Message: status.Message}
+		return nil, &interpreter.Failure{Code: received.StatusCode, Message: why.Message}
 	}
 	var answer message
 	if err := json.Unmarshal(raw, &answer); err != nil {
@@ -179,7 +185,8 @@ func (c *Client) ended(err error) error {
 	return err
 }
 
-// check applies the checks of Karmada's client. It returns an *interpreter.Failure for an answer that is not successful.
+// check applies the checks of Karmada's client. It returns an *interpreter.Failure for an answer that is not
+// successful.
 func (r *response) check(uid string, asked interpreter.Operation) error {
 	switch {
 	case r.UID != uid:
@@ -195,12 +202,13 @@ func (r *response) check(uid string, asked interpreter.Operation) error {
 	case asked == interpreter.Health && r.Healthy == nil:
 		return errors.New("the response must have healthy")
 	case len(r.Patch) > 0 && r.PatchType != "JSONPatch" || len(r.Patch) == 0 && r.PatchType != "":
-		return fmt.Errorf("the response must have both patch and patchType JSONPatch, or neither: patchType is %q", r.PatchType)
+		return fmt.Errorf("the response must have both patch and patchType JSONPatch, or neither: patchType is %q",
+			r.PatchType)
 	}
 	for _, c := range r.Components {
 		if !c.Named() || c.Replicas < 0 {
-			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: %q has %d",
-				interpreter.MaximumComponentName, c.Name, c.Replicas)
+			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: "+
+				"%q has %d", interpreter.MaximumComponentName, c.Name, c.Replicas)
 		}
 	}
 	for _, d := range r.Dependencies {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -133,7 +134,7 @@ func TestInterpret(t *testing.T) {
 				var failure *interpreter.Failure
 				text := ""
 				if errors.As(err, &failure) {
-					text = string(json.Number(jsonOf(failure.Code))) + " " + failure.Message
+					text = fmt.Sprint(failure.Code, " ", failure.Message)
 				} else if err != nil {
 					text = err.Error()
 				}
@@ -157,11 +158,6 @@ func TestInterpret(t *testing.T) {
 			}
 		})
 	}
-}
-
-func jsonOf(code int) string {
-	raw, _ := json.Marshal(code)
-	return string(raw)
 }
 
 // TestUntrusted tests that a webhook with an unknown authority is not asked.
