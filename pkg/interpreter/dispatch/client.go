@@ -195,6 +195,13 @@ func (r *response) check(uid string, asked interpreter.Operation) error {
 		return errors.New("a response that is not successful must have a status")
 	case !r.Successful:
 		return &interpreter.Failure{Code: r.Status.Code, Message: r.Status.Message}
+	}
+	return errors.Join(r.checkFields(asked), r.checkLists())
+}
+
+// checkFields requires the fields of an operation.
+func (r *response) checkFields(asked interpreter.Operation) error {
+	switch {
 	case asked == interpreter.Replicas && r.Replicas == nil:
 		return errors.New("the response must have replicas")
 	case asked == interpreter.Status && r.RawStatus == nil:
@@ -205,6 +212,11 @@ func (r *response) check(uid string, asked interpreter.Operation) error {
 		return fmt.Errorf("the response must have both patch and patchType JSONPatch, or neither: patchType is %q",
 			r.PatchType)
 	}
+	return nil
+}
+
+// checkLists checks the items of lists.
+func (r *response) checkLists() error {
 	for _, c := range r.Components {
 		if !c.Named() || c.Replicas < 0 {
 			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: "+
