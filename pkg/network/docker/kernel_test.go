@@ -50,11 +50,11 @@ func (k *kernel) EnsureSegment(_ context.Context, s link.Segment) error {
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.segments[s.Network] = s
+	k.segments[s.Network], k.peers[s.Network] = s, s.Peers
 	return nil
 }
 
-func (k *kernel) RemoveSegment(_ context.Context, s link.Segment) error {
+func (k *kernel) RemoveSegment(_ context.Context, s link.Segment, _ bool) error {
 	if err := k.called("RemoveSegment"); err != nil {
 		return err
 	}
@@ -84,8 +84,6 @@ func (k *kernel) EnsurePort(_ context.Context, s link.Segment, p link.Port) (lin
 	return p, nil
 }
 
-func (k *kernel) RepairPort(context.Context, link.Segment, link.Marked) error { return nil }
-
 func (k *kernel) RemovePort(_ context.Context, s link.Segment, endpoint string) error {
 	if err := k.called("RemovePort"); err != nil {
 		return err
@@ -96,26 +94,16 @@ func (k *kernel) RemovePort(_ context.Context, s link.Segment, endpoint string) 
 	return nil
 }
 
-func (k *kernel) SetPeers(_ context.Context, s link.Segment, peers []netip.Addr) error {
-	if err := k.called("SetPeers"); err != nil {
-		return err
-	}
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	k.peers[s.Network] = peers
-	return nil
-}
-
 func (k *kernel) Marked(context.Context) ([]link.Marked, error) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	var all []link.Marked
 	for name := range k.segments {
-		all = append(all, link.Marked{Name: "bridge of " + name, Network: name})
+		all = append(all, link.Marked{Name: "bridge of " + name, Mark: link.Mark{Network: name}})
 	}
 	for name := range k.ports {
 		of, endpoint, _ := strings.Cut(name, "/")
-		all = append(all, link.Marked{Name: link.InterfaceName(endpoint), Network: of, Endpoint: endpoint})
+		all = append(all, link.Marked{Name: link.InterfaceName(endpoint), Mark: link.Mark{Network: of, Endpoint: endpoint}})
 	}
 	return all, nil
 }

@@ -47,8 +47,9 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 		return nil, nil //nolint:nilnil // nil means that no listener serves the API
 	}
 	d := &Docker{config: p.Config.Docker, log: p.Log.WithName("docker")}
+	d.metrics = newDockerMetrics(p.Registry)
 	var err error
-	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration}); err != nil {
+	if d.kernel, err = link.Open(link.Options{Timeout: d.config.KernelTimeout.Duration, Observe: d.metrics.observe}); err != nil {
 		return nil, fmt.Errorf("opening the kernel for Docker: %w", err)
 	}
 	if err := d.kernel.Own(); err != nil {
@@ -56,7 +57,6 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	}
 	d.tell(d.kernel.Probe(ctx))
 	d.warnOfFilters()
-	d.metrics = newDockerMetrics(p.Registry)
 	report := func(err error) {
 		p.Metrics.FailedInBackground()
 		d.log.Error(err, "Background work failed")
@@ -71,7 +71,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	})
 	d.networks = driver.New(driver.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Leases: d.leases, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Kernel: counted{d.kernel, d.metrics}, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
+		Kernel: d.kernel, Patience: 2 * d.config.KernelTimeout.Duration, Boot: boot(), Lives: lives,
 		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report, Removed: d.removed,
 	})
 	p.Registry.MustRegister(dockerCollector{d.networks.Usage})

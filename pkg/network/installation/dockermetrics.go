@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -57,7 +56,7 @@ func (m *dockerMetrics) failed(method string, ours bool) {
 }
 
 // observe records a call. Unknown kinds in requests are counted as "other", to limit the label's values.
-func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, err error) {
+func (m *dockerMetrics) observe(call string, kind link.Kind, took time.Duration, err error) {
 	if kind != "" && !slices.Contains(link.Kinds(), kind) {
 		kind = "other"
 	}
@@ -72,61 +71,7 @@ func (m *dockerMetrics) observe(call string, kind link.Kind, began time.Time, er
 		result = "failed"
 	}
 	m.calls.WithLabelValues(call, string(kind), result).Inc()
-	m.duration.WithLabelValues(call).Observe(time.Since(began).Seconds())
-}
-
-// counted is a kernel that records its calls.
-type counted struct {
-	driver.Kernel
-	metrics *dockerMetrics
-}
-
-// EnsureSegment implements driver.Kernel.
-func (k counted) EnsureSegment(ctx context.Context, s link.Segment) (err error) {
-	defer func(began time.Time) { k.metrics.observe("ensure-segment", s.Kind, began, err) }(time.Now())
-	return k.Kernel.EnsureSegment(ctx, s)
-}
-
-// RemoveSegment implements driver.Kernel.
-func (k counted) RemoveSegment(ctx context.Context, s link.Segment) (err error) {
-	defer func(began time.Time) { k.metrics.observe("remove-segment", s.Kind, began, err) }(time.Now())
-	return k.Kernel.RemoveSegment(ctx, s)
-}
-
-// EnsurePort implements driver.Kernel.
-func (k counted) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (_ link.Port, err error) {
-	defer func(began time.Time) { k.metrics.observe("ensure-port", s.Kind, began, err) }(time.Now())
-	return k.Kernel.EnsurePort(ctx, s, p)
-}
-
-// RemovePort implements driver.Kernel.
-func (k counted) RemovePort(ctx context.Context, s link.Segment, endpoint string) (err error) {
-	defer func(began time.Time) { k.metrics.observe("remove-port", s.Kind, began, err) }(time.Now())
-	return k.Kernel.RemovePort(ctx, s, endpoint)
-}
-
-// RepairPort implements driver.Kernel.
-func (k counted) RepairPort(ctx context.Context, s link.Segment, m link.Marked) (err error) {
-	defer func(began time.Time) { k.metrics.observe("repair-port", s.Kind, began, err) }(time.Now())
-	return k.Kernel.RepairPort(ctx, s, m)
-}
-
-// SetPeers implements driver.Kernel.
-func (k counted) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) (err error) {
-	defer func(began time.Time) { k.metrics.observe("set-peers", s.Kind, began, err) }(time.Now())
-	return k.Kernel.SetPeers(ctx, s, peers)
-}
-
-// Marked implements driver.Kernel.
-func (k counted) Marked(ctx context.Context) (_ []link.Marked, err error) {
-	defer func(began time.Time) { k.metrics.observe("list", "", began, err) }(time.Now())
-	return k.Kernel.Marked(ctx)
-}
-
-// Remove implements driver.Kernel.
-func (k counted) Remove(ctx context.Context, m link.Marked) (err error) {
-	defer func(began time.Time) { k.metrics.observe("remove", "", began, err) }(time.Now())
-	return k.Kernel.Remove(ctx, m)
+	m.duration.WithLabelValues(call).Observe(took.Seconds())
 }
 
 // dockerCollector reports the current Docker objects on each scrape.

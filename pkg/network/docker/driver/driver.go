@@ -39,11 +39,9 @@ var (
 // Kernel changes links; link.Kernel implements it. All methods are idempotent.
 type Kernel interface {
 	EnsureSegment(ctx context.Context, s link.Segment) error
-	RemoveSegment(ctx context.Context, s link.Segment) error
+	RemoveSegment(ctx context.Context, s link.Segment, keepVLAN bool) error
 	EnsurePort(ctx context.Context, s link.Segment, p link.Port) (link.Port, error)
 	RemovePort(ctx context.Context, s link.Segment, endpoint string) error
-	RepairPort(ctx context.Context, s link.Segment, m link.Marked) error
-	SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error
 	Marked(ctx context.Context) ([]link.Marked, error)
 	Remove(ctx context.Context, m link.Marked) error
 }

@@ -56,10 +56,10 @@ func (k *kernel) do(ctx context.Context, call string, step func() error) error {
 func bridged(kind link.Kind) bool { return kind == link.Bridge || kind == link.VXLAN }
 
 func (k *kernel) EnsureSegment(ctx context.Context, s link.Segment) error {
-	return k.do(ctx, "ensure "+s.Network, func() error { k.segments[s.Network] = s; return nil })
+	return k.do(ctx, "ensure "+s.Network, func() error { k.segments[s.Network], k.peers[s.Network] = s, s.Peers; return nil })
 }
 
-func (k *kernel) RemoveSegment(ctx context.Context, s link.Segment) error {
+func (k *kernel) RemoveSegment(ctx context.Context, s link.Segment, _ bool) error {
 	return k.do(ctx, "remove "+s.Network, func() error {
 		for _, p := range k.ports {
 			if p.network == s.Network && bridged(p.kind) {
@@ -96,28 +96,20 @@ func (k *kernel) RemovePort(ctx context.Context, s link.Segment, endpoint string
 	})
 }
 
-func (k *kernel) RepairPort(ctx context.Context, _ link.Segment, m link.Marked) error {
-	return k.do(ctx, "repair "+m.Endpoint, func() error { return nil })
-}
-
-func (k *kernel) SetPeers(ctx context.Context, s link.Segment, peers []netip.Addr) error {
-	return k.do(ctx, "peers "+s.Network, func() error { k.peers[s.Network] = peers; return nil })
-}
-
 func (k *kernel) Marked(ctx context.Context) (marked []link.Marked, err error) {
 	err = k.do(ctx, "marked", func() error {
 		marked = slices.Clone(k.strays)
 		for id, s := range k.segments {
 			if bridged(s.Kind) {
-				marked = append(marked, link.Marked{Name: "gb" + id, Network: id})
+				marked = append(marked, link.Marked{Name: "gb" + id, Mark: link.Mark{Network: id}})
 			}
 		}
 		for id, p := range k.ports {
 			if bridged(p.kind) {
-				marked = append(marked, link.Marked{Name: "gh" + id, Network: p.network, Endpoint: id})
+				marked = append(marked, link.Marked{Name: "gh" + id, Mark: link.Mark{Network: p.network, Endpoint: id}})
 			}
 			if !p.inside {
-				marked = append(marked, link.Marked{Name: link.InterfaceName(id), Network: p.network, Endpoint: id})
+				marked = append(marked, link.Marked{Name: link.InterfaceName(id), Mark: link.Mark{Network: p.network, Endpoint: id}})
 			}
 		}
 		return nil

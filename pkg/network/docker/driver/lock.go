@@ -95,3 +95,17 @@ func (a *Driver) forEndpoint(ctx context.Context, network, id string) (func(), e
 	}
 	return func() { own(); shared() }, nil
 }
+
+// forNetworks takes the locks of all networks and of one.
+func (a *Driver) forNetworks(ctx context.Context, network string) (func(), error) {
+	all, err := a.locks.alone(ctx, allNetworks)
+	if err != nil {
+		return nil, err
+	}
+	own, err := a.locks.alone(ctx, networkLock(network))
+	if err != nil {
+		all()
+		return nil, err
+	}
+	return func() { own(); all() }, nil
+}

@@ -56,12 +56,7 @@ func (a *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifiers(n.ID); err != nil {
 		return err
 	}
-	all, err := a.locks.alone(ctx, allNetworks)
-	if err != nil {
-		return err
-	}
-	defer all()
-	unlock, err := a.locks.alone(ctx, networkLock(n.ID))
+	unlock, err := a.forNetworks(ctx, n.ID)
 	if err != nil {
 		return err
 	}
@@ -217,7 +212,7 @@ func (a *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	if err := checkIdentifiers(id); err != nil {
 		return err
 	}
-	unlock, err := a.locks.alone(ctx, networkLock(id))
+	unlock, err := a.forNetworks(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -229,7 +224,18 @@ func (a *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	return a.dissolve(ctx, row)
 }
 
-// dissolve removes a network with its endpoints. The caller holds its lock.
+// sharesVLAN reports whether another network is on the same VLAN of the same parent.
+func (a *Driver) sharesVLAN(ctx context.Context, row networkRow) (bool, error) {
+	rows, err := a.networks.all(ctx)
+	for id, other := range rows {
+		if id != row.ID && other.Link.Parent == row.Link.Parent && other.Link.VLAN == row.Link.VLAN {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// dissolve removes a network with its endpoints. The caller holds its lock, and that of all networks.
 func (a *Driver) dissolve(ctx context.Context, row networkRow) error {
 	if row.State != removing {
 		row.State, row.Since = removing, a.options.Clock.Now()
@@ -250,7 +256,11 @@ func (a *Driver) dissolve(ctx context.Context, row networkRow) error {
 	if err != nil {
 		return err
 	}
-	err = a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.RemoveSegment(ctx, s) })
+	keepVLAN, err := a.sharesVLAN(ctx, row)
+	if err != nil {
+		return err
+	}
+	err = a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.RemoveSegment(ctx, s, keepVLAN) })
 	if err != nil {
 		return fmt.Errorf("removing the links of network %s: %w", short(row.ID), err)
 	}

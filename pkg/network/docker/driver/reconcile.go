@@ -163,6 +163,8 @@ func (d *Driver) hasRow(ctx context.Context, m link.Marked) (known bool, err err
 		_, known, err = d.endpoints.get(ctx, endpointKey(m.Network, m.Endpoint))
 	} else if m.Network != "" {
 		_, known, err = d.networks.get(ctx, m.Network)
+	} else {
+		known, err = d.sharesVLAN(ctx, networkRow{Network: Network{Link: link.Spec{Parent: m.Parent, VLAN: m.VLAN}}})
 	}
 	return known, err
 }
@@ -193,7 +195,7 @@ func (d *Driver) finishRows(ctx context.Context, _ []link.Marked) error {
 }
 
 func (d *Driver) finishNetwork(ctx context.Context, id string) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.alone(ctx, networkLock(id)) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.forNetworks(ctx, id) })
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -334,7 +336,10 @@ func (d *Driver) repairPort(ctx context.Context, m link.Marked) error {
 	if err != nil {
 		return err
 	}
-	err = d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.RepairPort(ctx, s, m) })
+	err = d.kernel(ctx, func(ctx context.Context) error {
+		_, err := d.options.Kernel.EnsurePort(ctx, s, link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN})
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("repairing the port of endpoint %s: %w", short(m.Endpoint), err)
 	}

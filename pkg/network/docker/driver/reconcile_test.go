@@ -96,7 +96,8 @@ func TestStrays(t *testing.T) {
 	w.attach(endpoint("net", "ep"))
 	w.must(join("net", "ep")(w))
 	w.kernel.strays = []link.Marked{
-		{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}, {Name: "gl7"}, {Name: "gvother", Network: "other", Endpoint: "ep"},
+		{Name: "ghlost", Mark: link.Mark{Network: "net", Endpoint: "lost"}}, {Name: "gblost", Mark: link.Mark{Network: "lost"}},
+		{Name: "gl7", Mark: link.Mark{Parent: "up0", VLAN: 7}}, {Name: "gvother", Mark: link.Mark{Network: "other", Endpoint: "ep"}},
 	}
 	w.restart()
 	w.same("removed at once", nil, w.swept.Links)
@@ -116,7 +117,7 @@ func TestStrays(t *testing.T) {
 // TestWrongLedger is that a server which was given another ledger removes nothing of what containers use.
 func TestWrongLedger(t *testing.T) {
 	w := newWorld(t)
-	w.kernel.strays = []link.Marked{{Name: "ghlost", Network: "net", Endpoint: "lost"}, {Name: "gblost", Network: "lost"}}
+	w.kernel.strays = []link.Marked{{Name: "ghlost", Mark: link.Mark{Network: "net", Endpoint: "lost"}}, {Name: "gblost", Mark: link.Mark{Network: "lost"}}}
 	w.restart()
 	for range 3 {
 		w.clock.Step(time.Hour)
@@ -195,7 +196,7 @@ func TestParentMissing(t *testing.T) {
 func TestRun(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
-	w.kernel.strays = []link.Marked{{Name: "gblost", Network: "lost"}}
+	w.kernel.strays = []link.Marked{{Name: "gblost", Mark: link.Mark{Network: "lost"}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup
 	ended.Go(func() { w.Run(ctx) })

@@ -24,19 +24,8 @@ func (a *Driver) ensure(ctx context.Context, row networkRow) error {
 		if err := a.options.Kernel.EnsureSegment(ctx, s); err != nil {
 			return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
 		}
-		return a.tell(ctx, s)
-	})
-}
-
-// tell sets the peers of a tunnel.
-func (a *Driver) tell(ctx context.Context, s link.Segment) error {
-	if s.Kind != link.VXLAN {
 		return nil
-	}
-	if err := a.options.Kernel.SetPeers(ctx, s, s.Peers); err != nil {
-		return fmt.Errorf("setting the peers of network %s: %w", short(s.Network), err)
-	}
-	return nil
+	})
 }
 
 // again repairs the links of a network that is ready.

@@ -80,8 +80,8 @@ func (k crashingKernel) EnsureSegment(ctx context.Context, s link.Segment) error
 	return k.crash.do(func() error { return k.Kernel.EnsureSegment(ctx, s) })
 }
 
-func (k crashingKernel) RemoveSegment(ctx context.Context, s link.Segment) error {
-	return k.crash.do(func() error { return k.Kernel.RemoveSegment(ctx, s) })
+func (k crashingKernel) RemoveSegment(ctx context.Context, s link.Segment, keepVLAN bool) error {
+	return k.crash.do(func() error { return k.Kernel.RemoveSegment(ctx, s, keepVLAN) })
 }
 
 func (k crashingKernel) EnsurePort(ctx context.Context, s link.Segment, p link.Port) (made link.Port, err error) {
@@ -91,10 +91,6 @@ func (k crashingKernel) EnsurePort(ctx context.Context, s link.Segment, p link.P
 
 func (k crashingKernel) RemovePort(ctx context.Context, s link.Segment, endpoint string) error {
 	return k.crash.do(func() error { return k.Kernel.RemovePort(ctx, s, endpoint) })
-}
-
-func (k crashingKernel) RepairPort(ctx context.Context, s link.Segment, m link.Marked) error {
-	return k.crash.do(func() error { return k.Kernel.RepairPort(ctx, s, m) })
 }
 
 // world is all that lasts when the process ends, and the process.

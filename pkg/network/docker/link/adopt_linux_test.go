@@ -24,6 +24,10 @@ func TestKernelBridgeRemoved(t *testing.T) {
 	m.give(t, id(2), two, "eth0", "192.0.2.3/24")
 	m.must(t, m.look.LinkDel(m.link(t, bridgeName(s.Network))))
 	m.must(t, m.EnsureSegment(t.Context(), s))
+	for _, endpoint := range []string{id(1), id(2)} { // as the reconciler does
+		_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: endpoint})
+		m.must(t, err)
+	}
 	talk(t, one, two, "192.0.2.3", false)
 	talk(t, one, m, "192.0.2.1", false)
 	if master, want := m.link(t, PortName(id(4))).Attrs().MasterIndex, m.link(t, bridgeName(other.Network)).Attrs().Index; master != want {

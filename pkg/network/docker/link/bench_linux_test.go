@@ -50,7 +50,7 @@ func BenchmarkPortsAtATime(b *testing.B) {
 	m := benchMachine(b, s, 0)
 	work := make(chan int)
 	done := make(chan error)
-	for range conns {
+	for range concurrency {
 		go func() {
 			for i := range work {
 				_, err := m.EnsurePort(b.Context(), s, Port{Endpoint: id(-1 - i)})
@@ -69,7 +69,7 @@ func BenchmarkPortsAtATime(b *testing.B) {
 		work <- i
 	}
 	close(work)
-	for range conns {
+	for range concurrency {
 		<-done
 	}
 }

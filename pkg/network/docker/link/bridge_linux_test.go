@@ -43,7 +43,7 @@ func TestKernelBridge(t *testing.T) {
 
 	// What is in a sandbox is found there, and nothing else is made.
 	before := m.names(t)
-	again, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
+	again, err := m.EnsurePort(t.Context(), s, second)
 	m.must(t, err)
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	if diff := cmp.Diff(second, again); diff != "" {
@@ -59,8 +59,8 @@ func TestKernelBridge(t *testing.T) {
 		t.Errorf("the sandbox has %s", names)
 	}
 	m.must(t, m.RemovePort(t.Context(), s, id(2)))
-	m.must(t, m.RemoveSegment(t.Context(), s))
-	m.must(t, m.RemoveSegment(t.Context(), s))
+	m.must(t, m.RemoveSegment(t.Context(), s, false))
+	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if names := m.names(t); len(names) > 0 {
 		t.Errorf("left over: %s", names)
 	}
@@ -127,9 +127,9 @@ func TestKernelBridgeWithParent(t *testing.T) {
 
 	other := Segment{Network: id(9), Spec: Spec{Kind: Bridge, Parent: "up0"}}
 	holds(t, m.EnsureSegment(t.Context(), other), network.ErrTaken, "the parent up0 is a port of "+bridgeName(s.Network)+" already")
-	m.must(t, m.RemoveSegment(t.Context(), other))
+	m.must(t, m.RemoveSegment(t.Context(), other, false))
 	m.must(t, m.RemovePort(t.Context(), s, id(1)))
-	m.must(t, m.RemoveSegment(t.Context(), s))
+	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if diff := cmp.Diff([]string{"up0"}, m.names(t)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -164,7 +164,7 @@ func TestKernelParents(t *testing.T) {
 			holds(t, m.EnsureSegment(t.Context(), Segment{Network: id(0), Spec: test.spec}), test.want, test.says)
 		})
 	}
-	m.must(t, m.RemoveSegment(t.Context(), Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 1}}))
+	m.must(t, m.RemoveSegment(t.Context(), Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 1}}, false))
 	if diff := cmp.Diff([]string{"br0", "down0", "down0x", "port0", "port0x", "up0", "up0x"}, m.names(t)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -178,7 +178,7 @@ func TestKernelForeignNames(t *testing.T) {
 	m.must(t, m.look.LinkSetAlias(foreign, "graft/"+id(7)))
 	says := "there is a link " + bridgeName(s.Network) + ` already, which is for "graft/` + id(7) + `"`
 	holds(t, m.EnsureSegment(t.Context(), s), network.ErrTaken, says)
-	m.must(t, m.RemoveSegment(t.Context(), s))
+	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	m.link(t, bridgeName(s.Network))
 	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	holds(t, err, network.ErrTaken, says)
@@ -230,7 +230,7 @@ func TestKernelFull(t *testing.T) {
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	ports := make(chan int)
 	var all sync.WaitGroup
-	for range conns {
+	for range concurrency {
 		all.Go(func() {
 			for i := range ports {
 				if _, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(i)}); err != nil {

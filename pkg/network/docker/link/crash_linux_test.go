@@ -41,13 +41,11 @@ func (m machine) state(t *testing.T) map[string]string {
 
 func (m machine) addressesOf(t *testing.T, link netlink.Link) ([]netip.Prefix, error) {
 	t.Helper()
-	c := <-m.conns
-	defer func() { m.conns <- c }()
-	all, err := c.addresses(t.Context(), link)
+	all, err := session{m.look}.addresses(link)
 	var own []netip.Prefix
 	for _, address := range all {
 		if !address.Addr().IsLinkLocalUnicast() {
-			own = append(own, address)
+			own = append(own, address.Prefix)
 		}
 	}
 	return own, err
@@ -92,7 +90,7 @@ func TestKernelCrash(t *testing.T) {
 		}},
 		"a veth pair with one mark, before its bridge": {bridge, func(t *testing.T, m machine) {
 			pair := m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
-			m.must(t, m.look.LinkSetAlias(pair, mark{network: id(0), endpoint: id(1)}.String()))
+			m.must(t, m.look.LinkSetAlias(pair, Mark{Network: id(0), Endpoint: id(1)}.String()))
 		}},
 		"a veth pair of another MAC address, down, elsewhere": {bridge, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), bridge))
@@ -163,7 +161,7 @@ func TestKernelCrash(t *testing.T) {
 				t.Errorf("-made at once +completed:\n%s", diff)
 			}
 			m.must(t, m.RemovePort(t.Context(), test.segment, id(1)))
-			m.must(t, m.RemoveSegment(t.Context(), test.segment))
+			m.must(t, m.RemoveSegment(t.Context(), test.segment, false))
 			if diff := cmp.Diff(empty, m.names(t)); diff != "" {
 				t.Errorf("-before +after:\n%s", diff)
 			}
@@ -179,7 +177,7 @@ func TestKernelRemoveHalf(t *testing.T) {
 	m.add(t, &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: PortName(id(1))}, PeerName: InterfaceName(id(1))})
 	s := Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 7}}
 	m.must(t, m.RemovePort(t.Context(), s, id(1)))
-	m.must(t, m.RemoveSegment(t.Context(), s))
+	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if names := m.names(t); len(names) > 0 {
 		t.Errorf("left over: %s", names)
 	}
@@ -195,9 +193,9 @@ func TestKernelMarked(t *testing.T) {
 	_, err = m.EnsurePort(t.Context(), Segment{Network: id(2), Spec: Spec{Kind: Macvlan, Parent: "up0"}}, Port{Endpoint: id(3)})
 	m.must(t, err)
 	want := []Marked{
-		{Name: bridgeName(id(0)), Network: id(0)}, {Name: tunnelName(id(0)), Network: id(0)},
-		{Name: InterfaceName(id(1)), Network: id(0), Endpoint: id(1)}, {Name: PortName(id(1)), Network: id(0), Endpoint: id(1)},
-		{Name: InterfaceName(id(3)), Network: id(2), Endpoint: id(3)},
+		{Name: bridgeName(id(0)), Mark: Mark{Network: id(0)}}, {Name: tunnelName(id(0)), Mark: Mark{Network: id(0)}},
+		{Name: InterfaceName(id(1)), Mark: Mark{Network: id(0), Endpoint: id(1)}}, {Name: PortName(id(1)), Mark: Mark{Network: id(0), Endpoint: id(1)}},
+		{Name: InterfaceName(id(3)), Mark: Mark{Network: id(2), Endpoint: id(3)}},
 	}
 	if diff := cmp.Diff(want, m.marked(t)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -268,7 +266,7 @@ func TestKernelManyAtATime(t *testing.T) {
 			}
 			at(func(endpoint string) error { return m.RemovePort(t.Context(), s, endpoint) })
 			m.must(t, m.RemovePort(t.Context(), s, id(0)))
-			m.must(t, m.RemoveSegment(t.Context(), s))
+			m.must(t, m.RemoveSegment(t.Context(), s, false))
 			if diff := cmp.Diff([]string{"up0", "up0x"}, m.names(t)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
@@ -294,7 +292,7 @@ func TestKernelSegmentsAtATime(t *testing.T) {
 				if err := m.RemovePort(t.Context(), s, id(100+i)); err != nil {
 					t.Error(err)
 				}
-				if err := m.RemoveSegment(t.Context(), s); err != nil {
+				if err := m.RemoveSegment(t.Context(), s, false); err != nil {
 					t.Error(err)
 				}
 			}

@@ -5,130 +5,271 @@
 package link
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"sync"
 	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sync/semaphore"
+	"golang.org/x/sys/unix"
+	"k8s.io/utils/keymutex"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-const (
-	defaultTimeout = 5 * time.Second
-	// patience is the number of timeouts for which an operation waits for its turn.
-	patience = 2
-	// conns limits concurrent operations. The kernel creates links one after the other, but waits for removed
-	// ones concurrently.
-	conns = 16
-)
+// concurrency limits concurrent operations. The kernel creates links one after the other, but waits for removed
+// ones concurrently.
+const concurrency = 16
 
 // Kernel manages links in the network namespace where it was opened. It is safe for concurrent use.
 type Kernel struct {
-	timeout time.Duration
-	place   place
-	conns   chan *conn
-	locks   *locks
-	kinds   kinds
-	busy    busy
+	options   Options
+	namespace netns.NsHandle
+	slots     *semaphore.Weighted
+	// keys are locked by operations on the same network or endpoint.
+	keys keymutex.KeyMutex
+	// parents is locked for changes of VLANs of parents, which several networks share.
+	parents sync.Mutex
+	// supported has the kinds that the kernel is known to support.
+	supported sync.Map
 }
 
-// Open opens connections for the network namespace of the calling thread.
+// Open returns a Kernel for the network namespace of the calling thread.
 func Open(o Options) (*Kernel, error) {
-	if o.Timeout <= 0 {
-		o.Timeout = defaultTimeout
+	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
+	if o.Observe == nil {
+		o.Observe = func(string, Kind, time.Duration, error) {}
 	}
-	at, err := thisPlace()
+	namespace, err := netns.Get()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("opening the network namespace: %w", err)
 	}
-	k := &Kernel{timeout: o.Timeout, place: at, conns: make(chan *conn, conns), locks: newLocks()}
-	for range conns {
-		c, err := dial(o.Timeout, at)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("opening a netlink socket: %w", err), k.Close())
-		}
-		c.busy = &k.busy
-		k.conns <- c
-	}
-	return k, nil
+	return &Kernel{options: o, namespace: namespace, slots: semaphore.NewWeighted(concurrency), keys: keymutex.NewHashed(0)}, nil
 }
 
-// Close closes idle connections. Operations in progress fail.
-func (k *Kernel) Close() error {
-	for {
-		select {
-		case c := <-k.conns:
-			c.close()
-		default:
-			k.place.close()
-			return nil
-		}
+// Close releases the namespace.
+func (k *Kernel) Close() error { return k.namespace.Close() }
+
+// Own locks the network namespace for this process until Close or its end, because two processes with different
+// ledgers would remove each other's links. The error wraps network.ErrTaken if another process has the lock. It
+// is an flock(2) on the namespace (nsfs), which works across containers.
+func (k *Kernel) Own() error {
+	switch err := unix.Flock(int(k.namespace), unix.LOCK_EX|unix.LOCK_NB); {
+	case errors.Is(err, unix.EWOULDBLOCK):
+		return fmt.Errorf("%w: another process makes Docker's links in this network namespace", network.ErrTaken)
+	case err != nil:
+		return fmt.Errorf("locking the network namespace: %w", err)
 	}
+	return nil
 }
 
-// run executes f with a connection, exclusively for the keys. It returns when the context or the timeout ends,
-// although f may still be blocked in the kernel: then f keeps its connection and keys until it returns, and
-// starts no further call. Waiting for a turn has a separate time limit, so that many concurrent operations
-// succeed.
-func run[T any](ctx context.Context, k *Kernel, what string, keys []string, f func(context.Context, *conn) (T, error)) (T, error) {
-	type result struct {
-		value T
-		err   error
+// do calls f with a new netlink socket, exclusively for a key. It returns when the context or the timeout ends,
+// although f may still be blocked in the kernel: then f keeps the key until it returns. Waiting for a slot does not
+// count, so that many concurrent operations succeed.
+func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f func(session) error) (err error) {
+	defer func(began time.Time) { k.options.Observe(call, kind, time.Since(began), err) }(time.Now())
+	if err := k.slots.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("waiting for calls that the kernel does not answer: %w: %w", network.ErrUnavailable, err)
 	}
-	var none T
-	c, unlock, err := k.turn(ctx, keys)
-	if err != nil {
-		return none, fmt.Errorf("%s: %w", what, err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, k.timeout)
+	ctx, cancel := context.WithTimeout(ctx, k.options.Timeout)
 	defer cancel()
-	done := make(chan result, 1)
+	done := make(chan error, 1)
 	go func() {
-		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				r.err = fmt.Errorf("%w: reading what the kernel says: %v", network.ErrUnavailable, p)
-			}
-			k.conns <- c
-			unlock()
-			done <- r
-		}()
-		r.value, r.err = f(ctx, c)
+		defer k.slots.Release(1)
+		k.keys.LockKey(key)
+		defer func() { _ = k.keys.UnlockKey(key) }()
+		if ctx.Err() != nil {
+			return // the caller has gone
+		}
+		done <- k.inside(f)
 	}()
 	select {
-	case r := <-done:
-		if r.err != nil {
-			return r.value, fmt.Errorf("%s: %w", what, r.err)
-		}
-		return r.value, nil
+	case err := <-done:
+		return err
 	case <-ctx.Done():
-		return none, fmt.Errorf("%s: %w", what, late("waiting for the kernel", ctx.Err()))
+		return fmt.Errorf("waiting for the kernel: %w: %w", network.ErrUnavailable, ctx.Err())
 	}
 }
 
-// turn waits for the keys and for a connection.
-func (k *Kernel) turn(ctx context.Context, keys []string) (*conn, func(), error) {
-	ctx, cancel := context.WithTimeout(ctx, patience*k.timeout)
-	defer cancel()
-	unlock, err := k.locks.lock(ctx, keys)
+// inside calls f on a thread in the namespace.
+func (k *Kernel) inside(f func(session) error) (err error) {
+	runtime.LockOSThread()
+	here, err := netns.Get()
 	if err != nil {
-		return nil, nil, late("waiting for the same links", err)
+		return fmt.Errorf("opening the network namespace: %w", err)
 	}
-	select {
-	case c := <-k.conns:
-		return c, unlock, nil
-	case <-ctx.Done():
-		unlock()
-		return nil, nil, late("waiting for calls that the kernel does not answer", ctx.Err())
+	defer here.Close()
+	if here.Equal(k.namespace) {
+		defer runtime.UnlockOSThread()
+	} else if err := netns.Set(k.namespace); err != nil { // the thread ends with its goroutine
+		return fmt.Errorf("entering the network namespace: %w", err)
 	}
+	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("opening a netlink socket: %w", err)
+	}
+	defer handle.Close()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: reading an answer of the kernel: %v", network.ErrUnavailable, p)
+		}
+	}()
+	if err := handle.SetSocketTimeout(k.options.Timeout); err != nil {
+		return fmt.Errorf("setting the timeout of a netlink socket: %w", err)
+	}
+	return f(session{handle})
 }
 
-// do is run without a result.
-func (k *Kernel) do(ctx context.Context, what string, keys []string, f func(context.Context, *conn) error) error {
-	_, err := run(ctx, k, what, keys, func(ctx context.Context, c *conn) (struct{}, error) { return struct{}{}, f(ctx, c) })
-	return err
+// Marked lists the links of this namespace with our mark, in the order of their creation. While links change,
+// it may include one that was just removed, but misses none that stays.
+func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
+	var marked []Marked
+	err := k.do(ctx, "list", "", "list", func(h session) error {
+		links, err := h.links()
+		for _, link := range links {
+			if m, ok := parseMark(link.Attrs().Alias); ok {
+				marked = append(marked, Marked{Name: link.Attrs().Name, Index: link.Attrs().Index, Mark: m})
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err // the list may still be written
+	}
+	return marked, nil
 }
 
-func late(what string, err error) error {
-	return fmt.Errorf("%s: %w: %w", what, network.ErrUnavailable, err)
+// Remove removes a link if it still has the listed mark. It ignores a missing link.
+func (k *Kernel) Remove(ctx context.Context, m Marked) error {
+	key := "network/" + m.Network
+	if m.Endpoint != "" {
+		key = "endpoint/" + m.Endpoint
+	}
+	return k.do(ctx, "remove", "", key, func(h session) error {
+		k.parents.Lock()
+		defer k.parents.Unlock()
+		link, err := h.found(h.LinkByIndex(m.Index))
+		if err != nil || link == nil || link.Attrs().Alias != m.String() {
+			return err
+		}
+		return h.remove(link)
+	})
 }
+
+// session is a netlink socket for one operation.
+type session struct{ *netlink.Handle }
+
+// found returns the result of looking up a link, or nil if there is none.
+func (h session) found(link netlink.Link, err error) (netlink.Link, error) {
+	var missing netlink.LinkNotFoundError
+	if errors.As(err, &missing) || errors.Is(err, unix.ENODEV) {
+		return nil, nil //nolint:nilnil // no link is a valid answer
+	}
+	return link, explain("looking for a link", "", err)
+}
+
+// own returns the link with a name and our mark, or nil. A link without a mark is incomplete; one with another
+// mark is an error.
+func (h session) own(name string, m Mark) (netlink.Link, error) {
+	link, err := h.found(h.LinkByName(name))
+	if link != nil && link.Attrs().Alias != "" && link.Attrs().Alias != m.String() {
+		return nil, fmt.Errorf("%w: there is a link %s already, which is for %q", network.ErrTaken, name, link.Attrs().Alias)
+	}
+	return link, err
+}
+
+// links returns all links of this namespace. If they change while the kernel lists them, it reads the list again,
+// and finally returns all links that it saw.
+func (h session) links() ([]netlink.Link, error) {
+	seen := map[int]netlink.Link{}
+	for range 5 {
+		links, err := h.LinkList()
+		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+			return nil, explain("listing links", "", err)
+		}
+		for _, link := range links {
+			seen[link.Attrs().Index] = link
+		}
+		if err == nil {
+			break
+		}
+	}
+	return slices.SortedFunc(maps.Values(seen), func(a, b netlink.Link) int { return a.Attrs().Index - b.Attrs().Index }), nil
+}
+
+// create creates a link and returns it as the kernel has it.
+func (h session) create(link netlink.Link) (netlink.Link, error) {
+	name := link.Attrs().Name
+	if err := h.LinkAdd(link); err != nil {
+		return nil, explain(fmt.Sprintf("making %s of kind %s", name, link.Type()), link.Type(), err)
+	}
+	made, err := h.found(h.LinkByName(name))
+	if err == nil && made == nil {
+		err = fmt.Errorf("%w: the link %s was removed by another program", network.ErrUnavailable, name)
+	}
+	return made, err
+}
+
+// remove removes a link. It ignores a missing one.
+func (h session) remove(link netlink.Link) error {
+	if err := h.LinkDel(link); !errors.Is(err, unix.ENODEV) {
+		return explain("removing "+link.Attrs().Name, "", err)
+	}
+	return nil
+}
+
+// removeOwn removes the link with a name if it is ours, complete or not. It keeps links with another mark.
+func (h session) removeOwn(name string, m Mark) error {
+	link, err := h.own(name, m)
+	switch {
+	case errors.Is(err, network.ErrTaken):
+		return nil
+	case err != nil || link == nil:
+		return err
+	}
+	return h.remove(link)
+}
+
+// apply makes the attributes of a link match: MTU, MAC address and master if they are given, the mark, and that it is
+// up. It changes only differences, because changes block all others of the machine. With quiet, a link that is set up
+// gets no automatic IPv6 address.
+func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool) error {
+	is := link.Attrs()
+	quiet = quiet && (is.Alias == "" || up && is.RawFlags&unix.IFF_UP == 0)
+	for _, change := range []struct {
+		needed bool
+		make   func() error
+	}{
+		{want.MTU != 0 && want.MTU != is.MTU, func() error { return h.LinkSetMTU(link, want.MTU) }},
+		{want.HardwareAddr != nil && !slices.Equal(want.HardwareAddr, is.HardwareAddr), func() error {
+			return h.LinkSetHardwareAddr(link, want.HardwareAddr)
+		}},
+		{want.MasterIndex != 0 && want.MasterIndex != is.MasterIndex, func() error { return h.LinkSetMasterByIndex(link, want.MasterIndex) }},
+		{quiet, func() error {
+			if err := h.LinkSetIP6AddrGenMode(link, addressesNone); !errors.Is(err, unix.EAFNOSUPPORT) {
+				return err
+			}
+			return nil // IPv6 is disabled on this machine or for this MTU
+		}},
+		{want.Alias != is.Alias, func() error { return h.LinkSetAlias(link, want.Alias) }},
+		{up && is.RawFlags&unix.IFF_UP == 0, func() error { return h.LinkSetUp(link) }},
+	} {
+		if !change.needed {
+			continue
+		}
+		if err := change.make(); err != nil {
+			return explain("setting up "+is.Name, link.Type(), err)
+		}
+	}
+	return nil
+}
+
+// addressesNone disables automatic IPv6 addresses (IN6_ADDR_GEN_MODE_NONE).
+const addressesNone = 1

@@ -30,22 +30,21 @@ func TestKernelHangs(t *testing.T) {
 		<-began
 		cancel()
 	}()
-	err := m.do(ctx, "hanging", []string{"network/" + id(0)}, func(ctx context.Context, c *conn) error {
+	err := m.do(ctx, "hanging", Bridge, "network/"+id(0), func(session) error {
 		close(began)
 		<-hang
-		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: "late"}}); !errors.Is(err, network.ErrUnavailable) {
-			t.Errorf("after the caller has left something was begun: %v", err)
-		}
 		return nil
 	})
-	holds(t, err, network.ErrUnavailable, "hanging: waiting for the kernel: unavailable: context canceled")
+	holds(t, err, network.ErrUnavailable, "waiting for the kernel: unavailable: context canceled")
 	holds(t, err, context.Canceled, "")
 
 	same, other := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}, Segment{Network: id(1), Spec: Spec{Kind: Bridge}}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	holds(t, m.EnsureSegment(short, same), network.ErrUnavailable, "waiting for the same links")
-	holds(t, m.EnsureSegment(short, other), context.DeadlineExceeded, "")
+	holds(t, m.EnsureSegment(short, same), network.ErrUnavailable, "waiting for the kernel")
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	holds(t, m.EnsureSegment(ended, other), context.Canceled, "")
 	m.must(t, m.EnsureSegment(t.Context(), other))
 	close(hang)
 	m.must(t, m.EnsureSegment(t.Context(), same))
@@ -58,11 +57,11 @@ func TestKernelHangs(t *testing.T) {
 func TestKernelAllHang(t *testing.T) {
 	m := newMachine(t)
 	hang := make(chan struct{})
-	for i := 0; len(m.conns) > 0; i++ {
+	for i := range concurrency {
 		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		_, err := run(short, m.Kernel, "hanging", []string{fmt.Sprint(i)}, func(context.Context, *conn) (int, error) {
+		err := m.do(short, "hanging", Bridge, fmt.Sprint(i), func(session) error {
 			<-hang
-			return 0, nil
+			return nil
 		})
 		holds(t, err, context.DeadlineExceeded, "")
 		cancel()
@@ -79,8 +78,8 @@ func TestKernelAllHang(t *testing.T) {
 // What cannot be read is an error of one operation.
 func TestKernelPanic(t *testing.T) {
 	m := newMachine(t)
-	for range 2 * conns {
-		err := m.do(t.Context(), "reading", []string{"x"}, func(context.Context, *conn) error { panic("too short") })
+	for range 2 * concurrency {
+		err := m.do(t.Context(), "reading", Bridge, "x", func(session) error { panic("too short") })
 		holds(t, err, network.ErrUnavailable, "too short")
 	}
 }
@@ -97,15 +96,6 @@ func TestKernelProbe(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 	}
-	here := m.do(t.Context(), "trying here", nil, func(ctx context.Context, c *conn) error {
-		for kind, err := range c.try(ctx) {
-			if (err == nil) != (m.lacks(t, kind) == nil) {
-				t.Errorf("%s: %v", kind, err)
-			}
-		}
-		return nil
-	})
-	m.must(t, here)
 	if names := m.names(t); len(names) > 0 {
 		t.Errorf("left over: %s", names)
 	}
@@ -145,48 +135,19 @@ func TestKernelWithoutCapability(t *testing.T) {
 	t.Error(errors.Join(refusals...))
 }
 
-func TestLocks(t *testing.T) {
-	l := newLocks()
-	first, err := l.lock(t.Context(), []string{"b", "a", "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	short, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := l.lock(short, []string{"0", "a"}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	zero, err := l.lock(short, []string{"0"}) // was given back
-	if err != nil {
-		t.Fatal(err)
-	}
-	zero()
-	second := make(chan func())
-	go func() {
-		unlock, _ := l.lock(t.Context(), []string{"a"})
-		second <- unlock
-	}()
-	first()
-	(<-second)()
-	if len(l.held) > 0 {
-		t.Errorf("held: %v", l.held)
-	}
-}
-
-func TestFaults(t *testing.T) {
+func TestExplain(t *testing.T) {
 	for errno, want := range map[unix.Errno]error{
 		unix.EPERM: ErrImpossible, unix.EAGAIN: network.ErrUnavailable, unix.ENOBUFS: network.ErrUnavailable, unix.ENODEV: network.ErrUnavailable,
-		unix.EIO: unix.EIO,
+		unix.EIO: unix.EIO, unix.EADDRINUSE: network.ErrTaken, unix.EXFULL: network.ErrExhausted, unix.EINVAL: unix.EINVAL,
 	} {
-		holds(t, fault("doing", fmt.Errorf("the kernel: %w", errno)), want, "doing: ")
-		holds(t, fault("doing", errno), errno, "")
+		holds(t, explain("doing", "", fmt.Errorf("the kernel: %w", errno)), want, "doing: ")
+		holds(t, explain("doing", "", errno), errno, "")
 	}
-	if err := fault("doing", nil); err != nil {
+	if err := explain("doing", "", nil); err != nil {
 		t.Error(err)
 	}
+	holds(t, explain("making", "macvlan", unix.EINVAL), network.ErrTaken, "links of another kind or mode")
 	for _, errno := range []error{unix.EOPNOTSUPP, fmt.Errorf("%w: Unknown device type", unix.EOPNOTSUPP)} {
-		holds(t, making("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan (CONFIG_VXLAN): modprobe vxlan")
+		holds(t, explain("making", "vxlan", errno), ErrImpossible, "this kernel has no vxlan (CONFIG_VXLAN): modprobe vxlan")
 	}
-	holds(t, making("making", "vlan", fmt.Errorf("%w: VLANs not supported on device", unix.EOPNOTSUPP)), ErrImpossible,
-		"making: not possible: operation not supported: VLANs not supported on device")
 }

@@ -9,7 +9,6 @@ package link
 import (
 	"context"
 	"fmt"
-	"net/netip"
 )
 
 // errLinux is the error of all methods on other systems.
@@ -27,32 +26,20 @@ func (*Kernel) Close() error { return nil }
 // Own fails.
 func (*Kernel) Own() error { return errLinux }
 
-// Probe returns an error for each kind.
-func (*Kernel) Probe(context.Context) map[Kind]error {
-	missing := map[Kind]error{}
-	for _, kind := range Kinds() {
-		missing[kind] = errLinux
-	}
-	return missing
-}
+// Probe returns nothing.
+func (*Kernel) Probe(context.Context) map[Kind]error { return nil }
 
 // EnsureSegment fails.
 func (*Kernel) EnsureSegment(context.Context, Segment) error { return errLinux }
 
 // RemoveSegment fails.
-func (*Kernel) RemoveSegment(context.Context, Segment) error { return errLinux }
+func (*Kernel) RemoveSegment(context.Context, Segment, bool) error { return errLinux }
 
 // EnsurePort fails.
 func (*Kernel) EnsurePort(context.Context, Segment, Port) (Port, error) { return Port{}, errLinux }
 
 // RemovePort fails.
 func (*Kernel) RemovePort(context.Context, Segment, string) error { return errLinux }
-
-// RepairPort fails.
-func (*Kernel) RepairPort(context.Context, Segment, Marked) error { return errLinux }
-
-// SetPeers fails.
-func (*Kernel) SetPeers(context.Context, Segment, []netip.Addr) error { return errLinux }
 
 // Marked fails.
 func (*Kernel) Marked(context.Context) ([]Marked, error) { return nil, errLinux }

@@ -51,7 +51,7 @@ func TestKernelKilled(t *testing.T) {
 				}
 				m.disturb(t, s)
 				m.must(t, m.RemovePort(t.Context(), s, port.Endpoint))
-				m.must(t, m.RemoveSegment(t.Context(), s))
+				m.must(t, m.RemoveSegment(t.Context(), s, false))
 				if diff := cmp.Diff(empty, m.names(t)); diff != "" {
 					t.Fatalf("-before +after:\n%s", diff)
 				}
@@ -114,6 +114,6 @@ func restlessly(t *testing.T, text string, port Port) {
 		_ = k.EnsureSegment(ctx, s)
 		_, _ = k.EnsurePort(ctx, s, port)
 		_ = k.RemovePort(ctx, s, port.Endpoint)
-		_ = k.RemoveSegment(ctx, s)
+		_ = k.RemoveSegment(ctx, s, false)
 	}
 }

@@ -28,16 +28,15 @@ var ErrNoSegment = errors.New("the network has no links on this machine")
 type Options struct {
 	// Timeout limits one operation, independent of the caller's deadline. The default is 5 seconds.
 	Timeout time.Duration
+	// Observe receives the name, kind of links, duration and result of each operation. It may be nil.
+	Observe func(call string, kind Kind, took time.Duration, err error)
 }
 
 // Marked is a link of this namespace with our mark.
 type Marked struct {
-	Name string
-	// Network and Endpoint are from the mark. The links of a network itself have no endpoint. A sub-interface
-	// of a parent is listed once for each network that uses it, and with neither if it is unused.
-	Network  string
-	Endpoint string
-	Index    int
+	Name  string
+	Index int
+	Mark
 }
 
 // Kind is the technology that connects the endpoints of a network.

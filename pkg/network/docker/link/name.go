@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -16,7 +17,7 @@ import (
 const nameLength = 15
 
 // MaxIdentifier limits identifiers of networks and endpoints, in bytes: an alias contains two (IFALIASZ, 255
-// bytes), an alternative name one (ALTIFNAMSIZ, 127 bytes). Docker's have 64.
+// bytes). Docker's have 64.
 const MaxIdentifier = 64
 
 // identifierLength is the number of an identifier's characters in a name: 48 bits in hexadecimal.
@@ -60,49 +61,45 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// mark identifies the users of a link. It is stored as the link's alias.
-type mark struct {
-	network, endpoint string
-	// parent and vlan are set on sub-interfaces of parents only, which several networks can use.
-	parent string
-	vlan   uint16
+// Mark identifies the user of a link. It is stored as the link's alias.
+type Mark struct {
+	// Network and Endpoint are the identifiers of the user. The links of a network itself have no endpoint.
+	Network, Endpoint string
+	// Parent and VLAN are set instead on VLANs of parents, which several networks can use.
+	Parent string
+	VLAN   uint16
 }
 
-const (
-	markPrefix = "graft/"
-	// userPrefix starts the alternative names of a sub-interface of a parent, one for each network that uses
-	// it.
-	userPrefix = "graft-"
-)
+const markPrefix = "graft/"
 
 // String returns the alias.
-func (m mark) String() string {
+func (m Mark) String() string {
 	switch {
-	case m.parent != "":
-		return markPrefix + "parent/" + m.parent + "/" + strconv.Itoa(int(m.vlan))
-	case m.endpoint != "":
-		return markPrefix + m.network + "/" + m.endpoint
+	case m.Parent != "":
+		return markPrefix + "parent/" + m.Parent + "/" + strconv.Itoa(int(m.VLAN))
+	case m.Endpoint != "":
+		return markPrefix + m.Network + "/" + m.Endpoint
 	default:
-		return markPrefix + m.network
+		return markPrefix + m.Network
 	}
 }
 
 // parseMark parses an alias. ok is false if it is not ours.
-func parseMark(alias string) (m mark, ok bool) {
+func parseMark(alias string) (m Mark, ok bool) {
 	rest, ok := strings.CutPrefix(alias, markPrefix)
-	if !ok || rest == "" {
-		return mark{}, false
-	}
 	parts := strings.Split(rest, "/")
+	if !ok || slices.Contains(parts, "") {
+		return Mark{}, false
+	}
 	switch {
 	case len(parts) == 3 && parts[0] == "parent":
 		vlan, err := strconv.ParseUint(parts[2], 10, 16)
-		return mark{parent: parts[1], vlan: uint16(vlan)}, err == nil && parts[1] != ""
-	case len(parts) == 2 && parts[0] != "" && parts[1] != "":
-		return mark{network: parts[0], endpoint: parts[1]}, true
+		return Mark{Parent: parts[1], VLAN: uint16(vlan)}, err == nil
+	case len(parts) == 2:
+		return Mark{Network: parts[0], Endpoint: parts[1]}, true
 	case len(parts) == 1:
-		return mark{network: parts[0]}, true
+		return Mark{Network: parts[0]}, true
 	default:
-		return mark{}, false
+		return Mark{}, false
 	}
 }

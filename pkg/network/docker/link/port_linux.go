@@ -6,6 +6,7 @@ package link
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,62 +14,38 @@ import (
 	"net"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
-	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// EnsurePort creates or completes the interface of an endpoint, down and marked, and returns it with its MAC
-// address; for ipvlan without one. It does not change an interface that has moved into a sandbox. That is
-// detected by the other end of its veth pair, its MAC address (macvlan) or its VLAN; for ipvlan it is not
-// detectable, and another interface is created. The errors are those of EnsureSegment, and ErrNoSegment. A MAC
-// address or VLAN in use is network.ErrTaken.
+// EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address; for
+// ipvlan without one. A veth pair of which one end has moved into a sandbox is completed on this side only. The errors
+// are those of EnsureSegment, and ErrNoSegment. A MAC address or VLAN in use is network.ErrTaken.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	if err := errors.Join(s.valid(), p.valid(s.Spec)); err != nil {
 		return Port{}, err
 	}
-	return run(ctx, k, "making the interface of the endpoint", []string{"endpoint/" + p.Endpoint}, func(ctx context.Context, c *conn) (Port, error) {
+	made := p
+	err := k.do(ctx, "ensure-port", s.Kind, "endpoint/"+p.Endpoint, func(h session) (err error) {
 		if s.bridged() {
-			return c.ensureVeth(ctx, s, p)
+			made, err = h.ensureVeth(s, p)
+		} else {
+			made, err = h.ensureChild(s, p)
 		}
-		return c.ensureChild(ctx, s, p)
+		return err
 	})
+	if err != nil {
+		return Port{}, err // made may still be written
+	}
+	return made, nil
 }
 
 // RemovePort removes the interface of an endpoint from this namespace, and a veth pair also from its sandbox.
 // It ignores a missing one.
 func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
-	return k.do(ctx, "removing the interface of the endpoint", []string{"endpoint/" + endpoint}, func(ctx context.Context, c *conn) error {
-		of := mark{network: s.Network, endpoint: endpoint}
-		if err := c.removeOwn(ctx, PortName(endpoint), of); err != nil {
-			return err
-		}
-		return c.removeOwn(ctx, InterfaceName(endpoint), of)
-	})
-}
-
-// RepairPort makes the listed end of a veth pair a port of its network's bridge again: up, with the network's
-// MTU. It creates no pair, and ignores an end or a bridge that was removed since.
-func (k *Kernel) RepairPort(ctx context.Context, s Segment, m Marked) error {
-	return k.do(ctx, "repairing the bridge's port", m.keys(), func(ctx context.Context, c *conn) error {
-		of := mark{network: m.Network, endpoint: m.Endpoint}
-		end, err := c.byIndex(ctx, m.Index)
-		if err != nil || end == nil || end.Type() != "veth" || end.Attrs().Alias != of.String() {
-			return err
-		}
-		bridge, err := c.own(ctx, bridgeName(s.Network), mark{network: s.Network})
-		if err != nil || bridge == nil {
-			return err
-		}
-		mtu := s.MTU
-		if mtu == 0 {
-			mtu = bridge.Attrs().MTU
-		}
-		if settled(end, of, bridge.Attrs().Index, mtu) {
-			return nil
-		}
-		return c.setHost(ctx, of, bridge.Attrs().Index, mtu)
+	return k.do(ctx, "remove-port", s.Kind, "endpoint/"+endpoint, func(h session) error {
+		of := Mark{Network: s.Network, Endpoint: endpoint}
+		return errors.Join(h.removeOwn(PortName(endpoint), of), h.removeOwn(InterfaceName(endpoint), of))
 	})
 }
 
@@ -95,133 +72,159 @@ func (p Port) valid(s Spec) error {
 	}
 }
 
-// ensureVeth creates a veth pair with one end as a port of the network's bridge.
-func (c *conn) ensureVeth(ctx context.Context, s Segment, p Port) (Port, error) {
-	of := mark{network: s.Network, endpoint: p.Endpoint}
-	bridge, err := c.own(ctx, bridgeName(s.Network), mark{network: s.Network})
+// ensureVeth makes a veth pair match, of which one end is a port of the network's bridge.
+func (h session) ensureVeth(s Segment, p Port) (Port, error) {
+	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
+	bridge, err := h.own(bridgeName(s.Network), Mark{Network: s.Network})
 	if err != nil {
 		return p, err
 	}
 	if bridge == nil {
 		return p, ErrNoSegment
 	}
-	mtu := s.MTU
-	if mtu == 0 {
-		mtu = bridge.Attrs().MTU
-	}
-	host, err := c.own(ctx, PortName(p.Endpoint), of)
+	port, err := h.own(PortName(p.Endpoint), of)
 	if err != nil {
 		return p, err
 	}
-	switch {
-	case host == nil:
-		p, err = c.createVeth(ctx, p, of, bridge.Attrs().Index, mtu)
-	case host.Type() != "veth":
-		return p, fmt.Errorf("%w: %s is no veth, but %s", network.ErrTaken, host.Attrs().Name, host.Type())
-	default:
-		if !settled(host, of, bridge.Attrs().Index, mtu) {
-			err = c.setHost(ctx, of, bridge.Attrs().Index, mtu)
+	peer, err := h.own(InterfaceName(p.Endpoint), of)
+	if err != nil {
+		return p, err
+	}
+	if peer != nil && (port == nil || port.Attrs().ParentIndex != peer.Attrs().Index) { // of another kind
+		if err := h.remove(peer); err != nil {
+			return p, err
 		}
-		if err == nil {
-			p, err = c.adoptPeer(ctx, p, of, host, mtu)
+		peer = nil
+	}
+	want := netlink.LinkAttrs{Alias: of.String(), MTU: cmp.Or(s.MTU, bridge.Attrs().MTU), MasterIndex: bridge.Attrs().Index}
+	created := port == nil
+	if created {
+		pair := &netlink.Veth{LinkAttrs: named(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
+		if pair.MTU = want.MTU; len(p.MAC) == 0 {
+			p.MAC = newMAC()
+		}
+		pair.PeerHardwareAddr = net.HardwareAddr(p.MAC)
+		if port, err = h.create(pair); err != nil {
+			return p, err
+		}
+		if peer, err = h.own(InterfaceName(p.Endpoint), of); err != nil {
+			return p, err
 		}
 	}
-	if errors.Is(err, unix.EINVAL) {
-		if still, lookErr := c.byIndex(ctx, bridge.Attrs().Index); lookErr == nil && still == nil {
-			return p, ErrNoSegment // the bridge was removed
+	if err := h.apply(port, want, true, true); err != nil {
+		if created {
+			err = errors.Join(err, h.remove(port))
 		}
+		if still, lookErr := h.found(h.LinkByIndex(bridge.Attrs().Index)); lookErr == nil && still == nil {
+			err = ErrNoSegment
+		}
+		return p, err
 	}
-	return p, err
+	if peer == nil {
+		return p, nil // it is in a sandbox
+	}
+	want.MasterIndex = 0
+	return h.complete(peer, p, want)
 }
 
-// createVeth creates both ends at once; one never exists without the other.
-func (c *conn) createVeth(ctx context.Context, p Port, of mark, bridge, mtu int) (Port, error) {
+// complete makes the end of an endpoint's interface that moves into a sandbox match, except that it stays down.
+func (h session) complete(link netlink.Link, p Port, want netlink.LinkAttrs) (Port, error) {
 	if len(p.MAC) == 0 {
-		p.MAC = newMAC()
+		p.MAC = network.HardwareAddr(link.Attrs().HardwareAddr)
 	}
-	pair := vethOf(PortName(p.Endpoint), InterfaceName(p.Endpoint), p.MAC, settings{mtu: mtu, master: bridge})
-	err := c.create(ctx, pair)
-	if errors.Is(err, unix.EEXIST) {
-		// Remove an interface of this endpoint of another kind. It is unused, because it is in this namespace.
-		var other netlink.Link
-		if other, err = c.own(ctx, InterfaceName(p.Endpoint), of); err != nil {
-			return p, err
-		}
-		if other != nil {
-			err = c.delete(ctx, other)
-		}
-		if err == nil {
-			err = c.create(ctx, pair)
-		}
+	if link.Type() != string(Ipvlan) {
+		want.HardwareAddr = net.HardwareAddr(p.MAC)
+	} else {
+		p.MAC = nil
 	}
-	if errors.Is(err, unix.EXFULL) {
-		return p, fmt.Errorf("%w: the bridge has as many ports as Linux lets it have, 1023: %w", network.ErrExhausted, err)
+	return p, h.apply(link, want, false, false)
+}
+
+var (
+	macvlanModes = map[string]netlink.MacvlanMode{
+		"": netlink.MACVLAN_MODE_BRIDGE, "bridge": netlink.MACVLAN_MODE_BRIDGE, "private": netlink.MACVLAN_MODE_PRIVATE,
+		"vepa": netlink.MACVLAN_MODE_VEPA, "passthru": netlink.MACVLAN_MODE_PASSTHRU,
 	}
+	ipvlanModes = map[string]netlink.IPVlanMode{
+		"": netlink.IPVLAN_MODE_L2, "l2": netlink.IPVLAN_MODE_L2, "l3": netlink.IPVLAN_MODE_L3, "l3s": netlink.IPVLAN_MODE_L3S,
+	}
+)
+
+// ensureChild makes an interface on the parent or its VLAN match.
+func (h session) ensureChild(s Segment, p Port) (Port, error) {
+	base, err := h.base(s)
 	if err != nil {
-		return p, making("making a veth pair", "veth", err)
-	}
-	if err := c.setHost(ctx, of, 0, 0); err != nil {
 		return p, err
 	}
-	return p, fault("marking the interface", c.setNamed(ctx, InterfaceName(p.Endpoint), settings{alias: of.String()}))
-}
-
-// vethOf returns the creation of a veth pair. The MAC address is for the other end.
-func vethOf(name, other string, mac network.HardwareAddr, with settings) creation {
-	with.name = name
-	return creation{settings: with, kind: "veth", data: func(data *nl.RtAttr) {
-		peer := data.AddRtAttr(nl.VETH_INFO_PEER, nil)
-		nl.NewIfInfomsgChild(peer, unix.AF_UNSPEC)
-		peer.AddRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(other))
-		if with.mtu != 0 {
-			peer.AddRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(with.mtu)))
+	if s.Kind == Macvlan && s.Mode == "passthru" {
+		own := network.HardwareAddr(base.Attrs().HardwareAddr)
+		if len(p.MAC) > 0 && !bytes.Equal(p.MAC, own) {
+			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, %s; it cannot be %s",
+				ErrImpossible, own, p.MAC)
 		}
-		if len(mac) > 0 {
-			peer.AddRtAttr(unix.IFLA_ADDRESS, mac)
-		}
-	}}
-}
-
-// setHost sets up the end of a veth pair that stays here.
-func (c *conn) setHost(ctx context.Context, of mark, bridge, mtu int) error {
-	wanted := settings{alias: of.String(), master: bridge, mtu: mtu, up: true, quiet: true}
-	return fault("setting up the bridge's port", c.setNamed(ctx, PortName(of.endpoint), wanted))
-}
-
-// settled reports whether a port of a bridge has the settings of setHost and ensureTunnel. This avoids changes,
-// which block all others on the machine.
-func settled(port netlink.Link, of mark, bridge, mtu int) bool {
-	a := port.Attrs()
-	return a.Alias == of.String() && a.MasterIndex == bridge && a.MTU == mtu && a.Flags&net.FlagUp != 0
-}
-
-// adoptPeer completes the other end of a veth pair if it is here, and only reads it if it is in a sandbox.
-func (c *conn) adoptPeer(ctx context.Context, p Port, of mark, host netlink.Link, mtu int) (Port, error) {
-	a := host.Attrs()
-	if a.NetNsID >= 0 {
-		inside, err := c.inside(ctx, a.NetNsID, a.ParentIndex)
-		if err != nil || inside == nil {
+		p.MAC = own
+	}
+	if s.Kind == VLAN {
+		p.VLAN = cmp.Or(p.VLAN, s.VLAN)
+	}
+	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
+	link, err := h.own(InterfaceName(p.Endpoint), of)
+	if err != nil {
+		return p, err
+	}
+	if link != nil && !sameChild(link, s.Spec, p, base) { // it is unused, because it is in this namespace
+		if err := h.remove(link); err != nil {
 			return p, err
 		}
-		p.MAC = network.HardwareAddr(inside.Attrs().HardwareAddr)
-		return p, nil
+		link = nil
 	}
-	peer, err := c.byIndex(ctx, a.ParentIndex)
-	if err != nil || peer == nil {
-		return p, err
+	if link == nil {
+		if len(p.MAC) == 0 && s.Kind != Ipvlan {
+			p.MAC = newMAC() // chosen here, because udev may change a random address of the kernel
+		}
+		if link, err = h.create(child(InterfaceName(p.Endpoint), s.Spec, p, base)); err != nil {
+			return p, err
+		}
 	}
-	wanted := settings{alias: of.String(), mtu: mtu}
-	if len(p.MAC) > 0 && !bytes.Equal(p.MAC, peer.Attrs().HardwareAddr) {
-		wanted.mac = p.MAC
+	return h.complete(link, p, netlink.LinkAttrs{Alias: of.String(), MTU: s.MTU})
+}
+
+// child returns the description of an interface on a parent.
+func child(name string, s Spec, p Port, base netlink.Link) netlink.Link {
+	a := named(name)
+	a.ParentIndex, a.MTU, a.HardwareAddr = base.Attrs().Index, s.MTU, net.HardwareAddr(p.MAC)
+	switch s.Kind {
+	case Macvlan:
+		return &netlink.Macvlan{LinkAttrs: a, Mode: macvlanModes[s.Mode]}
+	case Ipvlan:
+		return &netlink.IPVlan{LinkAttrs: a, Mode: ipvlanModes[s.Mode]}
+	default:
+		return &netlink.Vlan{LinkAttrs: a, VlanId: int(p.VLAN)}
 	}
-	p.MAC = network.HardwareAddr(peer.Attrs().HardwareAddr)
-	if wanted.mac != nil {
-		p.MAC = wanted.mac
+}
+
+// sameChild reports whether an interface has the kind, mode and parent of the Spec.
+func sameChild(link netlink.Link, s Spec, p Port, base netlink.Link) bool {
+	if !isOn(link, base) {
+		return false
 	}
-	if wanted.mac == nil && peer.Attrs().Alias == wanted.alias && peer.Attrs().MTU == mtu {
-		return p, nil
+	switch link := link.(type) {
+	case *netlink.Macvlan:
+		return s.Kind == Macvlan && link.Mode == macvlanModes[s.Mode]
+	case *netlink.IPVlan:
+		return s.Kind == Ipvlan && link.Mode == ipvlanModes[s.Mode]
+	case *netlink.Vlan:
+		return s.Kind == VLAN && link.VlanId == int(p.VLAN)
+	default:
+		return false
 	}
-	return p, fault("completing the interface", c.set(ctx, peer.Attrs().Index, wanted))
+}
+
+// named returns the attributes of a new link.
+func named(name string) netlink.LinkAttrs {
+	a := netlink.NewLinkAttrs()
+	a.Name = name
+	return a
 }
 
 // newMAC returns a random, locally administered unicast address.

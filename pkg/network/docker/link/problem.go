@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -42,129 +43,79 @@ func Modes(kind Kind) []string {
 // Problems returns the errors in a Spec by the names of the fields. It does not access the kernel.
 func (s Spec) Problems() map[string]error {
 	problems := map[string]error{}
-	for field, err := range map[string]error{
-		"kind": s.kindProblem(), "parent": s.parentProblem(), "vlan": s.vlanProblem(), "mode": s.modeProblem(), "vni": s.vniProblem(),
-		"port": s.only(s.Port != 0, "a port"), "local": s.localProblem(), "peers": s.peersProblem(), "mtu": s.mtuProblem(),
-	} {
-		if err != nil {
-			problems[field] = err
+	add := func(field, format string, values ...any) {
+		if problems[field] == nil {
+			problems[field] = fmt.Errorf(format, values...)
 		}
 	}
+	if !slices.Contains(Kinds(), s.Kind) {
+		add("kind", "%q is no kind: there are %s", s.Kind, list(Kinds()))
+	}
+	if s.Parent != "" {
+		if err := NameProblem(s.Parent); err != nil {
+			problems["parent"] = err
+		}
+	} else if s.Kind == Macvlan || s.Kind == Ipvlan || s.Kind == VLAN {
+		add("parent", "%s needs a parent, the interface of the machine that leads outside", s.Kind)
+	}
+	switch modes := Modes(s.Kind); {
+	case s.Mode == "" || slices.Contains(modes, s.Mode):
+	case len(modes) == 0:
+		add("mode", "%s has no modes", s.Kind)
+	default:
+		add("mode", "%q is no mode of %s: there are %s", s.Mode, s.Kind, list(modes))
+	}
+	switch {
+	case s.VLAN > MaxVLAN:
+		add("vlan", "%d is no VLAN: 1 to %d", s.VLAN, MaxVLAN)
+	case s.VLAN != 0 && s.Parent == "":
+		add("vlan", "a VLAN needs a parent that carries it")
+	}
+	if s.MTU != 0 && (s.MTU < MinMTU || s.MTU > MaxMTU) {
+		add("mtu", "%d is no MTU: %d to %d bytes", s.MTU, MinMTU, MaxMTU)
+	}
+	s.tunnelProblems(add)
 	return problems
 }
 
-func (s Spec) kindProblem() error {
-	if slices.Contains(Kinds(), s.Kind) {
-		return nil
-	}
-	return fmt.Errorf("%q is no kind: there are %s", s.Kind, list(Kinds()))
-}
-
-func (s Spec) parentProblem() error {
-	if s.Parent == "" {
-		if s.Kind == Macvlan || s.Kind == Ipvlan || s.Kind == VLAN {
-			return fmt.Errorf("%s needs a parent, the interface of the machine that leads outside", s.Kind)
+// tunnelProblems adds the errors in the settings of a vxlan.
+func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
+	for _, setting := range []struct {
+		field, name string
+		isSet       bool
+	}{
+		{"vni", "a number", s.VNI != 0}, {"port", "a port", s.Port != 0}, {"local", "a local address", s.Local.IsValid()},
+		{"peers", "peers", len(s.Peers) > 0},
+	} {
+		if setting.isSet && s.Kind != VXLAN {
+			add(setting.field, "only a vxlan has %s", setting.name)
 		}
-		return nil
 	}
-	return NameProblem(s.Parent)
-}
-
-func (s Spec) vlanProblem() error {
 	switch {
-	case s.VLAN == 0:
-		return nil
-	case s.VLAN > MaxVLAN:
-		return fmt.Errorf("%d is no VLAN: 1 to %d", s.VLAN, MaxVLAN)
-	case s.Parent == "":
-		return errors.New("a VLAN needs a parent that carries it")
-	default:
-		return nil
-	}
-}
-
-func (s Spec) modeProblem() error {
-	modes := Modes(s.Kind)
-	switch {
-	case s.Mode == "" || slices.Contains(modes, s.Mode):
-		return nil
-	case len(modes) == 0:
-		return fmt.Errorf("%s has no modes", s.Kind)
-	default:
-		return fmt.Errorf("%q is no mode of %s: there are %s", s.Mode, s.Kind, list(modes))
-	}
-}
-
-func (s Spec) vniProblem() error {
-	switch {
-	case s.Kind != VXLAN:
-		return s.only(s.VNI != 0, "a number")
-	case s.VNI == 0:
-		return fmt.Errorf("a vxlan needs its number, 1 to %d", MaxVNI)
+	case s.Kind == VXLAN && s.VNI == 0:
+		add("vni", "a vxlan needs its number, 1 to %d", MaxVNI)
 	case s.VNI > MaxVNI:
-		return fmt.Errorf("%d is no number of a vxlan: 1 to %d", s.VNI, MaxVNI)
-	default:
-		return nil
+		add("vni", "%d is no number of a vxlan: 1 to %d", s.VNI, MaxVNI)
 	}
-}
-
-func (s Spec) localProblem() error {
-	if !s.Local.IsValid() {
-		return nil
-	}
-	if err := s.only(true, "a local address"); err != nil {
-		return err
-	}
-	return endProblem(s.Local)
-}
-
-func (s Spec) peersProblem() error {
-	if len(s.Peers) == 0 {
-		return nil
-	}
-	if err := s.only(true, "peers"); err != nil {
-		return err
-	}
-	family := s.Peers[0]
-	if s.Local.IsValid() {
-		family = s.Local
+	if s.Local.IsValid() && !isMachine(s.Local) {
+		add("local", "%s is no address of one machine", s.Local)
 	}
 	for _, peer := range s.Peers {
-		if err := endProblem(peer); err != nil {
-			return err
+		family := s.Peers[0]
+		if s.Local.IsValid() {
+			family = s.Local
 		}
-		if peer.Unmap().Is4() != family.Unmap().Is4() {
-			return fmt.Errorf("%s and %s are of different families: all ends of a tunnel have the same", family, peer)
+		if !isMachine(peer) {
+			add("peers", "%s is no address of one machine", peer)
+		} else if peer.Unmap().Is4() != family.Unmap().Is4() {
+			add("peers", "%s and %s are of different families: all ends of a tunnel have the same", family, peer)
 		}
 	}
-	return nil
 }
 
-func (s Spec) mtuProblem() error {
-	if s.MTU == 0 || MinMTU <= s.MTU && s.MTU <= MaxMTU {
-		return nil
-	}
-	return fmt.Errorf("%d is no MTU: %d to %d bytes", s.MTU, MinMTU, MaxMTU)
-}
-
-// only returns an error if a setting of vxlan is given for another kind.
-func (s Spec) only(said bool, what string) error {
-	if !said || s.Kind == VXLAN {
-		return nil
-	}
-	return fmt.Errorf("only a vxlan has %s", what)
-}
-
-// endProblem returns an error for an invalid end of a tunnel.
-func endProblem(end netip.Addr) error {
-	switch {
-	case !end.IsValid():
-		return errors.New("an address is missing")
-	case end.IsUnspecified(), end.IsMulticast(), end.IsLoopback(), end.Zone() != "":
-		return fmt.Errorf("%s is no address of one machine", end)
-	default:
-		return nil
-	}
+// isMachine reports whether an address can be that of the end of a tunnel.
+func isMachine(a netip.Addr) bool {
+	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && a.Zone() == ""
 }
 
 // Problems returns the errors of the Spec, and those of the gateways under "gateways".
@@ -173,34 +124,42 @@ func (s Segment) Problems() map[string]error {
 	if s.Network == "" {
 		problems["network"] = errors.New("a network needs an identifier")
 	}
-	if err := s.gatewaysProblem(); err != nil {
-		problems["gateways"] = err
-	}
-	return problems
-}
-
-func (s Segment) gatewaysProblem() error {
-	if len(s.Gateways) > 0 && s.Kind != Bridge && s.Kind != VXLAN {
-		return fmt.Errorf("%s has no bridge that could have the gateways' addresses", s.Kind)
+	if len(s.Gateways) > 0 && !s.bridged() {
+		problems["gateways"] = fmt.Errorf("%s has no bridge that could have the gateways' addresses", s.Kind)
+		return problems
 	}
 	for i, gateway := range s.Gateways {
 		address := gateway.Addr()
 		switch {
 		case !gateway.IsValid() || address.IsUnspecified() || address.IsMulticast() || address.Zone() != "":
-			return fmt.Errorf("%s is no gateway", gateway)
+			problems["gateways"] = fmt.Errorf("%s is no gateway", gateway)
 		case address.Is4In6():
-			return fmt.Errorf("%s is of neither family", gateway)
+			problems["gateways"] = fmt.Errorf("%s is of neither family", gateway)
 		case address.Is6() && s.MTU != 0 && s.MTU < minMTU6:
-			return fmt.Errorf("%s is of IPv6, which needs an MTU of %d bytes", gateway, minMTU6)
+			problems["gateways"] = fmt.Errorf("%s is of IPv6, which needs an MTU of %d bytes", gateway, minMTU6)
 		}
-		for _, other := range s.Gateways[:i] {
-			if gateway.Overlaps(other) {
-				return fmt.Errorf("%s and %s are in each other's subnet", other, gateway)
-			}
+		if other := slices.IndexFunc(s.Gateways[:i], gateway.Overlaps); other >= 0 {
+			problems["gateways"] = fmt.Errorf("%s and %s are in each other's subnet", s.Gateways[other], gateway)
 		}
 	}
-	return nil
+	return problems
 }
+
+// valid returns all problems as one error.
+func (s Segment) valid() error {
+	var errs []error
+	problems := s.Problems()
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		errs = append(errs, fmt.Errorf("%w: %s: %w", ErrImpossible, field, problems[field]))
+	}
+	return errors.Join(errs...)
+}
+
+// bridged reports whether the network has a bridge on this machine.
+func (s Spec) bridged() bool { return s.Kind == Bridge || s.Kind == VXLAN }
+
+// hasSubinterface reports whether the links are on a VLAN of the parent, which is created if it is missing.
+func (s Spec) hasSubinterface() bool { return s.VLAN != 0 && s.Kind != VLAN }
 
 // NameProblem returns the reason why Linux rejects the name of an interface, or nil.
 func NameProblem(name string) error {

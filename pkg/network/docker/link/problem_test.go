@@ -66,10 +66,10 @@ func TestNames(t *testing.T) {
 }
 
 func TestMarks(t *testing.T) {
-	for text, want := range map[string]mark{
-		"graft/n":              {network: "n"},
-		"graft/n/e":            {network: "n", endpoint: "e"},
-		"graft/parent/eth0/42": {parent: "eth0", vlan: 42},
+	for text, want := range map[string]Mark{
+		"graft/n":              {Network: "n"},
+		"graft/n/e":            {Network: "n", Endpoint: "e"},
+		"graft/parent/eth0/42": {Parent: "eth0", VLAN: 42},
 	} {
 		got, ok := parseMark(text)
 		if !ok || got != want || got.String() != text {

@@ -8,10 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -19,271 +22,268 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// bridged reports whether the network has a bridge on this machine.
-func (s Spec) bridged() bool { return s.Kind == Bridge || s.Kind == VXLAN }
-
-// EnsureSegment creates or completes the links of a network except its endpoints: bridge, tunnel, VLAN of the
-// parent. It corrects differences, but keeps additional peers. It returns ErrImpossible if Problems is not
-// empty or the kernel lacks a kind, network.ErrUnavailable while the parent is missing or down, and
-// network.ErrTaken if a needed resource is in use.
+// EnsureSegment makes the links of a network except its endpoints match s: bridge, addresses, tunnel with its peers,
+// VLAN of the parent. It returns ErrImpossible if Problems is not empty or the kernel lacks a kind,
+// network.ErrUnavailable while the parent is missing or down, and network.ErrTaken if a needed resource is in use.
 func (k *Kernel) EnsureSegment(ctx context.Context, s Segment) error {
 	if err := s.valid(); err != nil {
 		return err
 	}
-	err := k.do(ctx, "asking the kernel", s.keys(), func(ctx context.Context, c *conn) error {
-		var base netlink.Link
-		if s.Parent != "" {
-			var err error
-			if base, err = c.ensureBase(ctx, s, bridgeName(s.Network)); err != nil {
+	return k.do(ctx, "ensure-segment", s.Kind, "network/"+s.Network, func(h session) error {
+		if s.hasSubinterface() {
+			if err := k.ensureSubinterface(h, s); err != nil {
 				return err
 			}
 		}
+		base, err := h.base(s)
+		if err != nil {
+			return err
+		}
 		if !s.bridged() {
+			return k.supports(h, s.Kind)
+		}
+		return h.ensureBridge(s, base)
+	})
+}
+
+// RemoveSegment removes the links of EnsureSegment. It ignores missing ones. It removes the VLAN of a parent unless
+// another program created it, or other networks need it (keepVLAN).
+func (k *Kernel) RemoveSegment(ctx context.Context, s Segment, keepVLAN bool) error {
+	return k.do(ctx, "remove-segment", s.Kind, "network/"+s.Network, func(h session) error {
+		of := Mark{Network: s.Network}
+		if err := errors.Join(h.removeOwn(tunnelName(s.Network), of), h.removeOwn(bridgeName(s.Network), of)); err != nil {
+			return err
+		}
+		if !s.hasSubinterface() || keepVLAN {
 			return nil
 		}
-		return c.ensureBridge(ctx, s, base)
+		return k.removeSubinterface(h, s)
 	})
-	if err != nil || s.bridged() {
-		return err
+}
+
+// base returns the interface that carries a network's links: nil, the parent, or its VLAN. It fails if that is
+// missing, down, or a port of a bridge of another network or program.
+func (h session) base(s Segment) (netlink.Link, error) {
+	if s.Parent == "" {
+		return nil, nil //nolint:nilnil // a network without a parent
 	}
-	return k.kinds.has(s.Kind, func() map[Kind]error { return k.Probe(ctx) })
+	base, err := h.found(h.LinkByName(s.Parent))
+	switch {
+	case err != nil:
+		return nil, err
+	case base == nil:
+		return nil, fmt.Errorf("%w: this machine has no interface %s, which is to be the parent", network.ErrUnavailable, s.Parent)
+	case base.Attrs().Flags&net.FlagLoopback != 0:
+		return nil, fmt.Errorf("%w: %s is the loopback, which cannot be a parent", ErrImpossible, s.Parent)
+	}
+	if s.hasSubinterface() {
+		if base, err = h.subinterface(base, s.VLAN); err != nil {
+			return nil, err
+		}
+		if base == nil {
+			return nil, ErrNoSegment
+		}
+	}
+	a := base.Attrs()
+	if a.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("%w: the parent %s is down: ip link set %s up", network.ErrUnavailable, a.Name, a.Name)
+	}
+	if s.Kind != VXLAN && s.MTU > a.MTU {
+		return nil, fmt.Errorf("%w: an MTU of %d is above the one of the parent %s, %d", ErrImpossible, s.MTU, a.Name, a.MTU)
+	}
+	if a.MasterIndex == 0 || s.Kind == VLAN || s.Kind == VXLAN {
+		return base, nil
+	}
+	master, err := h.found(h.LinkByIndex(a.MasterIndex))
+	if master != nil && master.Attrs().Name != bridgeName(s.Network) {
+		err = fmt.Errorf("%w: the parent %s is a port of %s already", network.ErrTaken, a.Name, master.Attrs().Name)
+	}
+	return base, err
 }
 
-// RemoveSegment removes the links of EnsureSegment. It ignores missing ones. A VLAN of a parent is removed with
-// the last network that uses it, unless another program created it.
-func (k *Kernel) RemoveSegment(ctx context.Context, s Segment) error {
-	return k.do(ctx, "removing the links of the network", s.keys(), func(ctx context.Context, c *conn) error {
-		of := mark{network: s.Network}
-		if err := c.removeOwn(ctx, tunnelName(s.Network), of); err != nil {
-			return err
+// subinterface returns the interface of a parent's VLAN under any name, or nil if there is none in this namespace.
+func (h session) subinterface(parent netlink.Link, vlan uint16) (netlink.Link, error) {
+	links, err := h.links()
+	for _, link := range links {
+		sub, ok := link.(*netlink.Vlan)
+		if ok && sub.VlanId == int(vlan) && isOn(sub, parent) && sub.VlanProtocol != netlink.VLAN_PROTOCOL_8021AD {
+			return sub, nil
 		}
-		if err := c.removeOwn(ctx, bridgeName(s.Network), of); err != nil {
-			return err
-		}
-		if !s.subbed() {
-			return nil
-		}
-		return c.removeSub(ctx, s)
-	})
+	}
+	return nil, err
 }
 
-func (c *conn) removeSub(ctx context.Context, s Segment) error {
-	parent, err := c.byName(ctx, s.Parent)
+// isOn reports whether a link is on another link of this namespace.
+func isOn(link, parent netlink.Link) bool {
+	a := link.Attrs()
+	return a.ParentIndex == parent.Attrs().Index && a.NetNsID < 0 && a.Index != a.ParentIndex
+}
+
+// ensureSubinterface creates the missing VLAN of a parent. It is created under a name of ours, so that one without a
+// mark is known to be incomplete, and gets the usual name if that is free. It keeps its automatic IPv6 address, which
+// ipvlan in mode l3 needs for neighbor discovery. VLANs of other programs are used, but not changed.
+func (k *Kernel) ensureSubinterface(h session, s Segment) error {
+	k.parents.Lock()
+	defer k.parents.Unlock()
+	parent, err := h.found(h.LinkByName(s.Parent))
 	if err != nil || parent == nil {
-		return err // its VLANs were removed with it
+		return err // base explains it
 	}
-	sub, err := c.sub(ctx, parent, s.VLAN)
-	if err != nil || sub == nil {
-		return err
-	}
-	ours := mark{parent: s.Parent, vlan: s.VLAN}.String()
-	if a := sub.Attrs(); a.Alias != ours && (a.Alias != "" || a.Name != subOwnName(s.Parent, s.VLAN)) {
-		return nil
-	}
-	return c.leaveSub(ctx, sub, s.Network)
-}
-
-// keys returns the locks for changing the segment.
-func (s Segment) keys() []string { return append(s.baseKeys(), "network/"+s.Network) }
-
-// valid returns all problems as one error.
-func (s Segment) valid() error {
-	problems := s.Problems()
-	if len(problems) == 0 {
-		return nil
-	}
-	all := make([]error, 0, len(problems))
-	for _, field := range slices.Sorted(maps.Keys(problems)) {
-		all = append(all, fmt.Errorf("%s: %w", field, problems[field]))
-	}
-	return fmt.Errorf("%w: %w", ErrImpossible, errors.Join(all...))
-}
-
-// ensureBridge creates the bridge of a network, with gateway addresses and outside ports.
-func (c *conn) ensureBridge(ctx context.Context, s Segment, base netlink.Link) error {
-	bridge, mtu, err := c.bridge(ctx, s, base)
+	sub, err := h.subinterface(parent, s.VLAN)
 	if err != nil {
 		return err
 	}
-	if err := c.ensureGateways(ctx, bridge, s.Gateways); err != nil {
+	if sub == nil {
+		made := &netlink.Vlan{LinkAttrs: named(subOwnName(s.Parent, s.VLAN)), VlanId: int(s.VLAN)}
+		made.ParentIndex = parent.Attrs().Index
+		if sub, err = h.create(made); err != nil {
+			return err
+		}
+	}
+	if !s.ownsSubinterface(sub) {
+		return nil
+	}
+	if err := refuseRouters(sub.Attrs().Name); err != nil {
+		return err
+	}
+	if sub.Attrs().Alias == "" {
+		_ = h.LinkSetName(sub, subName(s.Parent, s.VLAN)) // another link may have the name
+	}
+	return h.apply(sub, netlink.LinkAttrs{Alias: s.subinterfaceMark()}, true, false)
+}
+
+// subinterfaceMark returns the alias of the VLAN of the parent.
+func (s Spec) subinterfaceMark() string { return Mark{Parent: s.Parent, VLAN: s.VLAN}.String() }
+
+// ownsSubinterface reports whether we created a VLAN of a parent.
+func (s Spec) ownsSubinterface(sub netlink.Link) bool {
+	a := sub.Attrs()
+	return a.Alias == s.subinterfaceMark() || a.Alias == "" && a.Name == subOwnName(s.Parent, s.VLAN)
+}
+
+// removeSubinterface removes the VLAN of a parent that we created, unless other programs have links on it.
+func (k *Kernel) removeSubinterface(h session, s Segment) error {
+	k.parents.Lock()
+	defer k.parents.Unlock()
+	parent, err := h.found(h.LinkByName(s.Parent))
+	if err != nil || parent == nil {
+		return err // its VLANs were removed with it
+	}
+	sub, err := h.subinterface(parent, s.VLAN)
+	if err != nil || sub == nil || !s.ownsSubinterface(sub) {
+		return err
+	}
+	links, err := h.links()
+	if err != nil || sub.Attrs().MasterIndex != 0 || slices.ContainsFunc(links, func(link netlink.Link) bool { return isOn(link, sub) }) {
+		return err
+	}
+	return h.remove(sub)
+}
+
+// ensureBridge makes the bridge of a network match, with gateway addresses and ports that lead outside.
+func (h session) ensureBridge(s Segment, base netlink.Link) error {
+	mtu, err := h.bridgeMTU(s.Spec, base)
+	if err != nil {
+		return err
+	}
+	name, of := bridgeName(s.Network), Mark{Network: s.Network}
+	bridge, err := h.own(name, of)
+	if err == nil && bridge == nil {
+		made := &netlink.Bridge{LinkAttrs: named(name)}
+		made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
+		bridge, err = h.create(made)
+	}
+	if err == nil && bridge.Type() != "bridge" {
+		err = fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
+	}
+	if err == nil {
+		err = refuseRouters(name)
+	}
+	if err != nil {
+		return err
+	}
+	// If the machine is no IPv6 gateway, the bridge gets no IPv6 address at all.
+	quiet := !slices.ContainsFunc(s.Gateways, func(p netip.Prefix) bool { return p.Addr().Is6() })
+	if err := h.apply(bridge, netlink.LinkAttrs{Alias: of.String(), MTU: mtu}, true, quiet); err != nil {
+		return err
+	}
+	if err := h.ensureGateways(bridge, s.Gateways); err != nil {
 		return err
 	}
 	if s.Kind == VXLAN {
-		return c.ensureTunnel(ctx, s, bridge, base, mtu)
+		return h.ensureTunnel(s, bridge, base, mtu)
 	}
 	if base == nil || base.Attrs().MasterIndex == bridge.Attrs().Index {
 		return nil
 	}
-	if err := c.expendable(ctx, base); err != nil {
+	if err := h.checkWithoutAddresses(base); err != nil {
 		return err
 	}
-	return fault("making "+base.Attrs().Name+" a port", c.set(ctx, base.Attrs().Index, settings{master: bridge.Attrs().Index}))
+	return explain("making "+base.Attrs().Name+" a port", "", h.LinkSetMasterByIndex(base, bridge.Attrs().Index))
 }
 
-// adopt adds the host ends of the network's endpoints to a new bridge, because another program removed the
-// previous one while containers are running.
-func (c *conn) adopt(ctx context.Context, network string, bridge netlink.Link) error {
-	links, err := c.links(ctx)
-	if err != nil {
-		return err
-	}
-	for _, end := range links {
-		a := end.Attrs()
-		of, ok := parseMark(a.Alias)
-		if !ok || of.network != network || of.endpoint == "" || a.Name != PortName(of.endpoint) || a.MasterIndex != 0 {
-			continue
-		}
-		err := c.set(ctx, a.Index, settings{master: bridge.Attrs().Index})
-		if err != nil && !errors.Is(err, unix.ENODEV) { // the endpoint may be removed concurrently
-			return fault("making "+a.Name+" a port again", err)
-		}
-	}
-	return nil
-}
-
-// bridge creates the bridge without ports and returns its MTU.
-func (c *conn) bridge(ctx context.Context, s Segment, base netlink.Link) (netlink.Link, int, error) {
-	mtu, err := c.segmentMTU(ctx, s.Spec, base)
-	if err != nil {
-		return nil, 0, err
-	}
-	name, of := bridgeName(s.Network), mark{network: s.Network}
-	bridge, err := c.own(ctx, name, of)
-	if err != nil {
-		return nil, 0, err
-	}
-	if bridge == nil {
-		// A bridge with an explicit MAC address does not take those of its ports in turn. The address differs
-		// on each machine.
-		if err := c.create(ctx, creation{kind: "bridge", settings: settings{name: name, mac: newMAC()}}); err != nil {
-			return nil, 0, making("making the bridge "+name, "bridge", err)
-		}
-		if bridge, err = c.own(ctx, name, of); err != nil || bridge == nil {
-			return nil, 0, errors.Join(err, fmt.Errorf("%w: the bridge went away meanwhile", network.ErrUnavailable))
-		}
-	}
-	if bridge.Type() != "bridge" {
-		return nil, 0, fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
-	}
-	if err := c.place.refuseRouters(name); err != nil {
-		return nil, 0, err
-	}
-	if bridge.Attrs().Alias == "" {
-		if err := c.adopt(ctx, s.Network, bridge); err != nil {
-			return nil, 0, err
-		}
-	}
-	return bridge, mtu, fault("setting up the bridge "+name, c.setBridge(ctx, s, bridge, mtu))
-}
-
-// setBridge corrects differences. If the machine is no IPv6 gateway, the bridge gets no IPv6 address at all.
-func (c *conn) setBridge(ctx context.Context, s Segment, bridge netlink.Link, mtu int) error {
-	a := bridge.Attrs()
-	wanted := settings{up: a.Flags&net.FlagUp == 0}
-	if a.Alias == "" {
-		wanted.alias = mark{network: s.Network}.String()
-		wanted.quiet = !slices.ContainsFunc(s.Gateways, func(p netip.Prefix) bool { return p.Addr().Is6() })
-	}
-	if mtu != 0 && a.MTU != mtu {
-		wanted.mtu = mtu
-	}
-	switch {
-	case wanted.quiet:
-		return c.setUp(ctx, a.Index, wanted)
-	case wanted.up || wanted.alias != "" || wanted.mtu != 0:
-		return c.set(ctx, a.Index, wanted)
-	default:
-		return nil
-	}
-}
-
-// expendable returns an error for an interface with addresses, which would stop working if it became a port of
-// a bridge.
-func (c *conn) expendable(ctx context.Context, link netlink.Link) error {
-	addresses, err := c.addresses(ctx, link)
-	if err != nil {
-		return err
-	}
+// checkWithoutAddresses returns an error for an interface with addresses, which would stop working if it became a port
+// of a bridge.
+func (h session) checkWithoutAddresses(link netlink.Link) error {
+	addresses, err := h.addresses(link)
 	for _, address := range addresses {
-		if address.Addr().IsLinkLocalUnicast() {
-			continue
+		if !address.Addr().IsLinkLocalUnicast() {
+			return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: choose macvlan, or another parent",
+				ErrImpossible, link.Attrs().Name, address)
 		}
-		return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: choose macvlan, or another parent",
-			ErrImpossible, link.Attrs().Name, address)
 	}
-	return nil
+	return err
+}
+
+// address is an address with the index of its link.
+type address struct {
+	netip.Prefix
+	link int
 }
 
 // addresses returns the addresses of a link, or of all links if it is nil.
-func (c *conn) addresses(ctx context.Context, link netlink.Link) ([]netip.Prefix, error) {
-	all, err := c.addressed(ctx, link)
-	prefixes := make([]netip.Prefix, len(all))
-	for i := range all {
-		prefixes[i] = all[i].Prefix
-	}
-	return prefixes, err
-}
-
-// addressed is an address with the index of its link.
-type addressed struct {
-	netip.Prefix
-	index int
-}
-
-func (c *conn) addressed(ctx context.Context, link netlink.Link) ([]addressed, error) {
-	var list []netlink.Addr
-	err := c.ask(ctx, func(h *netlink.Handle) (err error) {
-		list, err = h.AddrList(link, unix.AF_UNSPEC)
-		return err
-	})
+func (h session) addresses(link netlink.Link) ([]address, error) {
+	list, err := h.AddrList(link, unix.AF_UNSPEC)
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-		return nil, fault("listing addresses", err)
+		return nil, explain("listing addresses", "", err)
 	}
-	var all []addressed
+	var all []address
 	for i := range list {
-		address, ok := netip.AddrFromSlice(list[i].IP)
-		if !ok || list[i].IPNet == nil {
-			continue
+		if ip, ok := netip.AddrFromSlice(list[i].IP); ok {
+			length, _ := list[i].Mask.Size()
+			all = append(all, address{netip.PrefixFrom(ip.Unmap(), length), list[i].LinkIndex})
 		}
-		length, _ := list[i].Mask.Size()
-		all = append(all, addressed{netip.PrefixFrom(address.Unmap(), length), list[i].LinkIndex})
 	}
 	return all, nil
 }
 
-// ensureGateways adds the gateway addresses to a bridge, and removes others from their subnets.
-func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways []netip.Prefix) error {
-	if len(gateways) == 0 {
-		return nil
-	}
-	there, err := c.addresses(ctx, bridge)
+// ensureGateways adds the gateway addresses to a bridge, and removes others from their subnets. Duplicate address
+// detection is disabled (RFC 4862, 5.4), because the address is exclusive and used at once.
+func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) error {
+	there, err := h.addresses(bridge)
 	if err != nil {
 		return err
 	}
-	for _, address := range there {
-		if slices.Contains(gateways, address) || !slices.ContainsFunc(gateways, address.Overlaps) {
+	for _, a := range there {
+		if slices.Contains(gateways, a.Prefix) || !slices.ContainsFunc(gateways, a.Overlaps) {
 			continue
 		}
-		err := c.ask(ctx, func(h *netlink.Handle) error { return h.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(address)}) })
+		err := h.AddrDel(bridge, &netlink.Addr{IPNet: ipNet(a.Prefix)})
 		if err != nil && !errors.Is(err, unix.EADDRNOTAVAIL) {
-			return fault("removing the address "+address.String(), err)
+			return explain("removing the address "+a.String(), "", err)
 		}
 	}
 	for _, gateway := range gateways {
-		if slices.Contains(there, gateway) {
+		if slices.ContainsFunc(there, func(a address) bool { return a.Prefix == gateway }) {
 			continue
 		}
-		// Duplicate address detection is disabled (RFC 4862, 5.4), because the address is exclusive and used at
-		// once.
-		err := c.ask(ctx, func(h *netlink.Handle) error {
-			return h.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
-		})
+		err := h.AddrAdd(bridge, &netlink.Addr{IPNet: ipNet(gateway), Flags: unix.IFA_F_NODAD})
 		switch {
 		case errors.Is(err, unix.EEXIST):
-		case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.EAFNOSUPPORT), errors.Is(err, unix.EACCES) && gateway.Addr().Is6():
+		case gateway.Addr().Is6() && (errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EACCES)):
 			return fmt.Errorf("setting the gateway %s: %w: this machine has IPv6 switched off: %w", gateway, ErrImpossible, err)
 		case err != nil:
-			return fault("setting the gateway "+gateway.String(), err)
+			return explain("setting the gateway "+gateway.String(), "", err)
 		}
 	}
 	return nil
@@ -291,4 +291,36 @@ func (c *conn) ensureGateways(ctx context.Context, bridge netlink.Link, gateways
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+}
+
+const (
+	// ipv6Settings is the directory with the IPv6 settings of interfaces. Netlink cannot change the needed ones.
+	ipv6Settings = "/proc/sys/net/ipv6/conf"
+	// hostSettings is the same directory of the host, mounted writable into a container in the host's network whose
+	// own /proc/sys is read-only, such as a managed plugin of Docker (hack/plugin).
+	hostSettings = "/host" + ipv6Settings
+)
+
+// refuseRouters disables router advertisements on a link, because any container on it could send them
+// (CVE-2020-13401). It returns ErrImpossible if they are enabled and the setting cannot be written.
+func refuseRouters(name string) error {
+	file := filepath.Join(ipv6Settings, name, "accept_ra")
+	refused := func() (bool, error) {
+		text, err := os.ReadFile(file)
+		return strings.TrimSpace(string(text)) == "0" || errors.Is(err, fs.ErrNotExist), err // IPv6 may be disabled
+	}
+	if ok, _ := refused(); ok {
+		return nil
+	}
+	err := os.WriteFile(file, []byte("0"), 0)
+	if err != nil && os.WriteFile(filepath.Join(hostSettings, name, "accept_ra"), []byte("0"), 0) == nil {
+		if ok, _ := refused(); ok {
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let this process write to %s"+
+			" (a unit of systemd: ReadWritePaths=%s), or set net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err, ipv6Settings, ipv6Settings)
+	}
+	return nil
 }

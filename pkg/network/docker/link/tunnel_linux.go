@@ -5,14 +5,13 @@
 package link
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -27,170 +26,170 @@ const (
 	defaultMTU           = 1500
 )
 
-// six reports whether the tunnel uses IPv6.
-func (s Spec) six() bool {
-	if s.Local.IsValid() {
-		return s.Local.Unmap().Is6()
-	}
-	return len(s.Peers) > 0 && s.Peers[0].Unmap().Is6()
-}
-
-func (s Spec) overhead() int {
-	if s.six() {
-		return overhead6
-	}
-	return overhead4
-}
-
-func (s Spec) udpPort() uint16 {
-	if s.Port == 0 {
-		return vxlanPort
-	}
-	return s.Port
-}
-
-// segmentMTU returns the MTU for the links of a bridge, or 0 for the kernel's default.
-func (c *conn) segmentMTU(ctx context.Context, s Spec, base netlink.Link) (int, error) {
+// bridgeMTU returns the MTU for a bridge and its ports, or 0 for the kernel's default.
+func (h session) bridgeMTU(s Spec, base netlink.Link) (int, error) {
 	if s.Kind != VXLAN {
 		if s.MTU == 0 && base != nil {
 			return base.Attrs().MTU, nil
 		}
 		return s.MTU, nil
 	}
-	under, err := c.under(ctx, s, base)
+	carrier, err := h.carrier(s, base)
 	if err != nil {
 		return 0, err
 	}
-	mtu, name := defaultMTU, "the machine's interfaces"
-	if under != nil {
-		mtu, name = under.Attrs().MTU, under.Attrs().Name
+	mtu, overhead := defaultMTU, overhead4
+	if carrier != nil {
+		mtu = carrier.Attrs().MTU
+	}
+	if s.overIPv6() {
+		overhead = overhead6
 	}
 	switch {
 	case s.MTU == 0:
-		return mtu - s.overhead(), nil
-	case under != nil && s.MTU+s.overhead() > mtu:
-		return 0, fmt.Errorf("%w: an MTU of %d and %d bytes of a tunnel are above the MTU of %s, %d", ErrImpossible, s.MTU, s.overhead(), name, mtu)
+		return mtu - overhead, nil
+	case carrier != nil && s.MTU+overhead > mtu:
+		return 0, fmt.Errorf("%w: an MTU of %d and %d bytes of a tunnel are above the MTU of %s, %d",
+			ErrImpossible, s.MTU, overhead, carrier.Attrs().Name, mtu)
 	default:
 		return s.MTU, nil
 	}
 }
 
-// under returns the interface that carries the tunnel's packets, if it is known: the parent, the one with the
-// local address, or the one that routes to a peer. Otherwise it returns nil.
-func (c *conn) under(ctx context.Context, s Spec, base netlink.Link) (netlink.Link, error) {
+// overIPv6 reports whether the tunnel uses IPv6.
+func (s Spec) overIPv6() bool {
 	if s.Local.IsValid() {
-		addresses, err := c.addressed(ctx, nil)
+		return s.Local.Unmap().Is6()
+	}
+	return len(s.Peers) > 0 && s.Peers[0].Unmap().Is6()
+}
+
+// carrier returns the interface that carries the tunnel's packets, if it is known: the parent, the one with the local
+// address, or the one that routes to a peer. Otherwise it returns nil.
+func (h session) carrier(s Spec, base netlink.Link) (netlink.Link, error) {
+	if s.Local.IsValid() {
+		addresses, err := h.addresses(nil)
 		if err != nil {
 			return nil, err
 		}
-		i := slices.IndexFunc(addresses, func(a addressed) bool { return a.Addr() == s.Local.Unmap() })
+		i := slices.IndexFunc(addresses, func(a address) bool { return a.Addr() == s.Local.Unmap() })
 		if i < 0 {
 			return nil, fmt.Errorf("%w: no interface of this machine has the local address %s of the tunnel", network.ErrUnavailable, s.Local)
 		}
 		if base == nil {
-			return c.byIndex(ctx, addresses[i].index)
+			return h.found(h.LinkByIndex(addresses[i].link))
 		}
 	}
 	if base != nil || len(s.Peers) == 0 {
 		return base, nil
 	}
-	var routes []netlink.Route
-	err := c.ask(ctx, func(h *netlink.Handle) (err error) {
-		routes, err = h.RouteGet(s.Peers[0].Unmap().AsSlice())
-		return err
-	})
+	routes, err := h.RouteGet(s.Peers[0].Unmap().AsSlice())
 	if err != nil || len(routes) == 0 {
-		return nil, nil //nolint:nilerr // a route may be added later
+		return nil, nil //nolint:nilerr,nilnil // a route may be added later
 	}
-	return c.byIndex(ctx, routes[0].LinkIndex)
+	return h.found(h.LinkByIndex(routes[0].LinkIndex))
 }
 
-// ensureTunnel creates the vxlan device of a network as a port of its bridge. It replaces a device with other
+// ensureTunnel makes the vxlan device of a network match, as a port of its bridge. It replaces a device with other
 // settings, which affects no endpoint.
-func (c *conn) ensureTunnel(ctx context.Context, s Segment, bridge, base netlink.Link, mtu int) error {
-	name, of := tunnelName(s.Network), mark{network: s.Network}
-	tunnel, err := c.own(ctx, name, of)
+func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) error {
+	name, of := tunnelName(s.Network), Mark{Network: s.Network}
+	want := vxlan(name, s.Spec, base)
+	tunnel, err := h.own(name, of)
 	if err != nil {
 		return err
 	}
-	if tunnel != nil && !isTunnel(tunnel, s.Spec, base) {
-		if err := c.delete(ctx, tunnel); err != nil {
+	if tunnel != nil && !sameTunnel(tunnel, want) {
+		if err := h.remove(tunnel); err != nil {
 			return err
 		}
 		tunnel = nil
 	}
 	if tunnel == nil {
-		made := tunnelOf(name, s.Spec, base, settings{mtu: mtu, mac: newMAC(), master: bridge.Attrs().Index})
-		if err := c.create(ctx, made); err != nil {
-			return c.tunnelFault(ctx, s.Spec, err)
-		}
-		if tunnel, err = c.own(ctx, name, of); err != nil || tunnel == nil {
-			return errors.Join(err, fmt.Errorf("%w: the tunnel went away meanwhile", network.ErrUnavailable))
+		if tunnel, err = h.create(want); err != nil {
+			return err
 		}
 	}
-	if !settled(tunnel, of, bridge.Attrs().Index, mtu) {
-		if err := c.setUp(ctx, tunnel.Attrs().Index, settings{alias: of.String(), mtu: mtu, master: bridge.Attrs().Index}); err != nil {
-			return c.tunnelFault(ctx, s.Spec, err)
-		}
+	if err := h.apply(tunnel, netlink.LinkAttrs{Alias: of.String(), MTU: mtu, MasterIndex: bridge.Attrs().Index}, true, true); err != nil {
+		return err
 	}
-	return c.flood(ctx, tunnel, s.Peers, false)
+	return h.ensurePeers(tunnel.Attrs().Index, s.Peers)
 }
 
-// tunnelOf returns the creation of a vxlan device.
-func tunnelOf(name string, s Spec, base netlink.Link, with settings) creation {
-	with.name = name
-	return creation{settings: with, kind: "vxlan", data: func(data *nl.RtAttr) {
-		data.AddRtAttr(nl.IFLA_VXLAN_ID, nl.Uint32Attr(s.VNI))
-		if base != nil {
-			data.AddRtAttr(nl.IFLA_VXLAN_LINK, nl.Uint32Attr(uint32(base.Attrs().Index)))
-		}
-		switch local := s.Local.Unmap(); {
-		case local.Is4():
-			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL, local.AsSlice())
-		case local.Is6():
-			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL6, local.AsSlice())
-		case s.six():
-			data.AddRtAttr(nl.IFLA_VXLAN_LOCAL6, netip.IPv6Unspecified().AsSlice())
-		}
-		data.AddRtAttr(nl.IFLA_VXLAN_LEARNING, nl.Uint8Attr(1))
-		data.AddRtAttr(nl.IFLA_VXLAN_PORT, []byte{byte(s.udpPort() >> 8), byte(s.udpPort())})
-	}}
+// vxlan returns the description of a vxlan device.
+func vxlan(name string, s Spec, base netlink.Link) *netlink.Vxlan {
+	v := &netlink.Vxlan{LinkAttrs: named(name), VxlanId: int(s.VNI), Port: int(s.Port), Learning: true}
+	if v.Port == 0 {
+		v.Port = vxlanPort
+	}
+	if base != nil {
+		v.VtepDevIndex = base.Attrs().Index
+	}
+	if s.Local.IsValid() {
+		v.SrcAddr = s.Local.Unmap().AsSlice()
+	} else if s.overIPv6() {
+		v.SrcAddr = net.IPv6unspecified
+	}
+	return v
 }
 
-func isTunnel(link netlink.Link, s Spec, base netlink.Link) bool {
-	tunnel, ok := link.(*netlink.Vxlan)
-	if !ok || tunnel.VxlanId != int(s.VNI) || tunnel.Port != int(s.udpPort()) || !tunnel.Learning {
+// sameTunnel reports whether a link is the described vxlan device.
+func sameTunnel(link netlink.Link, want *netlink.Vxlan) bool {
+	is, ok := link.(*netlink.Vxlan)
+	if !ok || is.VxlanId != want.VxlanId || is.Port != want.Port || !is.Learning || is.VtepDevIndex != want.VtepDevIndex {
 		return false
 	}
-	if base != nil && tunnel.VtepDevIndex != base.Attrs().Index || base == nil && tunnel.VtepDevIndex != 0 {
-		return false
+	if want.SrcAddr == nil || want.SrcAddr.IsUnspecified() {
+		return is.SrcAddr == nil || is.SrcAddr.IsUnspecified()
 	}
-	if !s.Local.IsValid() {
-		return tunnel.SrcAddr == nil || tunnel.SrcAddr.IsUnspecified()
-	}
-	return tunnel.SrcAddr.Equal(s.Local.AsSlice())
+	return is.SrcAddr.Equal(want.SrcAddr)
 }
 
-// tunnelFault returns the reason why the kernel rejected a tunnel.
-func (c *conn) tunnelFault(ctx context.Context, s Spec, err error) error {
-	what := fmt.Sprintf("making the vxlan %d", s.VNI)
-	switch {
-	case errors.Is(err, unix.EEXIST):
-		links, listErr := c.links(ctx)
-		if listErr != nil {
-			return listErr
+// unknownDestination is the MAC address of the entries for packets with unknown destination.
+var unknownDestination = make(net.HardwareAddr, 6)
+
+// ensurePeers makes the peers the destinations of packets with unknown destination, except this machine's addresses.
+// It removes others, and what was learned from them.
+func (h session) ensurePeers(tunnel int, peers []netip.Addr) error {
+	own, err := h.addresses(nil)
+	if err != nil {
+		return err
+	}
+	missing := map[netip.Addr]bool{}
+	for _, peer := range peers {
+		missing[peer.Unmap()] = !slices.ContainsFunc(own, func(a address) bool { return a.Addr() == peer.Unmap() })
+	}
+	entries, err := h.NeighListExecute(netlink.Ndmsg{Family: unix.AF_BRIDGE, Index: uint32(tunnel)})
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return explain("listing the peers of the tunnel", "", err)
+	}
+	for i := range entries {
+		peer, ok := netip.AddrFromSlice(entries[i].IP)
+		if peer = peer.Unmap(); !ok {
+			continue
 		}
-		for _, link := range links {
-			if other, ok := link.(*netlink.Vxlan); ok && other.VxlanId == int(s.VNI) {
-				return fmt.Errorf("%s: %w: the vxlan of %s has this number and port", what, network.ErrTaken, other.Name)
+		if _, wanted := missing[peer]; !wanted {
+			if err := h.NeighDel(entry(tunnel, entries[i].HardwareAddr, peer)); err != nil && !errors.Is(err, unix.ENOENT) {
+				return explain("removing the peer "+peer.String(), "", err)
 			}
+		} else if slices.Equal(entries[i].HardwareAddr, unknownDestination) {
+			missing[peer] = false
 		}
-		return fmt.Errorf("%s: %w: another vxlan has this number and port", what, network.ErrTaken)
-	case errors.Is(err, unix.EADDRINUSE):
-		return fmt.Errorf("%s: %w: another program has the UDP port %d", what, network.ErrTaken, s.udpPort())
-	case errors.Is(err, unix.EAFNOSUPPORT) && s.six():
-		return fmt.Errorf("%s: %w: this machine has IPv6 switched off: %w", what, ErrImpossible, err)
-	default:
-		return making(what, "vxlan", err)
 	}
+	var errs []error
+	for peer, add := range missing {
+		if !add {
+			continue
+		}
+		if err := h.NeighAppend(entry(tunnel, unknownDestination, peer)); err != nil && !errors.Is(err, unix.EEXIST) {
+			errs = append(errs, explain("adding the peer "+peer.String(), "", err)) // continue with the other peers
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// entry returns the forwarding entry for a MAC address behind a peer.
+func entry(tunnel int, mac net.HardwareAddr, peer netip.Addr) *netlink.Neigh {
+	return &netlink.Neigh{LinkIndex: tunnel, Family: unix.AF_BRIDGE, State: netlink.NUD_PERMANENT, Flags: netlink.NTF_SELF,
+		HardwareAddr: mac, IP: peer.AsSlice()}
 }

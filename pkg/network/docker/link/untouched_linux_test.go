@@ -25,7 +25,6 @@ func TestKernelUntouched(t *testing.T) {
 		s := Segment{Network: id(0), Spec: spec}
 		ensure := func() {
 			m.must(t, m.EnsureSegment(t.Context(), s))
-			m.must(t, m.SetPeers(t.Context(), s, s.Peers))
 		}
 		changes, done := make(chan netlink.LinkUpdate, 1000), make(chan struct{})
 		handle := netns.NsHandle(int(m.File.Fd()))
