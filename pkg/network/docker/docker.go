@@ -41,7 +41,6 @@ const (
 type Networks interface {
 	Check(ctx context.Context, n driver.Network) (driver.Network, error)
 	Allocate(ctx context.Context, n driver.Network) (map[string]string, error)
-	Free(ctx context.Context, id string) error
 	CreateNetwork(ctx context.Context, n driver.Network) error
 	DeleteNetwork(ctx context.Context, id string) error
 	Network(ctx context.Context, id string) (driver.Network, error)

@@ -62,11 +62,9 @@ func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (an
 	return allocationResponse{Options: chosen}, nil
 }
 
-func (h *handler) freeNetwork(ctx context.Context, q *networkRequest) (any, error) {
-	if err := checkID("NetworkID", q.NetworkID); err != nil {
-		return nil, err
-	}
-	return nil, h.Networks.Free(ctx, q.NetworkID)
+// freeNetwork does nothing, because allocateNetwork stores nothing.
+func (h *handler) freeNetwork(_ context.Context, q *networkRequest) (any, error) {
+	return nil, checkID("NetworkID", q.NetworkID)
 }
 
 func (h *handler) createNetwork(ctx context.Context, q *networkRequest) (any, error) {

@@ -9,7 +9,9 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
@@ -23,93 +25,277 @@ type composed struct {
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// sized is true if the MTU was set explicitly.
-	sized bool
+	// hasMTU is true if the MTU was set explicitly.
+	hasMTU bool
 }
 
 // compose combines options and profile to a network. It does not check subnets and rules.
-func (a *Driver) compose(ctx context.Context, n Network) (*composed, error) {
-	given, said, err := readOptions(n.Options)
+func (d *Driver) compose(ctx context.Context, n Network) (*composed, error) {
+	options, err := ourOptions(n.Options)
 	if err != nil {
 		return nil, err
 	}
-	c := &composed{networkRow: networkRow{Network: n}, policy: a.options.Policy()}
-	if c.profile, err = profileOf(c.policy, n.Options); err != nil {
-		return nil, err
-	}
-	c.subject = policy.Subject{Contract: ipam.Contract, Node: a.options.Node, Network: n.ID, Options: n.Options}
-	base, fixed, err := c.base(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range said {
-		option := networkOptions[name]
-		if was, is := option.write(base), option.write(given); fixed[name] && was != is {
-			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name, printable(is), c.profile.Name, was)
+	c := &composed{networkRow: networkRow{Network: n}, policy: d.options.Policy()}
+	c.subject = policy.Subject{Contract: ipam.Contract, Node: d.options.Node, Network: n.ID, Options: n.Options}
+	if name, chosen := n.Options[ipam.OptionProfile]; chosen {
+		if c.profile, err = c.policy.Choose(name); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 		}
-		if err := option.read(&base, option.write(given)); err != nil {
+		c.Profile, c.subject.Profile = c.profile.Name, c.profile.Name
+	}
+	s, fixed, err := c.profileSettings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		o := networkOptions[name]
+		was := o.text(&s)
+		if err := o.set(&s, options[name]); err != nil {
 			return nil, fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
 		}
+		if is := o.text(&s); fixed[name] && was != is {
+			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name, printable(is), c.profile.Name, was)
+		}
 	}
-	base.Kind = cmp.Or(base.Kind, link.Bridge)
-	if !fixed[optionGateway] && !slices.Contains(said, optionGateway) {
-		base.Outside = policy.LeadsOutside(base.Spec)
+	s.Kind = cmp.Or(s.Kind, link.Bridge)
+	c.Link, c.Isolated, c.Prefix, c.hasMTU = s.Spec, s.Isolated, s.Prefix, s.MTU != 0
+	if c.Outside = s.Gateway == gatewayOutside; s.Gateway == "" {
+		c.Outside = policy.LeadsOutside(s.Spec)
 	}
-	c.sized = base.MTU != 0
-	c.Link, c.Outside, c.Isolated, c.Prefix = base.Spec, base.Outside, base.Isolated, base.Prefix
 	return c, nil
 }
 
-// profileOf returns the profile that the options select, or nil.
-func profileOf(p *policy.Policy, options map[string]string) (*policy.Profile, error) {
-	name, chosen := options[ipam.OptionProfile]
-	if !chosen {
-		return nil, nil
-	}
-	profile, err := p.Choose(name)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
-	}
-	return profile, nil
-}
-
-// base returns the settings of the profile, and which of them options must not change.
-func (c *composed) base(ctx context.Context) (base choice, fixed map[string]bool, err error) {
+// profileSettings returns the settings of the profile, and which of them options must not change.
+func (c *composed) profileSettings(ctx context.Context) (s settings, fixed map[string]bool, err error) {
 	fixed = map[string]bool{}
 	if c.profile == nil {
-		return base, fixed, nil
+		return s, fixed, nil
 	}
-	c.Profile, c.subject.Profile = c.profile.Name, c.profile.Name
 	if l := c.profile.Link; l != nil {
 		maps.Copy(fixed, l.Said)
-		base = choice{Spec: l.Spec, Outside: l.Outside, Isolated: l.Isolated, Prefix: l.Prefix}
-		base.Peers = slices.Clone(l.Peers)
-		if !fixed[optionKind] {
-			base.Kind = ""
+		s = settings{Spec: l.Spec, Isolated: l.Isolated, Prefix: l.Prefix}
+		if s.Peers = slices.Clone(l.Peers); !fixed[optionKind] {
+			s.Kind = ""
+		}
+		if s.Gateway = "machine"; l.Outside {
+			s.Gateway = gatewayOutside
+		}
+		if !fixed[optionGateway] {
+			s.Gateway = ""
 		}
 	}
-	config, err := c.profile.Config(ctx, c.subject)
+	config, err := supportedConfig(ctx, c.profile, c.subject)
 	if err != nil {
-		return base, nil, err
-	}
-	if err := possible(config); err != nil {
-		return base, nil, fmt.Errorf("%w: Docker cannot be given what the profile %s says: %w", ErrImpossible, c.profile.Name, err)
+		return s, nil, err
 	}
 	if mtu := config.Interface.MTU; mtu != nil {
-		base.MTU, fixed[optionMTU] = int(*mtu), true
+		s.MTU, fixed[optionMTU] = int(*mtu), true
 	}
-	return base, fixed, nil
+	return s, fixed, nil
 }
 
-// possible returns an error for the first setting of a profile that Docker does not support.
-func possible(c device.Config) error {
-	if err := c.BeyondDocker(); err != nil {
-		return fmt.Errorf("config: %w", err)
+// supportedConfig returns the configuration of a profile. It fails for a setting that Docker does not support.
+func supportedConfig(ctx context.Context, profile *policy.Profile, subject policy.Subject) (device.Config, error) {
+	config, err := profile.Config(ctx, subject)
+	if err != nil {
+		return config, err
 	}
-	for i, route := range c.Routes {
-		if _, err := routeOf(route); err != nil {
-			return fmt.Errorf("config.routes[%d]: %w", i, err)
+	if err = config.BeyondDocker(); err != nil {
+		err = fmt.Errorf("config: %w", err)
+	}
+	for i, r := range config.Routes {
+		if _, wrong := routeOf(r); err == nil && wrong != nil {
+			err = fmt.Errorf("config.routes[%d]: %w", i, wrong)
 		}
 	}
+	if err != nil {
+		err = fmt.Errorf("%w: Docker cannot be given what the profile %s says: %w", ErrImpossible, profile.Name, err)
+	}
+	return config, err
+}
+
+// settle validates the subnets against the pools, and derives the bridge's addresses and the MTU.
+func (c *composed) settle() error {
+	for i, s := range c.Subnets {
+		if !s.Gives() {
+			continue
+		}
+		for _, other := range c.Subnets[:i] {
+			if other.Gives() && other.Prefix.Overlaps(s.Prefix) {
+				return fmt.Errorf("%w: the subnets %s and %s overlap", ErrImpossible, other.Prefix, s.Prefix)
+			}
+		}
+		if err := c.settleSubnet(s); err != nil {
+			return err
+		}
+		c.addGateway(s.Gateway, s.Prefix)
+	}
+	if c.owns(c.profile) {
+		c.settleOwned()
+	}
+	problems := c.segment().Problems()
+	delete(problems, "network") // the identifier was checked before; a mere check has none
+	if !c.Outside && c.Link.Kind != link.Bridge && c.Link.Kind != link.VXLAN && len(problems) == 0 {
+		problems["gateway"] = fmt.Errorf("the machine has no address in a network of kind %s", c.Link.Kind)
+	}
+	if len(problems) == 0 {
+		return nil
+	}
+	var texts []string
+	for _, field := range slices.Sorted(maps.Keys(problems)) {
+		texts = append(texts, field+": "+problems[field].Error())
+	}
+	return fmt.Errorf("%w: %s", ErrImpossible, strings.Join(texts, "; "))
+}
+
+// addGateway adds an address of the bridge if the gateways are on this machine.
+func (c *composed) addGateway(gateway netip.Addr, subnet netip.Prefix) {
+	if c.Outside || !gateway.IsValid() {
+		return
+	}
+	bits := subnet.Bits()
+	if !subnet.Contains(gateway) { // link-local
+		bits = min(64, gateway.BitLen())
+	}
+	if address := netip.PrefixFrom(gateway, bits); !slices.Contains(c.Gateways, address) {
+		c.Gateways = append(c.Gateways, address)
+	}
+}
+
+// settleSubnet validates a subnet against the pools and the profile.
+func (c *composed) settleSubnet(s Subnet) error {
+	hasPools := c.profile != nil && len(c.profile.Pools) > 0
+	if !s.leased() {
+		if hasPools {
+			return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft --ipam-opt profile=%s, "+
+				"or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
+		}
+		if pool, prefix := s.overlappingPool(c.policy); pool != nil {
+			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use --ipam-driver graft --ipam-opt pool=%s",
+				ErrImpossible, s.Prefix, prefix, pool.Name, pool.Name)
+		}
+		return nil
+	}
+	pool := c.policy.PoolOf(s.Prefix)
+	if pool == nil {
+		return fmt.Errorf("%w: no pool has the subnet %s any more", ErrImpossible, s.Prefix)
+	}
+	if hasPools && !slices.Contains(c.profile.Pools, pool) {
+		return fmt.Errorf("%w: %s is of the pool %s, which is none of the profile %s", ErrImpossible, s.Prefix, pool.Name, c.profile.Name)
+	}
+	c.subject.Pool = cmp.Or(c.subject.Pool, pool.Name)
+	c.limitMTU(pool)
 	return nil
+}
+
+// limitMTU sets the MTU of a pool if none was set, the smallest of several.
+func (c *composed) limitMTU(pool *policy.Pool) {
+	if pool.MTU == nil || c.hasMTU {
+		return
+	}
+	if size := int(*pool.MTU); c.Link.MTU == 0 || size < c.Link.MTU {
+		c.Link.MTU = size
+	}
+}
+
+// settleOwned derives settings from the profile's pools, for a network whose endpoints have allocations of their own.
+func (c *composed) settleOwned() {
+	for _, pool := range c.profile.Pools {
+		c.limitMTU(pool)
+		for _, gateway := range pool.Gateways {
+			if families := c.profile.Families; families != nil && !slices.Contains(families, gateway.BitLen()) {
+				continue
+			}
+			for _, subnet := range pool.Subnets {
+				if gateway.BitLen() == subnet.Prefix.Addr().BitLen() {
+					c.addGateway(gateway, subnet.Prefix)
+				}
+			}
+		}
+	}
+}
+
+// unsupported returns an error for each setting of the network's pools that Docker does not support.
+func (c *composed) unsupported() []error {
+	pools := map[string]*policy.Pool{}
+	if c.owns(c.profile) {
+		for _, pool := range c.profile.Pools {
+			pools[pool.Name] = pool
+		}
+	}
+	for _, s := range c.Subnets {
+		if pool := c.policy.PoolOf(s.Prefix); pool != nil && s.leased() {
+			pools[pool.Name] = pool
+		}
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(pools)) {
+		if pool := pools[name]; len(pool.Rules)+len(pool.Neighbors) > 0 {
+			errs = append(errs, fmt.Errorf("the network %s does without rules and neighbors of the pool %s, which Docker cannot be given", short(c.ID), name))
+		}
+		for i, r := range pools[name].Routes {
+			if _, err := routeOf(r); err != nil {
+				errs = append(errs, fmt.Errorf("the network %s does without routes[%d] of the pool %s, which Docker cannot be given: %w", short(c.ID), i, name, err))
+			}
+		}
+	}
+	return errs
+}
+
+// conflict returns an error if two networks cannot exist on one machine. forgotten is true if an IPAM driver
+// allocated the subnet again, which proves that the other network is gone.
+func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
+	if resource := exclusiveResource(c.Link, other.Link); resource != "" {
+		return false, fmt.Errorf("%w: the network %s has the %s already", ErrImpossible, short(other.ID), resource)
+	}
+	sameSegment := c.Link.Parent != "" && onSameBase(c.Link, other.Link)
+	for _, s := range c.Subnets {
+		for _, o := range other.Subnets {
+			if !s.Gives() || !o.Gives() || !s.Prefix.Overlaps(o.Prefix) {
+				continue
+			}
+			if s.Space == o.Space && s.exclusive() {
+				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
+			}
+			if sameSegment && (!s.leased() || !o.leased()) {
+				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
+			}
+		}
+	}
+	for _, gateway := range c.Gateways {
+		for _, others := range other.Gateways {
+			if gateway.Overlaps(others) && !gateway.Addr().IsLinkLocalUnicast() {
+				return false, fmt.Errorf("%w: the bridge of the network %s has %s already", ErrImpossible, short(other.ID), others)
+			}
+		}
+	}
+	return false, nil
+}
+
+// onSameBase reports whether the links of two networks are on the same interface.
+func onSameBase(one, two link.Spec) bool {
+	return one.Kind != link.VXLAN && two.Kind != link.VXLAN && one.Parent == two.Parent && one.VLAN == two.VLAN
+}
+
+// exclusiveResource returns the resource that both networks need for themselves, or "".
+func exclusiveResource(one, two link.Spec) string {
+	switch {
+	case one.Kind == link.VXLAN && two.Kind == link.VXLAN && one.VNI == two.VNI:
+		return fmt.Sprintf("vxlan %d", one.VNI)
+	case one.Parent == "" || !onSameBase(one, two):
+		return ""
+	case (one.Kind == link.VLAN) != (two.Kind == link.VLAN) && one.VLAN == 0:
+		return "" // endpoints have their own VLANs
+	case one.Kind == two.Kind && one.Kind != link.Bridge && one.Mode != "passthru" && two.Mode != "passthru":
+		return ""
+	case one.VLAN != 0:
+		return fmt.Sprintf("VLAN %d of %s", one.VLAN, one.Parent)
+	default:
+		return "parent " + one.Parent
+	}
+}
+
+// segment returns the network's desired state in the kernel, without discovered peers.
+func (r networkRow) segment() link.Segment {
+	return link.Segment{Network: r.ID, Spec: r.Link, Gateways: r.Gateways}
 }

@@ -14,7 +14,6 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -86,19 +85,20 @@ type Options struct {
 // Driver manages the networks and endpoints of this machine. It is safe for concurrent use.
 type Driver struct {
 	options   Options
-	networks  *book[networkRow]
-	endpoints *book[endpointRow]
-	nodes     *book[nodeRow]
+	networks  *table[networkRow]
+	endpoints *table[endpointRow]
+	nodes     *table[nodeRow]
 	locks     locks
-	claims    claims
-	// overlapping is true if pools overlap subnets from which another IPAM driver allocates; see Barred.
-	overlapping atomic.Bool
 
-	// goneEndpoints and unknownLinks record the reconciler's findings, by row key and link name.
-	goneEndpoints, unknownLinks firstSeen
+	// reconciling is held during a reconciliation. It guards seen, which has the times when endpoints without a container
+	// and links without a row were seen first.
+	reconciling sync.Mutex
+	seen        map[string]time.Time
 
 	// mutex guards the fields below.
 	mutex sync.Mutex
+	// reserved has the endpoints that are being created, by key.
+	reserved map[string]endpointRow
 	// reported has the persistent conditions that were reported.
 	reported map[string]bool
 	removed  RemovedCount
@@ -121,17 +121,15 @@ func New(o Options) *Driver {
 	if o.Removed == nil {
 		o.Removed = func(Removed) {}
 	}
-	a := &Driver{
-		options: o, networks: newBook[networkRow](o, "network"), endpoints: newBook[endpointRow](o, "endpoint"), nodes: newBook[nodeRow](o, "node"),
-		reported: map[string]bool{},
+	return &Driver{
+		options: o, networks: newTable[networkRow](o, "network"), endpoints: newTable[endpointRow](o, "endpoint"),
+		nodes: newTable[nodeRow](o, "node"), reserved: map[string]endpointRow{}, reported: map[string]bool{},
 	}
-	a.endpoints.changed = a.claims.follow
-	return a
 }
 
 // kernel calls the kernel with a time limit.
-func (a *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, a.options.Patience)
+func (d *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()
 	return call(ctx)
 }

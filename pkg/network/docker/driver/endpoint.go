@@ -5,218 +5,215 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 // CreateEndpoint creates an endpoint and chooses what the request leaves open: addresses if no IPAM driver
 // allocates them, and the MAC address. A repeated request returns the same endpoint; a different one with the
 // same identifier is an error. A failure is rolled back.
-func (a *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
-	if err := checkIdentifiers(e.Network, e.ID); err != nil {
+func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
+	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
-	unlock, err := a.forEndpoint(ctx, e.Network, e.ID)
+	unlock, err := d.lockEndpoint(ctx, e.Network, e.ID)
 	if err != nil {
 		return Endpoint{}, err
 	}
 	defer unlock()
-	n, err := a.network(ctx, e.Network)
+	n, err := d.network(ctx, e.Network)
 	if err != nil {
 		return Endpoint{}, err
 	}
-	key := endpointKey(e.Network, e.ID)
-	there, ok, err := a.endpoints.get(ctx, key)
-	if err != nil {
+	row, ok, err := d.endpoints.get(ctx, endpointKey(e.Network, e.ID))
+	switch {
+	case err != nil:
 		return Endpoint{}, err
-	}
-	if ok && there.State == ready {
-		if differ := there.Asked.differences(askedOf(e)); differ != "" {
+	case ok && row.State == ready:
+		if differ := row.Asked.differences(requestOf(e)); differ != "" {
 			return Endpoint{}, errDiffers("endpoint", e.ID, differ)
 		}
-		return a.repeat(ctx, n, there)
-	}
-	if ok { // its creation or removal was interrupted
-		if err := a.detach(ctx, n, there); err != nil {
+		if row.Sandbox == "" {
+			if err = d.ensurePort(ctx, n, &row); err == nil {
+				err = d.endpoints.put(ctx, row.key(), row)
+			}
+		}
+		return row.Endpoint, err
+	case ok: // its creation or removal was interrupted
+		if err := d.removeEndpoint(ctx, n, row); err != nil {
 			return Endpoint{}, err
 		}
 	}
-	return a.attach(ctx, n, e)
-}
-
-// repeat returns an existing endpoint and restores missing links.
-func (a *Driver) repeat(ctx context.Context, n networkRow, row endpointRow) (Endpoint, error) {
-	if row.Sandbox != "" {
-		return row.Endpoint, nil
-	}
-	made, err := a.port(ctx, n, row)
+	p, err := d.plan(ctx, n, e)
 	if err != nil {
 		return Endpoint{}, err
 	}
-	return made.Endpoint, a.refresh(ctx, row, made)
+	return d.create(ctx, p)
 }
 
-// refresh writes a row if it changed.
-func (a *Driver) refresh(ctx context.Context, was, is endpointRow) error {
-	if was.Boot == is.Boot && slices.Equal(was.MAC, is.MAC) {
-		return nil
-	}
-	return a.endpoints.put(ctx, is.key(), is)
-}
-
-// attach creates an endpoint without a row.
-func (a *Driver) attach(ctx context.Context, n networkRow, e Endpoint) (Endpoint, error) {
-	p, err := a.plan(ctx, n, e)
-	if err != nil {
+// create creates an endpoint without a row.
+func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
+	defer d.unreserve(p.key())
+	if err := d.reserve(ctx, p); err != nil {
 		return Endpoint{}, err
 	}
-	row := p.endpointRow
-	if err := a.claim(ctx, n, row); err != nil {
-		return Endpoint{}, err
-	}
-	written := false
-	defer func() {
-		if !written { // after an error or a panic, release the claims
-			a.claims.free(row.key())
-		}
-	}()
-	row.State, row.Since, row.Boot = making, a.options.Clock.Now(), a.options.Boot
-	described := a.describe(ctx, p)
-	err = a.endpoints.put(ctx, row.key(), row)
+	p.State, p.Since, p.Boot = making, d.options.Clock.Now(), d.options.Boot
+	described := d.describe(ctx, p)
+	err := d.endpoints.put(ctx, p.key(), p.endpointRow)
 	described()
 	if err != nil {
 		return Endpoint{}, err
 	}
-	written = true
-	made, err := a.make(ctx, n, p, row)
+	if p.Owned {
+		if err = d.allocate(ctx, p); err == nil {
+			err = d.reserve(ctx, p)
+		}
+	}
+	row := p.endpointRow
+	if err == nil {
+		err = d.ensurePort(ctx, p.network, &row)
+	}
+	if err == nil {
+		row.State = ready
+		err = d.endpoints.put(ctx, row.key(), row)
+	}
 	if err != nil {
-		a.undo(ctx, func(ctx context.Context) error { return a.detach(ctx, n, row) })
+		d.undo(ctx, func(ctx context.Context) error { return d.removeEndpoint(ctx, p.network, row) })
 		return Endpoint{}, err
 	}
-	return made.Endpoint, nil
+	return row.Endpoint, nil
 }
 
 // describe sets the holders of the endpoint's leased addresses in the background, because stores combine
 // concurrent writes. The result waits for it. Failures are only reported, because the holder is informational.
-func (a *Driver) describe(ctx context.Context, p *plan) (wait func()) {
+func (d *Driver) describe(ctx context.Context, p *plan) (wait func()) {
 	var group sync.WaitGroup
-	for _, owner := range p.leased {
+	for _, g := range p.grants {
 		group.Go(func() {
-			if err := a.options.Leases.Describe(ctx, owner, holderOf(p.Endpoint)); err != nil {
-				a.options.Report(fmt.Errorf("describing the holder of what %s has: %w", owner, err))
+			if err := d.options.Leases.Describe(ctx, g.Owner, holderOf(p.Endpoint)); err != nil {
+				d.options.Report(fmt.Errorf("describing the holder of what %s has: %w", g.Owner, err))
 			}
 		})
 	}
 	return group.Wait
 }
 
-// holderOf returns the holder for an endpoint in the ledger.
-func holderOf(e Endpoint) network.Holder {
-	return network.Holder{Kind: "Endpoint", Name: e.ID, Device: link.InterfaceName(e.ID)}
-}
-
-// make allocates what is missing and creates the links.
-func (a *Driver) make(ctx context.Context, n networkRow, p *plan, row endpointRow) (endpointRow, error) {
-	if row.Owned {
-		var err error
-		if row, err = a.own(ctx, n, p, row); err != nil {
-			return row, err
-		}
-		if err := a.claim(ctx, n, row); err != nil {
-			return row, err
-		}
-	}
-	row, err := a.port(ctx, n, row)
-	if err != nil {
-		return row, err
-	}
-	row.State = ready
-	return row, a.endpoints.put(ctx, row.key(), row)
-}
-
-// port creates the links of an endpoint, and restores those of its network.
-func (a *Driver) port(ctx context.Context, n networkRow, row endpointRow) (endpointRow, error) {
-	s, err := a.segment(ctx, n)
-	if err != nil {
-		return row, err
-	}
-	want := link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN}
-	err = a.kernel(ctx, func(ctx context.Context) error {
-		made, err := a.options.Kernel.EnsurePort(ctx, s, want)
-		if errors.Is(err, link.ErrNoSegment) {
-			if err = a.ensure(ctx, n); err == nil {
-				made, err = a.options.Kernel.EnsurePort(ctx, s, want)
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("making the links of endpoint %s: %w", short(row.ID), err)
-		}
-		row.MAC, row.Boot = made.MAC, a.options.Boot
-		return nil
-	})
-	return row, err
-}
-
-// claim claims the resources of an endpoint. It removes dead endpoints that have them, because the allocator
-// has given them to this one.
-func (a *Driver) claim(ctx context.Context, n networkRow, row endpointRow) error {
+// reserve reserves the addresses, the MAC address and the VLAN of an endpoint until unreserve, before its row has
+// them. It removes dead endpoints of the network that have them, because the allocator has given them to this one.
+func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	for {
-		holder, thing := a.claims.take(row.key(), row.things())
-		if holder == "" {
-			return nil
+		d.mutex.Lock()
+		other, thing, err := d.userLocked(ctx, p.endpointRow)
+		if err == nil && thing == "" {
+			d.reserved[p.key()] = p.endpointRow
+		}
+		d.mutex.Unlock()
+		if err != nil || thing == "" {
+			return err
 		}
 		taken := fmt.Errorf("%w: another endpoint has %s", network.ErrTaken, thing)
-		if !ofNetwork(holder, n.ID) {
+		if other.Network != p.Network {
 			return taken
 		}
-		if gone, err := a.evict(ctx, n, holder); err != nil || !gone {
+		if gone, err := d.removeDead(ctx, p.network, other.key()); err != nil || !gone {
 			return errors.Join(taken, err)
 		}
 	}
 }
 
-// evict removes a dead endpoint of the network. The caller shares the network's lock and holds that of an
-// endpoint.
-func (a *Driver) evict(ctx context.Context, n networkRow, key string) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, a.options.Patience)
+func (d *Driver) unreserve(key string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	delete(d.reserved, key)
+}
+
+// user returns another endpoint that has an address, the MAC address or the VLAN of an endpoint, and what that is, or
+// "" if there is none.
+func (d *Driver) user(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	return d.userLocked(ctx, row)
+}
+
+// userLocked is user for a caller that holds the mutex, so that no endpoint moves from the reserved ones to the rows.
+func (d *Driver) userLocked(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
+	rows, err := d.endpoints.all(ctx)
+	if err != nil {
+		return other, "", err
+	}
+	for key, reserved := range d.reserved {
+		rows[key] = reserved
+	}
+	for key, other := range rows {
+		if thing := row.shares(other); thing != "" && key != row.key() {
+			return other, thing, nil
+		}
+	}
+	return other, "", nil
+}
+
+// shares returns what both endpoints have, although it is exclusive, or "".
+func (r endpointRow) shares(other endpointRow) string {
+	if r.Trunk != "" && r.Trunk == other.Trunk && r.VLAN != 0 && r.VLAN == other.VLAN {
+		return "the VLAN " + strconv.Itoa(int(r.VLAN)) + " of " + r.Trunk
+	}
+	if r.Network != other.Network {
+		return ""
+	}
+	for _, address := range r.Addresses {
+		for _, others := range other.Addresses {
+			if address.Addr() == others.Addr() {
+				return "the address " + address.Addr().String() + " in network " + r.Network
+			}
+		}
+	}
+	if len(r.MAC) > 0 && bytes.Equal(r.MAC, other.MAC) {
+		return "the MAC address " + r.MAC.String() + " in network " + r.Network
+	}
+	return ""
+}
+
+// removeDead removes an endpoint of the network that is dead or incomplete. The caller shares the network's lock and
+// holds that of an endpoint.
+func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()
-	unlock, err := a.locks.alone(ctx, endpointLock(key))
+	unlock, err := d.locks.take(ctx, endpointLock(key), exclusive)
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	row, ok, err := a.endpoints.get(ctx, key)
+	row, ok, err := d.endpoints.get(ctx, key)
 	if err != nil || !ok {
 		return err == nil, err
 	}
-	if row.State == ready && !a.dead(row) {
+	if row.State == ready && !d.isDead(row) {
 		return false, nil
 	}
-	if err := a.detach(ctx, n, row); err != nil {
+	if err := d.removeEndpoint(ctx, n, row); err != nil {
 		return false, err
 	}
-	a.note(Removed{Endpoints: []string{key}})
+	d.count(Removed{Endpoints: []string{key}})
 	return true, nil
 }
 
 // Endpoint returns an endpoint. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.
-func (a *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, error) {
-	if _, err := a.network(ctx, network); err != nil {
+func (d *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, error) {
+	if _, err := d.network(ctx, network); err != nil {
 		return Endpoint{}, err
 	}
-	row, err := a.endpoint(ctx, network, id)
+	row, err := d.endpoint(ctx, network, id)
 	return row.Endpoint, err
 }
 
-func (a *Driver) endpoint(ctx context.Context, network, id string) (endpointRow, error) {
-	row, ok, err := a.endpoints.get(ctx, endpointKey(network, id))
+func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow, error) {
+	row, ok, err := d.endpoints.get(ctx, endpointKey(network, id))
 	if err == nil && (!ok || row.State != ready) {
 		err = fmt.Errorf("%w %s", ErrUnknownEndpoint, short(id))
 	}
@@ -224,65 +221,67 @@ func (a *Driver) endpoint(ctx context.Context, network, id string) (endpointRow,
 }
 
 // DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
-func (a *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
-	if err := checkIdentifiers(network, id); err != nil {
-		return err
-	}
-	unlock, err := a.forEndpoint(ctx, network, id)
+func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
+	unlock, err := d.lockEndpoint(ctx, network, id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := a.endpoints.get(ctx, endpointKey(network, id))
+	row, ok, err := d.endpoints.get(ctx, endpointKey(network, id))
 	if err != nil || !ok {
 		return err
 	}
-	n, _, err := a.networks.get(ctx, network)
+	n, _, err := d.networks.get(ctx, network)
 	if err != nil {
 		return err
 	}
-	return a.detach(ctx, n, row)
+	return d.removeEndpoint(ctx, n, row)
 }
 
-// detach removes an endpoint's links, allocation and row. The caller holds its lock, or that of its network.
-func (a *Driver) detach(ctx context.Context, n networkRow, row endpointRow) error {
-	// otherwise the row stays valid without links, which are restored on use
-	if row.State == ready && (row.Owned || row.Sandbox != "") {
-		if err := a.condemn(ctx, &row); err != nil {
-			return err
-		}
+// Join puts an endpoint into a sandbox and ensures that its interface exists to be moved. A repeated call
+// returns the same.
+func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoint, Network, error) {
+	if sandbox == "" {
+		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
 	}
-	s, err := a.segment(ctx, n)
+	unlock, err := d.lockEndpoint(ctx, network, id)
+	if err != nil {
+		return Endpoint{}, Network{}, err
+	}
+	defer unlock()
+	n, err := d.network(ctx, network)
+	if err != nil {
+		return Endpoint{}, Network{}, err
+	}
+	row, err := d.endpoint(ctx, network, id)
+	if err != nil {
+		return Endpoint{}, Network{}, err
+	}
+	if row.Sandbox == sandbox && row.Boot == d.options.Boot {
+		return row.Endpoint, n.Network, nil // the interface is in the sandbox, or still here
+	}
+	if err := d.ensurePort(ctx, n, &row); err != nil {
+		return Endpoint{}, Network{}, err
+	}
+	row.Sandbox, row.Since = sandbox, d.options.Clock.Now()
+	return row.Endpoint, n.Network, d.endpoints.put(ctx, row.key(), row)
+}
+
+// Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
+// unknown endpoint.
+func (d *Driver) Leave(ctx context.Context, network, id string) error {
+	unlock, err := d.lockEndpoint(ctx, network, id)
 	if err != nil {
 		return err
 	}
-	s.Network = row.Network
-	err = a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.RemovePort(ctx, s, row.ID) })
+	defer unlock()
+	row, err := d.endpoint(ctx, network, id)
+	if errors.Is(err, ErrUnknownEndpoint) || err == nil && row.Sandbox == "" {
+		return nil
+	}
 	if err != nil {
-		err = fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
-		if row.State == ready {
-			err = errors.Join(err, a.condemn(ctx, &row))
-		}
 		return err
 	}
-	if row.Owned {
-		if err := a.options.Service.Release(ctx, ownerOf(row.Endpoint)); err != nil {
-			return fmt.Errorf("releasing the addresses of endpoint %s: %w", short(row.ID), err)
-		}
-	}
-	return a.endpoints.remove(ctx, row.key())
-}
-
-// condemn marks an endpoint for removal, which then continues after a crash.
-func (a *Driver) condemn(ctx context.Context, row *endpointRow) error {
-	row.State, row.Since = removing, a.options.Clock.Now()
-	return a.endpoints.put(ctx, row.key(), *row)
-}
-
-// kinOf returns the common prefix of the owners in a network. A restarted container has a new endpoint.
-func kinOf(id string) string { return "endpoint/" + id + "/" }
-
-// ownerOf returns the owner of addresses that are allocated for the endpoint itself.
-func ownerOf(e Endpoint) network.Owner {
-	return network.Owner{Contract: ipam.Contract, Key: kinOf(e.Network) + e.ID}
+	row.Sandbox, row.Since = "", d.options.Clock.Now()
+	return d.endpoints.put(ctx, row.key(), row)
 }

@@ -14,8 +14,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// everyone is the weight of an exclusive lock.
-const everyone = 1 << 30
+// The weights of locks.
+const (
+	shared    = 1
+	exclusive = 1 << 30
+)
 
 // locks are exclusive or shared locks by key. Waiting ends with the context. The order is: all networks, a
 // network, an endpoint in it.
@@ -30,16 +33,7 @@ type lock struct {
 	users int
 }
 
-// alone takes an exclusive lock and returns its release function.
-func (l *locks) alone(ctx context.Context, key string) (func(), error) {
-	return l.take(ctx, key, everyone)
-}
-
-// together takes a shared lock and returns its release function.
-func (l *locks) together(ctx context.Context, key string) (func(), error) {
-	return l.take(ctx, key, 1)
-}
-
+// take takes a lock and returns its release function.
 func (l *locks) take(ctx context.Context, key string, weight int64) (func(), error) {
 	of := l.enter(key)
 	if err := of.semaphore.Acquire(ctx, weight); err != nil {
@@ -60,7 +54,7 @@ func (l *locks) enter(key string) *lock {
 		if l.held == nil {
 			l.held = map[string]*lock{}
 		}
-		of = &lock{semaphore: semaphore.NewWeighted(everyone)}
+		of = &lock{semaphore: semaphore.NewWeighted(exclusive)}
 		l.held[key] = of
 	}
 	of.users++
@@ -82,30 +76,26 @@ func networkLock(id string) string { return "network/" + id }
 
 func endpointLock(key string) string { return "endpoint/" + key }
 
-// forEndpoint takes the lock of an endpoint, and shares that of its network.
-func (a *Driver) forEndpoint(ctx context.Context, network, id string) (func(), error) {
-	shared, err := a.locks.together(ctx, networkLock(network))
-	if err != nil {
-		return nil, err
-	}
-	own, err := a.locks.alone(ctx, endpointLock(endpointKey(network, id)))
-	if err != nil {
-		shared()
-		return nil, err
-	}
-	return func() { own(); shared() }, nil
+// lockEndpoint takes the lock of an endpoint, and shares that of its network.
+func (d *Driver) lockEndpoint(ctx context.Context, network, id string) (func(), error) {
+	return d.locks.both(ctx, networkLock(network), shared, endpointLock(endpointKey(network, id)))
 }
 
-// forNetworks takes the locks of all networks and of one.
-func (a *Driver) forNetworks(ctx context.Context, network string) (func(), error) {
-	all, err := a.locks.alone(ctx, allNetworks)
+// lockNetwork takes the locks of all networks and of one.
+func (d *Driver) lockNetwork(ctx context.Context, id string) (func(), error) {
+	return d.locks.both(ctx, allNetworks, exclusive, networkLock(id))
+}
+
+// both takes a lock and an exclusive one, or none.
+func (l *locks) both(ctx context.Context, outer string, weight int64, inner string) (func(), error) {
+	unlockOuter, err := l.take(ctx, outer, weight)
 	if err != nil {
 		return nil, err
 	}
-	own, err := a.locks.alone(ctx, networkLock(network))
+	unlockInner, err := l.take(ctx, inner, exclusive)
 	if err != nil {
-		all()
+		unlockOuter()
 		return nil, err
 	}
-	return func() { own(); all() }, nil
+	return func() { unlockInner(); unlockOuter() }, nil
 }

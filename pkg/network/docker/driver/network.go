@@ -6,145 +6,124 @@ package driver
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Check returns the network that the options describe, without its subnets.
-func (a *Driver) Check(ctx context.Context, n Network) (Network, error) {
-	c, err := a.compose(ctx, n)
+// Check returns the network that the options describe.
+func (d *Driver) Check(ctx context.Context, n Network) (Network, error) {
+	c, err := d.checked(ctx, n)
 	if err != nil {
 		return Network{}, err
 	}
-	if err := c.settle(); err != nil {
-		return Network{}, err
+	return c.Network, nil
+}
+
+// checked composes a network and checks its subnets and rules.
+func (d *Driver) checked(ctx context.Context, n Network) (*composed, error) {
+	c, err := d.compose(ctx, n)
+	if err == nil {
+		err = c.settle()
 	}
-	return c.Network, c.policy.Permit(ctx, c.subject)
+	if err == nil {
+		err = c.policy.Permit(ctx, c.subject)
+	}
+	return c, err
 }
 
 // Allocate returns the options for creating a network on all machines of a cluster: the user's, and values that
-// must be equal everywhere.
-func (a *Driver) Allocate(ctx context.Context, n Network) (map[string]string, error) {
-	if err := checkIdentifiers(n.ID); err != nil {
-		return nil, err
-	}
+// must be equal everywhere. It stores nothing.
+func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, error) {
 	options := map[string]string{}
 	maps.Copy(options, n.Options)
 	n.Options = options
-	c, err := a.compose(ctx, n)
+	c, err := d.compose(ctx, n)
 	if err != nil {
 		return nil, err
 	}
-	if c.Link.Kind == link.VXLAN && c.Link.VNI == 0 {
-		options[optionVNI] = strconv.Itoa(int(derivedVNI(n.ID)))
+	if c.Link.Kind == link.VXLAN && c.Link.VNI == 0 { // all machines derive it from the identifier
+		sum := sha256.Sum256([]byte(n.ID))
+		options[optionVNI] = strconv.Itoa(int(1 + binary.BigEndian.Uint32(sum[:])%link.MaxVNI))
 	}
-	_, err = a.Check(ctx, n)
+	_, err = d.Check(ctx, n)
 	return options, err
 }
 
-// Free undoes Allocate, which stores nothing.
-func (a *Driver) Free(_ context.Context, id string) error { return checkIdentifiers(id) }
-
 // CreateNetwork creates a network. A repeated call does nothing; a different network with the same identifier
 // is an error.
-func (a *Driver) CreateNetwork(ctx context.Context, n Network) error {
-	if err := checkIdentifiers(n.ID); err != nil {
+func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
+	if err := checkIdentifier(n.ID); err != nil {
 		return err
 	}
-	unlock, err := a.forNetworks(ctx, n.ID)
+	unlock, err := d.lockNetwork(ctx, n.ID)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	there, ok, err := a.networks.get(ctx, n.ID)
-	if err != nil {
+	row, ok, err := d.networks.get(ctx, n.ID)
+	switch {
+	case err != nil:
 		return err
-	}
-	if ok && there.State == ready {
-		if differ := there.differences(n); differ != "" {
+	case ok && row.State == ready:
+		if differ := row.differences(n); differ != "" {
 			return errDiffers("network", n.ID, differ)
 		}
-		return a.ensure(ctx, there)
-	}
-	if ok { // its creation or removal was interrupted
-		if err := a.dissolve(ctx, there); err != nil {
+		return d.ensureNetwork(ctx, row)
+	case ok: // its creation or removal was interrupted
+		if err := d.removeNetwork(ctx, row); err != nil {
 			return err
 		}
 	}
-	return a.create(ctx, n)
-}
-
-// create creates a network without a row.
-func (a *Driver) create(ctx context.Context, n Network) error {
-	c, err := a.compose(ctx, n)
+	c, err := d.checked(ctx, n)
 	if err != nil {
 		return err
 	}
-	if err := c.settle(); err != nil {
+	if err := d.removeForgotten(ctx, c); err != nil {
 		return err
 	}
-	if err := c.policy.Permit(ctx, c.subject); err != nil {
+	for _, err := range c.unsupported() {
+		d.options.Report(err)
+	}
+	row = c.networkRow
+	row.State, row.Since = making, d.options.Clock.Now()
+	if err := d.networks.put(ctx, row.ID, row); err != nil {
 		return err
 	}
-	if err := a.clear(ctx, c); err != nil {
-		return err
-	}
-	for _, left := range c.unfit() {
-		a.options.Report(left)
-	}
-	row := c.networkRow
-	row.State, row.Since = making, a.options.Clock.Now()
-	if err := a.networks.put(ctx, row.ID, row); err != nil {
-		return err
-	}
-	err = a.ensure(ctx, row)
+	err = d.ensureNetwork(ctx, row)
 	if err == nil {
 		row.State = ready
-		err = a.networks.put(ctx, row.ID, row)
+		err = d.networks.put(ctx, row.ID, row)
 	}
 	if err != nil {
-		a.undo(ctx, func(ctx context.Context) error { return a.dissolve(ctx, row) })
+		d.undo(ctx, func(ctx context.Context) error { return d.removeNetwork(ctx, row) })
 	}
 	return err
 }
 
-// unfit returns an error for each setting of the network's pools that Docker does not support.
-func (c *composed) unfit() []error {
-	pools := map[string]*policy.Pool{}
-	if c.owns(c.profile) {
-		for _, pool := range c.profile.Pools {
-			pools[pool.Name] = pool
-		}
+// undo rolls back a failure, even if the caller disconnected. The reconciler retries what fails.
+func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.options.Patience)
+	defer cancel()
+	if err := do(ctx); err != nil {
+		d.options.Report(fmt.Errorf("undoing what failed: %w", err))
 	}
-	for _, s := range c.Subnets {
-		if pool := c.policy.PoolOf(s.Prefix); pool != nil && s.leased() {
-			pools[pool.Name] = pool
-		}
-	}
-	var left []error
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		pool := pools[name]
-		if len(pool.Rules)+len(pool.Neighbors) > 0 {
-			left = append(left, fmt.Errorf("the network %s does without rules and neighbors of the pool %s, which Docker cannot be given", short(c.ID), name))
-		}
-		for i, route := range pool.Routes {
-			if _, err := routeOf(route); err != nil {
-				left = append(left, fmt.Errorf("the network %s does without routes[%d] of the pool %s, which Docker cannot be given: %w", short(c.ID), i, name, err))
-			}
-		}
-	}
-	return left
 }
 
-// clear fails if another network conflicts with a new one. It removes a network that Docker has forgotten,
-// which is proven by its addresses being allocated again.
-func (a *Driver) clear(ctx context.Context, c *composed) error {
-	rows, err := a.networks.all(ctx)
+// removeForgotten removes networks that Docker has forgotten, which is proven by their addresses being allocated
+// again for the new network. It fails if another network conflicts with the new one.
+func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
+	rows, err := d.networks.all(ctx)
 	if err != nil {
 		return err
 	}
@@ -152,140 +131,229 @@ func (a *Driver) clear(ctx context.Context, c *composed) error {
 		if id == c.ID {
 			continue
 		}
-		same, err := c.neighbour(rows[id])
-		if err != nil && same {
-			err = a.supersede(ctx, id, err)
+		forgotten, conflict := c.conflict(rows[id])
+		if conflict == nil {
+			continue
 		}
-		if err != nil {
+		if !forgotten {
+			return conflict
+		}
+		if err := d.replaceNetwork(ctx, id, conflict); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// supersede removes a network that another one replaces. It fails with reason if the network has endpoints in
-// use.
-func (a *Driver) supersede(ctx context.Context, id string, reason error) error {
-	unlock, err := a.locks.alone(ctx, networkLock(id))
+// replaceNetwork removes a network that another one replaces. It fails with reason if the network has endpoints in
+// use. The caller holds the lock of all networks.
+func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) error {
+	unlock, err := d.locks.take(ctx, networkLock(id), exclusive)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := a.networks.get(ctx, id)
+	row, ok, err := d.networks.get(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
-	endpoints, err := a.of(ctx, id)
+	endpoints, err := d.endpointsOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	for _, e := range endpoints {
-		if e.State == ready && !a.dead(e) {
-			return reason
-		}
+	if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
+		return reason
 	}
-	if err := a.dissolve(ctx, row); err != nil {
+	if err := d.removeNetwork(ctx, row); err != nil {
 		return err
 	}
-	a.note(Removed{Networks: []string{id}})
+	d.count(Removed{Networks: []string{id}})
 	return nil
 }
 
-// of returns the endpoints of a network, sorted by key.
-func (a *Driver) of(ctx context.Context, id string) ([]endpointRow, error) {
-	rows, err := a.endpoints.all(ctx)
-	if err != nil {
-		return nil, err
-	}
+// endpointsOf returns the endpoints of a network, sorted by key.
+func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, error) {
+	rows, err := d.endpoints.all(ctx)
 	var all []endpointRow
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		if ofNetwork(key, id) {
+		if rows[key].Network == id {
 			all = append(all, rows[key])
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown one. The reconciler
 // retries what fails.
-func (a *Driver) DeleteNetwork(ctx context.Context, id string) error {
-	if err := checkIdentifiers(id); err != nil {
-		return err
-	}
-	unlock, err := a.forNetworks(ctx, id)
+func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
+	unlock, err := d.lockNetwork(ctx, id)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := a.networks.get(ctx, id)
+	row, ok, err := d.networks.get(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
-	return a.dissolve(ctx, row)
-}
-
-// sharesVLAN reports whether another network is on the same VLAN of the same parent.
-func (a *Driver) sharesVLAN(ctx context.Context, row networkRow) (bool, error) {
-	rows, err := a.networks.all(ctx)
-	for id, other := range rows {
-		if id != row.ID && other.Link.Parent == row.Link.Parent && other.Link.VLAN == row.Link.VLAN {
-			return true, nil
-		}
-	}
-	return false, err
-}
-
-// dissolve removes a network with its endpoints. The caller holds its lock, and that of all networks.
-func (a *Driver) dissolve(ctx context.Context, row networkRow) error {
-	if row.State != removing {
-		row.State, row.Since = removing, a.options.Clock.Now()
-		if err := a.networks.put(ctx, row.ID, row); err != nil {
-			return err
-		}
-	}
-	endpoints, err := a.of(ctx, row.ID)
-	if err != nil {
-		return err
-	}
-	for _, e := range endpoints {
-		if err := a.detach(ctx, row, e); err != nil {
-			return err
-		}
-	}
-	s, err := a.segment(ctx, row)
-	if err != nil {
-		return err
-	}
-	keepVLAN, err := a.sharesVLAN(ctx, row)
-	if err != nil {
-		return err
-	}
-	err = a.kernel(ctx, func(ctx context.Context) error { return a.options.Kernel.RemoveSegment(ctx, s, keepVLAN) })
-	if err != nil {
-		return fmt.Errorf("removing the links of network %s: %w", short(row.ID), err)
-	}
-	return a.networks.remove(ctx, row.ID)
+	return d.removeNetwork(ctx, row)
 }
 
 // Network returns a network. The error wraps ErrUnknownNetwork.
-func (a *Driver) Network(ctx context.Context, id string) (Network, error) {
-	row, err := a.network(ctx, id)
+func (d *Driver) Network(ctx context.Context, id string) (Network, error) {
+	row, err := d.network(ctx, id)
 	return row.Network, err
 }
 
-func (a *Driver) network(ctx context.Context, id string) (networkRow, error) {
-	row, ok, err := a.networks.get(ctx, id)
+func (d *Driver) network(ctx context.Context, id string) (networkRow, error) {
+	row, ok, err := d.networks.get(ctx, id)
 	if err == nil && (!ok || row.State == removing) {
 		err = fmt.Errorf("%w %s", ErrUnknownNetwork, short(id))
 	}
 	return row, err
 }
 
-// undo rolls back a failure, even if the caller disconnected. The reconciler retries what fails.
-func (a *Driver) undo(ctx context.Context, do func(context.Context) error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.options.Patience)
-	defer cancel()
-	if err := do(ctx); err != nil {
-		a.options.Report(fmt.Errorf("undoing what failed: %w", err))
+// Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
+// address is the gateway, an auxiliary address or that of an endpoint, in any network with the subnet, complete
+// or not.
+func (d *Driver) Knows(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
+	networks, err := d.networks.all(ctx)
+	if err != nil {
+		return false, false, err
 	}
+	for _, n := range networks {
+		for _, s := range n.Subnets {
+			if s.Space != space || s.Prefix != subnet {
+				continue
+			}
+			there = there || n.ID == network && n.State == ready
+			_, used, err := d.user(ctx, endpointRow{Endpoint: Endpoint{Network: n.ID, Addresses: []netip.Prefix{netip.PrefixFrom(address, 0)}}})
+			if err != nil {
+				return false, false, err
+			}
+			has = has || used != "" || s.Gateway == address || slices.Contains(slices.Collect(maps.Values(s.Auxiliary)), address)
+		}
+	}
+	return there, has, nil
+}
+
+// overlap is a pool that overlaps a subnet of a network from which another IPAM driver allocates.
+type overlap struct {
+	pool, text string
+	err        error
+}
+
+// overlaps returns the overlaps of a policy with the networks.
+func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, error) {
+	networks, err := d.networks.all(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var all []overlap
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		for _, s := range networks[id].Subnets {
+			for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+				if prefix, is := s.overlapping(p.Pools[name]); is {
+					all = append(all, overlap{
+						pool: name, text: fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", s.Prefix, short(id), prefix, name),
+						err: fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose addresses another IPAM driver "+
+							"gives: give the pool another subnet, or remove the network", network.ErrUnavailable, name, prefix, s.Prefix, short(id)),
+					})
+				}
+			}
+		}
+	}
+	return all, nil
+}
+
+// Guard activates a policy with put, unless a pool would overlap a subnet of an existing network from which
+// another IPAM driver allocates: both would allocate the same addresses. No network is created during the
+// check. Overlaps of the current policy are ignored.
+func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
+	unlock, err := d.locks.take(ctx, allNetworks, exclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	known, err := d.overlaps(ctx, d.options.Policy())
+	if err != nil {
+		return err
+	}
+	found, err := d.overlaps(ctx, next)
+	if err != nil {
+		return err
+	}
+	var texts []string
+	for _, o := range found {
+		if !slices.ContainsFunc(known, func(k overlap) bool { return k.text == o.text }) {
+			texts = append(texts, o.text)
+		}
+	}
+	if len(texts) > 0 {
+		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or remove the network first",
+			strings.Join(texts, "\n  "))
+	}
+	return put()
+}
+
+// Barred returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
+// an existing network. It wraps network.ErrUnavailable, because the condition ends with the network, or with
+// another subnet of the pool.
+func (d *Driver) Barred(ctx context.Context, pool string) error {
+	found, err := d.overlaps(ctx, d.options.Policy())
+	if i := slices.IndexFunc(found, func(o overlap) bool { return o.pool == pool }); i >= 0 {
+		return found[i].err
+	}
+	return err
+}
+
+// reportOverlaps reports overlaps from changes of profiles while the server was stopped.
+func (d *Driver) reportOverlaps(ctx context.Context) error {
+	found, err := d.overlaps(ctx, d.options.Policy())
+	for _, o := range found {
+		d.options.Report(errors.New("addresses would be given twice: " + o.text +
+			"; such networks are given no more endpoints, and such pools give nothing: give the pool another subnet, or remove the network"))
+	}
+	return err
+}
+
+// Discovered records that a machine joined or left. All other machines are peers of each vxlan; this machine's
+// address is the local end if the network has none. The record is persistent, because Docker does not repeat
+// it: a plugin that is loaded after the machine joined a Swarm learns only about this machine. Therefore a new
+// address of this machine replaces the old one, but other machines stay. A superfluous peer costs a few
+// packets; a missing one breaks connections.
+func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
+	node = node.Unmap()
+	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
+		return fmt.Errorf("%w: that is no address of a machine", ErrImpossible)
+	}
+	unlock, err := d.locks.take(ctx, allNetworks, exclusive)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	nodes, err := d.nodes.all(ctx)
+	if err != nil {
+		return err
+	}
+	for address, row := range nodes {
+		if address == node.String() && !gone || address != node.String() && (!self || gone || !row.Self) {
+			continue
+		}
+		if err := d.nodes.remove(ctx, address); err != nil {
+			return err
+		}
+	}
+	if !gone {
+		if err := d.nodes.put(ctx, node.String(), nodeRow{Self: self}); err != nil {
+			return err
+		}
+	}
+	networks, err := d.networks.all(ctx)
+	errs := []error{err}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		if networks[id].Link.Kind == link.VXLAN && networks[id].State == ready {
+			errs = append(errs, d.ensureNetwork(ctx, networks[id]))
+		}
+	}
+	return errors.Join(errs...)
 }

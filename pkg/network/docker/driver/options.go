@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,112 +20,100 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The options of networks, except the profile.
 const (
-	optionKind     = "kind"
-	optionParent   = "parent"
-	optionVLAN     = "vlan"
-	optionMode     = "mode"
-	optionMTU      = "mtu"
-	optionVNI      = "vni"
-	optionPort     = "port"
-	optionLocal    = "local"
-	optionPeers    = "peers"
-	optionGateway  = "gateway"
-	optionIsolated = "isolated"
-	optionPrefix   = "prefix"
-)
-
-// Two options of Docker's own drivers are synonyms of ours.
-const (
-	dockersOwnMTU   = ipam.OwnOptions + "network.driver.mtu"
-	dockersOwnStart = ipam.OwnOptions + "network.container_iface_prefix"
-)
-
-// The values of the option gateway.
-const (
-	gatewayMachine = "machine"
+	optionKind    = "kind"
+	optionMTU     = "mtu"
+	optionVNI     = "vni"
+	optionGateway = "gateway"
+	// gatewayOutside is a value of the option gateway.
 	gatewayOutside = "outside"
 )
 
-// choice has the settings of options, profile, or both.
-type choice struct {
+// synonyms maps options of Docker's own drivers to ours.
+var synonyms = map[string]string{
+	ipam.OwnOptions + "network.driver.mtu": optionMTU, ipam.OwnOptions + "network.container_iface_prefix": "prefix",
+}
+
+// settings are those of options, of a profile, or both.
+type settings struct {
 	link.Spec
-	Outside, Isolated bool
-	Prefix            string
+	Gateway  string
+	Isolated bool
+	Prefix   string
 }
 
-// option parses and formats one option.
+// option describes an option of networks.
 type option struct {
-	read  func(c *choice, text string) error
-	write func(c choice) string
+	field func(*settings) any
+	// least and most limit a number.
+	least, most int
+	// check validates a text. It may be nil.
+	check func(text string) error
 }
 
-// networkOptions has all options except the profile.
+// networkOptions has all options of networks except the profile.
 var networkOptions = map[string]option{
-	optionKind: {
-		func(c *choice, text string) error { c.Kind = link.Kind(text); return nil },
-		func(c choice) string { return string(c.Kind) },
-	},
-	optionParent: {
-		func(c *choice, text string) error { c.Parent = text; return nil },
-		func(c choice) string { return c.Parent },
-	},
-	optionVLAN: {
-		func(c *choice, text string) error { return number(&c.VLAN, text, 1, link.MaxVLAN) },
-		func(c choice) string { return strconv.Itoa(int(c.VLAN)) },
-	},
-	optionMode: {
-		func(c *choice, text string) error { c.Mode = text; return nil },
-		func(c choice) string { return c.Mode },
-	},
-	optionMTU: {
-		func(c *choice, text string) error { return number(&c.MTU, text, link.MinMTU, link.MaxMTU) },
-		func(c choice) string { return strconv.Itoa(c.MTU) },
-	},
-	optionVNI: {
-		func(c *choice, text string) error { return number(&c.VNI, text, 1, link.MaxVNI) },
-		func(c choice) string { return strconv.Itoa(int(c.VNI)) },
-	},
-	optionPort: {
-		func(c *choice, text string) error { return number(&c.Port, text, 1, 65535) },
-		func(c choice) string { return strconv.Itoa(int(c.Port)) },
-	},
-	optionLocal: {
-		func(c *choice, text string) (err error) { c.Local, err = parseAddress(text); return err },
-		func(c choice) string { return c.Local.String() },
-	},
-	optionPeers: {
-		readPeers,
-		func(c choice) string { return joined(c.Peers) },
-	},
-	optionGateway: {
-		func(c *choice, text string) error {
-			c.Outside = text == gatewayOutside
-			return oneOf(text, gatewayMachine, gatewayOutside)
-		},
-		func(c choice) string {
-			if c.Outside {
-				return gatewayOutside
-			}
-			return gatewayMachine
-		},
-	},
-	optionIsolated: {
-		func(c *choice, text string) error { c.Isolated = text == "true"; return oneOf(text, "true", "false") },
-		func(c choice) string { return strconv.FormatBool(c.Isolated) },
-	},
-	optionPrefix: {
-		func(c *choice, text string) error {
-			c.Prefix = text
-			if !policy.IsInterfacePrefix(text) {
-				return errors.New("must be 1 to 12 letters, digits, _, - and ., and begin with a letter")
-			}
-			return nil
-		},
-		func(c choice) string { return c.Prefix },
-	},
+	optionKind:    {field: func(s *settings) any { return &s.Kind }},
+	"parent":      {field: func(s *settings) any { return &s.Parent }},
+	"vlan":        {field: func(s *settings) any { return &s.VLAN }, least: 1, most: link.MaxVLAN},
+	"mode":        {field: func(s *settings) any { return &s.Mode }},
+	optionMTU:     {field: func(s *settings) any { return &s.MTU }, least: link.MinMTU, most: link.MaxMTU},
+	optionVNI:     {field: func(s *settings) any { return &s.VNI }, least: 1, most: link.MaxVNI},
+	"port":        {field: func(s *settings) any { return &s.Port }, least: 1, most: 65535},
+	"local":       {field: func(s *settings) any { return &s.Local }},
+	"peers":       {field: func(s *settings) any { return &s.Peers }},
+	optionGateway: {field: func(s *settings) any { return &s.Gateway }, check: oneOf("machine", gatewayOutside)},
+	"isolated":    {field: func(s *settings) any { return &s.Isolated }, check: oneOf("true", "false")},
+	"prefix": {field: func(s *settings) any { return &s.Prefix }, check: func(text string) error {
+		if !policy.IsInterfacePrefix(text) {
+			return errors.New("must be 1 to 12 letters, digits, _, - and ., and begin with a letter")
+		}
+		return nil
+	}},
 }
+
+// oneOf returns a check that a text is one of the words.
+func oneOf(words ...string) func(string) error {
+	return func(text string) error {
+		if slices.Contains(words, text) {
+			return nil
+		}
+		return fmt.Errorf("must be %s%s", strings.Join(words, " or "), source.Suggest(text, words))
+	}
+}
+
+// set parses the option's value.
+func (o option) set(s *settings, text string) (err error) {
+	if o.check != nil {
+		if err := o.check(text); err != nil {
+			return err
+		}
+	}
+	switch to := o.field(s).(type) {
+	case *string:
+		*to = text
+	case *link.Kind:
+		*to = link.Kind(text)
+	case *bool:
+		*to = text == "true"
+	case *int:
+		err = number(to, text, o.least, o.most)
+	case *uint16:
+		err = number(to, text, o.least, o.most)
+	case *uint32:
+		err = number(to, text, o.least, o.most)
+	case *netip.Addr:
+		*to, err = parseAddress(text)
+	case *[]netip.Addr:
+		if *to, err = parseAddresses(text); err != nil {
+			err = errors.New("must be addresses with commas between them, such as 192.0.2.1,192.0.2.2")
+		}
+	}
+	return err
+}
+
+// text returns the option's value.
+func (o option) text(s *settings) string { return fmt.Sprint(reflect.ValueOf(o.field(s)).Elem()) }
 
 // number parses a whole number in a range.
 func number[T int | uint16 | uint32](to *T, text string, least, most int) error {
@@ -136,13 +125,6 @@ func number[T int | uint16 | uint32](to *T, text string, least, most int) error 
 	return nil
 }
 
-func oneOf(text string, words ...string) error {
-	if slices.Contains(words, text) {
-		return nil
-	}
-	return fmt.Errorf("must be %s%s", strings.Join(words, " or "), source.Suggest(text, words))
-}
-
 func parseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(strings.TrimSpace(text))
 	if err != nil || address.Zone() != "" {
@@ -151,78 +133,61 @@ func parseAddress(text string) (netip.Addr, error) {
 	return address.Unmap(), nil
 }
 
-func readPeers(c *choice, text string) error {
-	c.Peers = nil
+// parseAddresses parses a list and removes duplicates.
+func parseAddresses(text string) ([]netip.Addr, error) {
+	var all []netip.Addr
 	for item := range strings.SplitSeq(text, ",") {
-		peer, err := parseAddress(item)
+		address, err := parseAddress(item)
 		if err != nil {
-			return errors.New("must be addresses with commas between them, such as 192.0.2.1,192.0.2.2")
+			return nil, err
 		}
-		if !slices.Contains(c.Peers, peer) {
-			c.Peers = append(c.Peers, peer)
+		if !slices.Contains(all, address) {
+			all = append(all, address)
 		}
 	}
-	return nil
+	return all, nil
 }
 
-func joined[T fmt.Stringer](all []T) string {
-	texts := make([]string, len(all))
-	for i, one := range all {
-		texts[i] = one.String()
-	}
-	return strings.Join(texts, ",")
-}
-
-// optionNames returns the sorted names of all options.
-func optionNames() []string {
-	return slices.Sorted(func(yield func(string) bool) {
-		if !yield(ipam.OptionProfile) {
-			return
+// ourOptions validates the user's options of a network and returns ours, except the profile.
+func ourOptions(options map[string]string) (map[string]string, error) {
+	ours := map[string]string{}
+	for theirs, name := range synonyms {
+		if text, ok := options[theirs]; ok {
+			ours[name] = text
 		}
-		maps.Keys(networkOptions)(yield)
+	}
+	maps.Copy(ours, options)
+	maps.DeleteFunc(ours, func(name, _ string) bool {
+		return name == ipam.OptionProfile || strings.HasPrefix(name, ipam.OwnOptions)
 	})
-}
-
-// readOptions parses our options of a network. said lists the given ones, except the profile.
-func readOptions(options map[string]string) (c choice, said []string, err error) {
-	given := maps.Clone(options)
-	for theirs, ours := range map[string]string{dockersOwnMTU: optionMTU, dockersOwnStart: optionPrefix} {
-		if text, ok := given[theirs]; ok && given[ours] == "" {
-			given[ours] = text
-		}
-	}
+	names := append(slices.Collect(maps.Keys(networkOptions)), ipam.OptionProfile)
+	slices.Sort(names)
 	var problems []string
-	for _, name := range slices.Sorted(maps.Keys(given)) {
-		known, ok := networkOptions[name]
-		switch {
-		case name == ipam.OptionProfile, strings.HasPrefix(name, ipam.OwnOptions):
-		case !ok:
-			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name), source.Suggest(name, optionNames()),
-				strings.Join(optionNames(), ", ")))
-		default:
-			said = append(said, name)
-			if err := known.read(&c, given[name]); err != nil {
-				problems = append(problems, "the option "+name+" "+err.Error())
-			}
+	for _, name := range slices.Sorted(maps.Keys(ours)) {
+		if o, known := networkOptions[name]; !known {
+			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name), source.Suggest(name, names),
+				strings.Join(names, ", ")))
+		} else if err := o.set(&settings{}, ours[name]); err != nil {
+			problems = append(problems, "the option "+name+" "+err.Error())
 		}
 	}
 	if len(problems) > 0 {
-		return c, nil, fmt.Errorf("%w: %s", ErrImpossible, strings.Join(problems, "; "))
+		return nil, fmt.Errorf("%w: %s", ErrImpossible, strings.Join(problems, "; "))
 	}
-	return c, said, nil
+	return ours, nil
 }
 
 // printable returns a user's text on one line, truncated.
 func printable(text string) string {
 	const most = 64
-	plain := strings.Map(func(r rune) rune {
+	plain := []rune(strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
 			return -1
 		}
 		return r
-	}, text)
-	if runes := []rune(plain); len(runes) > most {
-		return string(runes[:most]) + "…"
+	}, text))
+	if len(plain) > most {
+		return string(plain[:most]) + "…"
 	}
-	return plain
+	return string(plain)
 }

@@ -89,15 +89,18 @@ func TestBarred(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
 			give := func(pool, key string) (network.Allocation, error) {
 				owner := network.Owner{Contract: "dranet", Key: key}
 				return w.service.Allocate(t.Context(), service.Request{Owner: owner, Pool: pool})
 			}
-			w.policy = w.pools("new 172.30.9.128/25", "beside 172.30.7.0/24") // while nobody looked
+			overlapping := w.pools("new 172.30.9.128/25", "beside 172.30.7.0/24")
+			w.policy = overlapping
 			w.start()
-			before, err := give("new", "before") // as an earlier program did
+			before, err := give("new", "before")
 			w.must(err)
+			w.policy = w.pools("beside 172.30.7.0/24")
+			w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
+			w.policy = overlapping // while the server was stopped
 			w.must(w.Recover(t.Context()))
 			_, err = give("new", "after")
 			w.fails(err, network.ErrUnavailable, "the pool new gives nothing while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net")

@@ -5,6 +5,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,92 +16,91 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
-
-// The options of endpoints.
-const (
-	// endpointAddress selects the address of an endpoint with addresses of its own.
-	endpointAddress = "address"
-	// endpointRoutes adds routes in the sandbox.
-	endpointRoutes = "routes"
-	// endpointVLAN is the VLAN of an endpoint in a network of kind vlan without one.
-	endpointVLAN = "vlan"
 )
 
 // plan is a planned endpoint with its sources.
 type plan struct {
 	endpointRow
+	network networkRow
 	policy  *policy.Policy
 	profile *policy.Profile
 	subject policy.Subject
-	// shares is true if all endpoints of the network have the MAC address of its parent.
-	shares bool
 	// wanted has the addresses that the user requests for the endpoint itself, routes the additional routes.
 	wanted []netip.Addr
 	routes []network.Route
-	// leased has the owners of the addresses that Docker's IPAM leased from us.
-	leased []network.Owner
+	// grants are the allocations of its addresses.
+	grants []grant
 }
 
-// plan plans an endpoint. It changes nothing.
-func (a *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
-	p := &plan{endpointRow: endpointRow{Asked: askedOf(e), Trunk: trunk(n.Link)}, policy: a.options.Policy(), shares: n.Link.Kind == link.Ipvlan}
-	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, VLAN: n.Link.VLAN, Name: e.Name, Options: e.Options}
-	if n.Link.Kind != link.VLAN {
-		p.VLAN = 0
+// grant is an allocation with its pool, which is nil if it no longer exists.
+type grant struct {
+	network.Allocation
+	pool *policy.Pool
+}
+
+// plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
+func (d *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
+	p := &plan{endpointRow: endpointRow{Asked: requestOf(e)}, network: n, policy: d.options.Policy()}
+	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name, Options: e.Options}
+	if n.Link.Kind == link.VLAN {
+		p.VLAN, p.Trunk = n.Link.VLAN, n.Link.Parent
 	}
 	if n.Profile != "" {
 		if p.profile = p.policy.Profile(n.Profile); p.profile == nil {
 			return nil, fmt.Errorf("%w: there is no profile %q any more, of which the network is", ErrImpossible, n.Profile)
 		}
 	}
-	if err := p.options(n, e.Options); err != nil {
+	if err := p.readOptions(); err != nil {
 		return nil, err
 	}
-	if err := p.addresses(n); err != nil {
+	if err := p.checkRequest(); err != nil {
 		return nil, err
 	}
-	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: a.options.Node, Network: n.ID, Options: optionsOf(n, e), Addresses: p.wanted}
+	options := maps.Clone(n.Options) // the endpoint's override the network's
+	if options == nil {
+		options = map[string]string{}
+	}
+	maps.Copy(options, e.Options)
+	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: d.options.Node, Network: n.ID, Options: options, Addresses: p.wanted}
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
 	}
-	p.Owned = len(e.Addresses) == 0 && n.owns(p.profile)
-	if len(p.wanted) > 0 && !p.Owned {
-		return nil, fmt.Errorf("%w: the option %s is for networks with --ipam-driver null whose profile has pools", ErrImpossible, endpointAddress)
+	if p.Owned = len(e.Addresses) == 0 && n.owns(p.profile); p.Owned {
+		return p, nil
 	}
-	if p.Owned {
-		return p, nil // the rest follows from its addresses, once it has them
+	if len(p.wanted) > 0 {
+		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools", ErrImpossible)
 	}
-	return p, a.follow(ctx, n, p)
+	return p, d.followLeases(ctx, p)
 }
 
-// optionsOf returns the user's options; those of the endpoint override those of the network.
-func optionsOf(n networkRow, e Endpoint) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, n.Options)
-	maps.Copy(all, e.Options)
-	return all
-}
+// sharesMAC reports whether all endpoints of the network have the MAC address of its parent.
+func (p *plan) sharesMAC() bool { return p.network.Link.Kind == link.Ipvlan }
 
-// options parses the endpoint's options.
-func (p *plan) options(n networkRow, options map[string]string) error {
-	known := []string{endpointAddress, endpointRoutes, endpointVLAN}
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		text := options[name]
+// readOptions parses the endpoint's options.
+func (p *plan) readOptions() error {
+	known := []string{"address", "routes", "vlan"}
+	for _, name := range slices.Sorted(maps.Keys(p.Options)) {
+		text := p.Options[name]
 		var err error
 		switch {
 		case strings.HasPrefix(name, ipam.OwnOptions):
-		case name == endpointAddress:
+		case name == "address":
 			p.wanted, err = parseAddresses(text)
-		case name == endpointRoutes:
+			if err == nil && (len(p.wanted) > 2 || len(p.wanted) == 2 && p.wanted[0].BitLen() == p.wanted[1].BitLen()) {
+				err = errors.New("must be at most one of each family")
+			}
+		case name == "routes":
 			p.routes, err = parseRoutes(text)
-		case name == endpointVLAN && (n.Link.Kind != link.VLAN || n.Link.VLAN != 0):
+		case name == "vlan" && (p.Trunk == "" || p.network.Link.VLAN != 0):
 			err = errors.New("is for networks of kind vlan that have no VLAN themselves")
-		case name == endpointVLAN:
+		case name == "vlan":
 			err = number(&p.VLAN, text, 1, link.MaxVLAN)
 		default:
 			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", ErrImpossible, printable(name), source.Suggest(name, known), strings.Join(known, ", "))
@@ -112,24 +112,8 @@ func (p *plan) options(n networkRow, options map[string]string) error {
 	return nil
 }
 
-// parseAddresses parses at most one address of each family.
-func parseAddresses(text string) ([]netip.Addr, error) {
-	var all []netip.Addr
-	for item := range strings.SplitSeq(text, ",") {
-		address, err := parseAddress(item)
-		if err == nil && slices.ContainsFunc(all, func(o netip.Addr) bool { return o.BitLen() == address.BitLen() }) {
-			err = errors.New("must be at most one of each family")
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, address)
-	}
-	return all, nil
-}
-
-// addresses validates the given addresses and the MAC address.
-func (p *plan) addresses(n networkRow) error {
+// checkRequest validates the requested addresses and the MAC address.
+func (p *plan) checkRequest() error {
 	for i, address := range p.Addresses {
 		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
 			return fmt.Errorf("%w: that is no address of an interface", ErrImpossible)
@@ -137,19 +121,19 @@ func (p *plan) addresses(n networkRow) error {
 		if slices.ContainsFunc(p.Addresses[:i], func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
 			return fmt.Errorf("%w: an endpoint has at most one address of each family", ErrImpossible)
 		}
-		if err := n.gives(address.Addr()); err != nil {
+		if err := p.network.checkAddress(address.Addr()); err != nil {
 			return err
 		}
-		s, _ := n.subnet(address.Addr())
-		if pool, prefix := s.overlap(p.policy); pool != nil {
-			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to others, too: make the network anew",
+		s := p.network.subnet(address.Addr())
+		if pool, prefix := s.overlappingPool(p.policy); pool != nil {
+			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to others, too: create the network again",
 				ErrImpossible, s.Prefix, prefix, pool.Name)
 		}
 	}
 	if len(p.MAC) == 0 {
 		return nil
 	}
-	if p.shares {
+	if p.sharesMAC() {
 		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for", ErrImpossible)
 	}
 	if err := link.MACProblem(p.MAC); err != nil {
@@ -158,23 +142,22 @@ func (p *plan) addresses(n networkRow) error {
 	return nil
 }
 
-// subnet returns the subnet that contains an address.
-func (n networkRow) subnet(address netip.Addr) (Subnet, bool) {
-	for _, s := range n.Subnets {
+// subnet returns the subnet that contains an address, or the zero Subnet.
+func (r networkRow) subnet(address netip.Addr) Subnet {
+	for _, s := range r.Subnets {
 		if s.Gives() && s.Prefix.Contains(address) {
-			return s, true
+			return s
 		}
 	}
-	return Subnet{}, false
+	return Subnet{}
 }
 
-// gives returns an error if an endpoint cannot have the address.
-func (n networkRow) gives(address netip.Addr) error {
-	giving := slices.ContainsFunc(n.Subnets, Subnet.Gives)
-	if _, ok := n.subnet(address); giving && !ok {
+// checkAddress returns an error if an endpoint cannot have the address.
+func (r networkRow) checkAddress(address netip.Addr) error {
+	if slices.ContainsFunc(r.Subnets, Subnet.Gives) && !r.subnet(address).Gives() {
 		return fmt.Errorf("%w: %s is in no subnet of the network", ErrImpossible, address)
 	}
-	for _, s := range n.Subnets {
+	for _, s := range r.Subnets {
 		if s.Gateway == address {
 			return fmt.Errorf("%w: %s is the gateway's", network.ErrTaken, address)
 		}
@@ -184,16 +167,201 @@ func (n networkRow) gives(address netip.Addr) error {
 			}
 		}
 	}
-	if slices.ContainsFunc(n.Gateways, func(g netip.Prefix) bool { return g.Addr() == address }) {
+	if slices.ContainsFunc(r.Gateways, func(g netip.Prefix) bool { return g.Addr() == address }) {
 		return fmt.Errorf("%w: %s is the bridge's", network.ErrTaken, address)
 	}
 	return nil
 }
 
-// derivedMAC returns a locally administered unicast address (IEEE 802, 8.2) derived from the identifiers.
-func derivedMAC(network, endpoint string) []byte {
-	sum := sha256.Sum256([]byte(endpointKey(network, endpoint)))
+// followLeases derives the settings from the endpoint's addresses. Those from Graft's pools have allocations.
+func (d *Driver) followLeases(ctx context.Context, p *plan) error {
+	var ways paths
+	for _, address := range p.Addresses {
+		s := p.network.subnet(address.Addr())
+		if s.leased() && d.options.Leases != nil {
+			allocation, pool, err := d.options.Leases.Find(ctx, s.Space, s.Prefix, address.Addr())
+			if errors.Is(err, network.ErrNotHeld) {
+				return fmt.Errorf("%w: the IPAM driver has not given %s, or it was released", ErrImpossible, address.Addr())
+			}
+			if err != nil {
+				return err
+			}
+			p.grants = append(p.grants, grant{allocation, pool})
+			if p.subject.Pool == "" {
+				p.subject.Pool = allocation.Pool
+			}
+		}
+		ways.addGateway(s.Gateway)
+	}
+	if err := p.policy.Permit(ctx, p.subject); err != nil {
+		return err
+	}
+	return p.complete(ctx, ways)
+}
+
+// complete fills in MAC address, VLAN, routes and gateways.
+func (p *plan) complete(ctx context.Context, ways paths) error {
+	if err := p.setHardware(); err != nil {
+		return err
+	}
+	for _, route := range p.routes {
+		ways.addRoute(route)
+	}
+	if p.profile != nil {
+		config, err := supportedConfig(ctx, p.profile, p.subject)
+		if err != nil {
+			return err
+		}
+		if p.Name == "" {
+			p.Name = config.Interface.Name
+		}
+		ways.addRoutes(config.Routes, 0)
+	}
+	for _, g := range p.grants {
+		if g.pool == nil {
+			continue
+		}
+		config := g.pool.Config(g.Allocation)
+		for _, address := range g.Addresses {
+			ways.addRoutes(config.Routes, address.BitLen())
+			for _, gateway := range g.pool.Gateways {
+				if gateway.BitLen() == address.BitLen() {
+					ways.addGateway(gateway)
+				}
+			}
+		}
+	}
+	ways.restrict(p.network.Network, p.Addresses)
+	p.Routes, p.Gateways = ways.routes, ways.gateways
+	return nil
+}
+
+// setHardware sets MAC address and VLAN: those of the request, or else of the allocations. A cloud may have bound the
+// addresses to a MAC address, of which an interface has one.
+func (p *plan) setHardware() error {
+	var bound network.HardwareAddr
+	for _, g := range p.grants {
+		if by := g.Binding.MAC; len(by) > 0 {
+			if len(bound) > 0 && !bytes.Equal(by, bound) {
+				return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with both families and "+
+					"--ipam-driver null asks for one", ErrImpossible, bound, by)
+			}
+			bound = by
+		}
+		if len(p.MAC) == 0 && !p.sharesMAC() {
+			p.MAC = g.HardwareAddr()
+		}
+		if p.Trunk != "" && p.VLAN == 0 {
+			p.VLAN = g.VLANID()
+		}
+	}
+	switch {
+	case len(bound) > 0 && p.sharesMAC():
+		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of their parent", ErrImpossible, bound)
+	case len(bound) > 0 && len(p.Asked.MAC) > 0 && !bytes.Equal(p.Asked.MAC, bound):
+		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, p.Asked.MAC, bound)
+	case len(bound) > 0:
+		p.MAC = bound
+	case len(p.MAC) == 0 && !p.sharesMAC():
+		p.MAC = derivedMAC(p.key())
+	}
+	if p.Trunk != "" && p.VLAN == 0 {
+		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan of each endpoint", ErrImpossible)
+	}
+	return nil
+}
+
+// derivedMAC returns a locally administered unicast address (IEEE 802, 8.2) derived from an endpoint's key.
+func derivedMAC(key string) []byte {
+	sum := sha256.Sum256([]byte(key))
 	mac := sum[:6]
 	mac[0] = mac[0]&^1 | 2
 	return mac
+}
+
+// allocate allocates addresses for an endpoint that owns them, from the first pool of the profile that is not
+// exhausted, and completes the plan.
+func (d *Driver) allocate(ctx context.Context, p *plan) error {
+	var exhausted []string
+	for _, pool := range p.profile.Pools {
+		if !hasAddresses(pool, p.wanted) {
+			continue
+		}
+		allocation, err := d.allocateFrom(ctx, p, pool)
+		if errors.Is(err, network.ErrExhausted) {
+			exhausted = append(exhausted, err.Error())
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		p.grants = []grant{{allocation, pool}}
+		for _, text := range pool.Config(allocation).Interface.Addresses {
+			address, err := device.ParsePrefix(text)
+			if err != nil {
+				return err
+			}
+			if err := p.network.checkAddress(address.Addr()); err != nil {
+				return err
+			}
+			p.Addresses = append(p.Addresses, address)
+		}
+		return p.complete(ctx, paths{})
+	}
+	if len(exhausted) == 0 {
+		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name, strings.Trim(fmt.Sprint(p.wanted), "[]"))
+	}
+	return fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, p.profile.Name, strings.Join(exhausted, "; "))
+}
+
+// hasAddresses reports whether all addresses are in the pool's subnets. A pool without subnets may have any.
+func hasAddresses(pool *policy.Pool, addresses []netip.Addr) bool {
+	for _, address := range addresses {
+		in := len(pool.Subnets) == 0
+		for _, subnet := range pool.Subnets {
+			in = in || subnet.Prefix.Contains(address)
+		}
+		if !in {
+			return false
+		}
+	}
+	return true
+}
+
+// allocateFrom checks rules and quotas and allocates from a pool.
+func (d *Driver) allocateFrom(ctx context.Context, p *plan, pool *policy.Pool) (network.Allocation, error) {
+	p.subject.Pool = pool.Name
+	if err := p.policy.Permit(ctx, p.subject); err != nil {
+		return network.Allocation{}, err
+	}
+	quotas, err := pool.Quotas(ctx, p.subject)
+	if err != nil {
+		return network.Allocation{}, err
+	}
+	r := service.Request{
+		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
+		Holder: holderOf(p.Endpoint), Kin: ownerPrefix(p.Endpoint.Network),
+	}
+	r.Holder.Node = d.options.Node
+	if p.Trunk != "" && p.VLAN == 0 {
+		r.Trunk = network.Trunk{Node: d.options.Node}
+	}
+	got, err := d.options.Service.Allocate(ctx, r)
+	if err != nil {
+		return got, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
+	}
+	return got, nil
+}
+
+// holderOf returns the holder for an endpoint in the ledger.
+func holderOf(e Endpoint) network.Holder {
+	return network.Holder{Kind: "Endpoint", Name: e.ID, Device: link.InterfaceName(e.ID)}
+}
+
+// ownerPrefix returns the common prefix of the owners in a network. A restarted container has a new endpoint.
+func ownerPrefix(id string) string { return "endpoint/" + id + "/" }
+
+// ownerOf returns the owner of addresses that are allocated for the endpoint itself.
+func ownerOf(e Endpoint) network.Owner {
+	return network.Owner{Contract: ipam.Contract, Key: ownerPrefix(e.Network) + e.ID}
 }

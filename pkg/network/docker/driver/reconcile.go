@@ -9,16 +9,21 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
 const (
-	// stepTimeout bounds each step of a reconciliation, and busyTimeout how long one waits for what a request is using.
-	stepTimeout = time.Minute
-	busyTimeout = time.Second
+	// reconcileTimeout bounds a reconciliation, and busyTimeout how long one waits for what a request is using.
+	reconcileTimeout = 2 * time.Minute
+	busyTimeout      = time.Second
+	// joinTimeout is the time for which an endpoint without a sandbox counts as joining, while another one needs its
+	// address.
+	joinTimeout = 30 * time.Second
 )
 
 // Removed lists what the reconciler removed: networks by their identifiers, endpoints by <network>/<endpoint>, links
@@ -27,23 +32,19 @@ type Removed struct {
 	Networks, Endpoints, Links []string
 }
 
-// Recover prepares the driver before its first request: it reads the rows, reconciles, and reports pools that overlap
-// networks. It fails only if the rows cannot be read. What the kernel refuses now is reported and tried again later.
+// Recover prepares the driver before its first request: it reconciles, and reports pools that overlap networks. It
+// fails only if the rows cannot be read. What the kernel refuses now is reported and tried again later.
 func (d *Driver) Recover(ctx context.Context) error {
-	for _, load := range []func(context.Context) error{d.networks.load, d.endpoints.load, d.nodes.load} {
-		if err := load(ctx); err != nil {
-			return err
-		}
+	errs, err := d.reconcile(ctx)
+	if err != nil {
+		return err
 	}
-	for _, err := range d.reconcile(ctx) {
+	for _, err := range errs {
 		if err != nil {
 			d.options.Report(err)
 		}
 	}
-	if err := d.tellOverlaps(ctx); err != nil {
-		return err
-	}
-	return ctx.Err()
+	return errors.Join(d.reportOverlaps(ctx), ctx.Err())
 }
 
 // Run reconciles once per period until the context ends.
@@ -62,85 +63,100 @@ func (d *Driver) Run(ctx context.Context) {
 	}
 }
 
-// Reconcile makes the kernel links of this machine match the rows, in this order:
+// Reconcile makes the kernel links of this machine match the rows:
 //
-//  1. remove links that bear our mark and have had no row for the grace period;
-//  2. finish networks and endpoints that a crash or a failure left half made or half removed;
-//  3. remove endpoints whose container has been gone for the grace period, or since before the machine started;
-//  4. make the links of each network again where they are missing or different;
-//  5. repair the ends of veth pairs that are ports of bridges.
+//  1. it removes links that bear our mark and have had no row for the grace period;
+//  2. it makes the links of each network again where they are missing or different;
+//  3. it finishes endpoints that a crash or a failure left incomplete or half removed, removes those whose container
+//     has been gone for the grace period, or since before the machine started, and repairs the ports of the others;
+//  4. it finishes networks that a crash or a failure left incomplete or half removed.
 //
-// A failing step does not stop the next ones. Steps 1, 3 and 5 need the list of links. Links without our mark are
-// never touched. A request that creates or joins an endpoint makes its missing links by itself (see port).
-func (d *Driver) Reconcile(ctx context.Context) error { return errors.Join(d.reconcile(ctx)...) }
-
-// reconcile runs the steps of Reconcile and returns the result of each.
-func (d *Driver) reconcile(ctx context.Context) []error {
-	links, listErr := d.marked(ctx)
-	errs := []error{listErr}
-	for _, step := range []struct {
-		needsLinks bool
-		run        func(context.Context, []link.Marked) error
-	}{
-		{true, d.removeUnknownLinks},
-		{false, d.finishRows},
-		{true, d.removeGoneEndpoints},
-		{false, d.ensureNetworks},
-		{true, d.repairPorts},
-	} {
-		if step.needsLinks && listErr != nil {
-			continue
-		}
-		bounded, cancel := context.WithTimeout(ctx, stepTimeout)
-		errs = append(errs, step.run(bounded, links))
-		cancel()
-	}
-	return errs
+// A failure does not stop it. Links without our mark are never touched.
+func (d *Driver) Reconcile(ctx context.Context) error {
+	errs, err := d.reconcile(ctx)
+	return errors.Join(append(errs, err)...)
 }
 
-// removeUnknownLinks is step 1. Rows are written before links, so a crash leaves no such link: it belongs to another
-// ledger, which may be the right one. Therefore nothing is removed while this ledger has no network.
-func (d *Driver) removeUnknownLinks(ctx context.Context, links []link.Marked) error {
+// reconcile returns the errors of rows and links, and that of reading the rows.
+func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
+	d.reconciling.Lock()
+	defer d.reconciling.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
+	defer cancel()
+	links, listErr := d.marked(ctx)
 	networks, err := d.networks.all(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
-	unknown := slices.DeleteFunc(slices.Clone(links), func(m link.Marked) bool {
-		known, err := d.hasRow(ctx, m)
-		errs = append(errs, err)
-		return known || err != nil
-	})
-	if len(unknown) > 0 { // some links may have been removed since, with their rows
-		again, err := d.marked(ctx)
-		errs = append(errs, err)
-		unknown = slices.DeleteFunc(unknown, func(m link.Marked) bool { return !slices.Contains(again, m) })
+	endpoints, err := d.endpoints.all(ctx)
+	if err != nil {
+		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, m := range unknown {
-		seen[m.Name] = true
-		since, isNew := d.unknownLinks.since(m.Name, d.options.Clock.Now())
-		if isNew {
-			d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right ledger?", m.Name))
+	add := func(err error) { errs = append(errs, err) }
+	add(listErr)
+	found := map[string]time.Time{} // replaces d.seen
+	names := map[string][]string{}
+	for _, m := range links {
+		if m.Endpoint != "" {
+			key := endpointKey(m.Network, m.Endpoint)
+			names[key] = append(names[key], m.Name)
 		}
-		if len(networks) > 0 && d.options.Clock.Since(since) >= d.options.Grace {
-			errs = append(errs, d.removeUnknownLink(ctx, m))
+		add(d.reconcileLink(ctx, m, len(networks) > 0, found))
+	}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		if networks[id].State == ready {
+			add(d.reconcileNetwork(ctx, id))
 		}
 	}
-	d.unknownLinks.keep(seen)
-	return errors.Join(errs...)
+	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
+		add(d.reconcileEndpoint(ctx, key, names[key], listErr == nil, found))
+	}
+	for _, id := range slices.Sorted(maps.Keys(networks)) {
+		if networks[id].State != ready {
+			add(d.finishNetwork(ctx, id))
+		}
+	}
+	d.seen = found
+	return errs, nil
 }
 
-// removeUnknownLink removes one link unless it has got a row. No link is made without a row, so none can follow.
-func (d *Driver) removeUnknownLink(ctx context.Context, m link.Marked) error {
+// since returns when a finding was seen first, and remembers it.
+func (d *Driver) since(key string, found map[string]time.Time) (first time.Time, isNew bool) {
+	first, known := d.seen[key]
+	if !known {
+		first = d.options.Clock.Now()
+	}
+	found[key] = first
+	return first, !known
+}
+
+// marked lists the links with our mark.
+func (d *Driver) marked(ctx context.Context) (links []link.Marked, err error) {
+	err = d.kernel(ctx, func(ctx context.Context) (err error) {
+		links, err = d.options.Kernel.Marked(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the links with our mark: %w", err)
+	}
+	return links, nil
+}
+
+// reconcileLink removes a link that has had no row for the grace period. Rows are written before links, so a crash
+// leaves no such link: it belongs to another ledger, which may be the right one. Therefore nothing is removed while
+// this ledger has no network.
+func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks bool, found map[string]time.Time) error {
+	if known, err := d.hasRow(ctx, m); known || err != nil {
+		return err
+	}
 	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
 		switch {
 		case m.Endpoint != "":
-			return d.forEndpoint(ctx, m.Network, m.Endpoint)
+			return d.lockEndpoint(ctx, m.Network, m.Endpoint)
 		case m.Network != "":
-			return d.locks.alone(ctx, networkLock(m.Network))
+			return d.locks.take(ctx, networkLock(m.Network), exclusive)
 		default:
-			return d.locks.alone(ctx, allNetworks)
+			return d.locks.take(ctx, allNetworks, exclusive)
 		}
 	})
 	if unlock == nil || err != nil {
@@ -150,52 +166,66 @@ func (d *Driver) removeUnknownLink(ctx context.Context, m link.Marked) error {
 	if known, err := d.hasRow(ctx, m); known || err != nil {
 		return err
 	}
+	since, isNew := d.since("link/"+m.Name, found)
+	if isNew { // it may have been removed with its row since it was listed
+		links, err := d.marked(ctx)
+		if err != nil || !slices.Contains(links, m) {
+			delete(found, "link/"+m.Name)
+			return err
+		}
+		d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right ledger?", m.Name))
+	}
+	if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
+		return nil
+	}
 	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.Remove(ctx, m) }); err != nil {
 		return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
 	}
-	d.note(Removed{Links: []string{m.Name}})
+	d.count(Removed{Links: []string{m.Name}})
 	return nil
 }
 
 // hasRow reports whether the network or the endpoint of a link has a row.
 func (d *Driver) hasRow(ctx context.Context, m link.Marked) (known bool, err error) {
-	if m.Endpoint != "" {
+	switch {
+	case m.Endpoint != "":
 		_, known, err = d.endpoints.get(ctx, endpointKey(m.Network, m.Endpoint))
-	} else if m.Network != "" {
+	case m.Network != "":
 		_, known, err = d.networks.get(ctx, m.Network)
-	} else {
-		known, err = d.sharesVLAN(ctx, networkRow{Network: Network{Link: link.Spec{Parent: m.Parent, VLAN: m.VLAN}}})
+	default:
+		known, err = d.needsVLAN(ctx, m.Parent, m.VLAN, "")
 	}
 	return known, err
 }
 
-// finishRows is step 2: it removes all that is not ready, endpoints before their networks. What was half made had no
-// answer yet, and what was half removed is wanted by no caller.
-func (d *Driver) finishRows(ctx context.Context, _ []link.Marked) error {
-	networks, err := d.networks.all(ctx)
-	if err != nil {
-		return err
-	}
-	endpoints, err := d.endpoints.all(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		if endpoints[key].State != ready {
-			errs = append(errs, d.removeEndpointIf(ctx, key, func(row endpointRow) bool { return row.State != ready }))
+// needsVLAN reports whether a network other than one is on a VLAN of a parent.
+func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, except string) (bool, error) {
+	rows, err := d.networks.all(ctx)
+	for id, row := range rows {
+		if id != except && row.Link.Parent == parent && row.Link.VLAN == vlan {
+			return true, nil
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		if networks[id].State != ready {
-			errs = append(errs, d.finishNetwork(ctx, id))
-		}
-	}
-	return errors.Join(errs...)
+	return false, err
 }
 
+// reconcileNetwork makes the links of a network that is ready match.
+func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.take(ctx, networkLock(id), shared) })
+	if unlock == nil || err != nil {
+		return err
+	}
+	defer unlock()
+	row, ok, err := d.networks.get(ctx, id)
+	if err != nil || !ok || row.State != ready {
+		return err
+	}
+	return d.ensureNetwork(ctx, row)
+}
+
+// finishNetwork removes a network that is not ready.
 func (d *Driver) finishNetwork(ctx context.Context, id string) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.forNetworks(ctx, id) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.lockNetwork(ctx, id) })
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -204,146 +234,79 @@ func (d *Driver) finishNetwork(ctx context.Context, id string) error {
 	if err != nil || !ok || row.State == ready {
 		return err
 	}
-	if err := d.dissolve(ctx, row); err != nil {
+	if err := d.removeNetwork(ctx, row); err != nil {
 		return err
 	}
-	d.note(Removed{Networks: []string{id}})
+	d.count(Removed{Networks: []string{id}})
 	return nil
 }
 
-// removeGoneEndpoints is step 3.
-func (d *Driver) removeGoneEndpoints(ctx context.Context, links []link.Marked) error {
-	names := map[string][]string{}
-	for _, m := range links {
-		if m.Endpoint != "" {
-			key := endpointKey(m.Network, m.Endpoint)
-			names[key] = append(names[key], m.Name)
-		}
+// reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of another one. names are
+// those of its links here; listed is true if they are known.
+func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []string, listed bool, found map[string]time.Time) error {
+	row, ok, err := d.endpoints.get(ctx, key)
+	if err != nil || !ok {
+		return err
 	}
-	endpoints, err := d.endpoints.all(ctx)
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.lockEndpoint(ctx, row.Network, row.ID) })
+	if unlock == nil || err != nil {
+		return err
+	}
+	defer unlock()
+	before := row
+	if row, ok, err = d.endpoints.get(ctx, key); err != nil || !ok || row.State != before.State || !row.Since.Equal(before.Since) {
+		return err // a request has changed it
+	}
+	n, _, err := d.networks.get(ctx, row.Network)
 	if err != nil {
 		return err
 	}
-	networks, err := d.networks.all(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	gone := map[string]bool{}
-	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		row := endpoints[key]
-		if row.State != ready || !d.isGone(row, networks[row.Network].Link.Kind, names[key]) {
-			continue
-		}
-		gone[key] = true
+	remove := row.State != ready
+	if !remove && listed && d.isGone(row, n.Link.Kind, names) {
 		since := row.Since // time of leaving its sandbox
 		if row.Sandbox != "" {
-			since, _ = d.goneEndpoints.since(key, d.options.Clock.Now())
+			since, _ = d.since("endpoint/"+key, found)
 		}
-		if d.rebooted(row) || d.options.Clock.Since(since) >= d.options.Grace {
-			unchanged := func(now endpointRow) bool { return now.State == ready && now.Since.Equal(row.Since) }
-			errs = append(errs, d.removeEndpointIf(ctx, key, unchanged))
-		}
+		remove = d.isBeforeBoot(row) || d.options.Clock.Since(since) >= d.options.Grace
 	}
-	d.goneEndpoints.keep(gone)
-	return errors.Join(errs...)
+	switch {
+	case remove:
+		if err := d.removeEndpoint(ctx, n, row); err != nil {
+			return err
+		}
+		d.count(Removed{Endpoints: []string{key}})
+	case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
+		return d.ensurePort(ctx, n, &row)
+	}
+	return nil
 }
 
 // isGone reports whether an endpoint is in no container, or its links here show that it has left. names are those.
 func (d *Driver) isGone(row endpointRow, kind link.Kind, names []string) bool {
-	if row.Sandbox == "" || d.dead(row) || slices.Contains(names, link.InterfaceName(row.ID)) {
+	if row.Sandbox == "" || d.isDead(row) || slices.Contains(names, link.InterfaceName(row.ID)) {
 		return true
 	}
 	hasPair := kind == link.Bridge || kind == link.VXLAN // one end of a veth pair is here while the other one exists
 	return hasPair && len(names) == 0
 }
 
-// removeEndpointIf removes an endpoint if a condition holds for its row once it is locked.
-func (d *Driver) removeEndpointIf(ctx context.Context, key string, condition func(endpointRow) bool) error {
-	row, ok, err := d.endpoints.get(ctx, key)
-	if err != nil || !ok {
-		return err
+// isDead reports whether an endpoint is certainly gone, without looking at links: the machine was restarted, its
+// sandbox is gone, or it never joined one.
+func (d *Driver) isDead(row endpointRow) bool {
+	switch {
+	case d.isBeforeBoot(row):
+		return true
+	case row.Sandbox == "":
+		return d.options.Clock.Since(row.Since) >= joinTimeout
+	default:
+		return d.options.Lives != nil && strings.HasPrefix(row.Sandbox, "/") && !d.options.Lives(row.Sandbox)
 	}
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.forEndpoint(ctx, row.Network, row.ID) })
-	if unlock == nil || err != nil {
-		return err
-	}
-	defer unlock()
-	if row, ok, err = d.endpoints.get(ctx, key); err != nil || !ok || !condition(row) {
-		return err
-	}
-	n, _, err := d.networks.get(ctx, row.Network)
-	if err != nil {
-		return err
-	}
-	if err := d.detach(ctx, n, row); err != nil {
-		return err
-	}
-	d.note(Removed{Endpoints: []string{key}})
-	return nil
 }
 
-// ensureNetworks is step 4. For links that are as they should be, the kernel is only asked.
-func (d *Driver) ensureNetworks(ctx context.Context, _ []link.Marked) error {
-	ids, err := d.networks.keys(ctx)
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, id := range ids {
-		unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.together(ctx, networkLock(id)) })
-		if unlock == nil || err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, d.renew(ctx, id))
-		unlock()
-	}
-	return errors.Join(errs...)
-}
-
-// repairPorts is step 5. A port that somebody took out of its bridge, set down or changed cuts a running container off.
-// Only ends that are in this namespace are looked at: without one, the container is gone (see isGone).
-func (d *Driver) repairPorts(ctx context.Context, links []link.Marked) error {
-	var errs []error
-	for _, m := range links {
-		if m.Endpoint == "" || m.Name != link.PortName(m.Endpoint) {
-			continue
-		}
-		unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
-			return d.forEndpoint(ctx, m.Network, m.Endpoint)
-		})
-		if unlock == nil || err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, d.repairPort(ctx, m))
-		unlock()
-	}
-	return errors.Join(errs...)
-}
-
-func (d *Driver) repairPort(ctx context.Context, m link.Marked) error {
-	row, ok, err := d.endpoints.get(ctx, endpointKey(m.Network, m.Endpoint))
-	if err != nil || !ok || row.State != ready || d.rebooted(row) {
-		return err
-	}
-	n, ok, err := d.networks.get(ctx, m.Network)
-	if err != nil || !ok || n.State != ready {
-		return err
-	}
-	s, err := d.segment(ctx, n)
-	if err != nil {
-		return err
-	}
-	err = d.kernel(ctx, func(ctx context.Context) error {
-		_, err := d.options.Kernel.EnsurePort(ctx, s, link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN})
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("repairing the port of endpoint %s: %w", short(m.Endpoint), err)
-	}
-	return nil
+// isBeforeBoot reports whether the machine was restarted since the endpoint was created, which ended all sandboxes
+// and links.
+func (d *Driver) isBeforeBoot(row endpointRow) bool {
+	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
 }
 
 // tryLock takes a lock that is free within busyTimeout. It returns nil if a request holds it for longer: the next
@@ -358,8 +321,150 @@ func (d *Driver) tryLock(ctx context.Context, lock func(context.Context) (func()
 	return unlock, err
 }
 
-// note counts what was removed, and reports it.
-func (d *Driver) note(r Removed) {
+// ensureNetwork makes the links of a network match its row. The caller holds or shares a lock of the network.
+func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
+	s, err := d.segment(ctx, row)
+	if err != nil {
+		return err
+	}
+	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.EnsureSegment(ctx, s) }); err != nil {
+		return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
+	}
+	return nil
+}
+
+// removeNetwork removes a network with its endpoints. The caller holds its lock, and that of all networks.
+func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
+	if row.State != removing {
+		row.State, row.Since = removing, d.options.Clock.Now()
+		if err := d.networks.put(ctx, row.ID, row); err != nil {
+			return err
+		}
+	}
+	endpoints, err := d.endpointsOf(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	for _, e := range endpoints {
+		if err := d.removeEndpoint(ctx, row, e); err != nil {
+			return err
+		}
+	}
+	keepVLAN, err := d.needsVLAN(ctx, row.Link.Parent, row.Link.VLAN, row.ID)
+	if err != nil {
+		return err
+	}
+	err = d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.RemoveSegment(ctx, row.segment(), keepVLAN) })
+	if err != nil {
+		return fmt.Errorf("removing the links of network %s: %w", short(row.ID), err)
+	}
+	return d.networks.remove(ctx, row.ID)
+}
+
+// ensurePort makes the links of an endpoint match its row, and those of its network if they are missing. It sets the
+// MAC address that the kernel has chosen.
+func (d *Driver) ensurePort(ctx context.Context, n networkRow, row *endpointRow) error {
+	s, err := d.segment(ctx, n)
+	if err != nil {
+		return err
+	}
+	want := link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN}
+	return d.kernel(ctx, func(ctx context.Context) error {
+		made, err := d.options.Kernel.EnsurePort(ctx, s, want)
+		if errors.Is(err, link.ErrNoSegment) {
+			if err = d.ensureNetwork(ctx, n); err == nil {
+				made, err = d.options.Kernel.EnsurePort(ctx, s, want)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("making the links of endpoint %s: %w", short(row.ID), err)
+		}
+		row.MAC, row.Boot = made.MAC, d.options.Boot
+		return nil
+	})
+}
+
+// removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock, or that of its network.
+func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointRow) error {
+	if row.State == ready {
+		row.State, row.Since = removing, d.options.Clock.Now()
+		if err := d.endpoints.put(ctx, row.key(), row); err != nil {
+			return err
+		}
+	}
+	s := n.segment()
+	s.Network = row.Network // the network may have no row
+	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.RemovePort(ctx, s, row.ID) }); err != nil {
+		return fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
+	}
+	if row.Owned {
+		if err := d.options.Service.Release(ctx, ownerOf(row.Endpoint)); err != nil {
+			return fmt.Errorf("releasing the addresses of endpoint %s: %w", short(row.ID), err)
+		}
+	}
+	return d.endpoints.remove(ctx, row.key())
+}
+
+// segment returns the network's desired state in the kernel. Machines that Docker announced are peers of a tunnel, if
+// they are of its address family: that of the network, or else of this machine, or else IPv4 if any machine has it.
+func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, error) {
+	s := row.segment()
+	if s.Kind != link.VXLAN {
+		return s, nil
+	}
+	rows, err := d.nodes.all(ctx)
+	if err != nil {
+		return s, err
+	}
+	var self netip.Addr
+	var nodes []netip.Addr
+	for text, node := range rows {
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return s, fmt.Errorf("reading the address of a node: %w", err)
+		}
+		if nodes = append(nodes, address); node.Self {
+			self = address
+		}
+	}
+	slices.SortFunc(nodes, netip.Addr.Compare) // IPv4 comes first
+	candidates := append(append([]netip.Addr{s.Local}, s.Peers...), append([]netip.Addr{self}, nodes...)...)
+	i := slices.IndexFunc(candidates, netip.Addr.IsValid)
+	if i < 0 {
+		return s, nil
+	}
+	family := candidates[i].Unmap()
+	hasLocal := s.Local.IsValid()
+	if !hasLocal && self.BitLen() == family.BitLen() {
+		s.Local = self
+	}
+	s.Peers = slices.Clone(s.Peers)
+	for _, node := range nodes {
+		switch {
+		case node == s.Local || node == self && s.Local.IsValid() || slices.Contains(s.Peers, node):
+		case node.BitLen() != family.BitLen():
+			d.reportOnce(fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which all ends of it have",
+				short(row.ID), node))
+		case node != self:
+			s.Peers = append(s.Peers, node)
+		}
+	}
+	return s, nil
+}
+
+// reportOnce reports a persistent condition a single time.
+func (d *Driver) reportOnce(err error) {
+	d.mutex.Lock()
+	known := d.reported[err.Error()]
+	d.reported[err.Error()] = true
+	d.mutex.Unlock()
+	if !known {
+		d.options.Report(err)
+	}
+}
+
+// count counts what was removed, and reports it.
+func (d *Driver) count(r Removed) {
 	d.mutex.Lock()
 	d.removed.Networks += len(r.Networks)
 	d.removed.Endpoints += len(r.Endpoints)
@@ -379,7 +484,7 @@ type Usage struct {
 
 // Usage counts the rows.
 func (d *Driver) Usage(ctx context.Context) (Usage, error) {
-	networks, err := d.networks.keys(ctx)
+	networks, err := d.networks.all(ctx)
 	if err != nil {
 		return Usage{}, err
 	}

@@ -12,17 +12,14 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// The scopes that a route with or without a gateway implies: universe and link.
+// The scopes that a route with or without a gateway implies (universe and link), and the default routing table.
 const (
 	scopeUniverse = 0
 	scopeLink     = 253
+	mainTable     = 254
 )
-
-// mainTable is the default routing table.
-const mainTable = 254
 
 // routeOf converts a route to Docker's form, which has a destination and a gateway only. It fails for other
 // settings.
@@ -70,57 +67,50 @@ type paths struct {
 	gateways []netip.Addr
 }
 
-// gateway adds a gateway unless there is one of its family.
-func (p *paths) gateway(address netip.Addr) {
+// addGateway adds a gateway unless there is one of its family.
+func (p *paths) addGateway(address netip.Addr) {
 	same := func(other netip.Addr) bool { return other.BitLen() == address.BitLen() }
 	if address.IsValid() && !slices.ContainsFunc(p.gateways, same) {
 		p.gateways = append(p.gateways, address)
 	}
 }
 
-// route adds a route. A default route with a gateway sets the gateway. The first of two routes to one
+// addRoute adds a route. A default route with a gateway sets the gateway. The first of two routes to one
 // destination counts.
-func (p *paths) route(r network.Route) {
+func (p *paths) addRoute(r network.Route) {
 	if r.Destination.Bits() == 0 && r.Gateway.IsValid() {
-		p.gateway(r.Gateway)
-		return
-	}
-	same := func(other network.Route) bool { return other.Destination == r.Destination }
-	if !slices.ContainsFunc(p.routes, same) {
+		p.addGateway(r.Gateway)
+	} else if !slices.ContainsFunc(p.routes, func(other network.Route) bool { return other.Destination == r.Destination }) {
 		p.routes = append(p.routes, r)
 	}
 }
 
-// within removes the routes and gateways that the network or the families of the addresses do not allow: an
-// internal network has none to the outside, and an isolated one only explicit ones. An ipvlan in an l3 mode has
-// a default route over the link instead of a gateway.
-func (p *paths) within(n Network, addresses []netip.Prefix) {
-	has := func(bits int) bool {
-		return slices.ContainsFunc(addresses, func(a netip.Prefix) bool { return a.Addr().BitLen() == bits })
-	}
-	p.routes = slices.DeleteFunc(p.routes, func(r network.Route) bool {
-		everything := r.Destination.Bits() == 0
-		return !has(r.Destination.Addr().BitLen()) || everything && (n.Internal || n.Isolated) || n.Internal && r.Gateway.IsValid()
-	})
-	p.gateways = slices.DeleteFunc(p.gateways, func(g netip.Addr) bool { return !has(g.BitLen()) || n.Internal || n.Isolated })
-	if !n.routes() || n.Internal || n.Isolated {
-		return
-	}
-	p.gateways = nil
-	for _, everything := range []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)} {
-		if has(everything.Addr().BitLen()) {
-			p.route(network.Route{Destination: everything})
+// addRoutes adds the routes of a family, or of both if bits is 0. Unsupported routes were reported when the network
+// was created.
+func (p *paths) addRoutes(routes []device.Route, bits int) {
+	for _, r := range routes {
+		route, err := routeOf(r)
+		if err == nil && (bits == 0 || route.Destination.Addr().BitLen() == bits) {
+			p.addRoute(route)
 		}
 	}
 }
 
-// routes reports whether the network's links route by address without neighbor discovery, so that there is no
-// gateway.
-func (n Network) routes() bool {
-	return n.Link.Kind == link.Ipvlan && (n.Link.Mode == "l3" || n.Link.Mode == "l3s")
-}
-
-// NeedsGateway reports whether the network uses a gateway address: for the bridge, or as way out.
-func (n Network) NeedsGateway() bool {
-	return !n.Isolated && !n.routes() && (!n.Internal || !n.Outside)
+// restrict removes the routes and gateways that the network or the families of the addresses do not allow: an
+// internal network has none to the outside, and an isolated one only explicit ones. An ipvlan in an l3 mode has
+// a default route over the link instead of a gateway.
+func (p *paths) restrict(n Network, addresses []netip.Prefix) {
+	hasFamily := func(a netip.Addr) bool {
+		return slices.ContainsFunc(addresses, func(own netip.Prefix) bool { return own.Addr().BitLen() == a.BitLen() })
+	}
+	closed := n.Internal || n.Isolated
+	p.routes = slices.DeleteFunc(p.routes, func(r network.Route) bool {
+		return !hasFamily(r.Destination.Addr()) || r.Destination.Bits() == 0 && closed || n.Internal && r.Gateway.IsValid()
+	})
+	p.gateways = slices.DeleteFunc(p.gateways, func(g netip.Addr) bool { return !hasFamily(g) || closed || n.routes() })
+	for _, any := range []netip.Addr{netip.IPv4Unspecified(), netip.IPv6Unspecified()} {
+		if n.routes() && !closed && hasFamily(any) {
+			p.addRoute(network.Route{Destination: netip.PrefixFrom(any, 0)})
+		}
+	}
 }

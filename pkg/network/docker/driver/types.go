@@ -6,16 +6,18 @@ package driver
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
 // Network is a network of containers. The request sets ID, Subnets, Internal and Options; the driver sets the
@@ -73,54 +75,137 @@ type Endpoint struct {
 	Options map[string]string `json:"options,omitempty"`
 }
 
-// Gives reports whether the IPAM driver allocates addresses of the subnet.
-func (s Subnet) Gives() bool { return s.Prefix.Bits() > 0 }
+// state is the progress of a network or an endpoint.
+type state string
 
-func (s Subnet) equal(o Subnet) bool {
-	return s.Space == o.Space && s.Prefix == o.Prefix && s.Gateway == o.Gateway && maps.Equal(s.Auxiliary, o.Auxiliary)
+// The states. A row is written before the kernel is changed.
+const (
+	// making: being created and not answered yet. After a crash it is removed.
+	making state = "making"
+	// ready: complete. The links match the row, or the reconciler makes them match.
+	ready state = "ready"
+	// removing: being removed. After a crash or a failure, the removal continues.
+	removing state = "removing"
+)
+
+// networkRow is a stored network.
+type networkRow struct {
+	Network
+	State state `json:"state"`
+	// Since is the begin of the state.
+	Since time.Time `json:"since"`
+	// Gateways are the addresses of the bridge, with prefix lengths.
+	Gateways []netip.Prefix `json:"gateways,omitempty"`
 }
 
-// differences lists the fields in which two requests for a network differ, or "".
-func (n Network) differences(o Network) string {
-	var differ []string
-	if !maps.Equal(n.Options, o.Options) {
-		differ = append(differ, "options")
-	}
-	if !slices.EqualFunc(n.Subnets, o.Subnets, Subnet.equal) {
-		differ = append(differ, "subnets")
-	}
-	if n.Internal != o.Internal {
-		differ = append(differ, "internal")
-	}
-	return strings.Join(differ, ", ")
+// endpointRow is a stored endpoint.
+type endpointRow struct {
+	Endpoint
+	State state `json:"state"`
+	// Since is the begin of the state, or the time of joining or leaving the sandbox.
+	Since time.Time `json:"since"`
+	// Boot is the value of Options.Boot when its links were created.
+	Boot string `json:"boot,omitempty"`
+	// Trunk is the parent on which the endpoint has its own VLAN, or "".
+	Trunk string `json:"trunk,omitempty"`
+	// Asked is the original request.
+	Asked request `json:"asked"`
 }
 
-// asked is the request for an endpoint.
-type asked struct {
+// nodeRow is a machine that Docker announced, stored by its address.
+type nodeRow struct {
+	// Self is true for this machine.
+	Self bool `json:"self,omitempty"`
+}
+
+// request is what a request for an endpoint asks for.
+type request struct {
 	Addresses []netip.Prefix       `json:"addresses,omitempty"`
 	MAC       network.HardwareAddr `json:"mac,omitempty"`
 	Name      string               `json:"name,omitempty"`
 	Options   map[string]string    `json:"options,omitempty"`
 }
 
-func askedOf(e Endpoint) asked { return asked{e.Addresses, e.MAC, e.Name, e.Options} }
+func requestOf(e Endpoint) request { return request{e.Addresses, e.MAC, e.Name, e.Options} }
+
+// key returns the row's key. Identifiers contain no slash.
+func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
+
+func endpointKey(network, id string) string { return network + "/" + id }
+
+// Gives reports whether the IPAM driver allocates addresses of the subnet.
+func (s Subnet) Gives() bool { return s.Prefix.Bits() > 0 }
+
+// leased reports whether the subnet belongs to one of Graft's address spaces.
+func (s Subnet) leased() bool { return s.Space == ipam.LocalSpace || s.Space == ipam.GlobalSpace }
+
+// exclusive reports whether the IPAM driver never allocates an address of the space to two existing networks.
+func (s Subnet) exclusive() bool {
+	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
+}
+
+func (s Subnet) equal(o Subnet) bool {
+	return s.Space == o.Space && s.Prefix == o.Prefix && s.Gateway == o.Gateway && maps.Equal(s.Auxiliary, o.Auxiliary)
+}
+
+// overlapping returns the prefix of a pool that overlaps a subnet from which another IPAM driver allocates.
+func (s Subnet) overlapping(pool *policy.Pool) (netip.Prefix, bool) {
+	if pool != nil && !s.leased() && s.Gives() {
+		for _, ours := range pool.Subnets {
+			if ours.Prefix.Overlaps(s.Prefix) {
+				return ours.Prefix, true
+			}
+		}
+	}
+	return netip.Prefix{}, false
+}
+
+// overlappingPool returns the first pool of a policy, by name, that overlaps the subnet (see overlapping), or nil.
+func (s Subnet) overlappingPool(p *policy.Policy) (*policy.Pool, netip.Prefix) {
+	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+		if prefix, is := s.overlapping(p.Pools[name]); is {
+			return p.Pools[name], prefix
+		}
+	}
+	return nil, netip.Prefix{}
+}
+
+// owns reports whether endpoints have allocations of their own, because no IPAM driver allocates for the
+// network.
+func (n Network) owns(profile *policy.Profile) bool {
+	return profile != nil && len(profile.Pools) > 0 && !slices.ContainsFunc(n.Subnets, Subnet.Gives)
+}
+
+// routes reports whether the network's links route by address without neighbor discovery, so that there is no
+// gateway.
+func (n Network) routes() bool {
+	return n.Link.Kind == link.Ipvlan && (n.Link.Mode == "l3" || n.Link.Mode == "l3s")
+}
+
+// NeedsGateway reports whether the network uses a gateway address: for the bridge, or as way out.
+func (n Network) NeedsGateway() bool {
+	return !n.Isolated && !n.routes() && (!n.Internal || !n.Outside)
+}
+
+// differences lists the fields in which two requests for a network differ, or "".
+func (n Network) differences(o Network) string {
+	return differing(map[string]bool{
+		"options": maps.Equal(n.Options, o.Options), "subnets": slices.EqualFunc(n.Subnets, o.Subnets, Subnet.equal), "internal": n.Internal == o.Internal,
+	})
+}
 
 // differences lists the fields in which two requests for an endpoint differ, or "".
-func (a asked) differences(o asked) string {
-	var differ []string
-	if !slices.Equal(a.Addresses, o.Addresses) {
-		differ = append(differ, "addresses")
-	}
-	if !bytes.Equal(a.MAC, o.MAC) {
-		differ = append(differ, "MAC address")
-	}
-	if a.Name != o.Name {
-		differ = append(differ, "name")
-	}
-	if !maps.Equal(a.Options, o.Options) {
-		differ = append(differ, "options")
-	}
-	return strings.Join(differ, ", ")
+func (r request) differences(o request) string {
+	return differing(map[string]bool{
+		"addresses": slices.Equal(r.Addresses, o.Addresses), "MAC address": bytes.Equal(r.MAC, o.MAC), "name": r.Name == o.Name,
+		"options": maps.Equal(r.Options, o.Options),
+	})
+}
+
+// differing joins the names of unequal fields.
+func differing(equal map[string]bool) string {
+	maps.DeleteFunc(equal, func(_ string, same bool) bool { return same })
+	return strings.Join(slices.Sorted(maps.Keys(equal)), ", ")
 }
 
 // identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.
@@ -132,14 +217,12 @@ func IsIdentifier(text string) bool {
 	return len(text) <= link.MaxIdentifier && identifier.MatchString(text)
 }
 
-// checkIdentifiers returns an error for an invalid identifier. The error does not contain it.
-func checkIdentifiers(ids ...string) error {
-	for _, id := range ids {
-		if !IsIdentifier(id) {
-			return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible, link.MaxIdentifier)
-		}
+// checkIdentifier returns an error for an invalid identifier. The error does not contain it.
+func checkIdentifier(id string) error {
+	if IsIdentifier(id) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible, link.MaxIdentifier)
 }
 
 // errDiffers returns the error for a different request with an existing identifier.
@@ -149,8 +232,3 @@ func errDiffers(what, id, differ string) error {
 
 // short returns an identifier in Docker's short form.
 func short(id string) string { return id[:min(len(id), 12)] }
-
-// isUnknown reports whether an error means an unknown network or endpoint.
-func isUnknown(err error) bool {
-	return errors.Is(err, ErrUnknownNetwork) || errors.Is(err, ErrUnknownEndpoint)
-}
