@@ -215,33 +215,6 @@ func (c *composed) settleOwned() {
 	}
 }
 
-// unsupported returns an error for each setting of the network's pools that Docker does not support.
-func (c *composed) unsupported() []error {
-	pools := map[string]*policy.Pool{}
-	if c.owns(c.profile) {
-		for _, pool := range c.profile.Pools {
-			pools[pool.Name] = pool
-		}
-	}
-	for _, s := range c.Subnets {
-		if pool := c.policy.PoolOf(s.Prefix); pool != nil && s.leased() {
-			pools[pool.Name] = pool
-		}
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		if pool := pools[name]; len(pool.Rules)+len(pool.Neighbors) > 0 {
-			errs = append(errs, fmt.Errorf("the network %s does without rules and neighbors of the pool %s, which Docker cannot be given", short(c.ID), name))
-		}
-		for i, r := range pools[name].Routes {
-			if _, err := routeOf(r); err != nil {
-				errs = append(errs, fmt.Errorf("the network %s does without routes[%d] of the pool %s, which Docker cannot be given: %w", short(c.ID), i, name, err))
-			}
-		}
-	}
-	return errs
-}
-
 // conflict returns an error if two networks cannot exist on one machine. forgotten is true if an IPAM driver
 // allocated the subnet again, which proves that the other network is gone.
 func (c *composed) conflict(other networkRow) (forgotten bool, err error) {

@@ -16,8 +16,7 @@ import (
 )
 
 // CreateEndpoint creates an endpoint and chooses what the request leaves open: addresses if no IPAM driver
-// allocates them, and the MAC address. A repeated request returns the same endpoint; a different one with the
-// same identifier is an error. A failure is rolled back.
+// allocates them, and the MAC address. For an existing one it returns the same. A failure is rolled back.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
@@ -36,9 +35,6 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	case err != nil:
 		return Endpoint{}, err
 	case ok && row.State == ready:
-		if differ := row.Asked.differences(requestOf(e)); differ != "" {
-			return Endpoint{}, errDiffers("endpoint", e.ID, differ)
-		}
 		if row.Sandbox == "" {
 			if err = d.ensurePort(ctx, n, &row); err == nil {
 				err = d.endpoints.put(ctx, row.key(), row)

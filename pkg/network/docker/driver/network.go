@@ -60,8 +60,7 @@ func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, er
 	return options, err
 }
 
-// CreateNetwork creates a network. A repeated call does nothing; a different network with the same identifier
-// is an error.
+// CreateNetwork creates a network. For an existing one it restores missing links.
 func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
@@ -76,9 +75,6 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	case err != nil:
 		return err
 	case ok && row.State == ready:
-		if differ := row.differences(n); differ != "" {
-			return errDiffers("network", n.ID, differ)
-		}
 		return d.ensureNetwork(ctx, row)
 	case ok: // its creation or removal was interrupted
 		if err := d.removeNetwork(ctx, row); err != nil {
@@ -91,9 +87,6 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	}
 	if err := d.removeForgotten(ctx, c); err != nil {
 		return err
-	}
-	for _, err := range c.unsupported() {
-		d.options.Report(err)
 	}
 	row = c.networkRow
 	row.State, row.Since = making, d.options.Clock.Now()

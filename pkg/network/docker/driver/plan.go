@@ -46,7 +46,7 @@ type grant struct {
 
 // plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
 func (d *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
-	p := &plan{endpointRow: endpointRow{Asked: requestOf(e)}, network: n, policy: d.options.Policy()}
+	p := &plan{network: n, policy: d.options.Policy()}
 	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name, Options: e.Options}
 	if n.Link.Kind == link.VLAN {
 		p.VLAN, p.Trunk = n.Link.VLAN, n.Link.Parent
@@ -240,6 +240,7 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 // addresses to a MAC address, of which an interface has one.
 func (p *plan) setHardware() error {
 	var bound network.HardwareAddr
+	asked := p.MAC
 	for _, g := range p.grants {
 		if by := g.Binding.MAC; len(by) > 0 {
 			if len(bound) > 0 && !bytes.Equal(by, bound) {
@@ -258,8 +259,8 @@ func (p *plan) setHardware() error {
 	switch {
 	case len(bound) > 0 && p.sharesMAC():
 		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of their parent", ErrImpossible, bound)
-	case len(bound) > 0 && len(p.Asked.MAC) > 0 && !bytes.Equal(p.Asked.MAC, bound):
-		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, p.Asked.MAC, bound)
+	case len(bound) > 0 && len(asked) > 0 && !bytes.Equal(asked, bound):
+		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, asked, bound)
 	case len(bound) > 0:
 		p.MAC = bound
 	case len(p.MAC) == 0 && !p.sharesMAC():

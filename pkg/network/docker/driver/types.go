@@ -5,13 +5,11 @@
 package driver
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -108,8 +106,6 @@ type endpointRow struct {
 	Boot string `json:"boot,omitempty"`
 	// Trunk is the parent on which the endpoint has its own VLAN, or "".
 	Trunk string `json:"trunk,omitempty"`
-	// Asked is the original request.
-	Asked request `json:"asked"`
 }
 
 // nodeRow is a machine that Docker announced, stored by its address.
@@ -117,16 +113,6 @@ type nodeRow struct {
 	// Self is true for this machine.
 	Self bool `json:"self,omitempty"`
 }
-
-// request is what a request for an endpoint asks for.
-type request struct {
-	Addresses []netip.Prefix       `json:"addresses,omitempty"`
-	MAC       network.HardwareAddr `json:"mac,omitempty"`
-	Name      string               `json:"name,omitempty"`
-	Options   map[string]string    `json:"options,omitempty"`
-}
-
-func requestOf(e Endpoint) request { return request{e.Addresses, e.MAC, e.Name, e.Options} }
 
 // key returns the row's key. Identifiers contain no slash.
 func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
@@ -142,10 +128,6 @@ func (s Subnet) leased() bool { return s.Space == ipam.LocalSpace || s.Space == 
 // exclusive reports whether the IPAM driver never allocates an address of the space to two existing networks.
 func (s Subnet) exclusive() bool {
 	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
-}
-
-func (s Subnet) equal(o Subnet) bool {
-	return s.Space == o.Space && s.Prefix == o.Prefix && s.Gateway == o.Gateway && maps.Equal(s.Auxiliary, o.Auxiliary)
 }
 
 // overlapping returns the prefix of a pool that overlaps a subnet from which another IPAM driver allocates.
@@ -187,27 +169,6 @@ func (n Network) NeedsGateway() bool {
 	return !n.Isolated && !n.routes() && (!n.Internal || !n.Outside)
 }
 
-// differences lists the fields in which two requests for a network differ, or "".
-func (n Network) differences(o Network) string {
-	return differing(map[string]bool{
-		"options": maps.Equal(n.Options, o.Options), "subnets": slices.EqualFunc(n.Subnets, o.Subnets, Subnet.equal), "internal": n.Internal == o.Internal,
-	})
-}
-
-// differences lists the fields in which two requests for an endpoint differ, or "".
-func (r request) differences(o request) string {
-	return differing(map[string]bool{
-		"addresses": slices.Equal(r.Addresses, o.Addresses), "MAC address": bytes.Equal(r.MAC, o.MAC), "name": r.Name == o.Name,
-		"options": maps.Equal(r.Options, o.Options),
-	})
-}
-
-// differing joins the names of unequal fields.
-func differing(equal map[string]bool) string {
-	maps.DeleteFunc(equal, func(_ string, same bool) bool { return same })
-	return strings.Join(slices.Sorted(maps.Keys(equal)), ", ")
-}
-
 // identifier matches Docker's identifiers and those of its tests. Names of rows and links contain them.
 var identifier = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
 
@@ -223,11 +184,6 @@ func checkIdentifier(id string) error {
 		return nil
 	}
 	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible, link.MaxIdentifier)
-}
-
-// errDiffers returns the error for a different request with an existing identifier.
-func errDiffers(what, id, differ string) error {
-	return fmt.Errorf("%w: %s %s is there already, with other %s", ErrImpossible, what, short(id), differ)
 }
 
 // short returns an identifier in Docker's short form.

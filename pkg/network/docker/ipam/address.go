@@ -9,10 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
@@ -105,49 +103,6 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 		}
 	}
 	return w, nil
-}
-
-// use returns a lease and records who uses it.
-func (l *Driver) use(ctx context.Context, s *space, id, word string) (Pool, error) {
-	used := func(p Pool) bool { return p.Used && (word == "" || slices.Contains(p.Users, word)) }
-	p, on, err := s.table.Get(ctx, id)
-	if err != nil || on && used(p) {
-		return p, err
-	}
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	for range attempts {
-		if p, on, err = s.table.Get(ctx, id); err != nil || on && used(p) {
-			return p, err
-		}
-		if !on {
-			if p, err = l.revived(s, id); err != nil {
-				return p, err
-			}
-		}
-		if p.Used = true; word != "" {
-			p.Users = join(p.Users, word)
-		}
-		if err = l.put(ctx, s, p); !errors.Is(err, record.ErrStale) {
-			return p, err
-		}
-	}
-	return p, err
-}
-
-// revived returns a new lease for an identifier without one. Another client with the same identifier may have
-// ended the lease, while this client still uses it. The caller holds the mutex.
-func (l *Driver) revived(s *space, id string) (Pool, error) {
-	name, prefix, _ := s.parse(id)
-	pool := l.options.Policy().Pool(name)
-	if _, has := subnetOf(pool, prefix); !has {
-		return Pool{}, fmt.Errorf("%w: %s; no pool %s has this subnet", ErrUnknown, id, name)
-	}
-	p := Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(), Since: l.options.Clock.Now().UTC()}
-	if l.started != nil && !s.shared {
-		p.Activation = l.started.Activation
-	}
-	return p, nil
 }
 
 // formerGateway reserves a gateway's address that the pool no longer declares, so that nothing else gets it. A

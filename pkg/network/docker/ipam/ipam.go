@@ -120,8 +120,6 @@ type Driver struct {
 	started *start
 	// untold has the leases whose write failed or is uncertain: the client was not told of them.
 	untold map[string]bool
-	// networks caches the networks of local leases by subnet, as in the rows.
-	networks sync.Map
 	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
 	gone map[holding]time.Time
 }

@@ -59,14 +59,11 @@ func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.
 	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
 		return nil
 	}
-	nobody, _, err := w.nobody(ctx, w.space, w.lease, w.lease.Prefix, address)
-	if err != nil {
-		return fmt.Errorf("asking who has %s: %w", address, err)
-	}
-	if nobody {
+	unused, _, err := w.isUnused(ctx, w.space, w.lease, w.lease.Prefix, address)
+	if unused {
 		w.lost = held.Holder.UID
 	}
-	return nil
+	return err
 }
 
 // again reports whether an address that is already allocated from the lease belongs to the caller, and records

@@ -39,8 +39,8 @@ func checkOptions(options map[string]string) error {
 	return nil
 }
 
-// mine returns the user's options.
-func mine(options map[string]string) map[string]string {
+// ourOptions returns the user's options.
+func ourOptions(options map[string]string) map[string]string {
 	users := map[string]string{}
 	for _, name := range []string{OptionProfile, optionPool} {
 		if value := options[name]; value != "" {

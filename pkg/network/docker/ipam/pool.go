@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -38,6 +37,45 @@ func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr(
 // attempts limits retries after changes by other processes.
 const attempts = 8
 
+// update changes the lease with an identifier. change gets it, or nil if there is none, and returns the new one, or nil
+// to delete it. It is called again if another process changes the lease meanwhile. The caller holds the mutex.
+func (l *Driver) update(ctx context.Context, s *space, id string, change func(*Pool) (*Pool, error)) (Pool, error) {
+	for range attempts {
+		was, on, err := s.table.Get(ctx, id)
+		var broken *ledger.BrokenRow
+		if err != nil && !errors.As(err, &broken) {
+			return Pool{}, fmt.Errorf("reading the lease %s: %w", id, err)
+		}
+		var p *Pool
+		if on {
+			p = &was
+		}
+		next, changeErr := change(p)
+		switch {
+		case changeErr != nil:
+			return Pool{}, changeErr
+		case next != nil && err != nil:
+			return Pool{}, err
+		case next != nil:
+			err = s.table.Put(ctx, id, *next)
+		default:
+			next, err = &Pool{}, s.table.Delete(ctx, id)
+		}
+		if err == nil {
+			delete(l.untold, id)
+			return *next, nil
+		}
+		if !errors.Is(err, record.ErrStale) {
+			l.untold[id] = true
+			return Pool{}, fmt.Errorf("writing the lease %s: %w", id, err)
+		}
+	}
+	return Pool{}, fmt.Errorf("%w: other processes change the lease %s at the same time", network.ErrUnavailable, id)
+}
+
+// errLeased means that a subnet was leased before.
+var errLeased = errors.New("leased")
+
 // RequestPool leases a pool: the one with the given subnet, or the first unleased one of the profile. A lease
 // from before the client's restart is returned again if its subnet is given; in the global space, any lease is.
 // Errors wrap ErrRequest, policy.ErrDenied, network.ErrTaken, ErrOutside or ErrExhausted.
@@ -55,61 +93,48 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for range attempts {
-		p, err := l.lease(ctx, s, r)
-		if !errors.Is(err, record.ErrStale) {
-			return p, err
-		}
-	}
-	return Pool{}, fmt.Errorf("%w: other processes change the leases at the same time", network.ErrUnavailable)
-}
-
-// lease makes one attempt to lease a pool.
-func (l *Driver) lease(ctx context.Context, s *space, r PoolRequest) (Pool, error) {
 	last, err := l.last(ctx)
 	if err != nil {
 		return Pool{}, err
 	}
-	leases, err := s.all(ctx)
-	if err != nil {
-		return Pool{}, err
+	if r.named() {
+		return l.leaseNamed(ctx, s, r, last.Activation)
 	}
-	if !r.named() {
-		return l.any(ctx, s, r, leases, last.Activation)
-	}
+	return l.leaseAny(ctx, s, r, last.Activation)
+}
+
+// leaseNamed leases the given subnet, or renews its lease.
+func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
 	pool, profile, refused := l.find(r)
-	old, on := onLease(leases, r.Subnet, pool)
-	if !on && refused != nil {
-		return Pool{}, refused
-	}
-	if on && !s.shared && old.Activation == last.Activation && !l.lost(old) {
-		return Pool{}, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
-	}
-	if !on {
-		return l.begin(ctx, s, r, candidate{pool, r.Subnet, profile}, leases, last.Activation)
-	}
-	return l.confirm(ctx, s, r, old, pool, leases, last.Activation)
-}
-
-// lost reports whether the client presumably never received a lease: the process was killed before the answer,
-// or the write was uncertain, and the lease is unused since.
-func (l *Driver) lost(p Pool) bool {
-	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
-}
-
-// onLease returns the lease of a subnet in a pool, or in any pool if it is nil.
-func onLease(leases map[string]Pool, subnet netip.Prefix, pool *policy.Pool) (Pool, bool) {
-	for _, id := range slices.Sorted(maps.Keys(leases)) {
-		if p := leases[id]; p.Prefix == subnet && (pool == nil || p.Pool == pool.Name) {
-			return p, true
+	id := ""
+	if refused == nil {
+		id = s.id(pool.Name, r.Subnet)
+	} else { // its pool may be gone, but not its lease
+		leases, err := s.all(ctx)
+		if err != nil {
+			return Pool{}, err
+		}
+		var on bool
+		if id, on = leaseOf(leases, r.Subnet); !on {
+			return Pool{}, refused
 		}
 	}
-	return Pool{}, false
+	return l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
+		switch {
+		case old == nil && refused != nil:
+			return nil, refused
+		case old == nil:
+			return l.newLease(ctx, s, r, candidate{pool, r.Subnet, profile}, activation)
+		case !s.shared && old.Activation == activation && !l.isLost(*old):
+			return nil, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
+		default:
+			return l.renewed(s, r, *old, pool, activation)
+		}
+	})
 }
 
-// any leases the subnet that matches the lease of the other family, or the first unleased one, or one that the
-// client never received.
-func (l *Driver) any(ctx context.Context, s *space, r PoolRequest, leases map[string]Pool, activation int) (Pool, error) {
+// leaseAny leases the first unleased subnet, or one that the client never received.
+func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
 	c, err := choose(l.options.Policy(), r.Options)
 	if err != nil {
 		return Pool{}, err
@@ -121,91 +146,77 @@ func (l *Driver) any(ctx context.Context, s *space, r PoolRequest, leases map[st
 	if len(subnets) == 0 {
 		return Pool{}, noSubnet(c, r)
 	}
-	for _, of := range append(l.siblings(s, c, r, subnets, leases), subnets...) {
-		if _, on := leases[s.id(of.pool.Name, of.prefix)]; !on {
-			return l.begin(ctx, s, r, of, leases, activation)
+	abandoned := func(p Pool) bool {
+		return l.isLost(p) && p.Activation == activation && l.options.Clock.Since(p.Since) >= l.options.Grace
+	}
+	for _, usable := range []func(Pool) bool{func(Pool) bool { return false }, abandoned} {
+		for _, of := range subnets {
+			id := s.id(of.pool.Name, of.prefix)
+			p, err := l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
+				if old != nil && !usable(*old) {
+					return nil, errLeased
+				}
+				return l.newLease(ctx, s, r, of, activation)
+			})
+			if !errors.Is(err, errLeased) {
+				return p, err
+			}
 		}
 	}
-	now := l.options.Clock.Now()
-	for _, of := range subnets {
-		old := leases[s.id(of.pool.Name, of.prefix)]
-		if l.lost(old) && old.Activation == activation && now.Sub(old.Since) >= l.options.Grace {
-			return l.begin(ctx, s, r, of, leases, activation)
+	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
+		network.ErrExhausted, c.what, len(subnets))
+}
+
+// isLost reports whether the client presumably never received a lease: the process was killed before the answer,
+// or the write was uncertain, and the lease is unused since.
+func (l *Driver) isLost(p Pool) bool {
+	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
+}
+
+// leaseOf returns the identifier of the lease of a subnet in any pool.
+func leaseOf(leases map[string]Pool, subnet netip.Prefix) (string, bool) {
+	for _, id := range slices.Sorted(maps.Keys(leases)) {
+		if leases[id].Prefix == subnet {
+			return id, true
 		}
 	}
-	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d%s): remove a network, or name the subnet of one that is no more with --subnet",
-		network.ErrExhausted, c.what, len(subnets), s.networksOf(subnets, leases))
+	return "", false
 }
 
-// begin leases a pool that is not leased.
-func (l *Driver) begin(ctx context.Context, s *space, r PoolRequest, of candidate, leases map[string]Pool, activation int) (Pool, error) {
-	pool, prefix := of.pool, of.prefix
-	if err := within(pool, prefix, r.Within); err != nil {
-		return Pool{}, err
+// newLease returns a lease of a pool that is not leased.
+func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candidate, activation int) (*Pool, error) {
+	if err := checkRange(of.pool, of.prefix, r.Within); err != nil {
+		return nil, err
 	}
-	p := Pool{
-		ID: s.id(pool.Name, prefix), Space: s.name, Pool: pool.Name, Prefix: prefix, Within: r.Within, Gateway: gatewayOf(pool, prefix),
-		Profile: of.profile, Options: mine(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
+	p := &Pool{
+		ID: s.id(of.pool.Name, of.prefix), Space: s.name, Pool: of.pool.Name, Prefix: of.prefix, Within: r.Within, Gateway: gatewayOf(of.pool, of.prefix),
+		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
 	}
-	if err := l.options.Policy().Permit(ctx, l.subject(p)); err != nil {
-		return Pool{}, err
-	}
-	err := l.replace(ctx, s, p, leases)
-	if err != nil && !errors.Is(err, record.ErrStale) {
-		l.untold[p.ID] = true
-	}
-	return p, err
+	return p, l.options.Policy().Permit(ctx, l.subject(*p))
 }
 
-// confirm renews a lease of the same client.
-func (l *Driver) confirm(
-	ctx context.Context, s *space, r PoolRequest, p Pool, pool *policy.Pool, leases map[string]Pool, activation int,
-) (Pool, error) {
+// renewed returns a lease that the same client requests again.
+func (l *Driver) renewed(s *space, r PoolRequest, p Pool, pool *policy.Pool, activation int) (*Pool, error) {
 	if !s.shared || r.Within.IsValid() {
-		if err := within(pool, p.Prefix, r.Within); err != nil {
-			return Pool{}, err
+		if err := checkRange(pool, p.Prefix, r.Within); err != nil {
+			return nil, err
 		}
 		p.Within = r.Within
 	}
-	if users := mine(r.Options); users != nil {
-		p.Profile, p.Options = users[OptionProfile], users
+	if options := ourOptions(r.Options); options != nil {
+		p.Profile, p.Options = options[OptionProfile], options
 	}
 	if !s.shared {
 		p.Network = "" // it may belong to another network now
-		if p.Activation = activation; l.lost(p) {
+		if p.Activation = activation; l.isLost(p) {
 			p.Term, p.Since = l.unique(), l.options.Clock.Now().UTC()
 		}
 	}
-	return p, l.replace(ctx, s, p, leases)
+	return &p, nil
 }
 
-// replace writes a lease if its row is unchanged since found was read. Otherwise the error wraps
-// record.ErrStale.
-func (l *Driver) replace(ctx context.Context, s *space, p Pool, found map[string]Pool) error {
-	stands, on, err := s.table.Get(ctx, p.ID)
-	if err != nil {
-		return fmt.Errorf("reading the lease of %s: %w", p.Prefix, err)
-	}
-	if was, there := found[p.ID]; on != there || !reflect.DeepEqual(stands, was) {
-		return record.ErrStale
-	}
-	l.networks.Delete(p.Prefix)
-	if err := l.put(ctx, s, p); err != nil {
-		return err
-	}
-	delete(l.untold, p.ID)
-	return nil
-}
-
-func (l *Driver) put(ctx context.Context, s *space, p Pool) error {
-	if err := s.table.Put(ctx, p.ID, p); err != nil {
-		return fmt.Errorf("writing the lease of %s: %w", p.Prefix, err)
-	}
-	return nil
-}
-
-// ReleasePool ends a lease. It ignores an unknown one. The sweep releases addresses that were not released
-// before.
+// ReleasePool ends a lease. It ignores an unknown one. In the global space, it ends with the lease's last user. The
+// sweep releases addresses that were not released before.
 func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	s, err := l.spaceOf(id)
 	if err != nil {
@@ -213,30 +224,95 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for range attempts {
-		if err = l.end(ctx, s, id); !errors.Is(err, record.ErrStale) {
-			break
+	_, err = l.update(ctx, s, id, func(p *Pool) (*Pool, error) {
+		if p == nil || !s.shared {
+			return nil, nil //nolint:nilnil // delete it
 		}
-	}
-	if err != nil {
-		return fmt.Errorf("ending the lease of %s: %w", id, err)
-	}
-	return nil
+		if p.Users = l.leave(p.Users); len(p.Users) > 0 {
+			return p, nil
+		}
+		return nil, nil //nolint:nilnil // delete it
+	})
+	return err
 }
 
-// end ends the lease of this node. In the global space, the lease ends with its last user.
-func (l *Driver) end(ctx context.Context, s *space, id string) error {
-	if _, prefix, is := s.parse(id); is && !s.shared {
-		l.networks.Delete(prefix)
+// several replaces the network of a lease for which the client named two networks. It is not a valid
+// identifier.
+const several = "*"
+
+// Known records that the client named a network for a subnet's lease. The record is valid until the client
+// requests the lease again, after its restart or because it forgot the network and creates another. Only such a
+// record proves that addresses that the network does not have are unused. It also marks the lease as used.
+// Known ignores subnets without a lease and shared spaces.
+func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, network string) error {
+	if space != l.local.name {
+		return nil
 	}
-	p, on, err := s.table.Get(ctx, id)
-	if broken := (*ledger.BrokenRow)(nil); err != nil && !errors.As(err, &broken) || err == nil && !on {
-		return err
-	}
-	if s.shared && err == nil {
-		if p.Users = l.leave(p.Users); len(p.Users) > 0 {
-			return s.table.Put(ctx, id, p)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	id := ""
+	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
+		id = l.local.id(pool.Name, subnet)
+	} else { // the subnet may belong to no pool any more
+		leases, err := l.local.all(ctx)
+		if err != nil {
+			return err
+		}
+		var on bool
+		if id, on = leaseOf(leases, subnet); !on {
+			return nil
 		}
 	}
-	return s.table.Delete(ctx, id)
+	_, err := l.update(ctx, l.local, id, func(p *Pool) (*Pool, error) {
+		if p == nil {
+			return nil, nil //nolint:nilnil // there is no lease
+		}
+		if p.Used = true; p.Network == "" {
+			p.Network = network
+		} else if p.Network != network {
+			p.Network = several
+		}
+		return p, nil
+	})
+	return err
+}
+
+// use returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while
+// this client still uses it: then it begins again.
+func (l *Driver) use(ctx context.Context, s *space, id, user string) (Pool, error) {
+	p, on, err := s.table.Get(ctx, id)
+	if err != nil || on && p.Used && (user == "" || slices.Contains(p.Users, user)) {
+		return p, err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.update(ctx, s, id, func(p *Pool) (*Pool, error) {
+		if p == nil {
+			name, prefix, _ := s.parse(id)
+			pool := l.options.Policy().Pool(name)
+			if _, has := subnetOf(pool, prefix); !has {
+				return nil, fmt.Errorf("%w: %s; no pool %s has this subnet", ErrUnknown, id, name)
+			}
+			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(), Since: l.options.Clock.Now().UTC()}
+			if l.started != nil && !s.shared {
+				p.Activation = l.started.Activation
+			}
+		}
+		if p.Used = true; user != "" {
+			p.Users = join(p.Users, user)
+		}
+		return p, nil
+	})
+}
+
+// isUnused reports whether an address of a lease is certainly unused: the client has named the lease's network
+// since it last requested the lease, that network exists, and does not have the address. An existing network
+// that was not named proves nothing, because the client may have forgotten it. has reports whether the address
+// is certainly in use.
+func (l *Driver) isUnused(ctx context.Context, s *space, p Pool, subnet netip.Prefix, address netip.Addr) (unused, has bool, err error) {
+	there, has, err := l.options.Knows(ctx, p.Network, s.name, subnet, address)
+	if err != nil {
+		return false, false, fmt.Errorf("asking who has %s: %w", address, err)
+	}
+	return there && !has && p.Network != "" && p.Network != several, has, nil
 }

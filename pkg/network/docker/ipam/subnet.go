@@ -90,8 +90,8 @@ func noSubnet(c choice, r PoolRequest) error {
 	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }
 
-// within validates the range from which addresses are chosen.
-func within(pool *policy.Pool, prefix, part netip.Prefix) error {
+// checkRange validates the range from which addresses are chosen.
+func checkRange(pool *policy.Pool, prefix, part netip.Prefix) error {
 	if !part.IsValid() {
 		return nil
 	}

@@ -101,11 +101,8 @@ func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, p Po
 	}
 	id, address, _ := s.held(a.Owner)
 	_, prefix, _ := s.parse(id)
-	nobody, has, err := l.nobody(ctx, s, p, prefix, address)
-	if err != nil {
-		return false, fmt.Errorf("asking who has %s: %w", address, err)
-	}
-	return nobody || !has && !leased, nil
+	unused, has, err := l.isUnused(ctx, s, p, prefix, address)
+	return unused || err == nil && !has && !leased, err
 }
 
 // leased reports whether an address belongs to the current lease of its identifier, and not to an earlier one.
