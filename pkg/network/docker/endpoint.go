@@ -39,33 +39,16 @@ func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, 
 func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpointInterface {
 	var answer endpointInterface
 	for _, address := range made.Addresses {
-		if address.Addr().Is4() && i.Address == "" {
-			answer.Address = address.String()
-		} else if address.Addr().Is6() && i.AddressIPv6 == "" {
-			answer.AddressIPv6 = address.String()
+		if address.Addr().Is4() && !i.Address.IsValid() {
+			answer.Address = address
+		} else if address.Addr().Is6() && !i.AddressIPv6.IsValid() {
+			answer.AddressIPv6 = address
 		}
 	}
 	if i.MacAddress == "" && n.Link.Kind != link.Ipvlan {
 		answer.MacAddress = macText(made)
 	}
 	return answer
-}
-
-// endpoint decodes an endpoint.
-func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
-	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
-	err := q.checkIDs()
-	if err != nil {
-		return e, err
-	}
-	if e.Addresses, err = q.Interface.addresses(); err != nil {
-		return e, err
-	}
-	if e.MAC, err = q.hardware(); err != nil {
-		return e, err
-	}
-	e.Name, err = q.interfaceName()
-	return e, err
 }
 
 func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, error) {

@@ -33,27 +33,25 @@ func (h *handler) addressSpaces(context.Context) (any, error) {
 }
 
 func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) {
-	r := ipam.PoolRequest{Space: q.AddressSpace, Options: q.Options, Six: q.V6}
-	var err error
-	if r.Subnet, err = readSubnet("Pool", q.Pool); err != nil {
-		return nil, err
-	}
-	if r.Within, err = readSubnet("SubPool", q.SubPool); err != nil {
-		return nil, err
-	}
-	leased, err := h.Leases.RequestPool(ctx, r)
+	leased, err := h.Leases.RequestPool(ctx, ipam.PoolRequest{
+		Space: q.AddressSpace, Options: q.Options, Six: q.V6, Subnet: anySubnet(q.Pool), Within: anySubnet(q.SubPool),
+	})
 	if err != nil {
 		return nil, err
 	}
-	return poolResponse{PoolID: leased.ID, Pool: leased.Prefix.String(), Data: told(leased)}, nil
+	response := poolResponse{PoolID: leased.ID, Pool: leased.Prefix}
+	if leased.Gateway.IsValid() { // Docker need not request it
+		response.Data = map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
+	}
+	return response, nil
 }
 
-// told returns the data of a leased pool. Docker need not request a gateway that it contains.
-func told(leased ipam.Pool) map[string]string {
-	if !leased.Gateway.IsValid() {
-		return nil
+// anySubnet returns the zero Prefix for the subnets that Docker sends for any, 0.0.0.0/0 and ::/0.
+func anySubnet(p netip.Prefix) netip.Prefix {
+	if p.Addr().IsUnspecified() && p.Bits() == 0 {
+		return netip.Prefix{}
 	}
-	return map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
+	return p
 }
 
 func (h *handler) releasePool(ctx context.Context, q *poolRequest) (any, error) {
@@ -64,70 +62,28 @@ func (h *handler) releasePool(ctx context.Context, q *poolRequest) (any, error) 
 }
 
 func (h *handler) requestAddress(ctx context.Context, q *addressRequest) (any, error) {
-	address, err := q.read()
+	if err := checkPool(q.PoolID); err != nil {
+		return nil, err
+	}
+	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, q.Options)
 	if err != nil {
 		return nil, err
 	}
-	given, err := h.Leases.RequestAddress(ctx, q.PoolID, address, q.Options)
-	if err != nil {
-		return nil, err
-	}
-	return addressResponse{Address: given.String()}, nil
+	return addressResponse{Address: given}, nil
 }
 
 // releaseAddress releases an address. It ignores an empty one.
 func (h *handler) releaseAddress(ctx context.Context, q *addressRequest) (any, error) {
-	address, err := q.read()
-	if err != nil || !address.IsValid() {
+	if err := checkPool(q.PoolID); err != nil || !q.Address.IsValid() {
 		return nil, err
 	}
-	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, address)
+	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, q.Address.Addr)
 }
 
-// read decodes the address of a request, or the zero Addr for any address.
-func (q *addressRequest) read() (netip.Addr, error) {
-	if err := checkPool(q.PoolID); err != nil {
-		return netip.Addr{}, err
-	}
-	if q.Address == "" || q.Address == nilAddress {
-		return netip.Addr{}, nil
-	}
-	address, err := netip.ParseAddr(q.Address)
-	if err != nil {
-		prefix, wrongPrefix := netip.ParsePrefix(q.Address)
-		if wrongPrefix != nil {
-			return address, wrong("Address", "must be an address, such as %s", example(32).Addr())
-		}
-		address = prefix.Addr()
-	}
-	if address.Zone() != "" {
-		return address, wrong("Address", "must be an address without a zone")
-	}
-	return address.Unmap(), nil
-}
-
-// longestPool limits the identifier of a pool, in bytes. Identifiers of this driver are shorter.
-const longestPool = 512
-
-// checkPool returns an error for an invalid pool identifier.
+// checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
 func checkPool(id string) error {
-	if id == "" || len(id) > longestPool {
+	if id == "" || len(id) > 512 {
 		return wrong("PoolID", "must be what RequestPool has answered")
 	}
 	return nil
-}
-
-// readSubnet parses a subnet, or returns the zero Prefix for any. Docker also sends 0.0.0.0/0 and ::/0 for any.
-func readSubnet(field, text string) (netip.Prefix, error) {
-	if text == "" {
-		return netip.Prefix{}, nil
-	}
-	prefix, err := netip.ParsePrefix(text)
-	if err != nil || prefix.Addr().Is4In6() {
-		return netip.Prefix{}, wrong(field, "must be a subnet, such as %s", example(32).Masked())
-	}
-	if prefix.Addr().IsUnspecified() && prefix.Bits() == 0 {
-		return netip.Prefix{}, nil
-	}
-	return prefix.Masked(), nil
 }

@@ -6,6 +6,7 @@ package docker
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -62,12 +63,24 @@ func aboutOf(asked any) []any {
 		add("endpoint", q.EndpointID)
 	case *poolRequest:
 		add("pool", q.PoolID)
-		add("subnet", q.Pool)
+		add("subnet", textOf(q.Pool))
 	case *addressRequest:
 		add("pool", q.PoolID)
-		add("address", q.Address)
+		add("address", textOf(q.Address))
 	}
 	return about
+}
+
+// textOf returns the text of a valid value.
+func textOf(v interface {
+	fmt.Stringer
+	IsValid() bool
+},
+) string {
+	if !v.IsValid() {
+		return ""
+	}
+	return v.String()
 }
 
 // short returns an identifier in Docker's short form. Other texts are truncated and put on one line.

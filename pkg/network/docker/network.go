@@ -52,9 +52,6 @@ func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (an
 	if err := checkID("NetworkID", q.NetworkID); err != nil {
 		return nil, err
 	}
-	if _, err := subnets(q.IPv4Data, q.IPv6Data); err != nil {
-		return nil, err
-	}
 	chosen, err := h.Networks.Allocate(ctx, driver.Network{ID: q.NetworkID, Options: q.Options})
 	if err != nil {
 		return nil, err

@@ -4,10 +4,13 @@
 
 package docker
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"net/netip"
+)
 
-// These types match libnetwork's drivers/remote/api, which has no JSON tags: keys are the field names, in any
-// case.
+// These types match libnetwork's drivers/remote/api and ipams/remote/api, which have no JSON tags: keys are the field
+// names, in any case.
 
 // manifest is the response of Plugin.Activate.
 type manifest struct {
@@ -50,9 +53,9 @@ type allocationResponse struct {
 // in the first version of the API.
 type ipamData struct {
 	AddressSpace string
-	Pool         string
-	Gateway      string
-	AuxAddresses map[string]string
+	Pool         netip.Prefix
+	Gateway      flexibleAddress
+	AuxAddresses map[string]flexibleAddress
 }
 
 // gatewayResponse is the response of GwAllocCheck.
@@ -72,9 +75,9 @@ type endpointRequest struct {
 
 // endpointInterface describes an interface. A response must not contain values that the request set.
 type endpointInterface struct {
-	Address     string `json:",omitempty"`
-	AddressIPv6 string `json:",omitempty"`
-	MacAddress  string `json:",omitempty"`
+	Address     netip.Prefix `json:",omitzero"`
+	AddressIPv6 netip.Prefix `json:",omitzero"`
+	MacAddress  string       `json:",omitempty"`
 }
 
 // endpointResponse is the response of CreateEndpoint.
@@ -133,7 +136,49 @@ type discoveryRequest struct {
 const nodeDiscovery = 1
 
 type nodeData struct {
-	Address     string
-	BindAddress string
+	Address     flexibleAddress
+	BindAddress flexibleAddress
 	Self        bool
+}
+
+// ipamCapabilities is the response of GetCapabilities.
+type ipamCapabilities struct {
+	RequiresMACAddress    bool
+	RequiresRequestReplay bool
+}
+
+// addressSpaces is the response of GetDefaultAddressSpaces.
+type addressSpaces struct {
+	LocalDefaultAddressSpace  string
+	GlobalDefaultAddressSpace string
+}
+
+// poolRequest is the request of RequestPool. ReleasePool uses only PoolID.
+type poolRequest struct {
+	PoolID       string
+	AddressSpace string
+	Pool         netip.Prefix
+	SubPool      netip.Prefix
+	Options      map[string]string
+	V6           bool
+}
+
+// poolResponse is the response of RequestPool.
+type poolResponse struct {
+	PoolID string
+	Pool   netip.Prefix
+	Data   map[string]string
+}
+
+// addressRequest is the request of RequestAddress and ReleaseAddress.
+type addressRequest struct {
+	PoolID  string
+	Address flexibleAddress
+	Options map[string]string
+}
+
+// addressResponse is the response of RequestAddress.
+type addressResponse struct {
+	Address netip.Prefix
+	Data    map[string]string
 }
