@@ -18,6 +18,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -91,16 +92,27 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// TestIdleConnections holds that callers are answered at once, however many connections are open that nobody uses: these are closed for those who do.
+// TestIdleConnections checks that callers are answered at once, however many connections are open without requests: those are closed. Docker has a
+// socket of its own.
 func TestIdleConnections(t *testing.T) {
-	for _, network := range []string{"unix", "tcp"} {
+	ofDocker := docker.New(docker.Options{}).ServeHTTP
+	capabilities := `200 OK: {"Scope":"local","ConnectivityScope":"local","GwAllocChecker":true}` + "\n"
+	for _, c := range []struct {
+		network, path, want string
+		handle              http.HandlerFunc
+	}{
+		{"unix", "/do", "200 OK: x", echo},
+		{"tcp", "/do", "200 OK: x", echo},
+		{"unix", "/NetworkDriver.GetCapabilities", capabilities, ofDocker},
+	} {
+		network := c.network
 		l := Listener{}
 		if network == "tcp" {
 			l.Network, l.Address = "tcp", "127.0.0.1:0"
 		}
 		limits := few()
 		limits.Connections = 1024
-		w := newLimitedWorld(t, time.Second, limits, l, echo)
+		w := newLimitedWorld(t, time.Second, limits, l, c.handle)
 		for range 1100 {
 			c, err := net.Dial(network, w.Addresses()[0])
 			if err != nil {
@@ -111,8 +123,8 @@ func TestIdleConnections(t *testing.T) {
 		client := w.client(nil)
 		client.Timeout = 5 * time.Second // connections that nobody uses are closed after ten by themselves
 		for range 20 {
-			if got := w.ask(t, client, "http", "/do", "x"); got != "200 OK: x" {
-				t.Fatalf("%s: %s", network, got)
+			if got := w.ask(t, client, "http", c.path, "x"); got != c.want {
+				t.Fatalf("%s%s: %s", network, c.path, got)
 			}
 		}
 		if got := w.count(t, "graft_server_connections", nil); got > 1024 {
