@@ -5,10 +5,17 @@
 package docker
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/netip"
+	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -94,4 +101,212 @@ func (h *handler) deleteNetwork(ctx context.Context, q *networkRequest) (any, er
 		return nil, err
 	}
 	return nil, h.Networks.DeleteNetwork(ctx, q.NetworkID)
+}
+
+// createEndpoint creates an interface and answers with the values that Docker did not set. Docker rejects a
+// repetition of those that it set.
+func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+	e, err := q.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.Networks.Network(ctx, q.NetworkID)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.known(ctx, n); err != nil {
+		return nil, err
+	}
+	made, err := h.Networks.CreateEndpoint(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return endpointResponse{Interface: q.Interface.missing(n, made)}, nil
+}
+
+// missing returns the values that the request did not set. Interfaces of an ipvlan have the MAC address of
+// their parent, which Docker cannot set.
+func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpointInterface {
+	var answer endpointInterface
+	for _, address := range made.Addresses {
+		if address.Addr().Is4() && !i.Address.IsValid() {
+			answer.Address = address
+		} else if address.Addr().Is6() && !i.AddressIPv6.IsValid() {
+			answer.AddressIPv6 = address
+		}
+	}
+	if i.MacAddress == "" && n.Link.Kind != link.Ipvlan {
+		answer.MacAddress = macText(made)
+	}
+	return answer
+}
+
+func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
+}
+
+// endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, whose
+// values Docker interprets.
+func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	e, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
+	if err != nil {
+		return nil, err
+	}
+	n, err := h.Networks.Network(ctx, q.NetworkID)
+	if err != nil {
+		return nil, err
+	}
+	return infoResponse{Value: describeEndpoint(n, e)}, nil
+}
+
+// describeEndpoint returns the details of an endpoint without empty values.
+func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
+	value := map[string]any{"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind)}
+	for name, text := range map[string]string{
+		"profile": n.Profile, "parent": n.Link.Parent, "mode": n.Link.Mode, "mac": macText(e), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
+	} {
+		if text != "" {
+			value[name] = text
+		}
+	}
+	vlan := e.VLAN
+	if vlan == 0 {
+		vlan = n.Link.VLAN
+	}
+	for name, number := range map[string]int{"vlan": int(vlan), "vni": int(n.Link.VNI), "mtu": n.Link.MTU} {
+		if number != 0 {
+			value[name] = number
+		}
+	}
+	return value
+}
+
+// macText returns the MAC address of an endpoint, or "" if it is chosen by the kernel or the parent's.
+func macText(e driver.Endpoint) string {
+	if len(e.MAC) == 0 {
+		return ""
+	}
+	return e.MAC.String()
+}
+
+// joined returns addresses on one line.
+func joined[A netip.Addr | netip.Prefix](addresses []A) string {
+	texts := make([]string, len(addresses))
+	for i, address := range addresses {
+		texts[i] = any(address).(interface{ String() string }).String()
+	}
+	return strings.Join(texts, ", ")
+}
+
+// defaultPrefix is the default prefix of interface names.
+const defaultPrefix = "eth"
+
+// longestSandbox limits the path of a sandbox, in bytes (PATH_MAX).
+const longestSandbox = 4096
+
+// join returns the interface to move into the sandbox, with its routes.
+func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	if q.SandboxKey == "" || len(q.SandboxKey) > longestSandbox {
+		return nil, wrong("SandboxKey", "must be the path of a sandbox")
+	}
+	e, n, err := h.Networks.Join(ctx, q.NetworkID, q.EndpointID, q.SandboxKey)
+	if err != nil {
+		return nil, err
+	}
+	return joinResponseOf(n, e), nil
+}
+
+// joinResponseOf returns the response for an endpoint that has joined. Without a gateway, Docker adds an
+// interface on a bridge of its own, unless DisableGatewayService is set. It is set for networks with another
+// way out, such as a route over the link, which Docker does not recognize as one.
+func joinResponseOf(n driver.Network, e driver.Endpoint) joinResponse {
+	answer := joinResponse{
+		InterfaceName:         interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix), DstName: e.Name},
+		DisableGatewayService: n.Isolated || n.Outside && len(e.Gateways) == 0,
+	}
+	for _, gateway := range e.Gateways {
+		if gateway.Is4() && answer.Gateway == "" {
+			answer.Gateway = gateway.String()
+		} else if gateway.Is6() && answer.GatewayIPv6 == "" {
+			answer.GatewayIPv6 = gateway.String()
+		}
+	}
+	for _, r := range e.Routes {
+		answer.StaticRoutes = append(answer.StaticRoutes, staticRouteOf(r))
+	}
+	return answer
+}
+
+func staticRouteOf(r network.Route) staticRoute {
+	route := staticRoute{Destination: r.Destination.String(), RouteType: routeConnected}
+	if r.Gateway.IsValid() {
+		route.RouteType, route.NextHop = routeNextHop, r.Gateway.String()
+	}
+	return route
+}
+
+func (h *handler) leave(ctx context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
+}
+
+// programConnectivity rejects published ports, because containers are reachable by their own addresses.
+func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (any, error) {
+	if err := q.checkIDs(); err != nil {
+		return nil, err
+	}
+	ports, err := q.Options.published()
+	if err != nil {
+		return nil, err
+	}
+	if len(ports) > 0 {
+		return nil, cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and reach the container by its own address, "+
+			"or connect it to a network of the driver bridge too", describe(ports)))
+	}
+	return nil, nil
+}
+
+// revokeConnectivity does nothing, because no ports are published.
+func (h *handler) revokeConnectivity(_ context.Context, q *endpointRequest) (any, error) {
+	return nil, q.checkIDs()
+}
+
+func (h *handler) discoverNew(ctx context.Context, q *discoveryRequest) (any, error) {
+	return nil, h.discover(ctx, q, false)
+}
+
+func (h *handler) discoverDelete(ctx context.Context, q *discoveryRequest) (any, error) {
+	return nil, h.discover(ctx, q, true)
+}
+
+// discover records that a node joined or left. It ignores other kinds of discovery, such as keys.
+func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) error {
+	if q.DiscoveryType != nodeDiscovery {
+		return nil
+	}
+	var d nodeData
+	if json.Unmarshal(q.DiscoveryData, &d) != nil {
+		return wrong("DiscoveryData", "must have the address of a node")
+	}
+	node := d.Address
+	if d.Self {
+		// BindAddress is the address that packets leave from. Address is the one other nodes see, possibly
+		// behind NAT; without BindAddress, the kernel chooses better.
+		node = d.BindAddress
+	}
+	if !node.IsValid() || node.IsUnspecified() {
+		return nil
+	}
+	return h.Networks.Discovered(ctx, node.Addr, d.Self, gone)
 }

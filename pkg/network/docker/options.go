@@ -7,11 +7,18 @@ package docker
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -117,4 +124,127 @@ func describe(ports []portBinding) string {
 		}
 	}
 	return strings.Join(names, ", ")
+}
+
+// wrong returns the error for an invalid field. It does not repeat the field's value.
+func wrong(field, format string, values ...any) error {
+	return wire.Problemf(http.StatusBadRequest, "%s %s", field, fmt.Sprintf(format, values...))
+}
+
+// checkID returns an error for an invalid identifier.
+func checkID(field, id string) error {
+	if id == "" {
+		return wrong(field, "is missing")
+	}
+	if !driver.IsIdentifier(id) {
+		return wrong(field, "must be an identifier: at most %d letters, digits, _, . and -", link.MaxIdentifier)
+	}
+	return nil
+}
+
+// checkIDs returns an error for invalid identifiers of an endpoint.
+func (q *endpointRequest) checkIDs() error {
+	if err := checkID("NetworkID", q.NetworkID); err != nil {
+		return err
+	}
+	return checkID("EndpointID", q.EndpointID)
+}
+
+// flexibleAddress is an address with or without a prefix length or a port. The zero Addr stands for none, which is
+// empty, or the text of a nil net.IP, as Swarm's managers send it.
+type flexibleAddress struct{ netip.Addr }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (a *flexibleAddress) UnmarshalText(text []byte) error {
+	plain := string(text)
+	if host, _, err := net.SplitHostPort(plain); err == nil {
+		plain = host
+	}
+	if plain == "" || plain == "<nil>" {
+		return nil
+	}
+	parsed, err := netip.ParseAddr(plain)
+	if strings.Contains(plain, "/") {
+		var prefix netip.Prefix
+		prefix, err = netip.ParsePrefix(plain)
+		parsed = prefix.Addr()
+	}
+	if err == nil && parsed.Zone() != "" {
+		err = errors.New("an address has a zone")
+	}
+	a.Addr = parsed.Unmap()
+	return err
+}
+
+// network decodes a network.
+func (q *networkRequest) network() (driver.Network, error) {
+	options, err := q.Options.generic()
+	n := driver.Network{ID: q.NetworkID, Options: options, Internal: q.Options.truth(labelInternal)}
+	for family, data := range [][]ipamData{q.IPv4Data, q.IPv6Data} {
+		for _, d := range data {
+			if !d.Pool.IsValid() && !d.Gateway.IsValid() && len(d.AuxAddresses) == 0 {
+				continue // the IPAM driver null sends none or 0.0.0.0/0
+			}
+			if !d.Pool.IsValid() || d.Pool.Addr().Is4() != (family == 0) || d.Pool.Addr().Is4In6() || d.Gateway.IsValid() && d.Gateway.Is4() != (family == 0) {
+				return n, wrong("IPv4Data or IPv6Data", "must have subnets and gateways of the family")
+			}
+			s := driver.Subnet{Space: d.AddressSpace, Prefix: d.Pool.Masked(), Gateway: d.Gateway.Addr}
+			for name, address := range d.AuxAddresses {
+				if address.IsValid() {
+					if s.Auxiliary == nil {
+						s.Auxiliary = map[string]netip.Addr{}
+					}
+					s.Auxiliary[name] = address.Addr
+				}
+			}
+			n.Subnets = append(n.Subnets, s)
+		}
+	}
+	return n, err
+}
+
+// endpoint decodes an endpoint.
+func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
+	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
+	if err := q.checkIDs(); err != nil {
+		return e, err
+	}
+	for family, address := range []netip.Prefix{q.Interface.Address, q.Interface.AddressIPv6} {
+		if !address.IsValid() {
+			continue
+		}
+		if address.Addr().Is4() != (family == 0) {
+			return e, wrong("Interface", "must have addresses of the family")
+		}
+		e.Addresses = append(e.Addresses, address)
+	}
+	var err error
+	if e.MAC, err = q.hardware(); err != nil {
+		return e, err
+	}
+	if e.Name, _ = q.Options.said(labelInterface); e.Name != "" && link.NameProblem(e.Name) != nil {
+		return e, cannot(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no space, / or :")
+	}
+	return e, nil
+}
+
+// hardware decodes the MAC address of an endpoint from its interface, or from its options, where it is in
+// base64.
+func (q *endpointRequest) hardware() (network.HardwareAddr, error) {
+	text := q.Interface.MacAddress
+	if text == "" {
+		var encoded []byte
+		if json.Unmarshal(q.Options[labelMAC], &encoded) == nil && len(encoded) == 6 {
+			return encoded, nil
+		}
+		text, _ = q.Options.said(labelMAC)
+	}
+	if text == "" {
+		return nil, nil
+	}
+	parsed, err := net.ParseMAC(text)
+	if err != nil || len(parsed) != 6 {
+		return nil, wrong("the MAC address", "must have 6 bytes")
+	}
+	return network.HardwareAddr(parsed), nil
 }

@@ -5,11 +5,21 @@
 package docker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -125,4 +135,160 @@ func (o outcome) get() (any, error) {
 		return empty{}, o.err
 	}
 	return o.answer, o.err
+}
+
+// events maps methods to log lines with their verbosity. Networks change rarely, endpoints with each container.
+var events = map[string]struct {
+	verbosity int
+	words     string
+}{
+	"NetworkDriver.CreateNetwork":  {0, "A network was made"},
+	"NetworkDriver.DeleteNetwork":  {0, "A network was removed"},
+	"NetworkDriver.CreateEndpoint": {1, "An endpoint was made"},
+	"NetworkDriver.DeleteEndpoint": {1, "An endpoint was removed"},
+}
+
+// done logs a success.
+func (h *handler) done(method string, about []any) {
+	if one, ok := events[method]; ok {
+		h.Log.V(one.verbosity).Info(one.words, about...)
+	}
+}
+
+// failed logs an error for the machine's operator. Docker shows the text to its user only.
+func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
+	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status", p.Status).WithValues(about...)
+	if p.ours {
+		log.Error(cmp.Or(p.Cause, err), "A request failed", "fault", "server")
+		return
+	}
+	verbosity := 0
+	if p.Status == http.StatusNotFound { // Docker probes for newer methods this way
+		verbosity = 1
+	}
+	log.V(verbosity).Info("A request was refused", "fault", "caller", "why", wire.Line(p.Message))
+}
+
+// aboutOf returns keys and values for the log that identify the objects of a request.
+func aboutOf(asked any) []any {
+	var about []any
+	add := func(key, id string) {
+		if id != "" {
+			about = append(about, key, short(id))
+		}
+	}
+	switch q := asked.(type) {
+	case *networkRequest:
+		add("network", q.NetworkID)
+	case *allocationRequest:
+		add("network", q.NetworkID)
+	case *endpointRequest:
+		add("network", q.NetworkID)
+		add("endpoint", q.EndpointID)
+	case *poolRequest:
+		add("pool", q.PoolID)
+		add("subnet", textOf(q.Pool))
+	case *addressRequest:
+		add("pool", q.PoolID)
+		add("address", textOf(q.Address))
+	}
+	return about
+}
+
+// textOf returns the text of a valid value.
+func textOf(v interface {
+	fmt.Stringer
+	IsValid() bool
+},
+) string {
+	if !v.IsValid() {
+		return ""
+	}
+	return v.String()
+}
+
+// short returns an identifier in Docker's short form. Other texts are truncated and put on one line.
+func short(id string) string {
+	const identifier, shown, most = 64, 12, 128
+	if len(id) == identifier && !strings.ContainsAny(id, "/.: ") {
+		id = id[:shown]
+	}
+	return wire.Line(id[:min(len(id), most)])
+}
+
+// failure is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM
+// driver reads Error if it is 200.
+type failure struct {
+	Err   string `json:"Err"`
+	Error string `json:"Error,omitempty"`
+}
+
+// failureOf returns the error body for a path.
+func failureOf(path, message string) failure {
+	f := failure{Err: cmp.Or(wire.Line(message), "it failed")}
+	if strings.HasPrefix(path, "/IpamDriver.") {
+		f.Error = f.Err
+	}
+	return f
+}
+
+// Refuse writes an error in the form of the API, for requests that are rejected before they reach the codec.
+func Refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+	p.Header(w)
+	wire.WriteAs(w, p.Status, mediaType, failureOf(r.URL.Path, p.Message))
+}
+
+// cannot is an error for an operation that is not supported. Its text is for users.
+type cannot string
+
+// Error implements error.
+func (c cannot) Error() string { return string(c) }
+
+// fail logs an error and writes it. A readable request gets status 200, as the API requires, independent of the
+// fault.
+func (h *handler) fail(w http.ResponseWriter, r *http.Request, about []any, err error) {
+	p := problemOf(err)
+	h.failed(r, about, p, err)
+	h.Failed(Endpoint(r.URL.Path), p.ours)
+	Refuse(w, r, &p.Problem)
+}
+
+// problem is an error with its status.
+type problem struct {
+	wire.Problem
+	// ours is true for a fault of the server or the machine.
+	ours bool
+}
+
+func problemOf(err error) problem {
+	if p, ok := errors.AsType[*wire.Problem](err); ok {
+		return problem{Problem: *p, ours: p.Status >= http.StatusInternalServerError}
+	}
+	if _, ok := errors.AsType[cannot](err); ok || known(err) {
+		return problem{Problem: wire.Problem{Status: http.StatusOK, Message: err.Error()}}
+	}
+	p := problem{Problem: *wire.ProblemOf(err)}
+	p.ours = p.Status == http.StatusInternalServerError
+	if errors.Is(err, context.DeadlineExceeded) && p.Status == http.StatusGatewayTimeout {
+		p.ours = true
+	}
+	p.Status, p.RetryAfter = http.StatusOK, 0
+	return p
+}
+
+// forPeople lists the errors with texts for users, in addition to those of package wire.
+var forPeople = []error{
+	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, driver.ErrImpossible, policy.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
+	ipam.ErrUnknown, ipam.ErrRequest,
+}
+
+// known reports whether an error's text is for users. They can act on errors of the kernel, but not on those of
+// files.
+func known(err error) bool {
+	if slices.ContainsFunc(forPeople, func(one error) bool { return errors.Is(err, one) }) {
+		return true
+	}
+	_, ofKernel := errors.AsType[syscall.Errno](err)
+	_, ofFile := errors.AsType[*fs.PathError](err)
+	return ofKernel && !ofFile
 }

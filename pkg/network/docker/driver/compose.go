@@ -30,13 +30,13 @@ type composed struct {
 }
 
 // compose combines options and profile to a network. It does not check subnets and rules.
-func (d *Driver) compose(ctx context.Context, n Network) (*composed, error) {
+func (o *Options) compose(ctx context.Context, n Network) (*composed, error) {
 	options, err := ourOptions(n.Options)
 	if err != nil {
 		return nil, err
 	}
-	c := &composed{networkRow: networkRow{Network: n}, policy: d.options.Policy()}
-	c.subject = policy.Subject{Contract: ipam.Contract, Node: d.options.Node, Network: n.ID, Options: n.Options}
+	c := &composed{networkRow: networkRow{Network: n}, policy: o.Policy()}
+	c.subject = policy.Subject{Contract: ipam.Contract, Node: o.Node, Network: n.ID, Options: n.Options}
 	if name, chosen := n.Options[ipam.OptionProfile]; chosen {
 		if c.profile, err = c.policy.Choose(name); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -48,12 +48,12 @@ func (d *Driver) compose(ctx context.Context, n Network) (*composed, error) {
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(options)) {
-		o := networkOptions[name]
-		was := o.text(&s)
-		if err := o.set(&s, options[name]); err != nil {
+		option := networkOptions[name]
+		was := option.text(&s)
+		if err := option.set(&s, options[name]); err != nil {
 			return nil, fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
 		}
-		if is := o.text(&s); fixed[name] && was != is {
+		if is := option.text(&s); fixed[name] && was != is {
 			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name, printable(is), c.profile.Name, was)
 		}
 	}

@@ -126,10 +126,3 @@ func New(o Options) *Driver {
 		nodes: newTable[nodeRow](o, "node"), reserved: map[string]endpointRow{}, reported: map[string]bool{},
 	}
 }
-
-// kernel calls the kernel with a time limit.
-func (d *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
-	defer cancel()
-	return call(ctx)
-}

@@ -21,7 +21,7 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
-	unlock, err := d.lockEndpoint(ctx, e.Network, e.ID)
+	unlock, err := d.locks.endpoint(ctx, e.Network, e.ID)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -46,7 +46,7 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 			return Endpoint{}, err
 		}
 	}
-	p, err := d.plan(ctx, n, e)
+	p, err := d.options.plan(ctx, n, e)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -67,7 +67,7 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 	if p.Owned {
-		if err = d.allocate(ctx, p); err == nil {
+		if err = p.allocate(ctx, &d.options); err == nil {
 			err = d.reserve(ctx, p)
 		}
 	}
@@ -218,7 +218,7 @@ func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow,
 
 // DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
 func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
-	unlock, err := d.lockEndpoint(ctx, network, id)
+	unlock, err := d.locks.endpoint(ctx, network, id)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 	if sandbox == "" {
 		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
 	}
-	unlock, err := d.lockEndpoint(ctx, network, id)
+	unlock, err := d.locks.endpoint(ctx, network, id)
 	if err != nil {
 		return Endpoint{}, Network{}, err
 	}
@@ -266,7 +266,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 // Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
 // unknown endpoint.
 func (d *Driver) Leave(ctx context.Context, network, id string) error {
-	unlock, err := d.lockEndpoint(ctx, network, id)
+	unlock, err := d.locks.endpoint(ctx, network, id)
 	if err != nil {
 		return err
 	}

@@ -76,14 +76,14 @@ func networkLock(id string) string { return "network/" + id }
 
 func endpointLock(key string) string { return "endpoint/" + key }
 
-// lockEndpoint takes the lock of an endpoint, and shares that of its network.
-func (d *Driver) lockEndpoint(ctx context.Context, network, id string) (func(), error) {
-	return d.locks.both(ctx, networkLock(network), shared, endpointLock(endpointKey(network, id)))
+// endpoint takes the lock of an endpoint, and shares that of its network.
+func (l *locks) endpoint(ctx context.Context, network, id string) (func(), error) {
+	return l.both(ctx, networkLock(network), shared, endpointLock(endpointKey(network, id)))
 }
 
-// lockNetwork takes the locks of all networks and of one.
-func (d *Driver) lockNetwork(ctx context.Context, id string) (func(), error) {
-	return d.locks.both(ctx, allNetworks, exclusive, networkLock(id))
+// network takes the locks of all networks and of one.
+func (l *locks) network(ctx context.Context, id string) (func(), error) {
+	return l.both(ctx, allNetworks, exclusive, networkLock(id))
 }
 
 // both takes a lock and an exclusive one, or none.

@@ -32,7 +32,7 @@ func (d *Driver) Check(ctx context.Context, n Network) (Network, error) {
 
 // checked composes a network and checks its subnets and rules.
 func (d *Driver) checked(ctx context.Context, n Network) (*composed, error) {
-	c, err := d.compose(ctx, n)
+	c, err := d.options.compose(ctx, n)
 	if err == nil {
 		err = c.settle()
 	}
@@ -48,7 +48,7 @@ func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, er
 	options := map[string]string{}
 	maps.Copy(options, n.Options)
 	n.Options = options
-	c, err := d.compose(ctx, n)
+	c, err := d.options.compose(ctx, n)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
 	}
-	unlock, err := d.lockNetwork(ctx, n.ID)
+	unlock, err := d.locks.network(ctx, n.ID)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown one. The reconciler
 // retries what fails.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
-	unlock, err := d.lockNetwork(ctx, id)
+	unlock, err := d.locks.network(ctx, id)
 	if err != nil {
 		return err
 	}

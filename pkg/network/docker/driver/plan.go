@@ -45,8 +45,8 @@ type grant struct {
 }
 
 // plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
-func (d *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
-	p := &plan{network: n, policy: d.options.Policy()}
+func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
+	p := &plan{network: n, policy: o.Policy()}
 	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name, Options: e.Options}
 	if n.Link.Kind == link.VLAN {
 		p.VLAN, p.Trunk = n.Link.VLAN, n.Link.Parent
@@ -67,7 +67,7 @@ func (d *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, err
 		options = map[string]string{}
 	}
 	maps.Copy(options, e.Options)
-	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: d.options.Node, Network: n.ID, Options: options, Addresses: p.wanted}
+	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options, Addresses: p.wanted}
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
 	}
@@ -77,7 +77,7 @@ func (d *Driver) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, err
 	if len(p.wanted) > 0 {
 		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools", ErrImpossible)
 	}
-	return p, d.followLeases(ctx, p)
+	return p, p.followLeases(ctx, o.Leases)
 }
 
 // sharesMAC reports whether all endpoints of the network have the MAC address of its parent.
@@ -174,12 +174,12 @@ func (r networkRow) checkAddress(address netip.Addr) error {
 }
 
 // followLeases derives the settings from the endpoint's addresses. Those from Graft's pools have allocations.
-func (d *Driver) followLeases(ctx context.Context, p *plan) error {
+func (p *plan) followLeases(ctx context.Context, leases Leases) error {
 	var ways paths
 	for _, address := range p.Addresses {
 		s := p.network.subnet(address.Addr())
-		if s.leased() && d.options.Leases != nil {
-			allocation, pool, err := d.options.Leases.Find(ctx, s.Space, s.Prefix, address.Addr())
+		if s.leased() && leases != nil {
+			allocation, pool, err := leases.Find(ctx, s.Space, s.Prefix, address.Addr())
 			if errors.Is(err, network.ErrNotHeld) {
 				return fmt.Errorf("%w: the IPAM driver has not given %s, or it was released", ErrImpossible, address.Addr())
 			}
@@ -282,13 +282,13 @@ func derivedMAC(key string) []byte {
 
 // allocate allocates addresses for an endpoint that owns them, from the first pool of the profile that is not
 // exhausted, and completes the plan.
-func (d *Driver) allocate(ctx context.Context, p *plan) error {
+func (p *plan) allocate(ctx context.Context, o *Options) error {
 	var exhausted []string
 	for _, pool := range p.profile.Pools {
 		if !hasAddresses(pool, p.wanted) {
 			continue
 		}
-		allocation, err := d.allocateFrom(ctx, p, pool)
+		allocation, err := p.allocateFrom(ctx, o, pool)
 		if errors.Is(err, network.ErrExhausted) {
 			exhausted = append(exhausted, err.Error())
 			continue
@@ -330,7 +330,7 @@ func hasAddresses(pool *policy.Pool, addresses []netip.Addr) bool {
 }
 
 // allocateFrom checks rules and quotas and allocates from a pool.
-func (d *Driver) allocateFrom(ctx context.Context, p *plan, pool *policy.Pool) (network.Allocation, error) {
+func (p *plan) allocateFrom(ctx context.Context, o *Options, pool *policy.Pool) (network.Allocation, error) {
 	p.subject.Pool = pool.Name
 	if err := p.policy.Permit(ctx, p.subject); err != nil {
 		return network.Allocation{}, err
@@ -343,11 +343,11 @@ func (d *Driver) allocateFrom(ctx context.Context, p *plan, pool *policy.Pool) (
 		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
 		Holder: holderOf(p.Endpoint), Kin: ownerPrefix(p.Endpoint.Network),
 	}
-	r.Holder.Node = d.options.Node
+	r.Holder.Node = o.Node
 	if p.Trunk != "" && p.VLAN == 0 {
-		r.Trunk = network.Trunk{Node: d.options.Node}
+		r.Trunk = network.Trunk{Node: o.Node}
 	}
-	got, err := d.options.Service.Allocate(ctx, r)
+	got, err := o.Service.Allocate(ctx, r)
 	if err != nil {
 		return got, fmt.Errorf("allocating from the pool %s: %w", pool.Name, err)
 	}

@@ -152,7 +152,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
 		switch {
 		case m.Endpoint != "":
-			return d.lockEndpoint(ctx, m.Network, m.Endpoint)
+			return d.locks.endpoint(ctx, m.Network, m.Endpoint)
 		case m.Network != "":
 			return d.locks.take(ctx, networkLock(m.Network), exclusive)
 		default:
@@ -225,7 +225,7 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
 
 // finishNetwork removes a network that is not ready.
 func (d *Driver) finishNetwork(ctx context.Context, id string) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.lockNetwork(ctx, id) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.network(ctx, id) })
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []stri
 	if err != nil || !ok {
 		return err
 	}
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.lockEndpoint(ctx, row.Network, row.ID) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.endpoint(ctx, row.Network, row.ID) })
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -319,6 +319,13 @@ func (d *Driver) tryLock(ctx context.Context, lock func(context.Context) (func()
 		return nil, nil //nolint:nilnil // a lock that is in use is no error
 	}
 	return unlock, err
+}
+
+// kernel calls the kernel with a time limit.
+func (d *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
+	defer cancel()
+	return call(ctx)
 }
 
 // ensureNetwork makes the links of a network match its row. The caller holds or shares a lock of the network.

@@ -9,6 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -194,4 +197,281 @@ func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Ad
 		h.Aliases = rest
 		return own, len(rest) == 0
 	})
+}
+
+// named allocates the given address.
+func (w *wish) named(ctx context.Context, address netip.Addr) error {
+	owner := w.space.owner(w.lease.ID, address)
+	for range maximumChoices {
+		held, err := w.options.Service.Get(ctx, owner)
+		if errors.Is(err, network.ErrNotHeld) || err == nil && held.State == network.Releasing {
+			if fresh, err := w.take(ctx, owner, address, []netip.Addr{address}); err != nil || fresh {
+				return err
+			}
+			continue // another call took it for the same owner
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.lose(ctx, held, address); err != nil {
+			return err
+		}
+		held, err = w.options.Service.Claim(ctx, owner, w.again)
+		if errors.Is(err, network.ErrNotHeld) {
+			continue
+		}
+		if err == nil && held.State == network.Intended {
+			// It is not known whether the cloud has the unfinished allocation.
+			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool, Addresses: held.Addresses}); err != nil {
+				w.disclaim(ctx, owner, address, held.Holder.UID)
+			}
+		}
+		if errors.Is(err, network.ErrTaken) {
+			err = fmt.Errorf("%w: %s", err, address)
+		}
+		return err
+	}
+	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
+}
+
+// lose checks whether a process was killed after it allocated an address and before it could answer. Then the
+// address is unused.
+func (w *wish) lose(ctx context.Context, held network.Allocation, address netip.Addr) error {
+	w.lost = ""
+	if w.space.shared || strings.HasPrefix(held.Holder.UID, w.life+"-") {
+		return nil
+	}
+	unused, _, err := w.isUnused(ctx, w.space, w.lease, w.lease.Prefix, address)
+	if unused {
+		w.lost = held.Holder.UID
+	}
+	return err
+}
+
+// again reports whether an address that is already allocated from the lease belongs to the caller, and records
+// the repeated request.
+func (w *wish) again(h *network.Holder) error {
+	if w.space.shared {
+		if node := w.elsewhere(h.Aliases); node != "" && !w.gateway && w.word == wordTask+w.node() {
+			return fmt.Errorf("%w on the node %s", network.ErrTaken, node)
+		}
+		w.joined = !slices.Contains(h.Aliases, w.word)
+		h.Aliases = join(h.Aliases, w.word)
+		return nil
+	}
+	switch {
+	case w.lost != "" && h.UID == w.lost:
+	case slices.Contains(h.Aliases, w.word):
+		return fmt.Errorf("%w in this network", network.ErrTaken)
+	case w.lease.Activation != w.activation:
+		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then", network.ErrTaken)
+	}
+	h.Aliases, h.UID = []string{w.word}, w.unique()
+	return nil
+}
+
+// disclaiming limits the time for undoing a request whose caller may have disconnected.
+const disclaiming = 10 * time.Second
+
+// disclaim undoes a request, identified by mark, and releases the address unless other users of a shared space
+// have it.
+func (w *wish) disclaim(ctx context.Context, owner network.Owner, address netip.Addr, mark string) {
+	if !w.space.shared {
+		w.undone(ctx, address, w.options.Service.ReleaseOf(ctx, owner, mark))
+		return
+	}
+	ctx = context.WithoutCancel(ctx) // no other call would undo it
+	within, cancel := context.WithTimeout(ctx, disclaiming)
+	defer cancel()
+	w.undone(ctx, address, w.options.Service.Quit(within, owner, func(h *network.Holder) (own, over bool) {
+		if !w.joined || h.UID != mark || !slices.Contains(h.Aliases, w.word) {
+			return false, false
+		}
+		h.Aliases = slices.DeleteFunc(slices.Clone(h.Aliases), func(word string) bool { return word == w.word })
+		return true, len(h.Aliases) == 0
+	}))
+}
+
+// undone reports that an address which could not be bound could not be released either, unless the caller
+// disconnected: then the sweep releases it.
+func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
+	if err != nil && !errors.Is(err, ctx.Err()) {
+		w.options.Report(fmt.Errorf("giving back %s, which could not be bound: %w", address, err))
+	}
+}
+
+// Find returns the allocation of an address that was leased from a subnet, and its pool, or nil if the policy
+// no longer has the pool. The error wraps network.ErrNotHeld if there is no allocation, as for a gateway that
+// the pool declares.
+func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error) {
+	s, err := l.space(space)
+	if err != nil {
+		return network.Allocation{}, nil, fmt.Errorf("%w: %w", network.ErrNotHeld, err)
+	}
+	address, in := address.Unmap(), l.options.Policy()
+	a, err := network.Allocation{}, network.ErrNotHeld
+	if pool := in.PoolOf(subnet); pool != nil {
+		a, err = l.held(ctx, s, s.id(pool.Name, subnet.Masked()), address)
+	}
+	if errors.Is(err, network.ErrNotHeld) { // the subnet may belong to another pool now
+		a, err = l.heldBefore(ctx, s, subnet.Masked(), address)
+	}
+	return a, in.Pool(a.Pool), err
+}
+
+// held returns the allocation of an address of a lease.
+func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Addr) (network.Allocation, error) {
+	a, err := l.options.Service.Get(ctx, s.owner(id, address))
+	if errors.Is(err, network.ErrNotHeld) || err == nil && a.State == network.Releasing {
+		return network.Allocation{}, fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
+	}
+	return a, err
+}
+
+// heldBefore returns the allocation of an address from any lease with the subnet.
+func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix, address netip.Addr) (a network.Allocation, err error) {
+	leases, err := s.all(ctx)
+	if err != nil {
+		return a, err
+	}
+	err = fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
+	for id, p := range leases {
+		if p.Prefix != subnet {
+			continue
+		}
+		if a, err = l.held(ctx, s, id, address); !errors.Is(err, network.ErrNotHeld) {
+			break
+		}
+	}
+	return a, err
+}
+
+// Describe sets kind, namespace, name and device of the holder of an allocation. The error wraps
+// network.ErrNotHeld.
+func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.Holder) error {
+	return l.options.Service.Describe(ctx, owner, func(h *network.Holder) {
+		h.Kind, h.Namespace, h.Name, h.Device = of.Kind, of.Namespace, of.Name, of.Device
+	})
+}
+
+// Run sweeps periodically until the context ends.
+func (l *Driver) Run(ctx context.Context) {
+	ticker := l.options.Clock.NewTicker(l.options.Period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+			if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
+				l.options.Report(err)
+			}
+		}
+	}
+}
+
+// Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client
+// did not release itself, and those that no network of the client has, because the client or this process was
+// killed before they were used.
+func (l *Driver) Sweep(ctx context.Context) error {
+	now := l.options.Clock.Now()
+	l.mutex.Lock()
+	before := l.gone
+	l.mutex.Unlock()
+	gone := map[holding]time.Time{}
+	var errs []error
+	for _, s := range []*space{l.local, l.global} {
+		strays, err := l.strays(ctx, s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
+		}
+		for _, a := range strays {
+			of := holding{a.Owner, a.Holder.UID}
+			since, known := before[of]
+			if !known {
+				since = now
+			}
+			if gone[of] = since; now.Sub(since) < l.options.Grace {
+				continue
+			}
+			if err := l.free(ctx, s, a); err != nil {
+				errs = append(errs, fmt.Errorf("freeing what %s holds: %w", a.Owner, err))
+			}
+		}
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.gone = gone
+	return errors.Join(errs...)
+}
+
+// strays returns the addresses of a space that are unused.
+func (l *Driver) strays(ctx context.Context, s *space) ([]network.Allocation, error) {
+	held, err := l.options.Service.Owned(ctx, s.beginning())
+	if err != nil {
+		return nil, err
+	}
+	leases, err := s.all(ctx) // read after the addresses, so that each has its lease
+	if err != nil {
+		return nil, err
+	}
+	var strays []network.Allocation
+	for _, a := range held {
+		id, _, is := s.held(a.Owner)
+		if !is || a.State == network.Releasing {
+			continue
+		}
+		stray, err := l.stray(ctx, s, a, leases[id])
+		if err != nil {
+			return nil, err
+		}
+		if stray {
+			strays = append(strays, a)
+		}
+	}
+	return strays, nil
+}
+
+// stray reports whether an address is unused, given the lease of its identifier.
+func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, p Pool) (bool, error) {
+	leased := s.leased(a, p)
+	if leased && s.shared {
+		return false, nil
+	}
+	id, address, _ := s.held(a.Owner)
+	_, prefix, _ := s.parse(id)
+	unused, has, err := l.isUnused(ctx, s, p, prefix, address)
+	return unused || err == nil && !has && !leased, err
+}
+
+// leased reports whether an address belongs to the current lease of its identifier, and not to an earlier one.
+func (s *space) leased(a network.Allocation, p Pool) bool {
+	if s.shared || p.ID == "" {
+		return p.ID != ""
+	}
+	of := wordLease + p.Term + "/"
+	return slices.ContainsFunc(a.Holder.Aliases, func(word string) bool { return strings.HasPrefix(word, of) })
+}
+
+// free releases an address if it is still unused.
+func (l *Driver) free(ctx context.Context, s *space, a network.Allocation) error {
+	id, _, _ := s.held(a.Owner)
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	p, _, err := s.table.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if stray, err := l.stray(ctx, s, a, p); err != nil || !stray {
+		return err
+	}
+	freed := false
+	err = l.options.Service.Quit(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
+		freed = h.UID == a.Holder.UID && slices.Equal(h.Aliases, a.Holder.Aliases)
+		return freed, freed
+	})
+	if err == nil && freed {
+		l.options.Freed(a)
+	}
+	return err
 }

@@ -105,7 +105,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 
 // leaseNamed leases the given subnet, or renews its lease.
 func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
-	pool, profile, refused := l.find(r)
+	pool, profile, refused := find(l.options.Policy(), r)
 	id := ""
 	if refused == nil {
 		id = s.id(pool.Name, r.Subnet)
