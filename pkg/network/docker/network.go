@@ -24,7 +24,8 @@ import (
 // manifest.
 func (h *handler) activate(ctx context.Context) (any, error) {
 	if err := h.Leases.Activate(ctx); err != nil {
-		return nil, &wire.Problem{Status: http.StatusServiceUnavailable, Message: "the ledger cannot be written; the log of the server says why", Cause: err}
+		return nil, &wire.Problem{Status: http.StatusServiceUnavailable,
+			Message: "the ledger cannot be written; the log of the server says why", Cause: err}
 	}
 	h.activated.Store(true)
 	return manifest{Implements: []string{"NetworkDriver", "IpamDriver"}}, nil
@@ -169,7 +170,8 @@ func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, er
 func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
 	value := map[string]any{"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind)}
 	for name, text := range map[string]string{
-		"profile": n.Profile, "parent": n.Link.Parent, "mode": n.Link.Mode, "mac": macText(e), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
+		"profile": n.Profile, "parent": n.Link.Parent, "mode": n.Link.Mode, "mac": macText(e),
+		"addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
 	} {
 		if text != "" {
 			value[name] = text
@@ -230,7 +232,8 @@ func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 // way out, such as a route over the link, which Docker does not recognize as one.
 func joinResponseOf(n driver.Network, e driver.Endpoint) joinResponse {
 	answer := joinResponse{
-		InterfaceName:         interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix), DstName: e.Name},
+		InterfaceName: interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix),
+			DstName: e.Name},
 		DisableGatewayService: n.Isolated || n.Outside && len(e.Gateways) == 0,
 	}
 	for _, gateway := range e.Gateways {
@@ -271,7 +274,8 @@ func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (an
 		return nil, err
 	}
 	if len(ports) > 0 {
-		return nil, cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and reach the container by its own address, "+
+		return nil, cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
+			"reach the container by its own address, "+
 			"or connect it to a network of the driver bridge too", describe(ports)))
 	}
 	return nil, nil

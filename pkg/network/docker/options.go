@@ -185,7 +185,8 @@ func (q *networkRequest) network() (driver.Network, error) {
 			if !d.Pool.IsValid() && !d.Gateway.IsValid() && len(d.AuxAddresses) == 0 {
 				continue // the IPAM driver null sends none or 0.0.0.0/0
 			}
-			if !d.Pool.IsValid() || d.Pool.Addr().Is4() != (family == 0) || d.Pool.Addr().Is4In6() || d.Gateway.IsValid() && d.Gateway.Is4() != (family == 0) {
+			if !d.Pool.IsValid() || d.Pool.Addr().Is4() != (family == 0) || d.Pool.Addr().Is4In6() || d.Gateway.IsValid() &&
+				d.Gateway.Is4() != (family == 0) {
 				return n, wrong("IPv4Data or IPv6Data", "must have subnets and gateways of the family")
 			}
 			s := driver.Subnet{Space: d.AddressSpace, Prefix: d.Pool.Masked(), Gateway: d.Gateway.Addr}
@@ -223,7 +224,8 @@ func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
 		return e, err
 	}
 	if e.Name, _ = q.Options.said(labelInterface); e.Name != "" && link.NameProblem(e.Name) != nil {
-		return e, cannot(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no space, / or :")
+		return e, cannot(labelInterface + " cannot be the name of an interface: that has at most 15 bytes, and no " +
+			"space, / or :")
 	}
 	return e, nil
 }

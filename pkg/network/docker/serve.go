@@ -85,7 +85,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func unreadable(err error) error {
 	if errors.Is(err, wire.ErrNoBody) {
 		return wire.Problemf(http.StatusBadRequest,
-			"the request came without its body, as Docker repeats one whose connection was lost; nothing was done by this attempt: try again")
+			"the request came without its body, as Docker repeats one whose connection was lost; nothing was done by this "+
+				"attempt: try again")
 	}
 	return err
 }
@@ -157,7 +158,8 @@ func (h *handler) done(method string, about []any) {
 
 // failed logs an error for the machine's operator. Docker shows the text to its user only.
 func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
-	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status", p.Status).WithValues(about...)
+	log := h.Log.WithValues("method", wire.Line(strings.TrimPrefix(r.URL.Path, "/")), "status",
+		p.Status).WithValues(about...)
 	if p.ours {
 		log.Error(cmp.Or(p.Cause, err), "A request failed", "fault", "server")
 		return
@@ -278,7 +280,8 @@ func problemOf(err error) problem {
 
 // forPeople lists the errors with texts for users, in addition to those of package wire.
 var forPeople = []error{
-	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, driver.ErrImpossible, policy.ErrDenied, link.ErrImpossible, link.ErrNoSegment,
+	driver.ErrUnknownNetwork, driver.ErrUnknownEndpoint, driver.ErrImpossible, policy.ErrDenied, link.ErrImpossible,
+	link.ErrNoSegment,
 	ipam.ErrUnknown, ipam.ErrRequest,
 }
 

@@ -54,7 +54,8 @@ func (o *Options) compose(ctx context.Context, n Network) (*composed, error) {
 			return nil, fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
 		}
 		if is := option.text(&s); fixed[name] && was != is {
-			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name, printable(is), c.profile.Name, was)
+			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name,
+				printable(is), c.profile.Name, was)
 		}
 	}
 	s.Kind = cmp.Or(s.Kind, link.Bridge)
@@ -167,11 +168,13 @@ func (c *composed) settleSubnet(s Subnet) error {
 	hasPools := c.profile != nil && len(c.profile.Pools) > 0
 	if !s.leased() {
 		if hasPools {
-			return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft --ipam-opt profile=%s, "+
+			return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft "+
+				"--ipam-opt profile=%s, "+
 				"or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
 		if pool, prefix := s.overlappingPool(c.policy); pool != nil {
-			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use --ipam-driver graft --ipam-opt pool=%s",
+			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use "+
+				"--ipam-driver graft --ipam-opt pool=%s",
 				ErrImpossible, s.Prefix, prefix, pool.Name, pool.Name)
 		}
 		return nil
@@ -181,7 +184,8 @@ func (c *composed) settleSubnet(s Subnet) error {
 		return fmt.Errorf("%w: no pool has the subnet %s any more", ErrImpossible, s.Prefix)
 	}
 	if hasPools && !slices.Contains(c.profile.Pools, pool) {
-		return fmt.Errorf("%w: %s is of the pool %s, which is none of the profile %s", ErrImpossible, s.Prefix, pool.Name, c.profile.Name)
+		return fmt.Errorf("%w: %s is of the pool %s, which is none of the profile %s", ErrImpossible, s.Prefix, pool.Name,
+			c.profile.Name)
 	}
 	c.subject.Pool = cmp.Or(c.subject.Pool, pool.Name)
 	c.limitMTU(pool)
@@ -231,7 +235,8 @@ func (c *composed) conflict(other networkRow) (forgotten bool, err error) {
 				return true, fmt.Errorf("%w: %s overlaps %s of the network %s", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
 			}
 			if sameSegment && (!s.leased() || !o.leased()) {
-				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", ErrImpossible, s.Prefix, o.Prefix, short(other.ID))
+				return false, fmt.Errorf("%w: %s overlaps %s of the network %s, which is on the same segment", ErrImpossible,
+					s.Prefix, o.Prefix, short(other.ID))
 			}
 		}
 	}

@@ -49,7 +49,9 @@ type Kernel interface {
 type Leases interface {
 	// Find returns the allocation of an address in a subnet of Graft's address spaces, and its pool. The error
 	// wraps network.ErrNotHeld.
-	Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error)
+	Find(
+		ctx context.Context, space string, subnet netip.Prefix, address netip.Addr,
+	) (network.Allocation, *policy.Pool, error)
 	// Describe sets the holder of an allocation.
 	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
 }

@@ -208,7 +208,9 @@ func (d *Driver) network(ctx context.Context, id string) (networkRow, error) {
 // Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
 // address is the gateway, an auxiliary address or that of an endpoint, in any network with the subnet, complete
 // or not.
-func (d *Driver) Knows(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
+func (d *Driver) Knows(
+	ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr,
+) (there, has bool, err error) {
 	networks, err := d.networks.all(ctx)
 	if err != nil {
 		return false, false, err
@@ -219,7 +221,8 @@ func (d *Driver) Knows(ctx context.Context, network, space string, subnet netip.
 				continue
 			}
 			there = there || n.ID == network && n.State == ready
-			_, used, err := d.user(ctx, endpointRow{Endpoint: Endpoint{Network: n.ID, Addresses: []netip.Prefix{netip.PrefixFrom(address, 0)}}})
+			candidate := Endpoint{Network: n.ID, Addresses: []netip.Prefix{netip.PrefixFrom(address, 0)}}
+			_, used, err := d.user(ctx, endpointRow{Endpoint: candidate})
 			if err != nil {
 				return false, false, err
 			}
@@ -247,9 +250,12 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 			for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
 				if prefix, is := s.overlapping(p.Pools[name]); is {
 					all = append(all, overlap{
-						pool: name, text: fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", s.Prefix, short(id), prefix, name),
-						err: fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose addresses another IPAM driver "+
-							"gives: give the pool another subnet, or remove the network", network.ErrUnavailable, name, prefix, s.Prefix, short(id)),
+						pool: name, text: fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", s.Prefix, short(id),
+							prefix, name),
+						err: fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose "+
+							"addresses another IPAM driver "+
+							"gives: give the pool another subnet, or remove the network", network.ErrUnavailable, name, prefix, s.Prefix,
+							short(id)),
 					})
 				}
 			}
@@ -282,7 +288,8 @@ func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() erro
 		}
 	}
 	if len(texts) > 0 {
-		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or remove the network first",
+		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or "+
+			"remove the network first",
 			strings.Join(texts, "\n  "))
 	}
 	return put()
@@ -304,7 +311,8 @@ func (d *Driver) reportOverlaps(ctx context.Context) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
 		d.options.Report(errors.New("addresses would be given twice: " + o.text +
-			"; such networks are given no more endpoints, and such pools give nothing: give the pool another subnet, or remove the network"))
+			"; such networks are given no more endpoints, and such pools give nothing: give the pool another subnet, or " +
+			"remove the network"))
 	}
 	return err
 }

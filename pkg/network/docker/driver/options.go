@@ -165,7 +165,8 @@ func ourOptions(options map[string]string) (map[string]string, error) {
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
 		if o, known := networkOptions[name]; !known {
-			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name), source.Suggest(name, names),
+			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name),
+				source.Suggest(name, names),
 				strings.Join(names, ", ")))
 		} else if err := o.set(&settings{}, ours[name]); err != nil {
 			problems = append(problems, "the option "+name+" "+err.Error())

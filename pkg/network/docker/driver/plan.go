@@ -47,7 +47,8 @@ type grant struct {
 // plan plans an endpoint. It changes nothing. An endpoint that owns its addresses is completed when it has them.
 func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, error) {
 	p := &plan{network: n, policy: o.Policy()}
-	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name, Options: e.Options}
+	p.Endpoint = Endpoint{Network: e.Network, ID: e.ID, Addresses: e.Addresses, MAC: e.MAC, Name: e.Name,
+		Options: e.Options}
 	if n.Link.Kind == link.VLAN {
 		p.VLAN, p.Trunk = n.Link.VLAN, n.Link.Parent
 	}
@@ -67,7 +68,8 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 		options = map[string]string{}
 	}
 	maps.Copy(options, e.Options)
-	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options, Addresses: p.wanted}
+	p.subject = policy.Subject{Contract: ipam.Contract, Profile: n.Profile, Node: o.Node, Network: n.ID, Options: options,
+		Addresses: p.wanted}
 	for _, address := range e.Addresses {
 		p.subject.Addresses = append(p.subject.Addresses, address.Addr())
 	}
@@ -75,7 +77,8 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 		return p, nil
 	}
 	if len(p.wanted) > 0 {
-		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools", ErrImpossible)
+		return nil, fmt.Errorf("%w: the option address is for networks with --ipam-driver null whose profile has pools",
+			ErrImpossible)
 	}
 	return p, p.followLeases(ctx, o.Leases)
 }
@@ -103,7 +106,8 @@ func (p *plan) readOptions() error {
 		case name == "vlan":
 			err = number(&p.VLAN, text, 1, link.MaxVLAN)
 		default:
-			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", ErrImpossible, printable(name), source.Suggest(name, known), strings.Join(known, ", "))
+			return fmt.Errorf("%w: endpoints have no option %q%s; there are %s", ErrImpossible, printable(name),
+				source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		if err != nil {
 			return fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
@@ -118,7 +122,8 @@ func (p *plan) checkRequest() error {
 		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
 			return fmt.Errorf("%w: that is no address of an interface", ErrImpossible)
 		}
-		if slices.ContainsFunc(p.Addresses[:i], func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
+		if slices.ContainsFunc(p.Addresses[:i],
+			func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
 			return fmt.Errorf("%w: an endpoint has at most one address of each family", ErrImpossible)
 		}
 		if err := p.network.checkAddress(address.Addr()); err != nil {
@@ -126,7 +131,8 @@ func (p *plan) checkRequest() error {
 		}
 		s := p.network.subnet(address.Addr())
 		if pool, prefix := s.overlappingPool(p.policy); pool != nil {
-			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to others, too: create the network again",
+			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to "+
+				"others, too: create the network again",
 				ErrImpossible, s.Prefix, prefix, pool.Name)
 		}
 	}
@@ -134,7 +140,8 @@ func (p *plan) checkRequest() error {
 		return nil
 	}
 	if p.sharesMAC() {
-		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for", ErrImpossible)
+		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for",
+			ErrImpossible)
 	}
 	if err := link.MACProblem(p.MAC); err != nil {
 		return fmt.Errorf("%w: %w", ErrImpossible, err)
@@ -244,7 +251,8 @@ func (p *plan) setHardware() error {
 	for _, g := range p.grants {
 		if by := g.Binding.MAC; len(by) > 0 {
 			if len(bound) > 0 && !bytes.Equal(by, bound) {
-				return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with both families and "+
+				return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
+					"both families and "+
 					"--ipam-driver null asks for one", ErrImpossible, bound, by)
 			}
 			bound = by
@@ -258,7 +266,8 @@ func (p *plan) setHardware() error {
 	}
 	switch {
 	case len(bound) > 0 && p.sharesMAC():
-		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of their parent", ErrImpossible, bound)
+		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of "+
+			"their parent", ErrImpossible, bound)
 	case len(bound) > 0 && len(asked) > 0 && !bytes.Equal(asked, bound):
 		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, asked, bound)
 	case len(bound) > 0:
@@ -267,7 +276,8 @@ func (p *plan) setHardware() error {
 		p.MAC = derivedMAC(p.key())
 	}
 	if p.Trunk != "" && p.VLAN == 0 {
-		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan of each endpoint", ErrImpossible)
+		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan "+
+			"of each endpoint", ErrImpossible)
 	}
 	return nil
 }
@@ -310,9 +320,11 @@ func (p *plan) allocate(ctx context.Context, o *Options) error {
 		return p.complete(ctx, paths{})
 	}
 	if len(exhausted) == 0 {
-		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name, strings.Trim(fmt.Sprint(p.wanted), "[]"))
+		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name,
+			strings.Trim(fmt.Sprint(p.wanted), "[]"))
 	}
-	return fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, p.profile.Name, strings.Join(exhausted, "; "))
+	return fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, p.profile.Name,
+		strings.Join(exhausted, "; "))
 }
 
 // hasAddresses reports whether all addresses are in the pool's subnets. A pool without subnets may have any.

@@ -173,7 +173,8 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 			delete(found, "link/"+m.Name)
 			return err
 		}
-		d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right ledger?", m.Name))
+		d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right "+
+			"ledger?", m.Name))
 	}
 	if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
 		return nil
@@ -211,7 +212,10 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 
 // reconcileNetwork makes the links of a network that is ready match.
 func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.take(ctx, networkLock(id), shared) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
+		return d.locks.take(ctx, networkLock(id),
+			shared)
+	})
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -243,18 +247,23 @@ func (d *Driver) finishNetwork(ctx context.Context, id string) error {
 
 // reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of another one. names are
 // those of its links here; listed is true if they are known.
-func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []string, listed bool, found map[string]time.Time) error {
+func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []string, listed bool,
+	found map[string]time.Time) error {
 	row, ok, err := d.endpoints.get(ctx, key)
 	if err != nil || !ok {
 		return err
 	}
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.endpoint(ctx, row.Network, row.ID) })
+	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
+		return d.locks.endpoint(ctx, row.Network,
+			row.ID)
+	})
 	if unlock == nil || err != nil {
 		return err
 	}
 	defer unlock()
 	before := row
-	if row, ok, err = d.endpoints.get(ctx, key); err != nil || !ok || row.State != before.State || !row.Since.Equal(before.Since) {
+	if row, ok, err = d.endpoints.get(ctx, key); err != nil || !ok || row.State != before.State ||
+		!row.Since.Equal(before.Since) {
 		return err // a request has changed it
 	}
 	n, _, err := d.networks.get(ctx, row.Network)
@@ -334,7 +343,10 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 	if err != nil {
 		return err
 	}
-	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.EnsureSegment(ctx, s) }); err != nil {
+	if err := d.kernel(ctx, func(ctx context.Context) error {
+		return d.options.Kernel.EnsureSegment(ctx,
+			s)
+	}); err != nil {
 		return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
 	}
 	return nil
@@ -361,7 +373,10 @@ func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
 	if err != nil {
 		return err
 	}
-	err = d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.RemoveSegment(ctx, row.segment(), keepVLAN) })
+	err = d.kernel(ctx, func(ctx context.Context) error {
+		return d.options.Kernel.RemoveSegment(ctx, row.segment(),
+			keepVLAN)
+	})
 	if err != nil {
 		return fmt.Errorf("removing the links of network %s: %w", short(row.ID), err)
 	}
@@ -401,7 +416,10 @@ func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointR
 	}
 	s := n.segment()
 	s.Network = row.Network // the network may have no row
-	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.RemovePort(ctx, s, row.ID) }); err != nil {
+	if err := d.kernel(ctx, func(ctx context.Context) error {
+		return d.options.Kernel.RemovePort(ctx, s,
+			row.ID)
+	}); err != nil {
 		return fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
 	}
 	if row.Owned {
@@ -450,7 +468,8 @@ func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 		switch {
 		case node == s.Local || node == self && s.Local.IsValid() || slices.Contains(s.Peers, node):
 		case node.BitLen() != family.BitLen():
-			d.reportOnce(fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which all ends of it have",
+			d.reportOnce(fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which "+
+				"all ends of it have",
 				short(row.ID), node))
 		case node != self:
 			s.Peers = append(s.Peers, node)

@@ -54,7 +54,8 @@ func parseRoutes(text string) ([]network.Route, error) {
 			route.Gateway, err = parseAddress(by)
 		}
 		if err != nil || gated && route.Gateway.BitLen() != prefix.Addr().BitLen() {
-			return nil, errors.New("must be destinations, each with its gateway or none, with commas between them, such as 10.0.0.0/8=192.0.2.1,198.51.100.0/24")
+			return nil, errors.New("must be destinations, each with its gateway or none, with commas between them, such as " +
+				"10.0.0.0/8=192.0.2.1,198.51.100.0/24")
 		}
 		routes = append(routes, route)
 	}
@@ -80,7 +81,8 @@ func (p *paths) addGateway(address netip.Addr) {
 func (p *paths) addRoute(r network.Route) {
 	if r.Destination.Bits() == 0 && r.Gateway.IsValid() {
 		p.addGateway(r.Gateway)
-	} else if !slices.ContainsFunc(p.routes, func(other network.Route) bool { return other.Destination == r.Destination }) {
+	} else if !slices.ContainsFunc(p.routes,
+		func(other network.Route) bool { return other.Destination == r.Destination }) {
 		p.routes = append(p.routes, r)
 	}
 }

@@ -183,7 +183,8 @@ func checkIdentifier(id string) error {
 	if IsIdentifier(id) {
 		return nil
 	}
-	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible, link.MaxIdentifier)
+	return fmt.Errorf("%w: an identifier is 1 to %d letters, digits, dots, dashes and underscores", ErrImpossible,
+		link.MaxIdentifier)
 }
 
 // short returns an identifier in Docker's short form.

@@ -47,7 +47,8 @@ type wish struct {
 // the client's restart is returned again if its pool was requested since. Errors wrap ErrUnknown, ErrRequest,
 // policy.ErrDenied, network.ErrOutside, ErrTaken, ErrExhausted, ErrQuota, ErrRefused, ErrBusy or
 // ErrUnavailable.
-func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error) {
+func (l *Driver) RequestAddress(ctx context.Context, id string, address netip.Addr,
+	options map[string]string) (netip.Prefix, error) {
 	w, err := l.wish(ctx, id, options)
 	if err != nil {
 		return netip.Prefix{}, err
@@ -113,7 +114,8 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 func (w *wish) formerGateway(ctx context.Context, address netip.Addr) {
 	err := w.named(ctx, address)
 	if err != nil && !errors.Is(err, network.ErrOutside) && !errors.Is(err, network.ErrUnknownPool) {
-		w.options.Report(fmt.Errorf("the gateway %s of a network is not declared by the pool %s any more, and cannot be taken: %w", address, w.lease.Pool, err))
+		w.options.Report(fmt.Errorf("the gateway %s of a network is not declared by the pool %s any more, and cannot be "+
+			"taken: %w", address, w.lease.Pool, err))
 	}
 }
 
@@ -138,7 +140,8 @@ func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 // served returns an error if the pool no longer has the subnet.
 func (w *wish) served() error {
 	if w.pool == nil {
-		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can be given back",
+		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can be "+
+			"given back",
 			network.ErrUnknownPool, w.lease.Pool, w.lease.Prefix)
 	}
 	return nil
@@ -146,7 +149,8 @@ func (w *wish) served() error {
 
 // take allocates an address for an owner. fresh is false if another caller was faster. After an error nothing
 // is allocated, because no caller would release it. asked lists the requested addresses for the policy.
-func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr, asked []netip.Addr) (fresh bool, err error) {
+func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr, asked []netip.Addr) (fresh bool,
+	err error) {
 	if err := w.served(); err != nil {
 		return false, err
 	}
@@ -160,12 +164,14 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 		return false, fmt.Errorf("asking for the quotas: %w", err)
 	}
 	mark := w.unique()
-	holder := network.Holder{Kind: kindAddress, Name: w.lease.ID, UID: mark, Node: w.options.Node, Aliases: []string{w.word}}
+	holder := network.Holder{Kind: kindAddress, Name: w.lease.ID, UID: mark, Node: w.options.Node,
+		Aliases: []string{w.word}}
 	if w.gateway {
 		holder.Kind = kindGateway
 	}
 	a, err := w.options.Service.Allocate(ctx, service.Request{
-		Owner: owner, Kin: owner.Key, Pool: w.pool.Name, Addresses: []netip.Addr{address}, Families: []int{}, Trunk: network.Trunk{Node: w.options.Node},
+		Owner: owner, Kin: owner.Key, Pool: w.pool.Name, Addresses: []netip.Addr{address}, Families: []int{},
+		Trunk:  network.Trunk{Node: w.options.Node},
 		Holder: holder, Quotas: quotas,
 	})
 	if err == nil {
@@ -222,7 +228,8 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 		}
 		if err == nil && held.State == network.Intended {
 			// It is not known whether the cloud has the unfinished allocation.
-			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool, Addresses: held.Addresses}); err != nil {
+			if _, err = w.options.Service.Allocate(ctx, service.Request{Owner: owner, Pool: held.Pool,
+				Addresses: held.Addresses}); err != nil {
 				w.disclaim(ctx, owner, address, held.Holder.UID)
 			}
 		}
@@ -264,7 +271,8 @@ func (w *wish) again(h *network.Holder) error {
 	case slices.Contains(h.Aliases, w.word):
 		return fmt.Errorf("%w in this network", network.ErrTaken)
 	case w.lease.Activation != w.activation:
-		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then", network.ErrTaken)
+		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then",
+			network.ErrTaken)
 	}
 	h.Aliases, h.UID = []string{w.word}, w.unique()
 	return nil
@@ -303,7 +311,8 @@ func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
 // Find returns the allocation of an address that was leased from a subnet, and its pool, or nil if the policy
 // no longer has the pool. The error wraps network.ErrNotHeld if there is no allocation, as for a gateway that
 // the pool declares.
-func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation, *policy.Pool, error) {
+func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation,
+	*policy.Pool, error) {
 	s, err := l.space(space)
 	if err != nil {
 		return network.Allocation{}, nil, fmt.Errorf("%w: %w", network.ErrNotHeld, err)
@@ -329,7 +338,8 @@ func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Ad
 }
 
 // heldBefore returns the allocation of an address from any lease with the subnet.
-func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix, address netip.Addr) (a network.Allocation, err error) {
+func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix,
+	address netip.Addr) (a network.Allocation, err error) {
 	leases, err := s.all(ctx)
 	if err != nil {
 		return a, err

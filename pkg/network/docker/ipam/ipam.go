@@ -64,7 +64,8 @@ type Options struct {
 	Grace, Period time.Duration
 	// Knows reports whether a network with a subnet of a space exists, and whether the address is in use in any
 	// network with that subnet. Nil means that none exists.
-	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error)
+	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool,
+		err error)
 	// Freed receives released addresses, Report errors of background work. Both may be nil.
 	Freed  func(network.Allocation)
 	Report func(error)
@@ -159,11 +160,12 @@ func New(o Options) *Driver {
 	return &Driver{
 		options: o,
 		local:   &space{name: LocalSpace, short: "local", node: o.Node, table: record.New[Pool](o.Store, o.Node, "lease")},
-		global:  &space{name: GlobalSpace, short: "global", shared: true, table: record.New[Pool](o.Store, "", "lease-global")},
-		starts:  record.New[start](o.Store, o.Node, "lease-start"),
-		life:    o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
-		untold:  map[string]bool{},
-		gone:    map[holding]time.Time{},
+		global: &space{name: GlobalSpace, short: "global", shared: true, table: record.New[Pool](o.Store, "",
+			"lease-global")},
+		starts: record.New[start](o.Store, o.Node, "lease-start"),
+		life:   o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
+		untold: map[string]bool{},
+		gone:   map[holding]time.Time{},
 	}
 }
 
@@ -226,7 +228,8 @@ func (l *Driver) space(name string) (*space, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", ErrRequest, name, LocalSpace, GlobalSpace)
+	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", ErrRequest, name, LocalSpace,
+		GlobalSpace)
 }
 
 // id returns the identifier of a lease: <space>/<pool>/<prefix>.

@@ -95,7 +95,8 @@ func choose(p *policy.Policy, options map[string]string) (choice, error) {
 	pool := p.Pool(name)
 	switch {
 	case pool == nil:
-		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name, source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
+		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name,
+			source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
 	case c.profile != "" && !slices.Contains(c.pools, pool):
 		return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, c.profile)
 	}
@@ -127,14 +128,16 @@ func find(in *policy.Policy, r PoolRequest) (*policy.Pool, string, error) {
 			return pool, "", nil
 		}
 		c.pools = slices.Collect(maps.Values(in.Pools))
-		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ThereAre(c.texts()))
+		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet,
+			source.ThereAre(c.texts()))
 	}
 	for _, of := range c.subnets() {
 		if of.prefix == r.Subnet {
 			return of.pool, c.profile, nil
 		}
 	}
-	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ThereAre(c.texts()))
+	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet,
+		source.ThereAre(c.texts()))
 }
 
 // subnetOf returns the subnet of a pool with a prefix.
@@ -181,7 +184,8 @@ func noSubnet(c choice, r PoolRequest) error {
 		family = "IPv6"
 	}
 	if has := c.texts(); len(has) > 0 {
-		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family, source.ThereAre(has))
+		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
+			source.ThereAre(has))
 	}
 	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }

@@ -126,7 +126,8 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activa
 		case old == nil:
 			return l.newLease(ctx, s, r, candidate{pool, r.Subnet, profile}, activation)
 		case !s.shared && old.Activation == activation && !l.isLost(*old):
-			return nil, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix, old.Pool)
+			return nil, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix,
+				old.Pool)
 		default:
 			return l.renewed(s, r, *old, pool, activation)
 		}
@@ -140,7 +141,8 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, activati
 		return Pool{}, err
 	}
 	if c.free {
-		return Pool{}, fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
+		return Pool{}, fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet",
+			ErrRequest)
 	}
 	subnets := candidates(c, r)
 	if len(subnets) == 0 {
@@ -163,8 +165,10 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, activati
 			}
 		}
 	}
-	return Pool{}, fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no more with --subnet",
-		network.ErrExhausted, c.what, len(subnets))
+	return Pool{},
+		fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no "+
+			"more with --subnet",
+			network.ErrExhausted, c.what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,
@@ -189,8 +193,10 @@ func (l *Driver) newLease(ctx context.Context, s *space, r PoolRequest, of candi
 		return nil, err
 	}
 	p := &Pool{
-		ID: s.id(of.pool.Name, of.prefix), Space: s.name, Pool: of.pool.Name, Prefix: of.prefix, Within: r.Within, Gateway: gatewayOf(of.pool, of.prefix),
-		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.unique(), Since: l.options.Clock.Now().UTC(),
+		ID: s.id(of.pool.Name, of.prefix), Space: s.name, Pool: of.pool.Name, Prefix: of.prefix, Within: r.Within,
+		Gateway: gatewayOf(of.pool, of.prefix),
+		Profile: of.profile, Options: ourOptions(r.Options), Activation: activation, Term: l.unique(),
+		Since: l.options.Clock.Now().UTC(),
 	}
 	return p, l.options.Policy().Permit(ctx, l.subject(*p))
 }
@@ -293,7 +299,8 @@ func (l *Driver) use(ctx context.Context, s *space, id, user string) (Pool, erro
 			if _, has := subnetOf(pool, prefix); !has {
 				return nil, fmt.Errorf("%w: %s; no pool %s has this subnet", ErrUnknown, id, name)
 			}
-			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(), Since: l.options.Clock.Now().UTC()}
+			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(),
+				Since: l.options.Clock.Now().UTC()}
 			if l.started != nil && !s.shared {
 				p.Activation = l.started.Activation
 			}
@@ -309,7 +316,8 @@ func (l *Driver) use(ctx context.Context, s *space, id, user string) (Pool, erro
 // since it last requested the lease, that network exists, and does not have the address. An existing network
 // that was not named proves nothing, because the client may have forgotten it. has reports whether the address
 // is certainly in use.
-func (l *Driver) isUnused(ctx context.Context, s *space, p Pool, subnet netip.Prefix, address netip.Addr) (unused, has bool, err error) {
+func (l *Driver) isUnused(ctx context.Context, s *space, p Pool, subnet netip.Prefix, address netip.Addr) (unused,
+	has bool, err error) {
 	there, has, err := l.options.Knows(ctx, p.Network, s.name, subnet, address)
 	if err != nil {
 		return false, false, fmt.Errorf("asking who has %s: %w", address, err)

@@ -32,19 +32,25 @@ var explanations = []struct {
 	// child is true if the explanation is for links on a parent only.
 	child bool
 }{
-	{errnos: []unix.Errno{unix.EPERM, unix.EACCES}, err: ErrImpossible, text: "this process needs CAP_NET_ADMIN in its network namespace"},
+	{errnos: []unix.Errno{unix.EPERM, unix.EACCES}, err: ErrImpossible,
+		text: "this process needs CAP_NET_ADMIN in its network namespace"},
 	{errnos: []unix.Errno{unix.EAFNOSUPPORT}, err: ErrImpossible, text: "this machine has IPv6 switched off"},
-	{errnos: []unix.Errno{unix.EAGAIN, unix.EINTR}, err: network.ErrUnavailable, text: "the kernel did not answer in time"},
-	{errnos: []unix.Errno{unix.ENOBUFS, unix.ENOMEM}, err: network.ErrUnavailable, text: "the kernel has no memory for it"},
+	{errnos: []unix.Errno{unix.EAGAIN, unix.EINTR}, err: network.ErrUnavailable,
+		text: "the kernel did not answer in time"},
+	{errnos: []unix.Errno{unix.ENOBUFS, unix.ENOMEM}, err: network.ErrUnavailable,
+		text: "the kernel has no memory for it"},
 	{errnos: []unix.Errno{unix.ENODEV}, err: network.ErrUnavailable, text: "another program has removed a link"},
 	{errnos: []unix.Errno{unix.ENETDOWN}, err: network.ErrUnavailable, text: "the parent is down"},
-	{errnos: []unix.Errno{unix.EEXIST}, err: network.ErrTaken, text: "another link has its name or number, perhaps in a container"},
-	{errnos: []unix.Errno{unix.EADDRINUSE}, err: network.ErrTaken, text: "another link or program has its MAC address or UDP port"},
+	{errnos: []unix.Errno{unix.EEXIST}, err: network.ErrTaken,
+		text: "another link has its name or number, perhaps in a container"},
+	{errnos: []unix.Errno{unix.EADDRINUSE}, err: network.ErrTaken,
+		text: "another link or program has its MAC address or UDP port"},
 	{
 		errnos: []unix.Errno{unix.EBUSY, unix.EINVAL}, err: network.ErrTaken, child: true,
 		text: "its parent has links of another kind or mode, perhaps in containers, or cannot be a parent",
 	},
-	{errnos: []unix.Errno{unix.EXFULL}, err: network.ErrExhausted, text: "the bridge has as many ports as Linux lets it have, 1023"},
+	{errnos: []unix.Errno{unix.EXFULL}, err: network.ErrExhausted,
+		text: "the bridge has as many ports as Linux lets it have, 1023"},
 	{errnos: []unix.Errno{unix.EMLINK, unix.ENOSPC}, err: network.ErrExhausted, text: "the parent can carry no more"},
 }
 
@@ -60,7 +66,8 @@ func explain(what, kind string, err error) error {
 		return err
 	}
 	if need, known := modules[kind]; known && errno == unix.EOPNOTSUPP {
-		return fmt.Errorf("%s: %w: this kernel has no %s (%s): modprobe %s: %w", what, ErrImpossible, kind, need.option, need.module, err)
+		return fmt.Errorf("%s: %w: this kernel has no %s (%s): modprobe %s: %w", what, ErrImpossible, kind, need.option,
+			need.module, err)
 	}
 	for _, e := range explanations {
 		if slices.Contains(e.errnos, errno) && (!e.child || isChild(kind)) {

@@ -53,7 +53,8 @@ func Open(o Options) (*Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the network namespace: %w", err)
 	}
-	return &Kernel{options: o, namespace: namespace, slots: semaphore.NewWeighted(concurrency), keys: keymutex.NewHashed(0)}, nil
+	return &Kernel{options: o, namespace: namespace, slots: semaphore.NewWeighted(concurrency),
+		keys: keymutex.NewHashed(0)}, nil
 }
 
 // Close releases the namespace.
@@ -203,7 +204,8 @@ func (h session) links() ([]netlink.Link, error) {
 			break
 		}
 	}
-	return slices.SortedFunc(maps.Values(seen), func(a, b netlink.Link) int { return a.Attrs().Index - b.Attrs().Index }), nil
+	return slices.SortedFunc(maps.Values(seen), func(a, b netlink.Link) int { return a.Attrs().Index - b.Attrs().Index }),
+		nil
 }
 
 // create creates a link and returns it as the kernel has it.
@@ -253,7 +255,10 @@ func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool
 		{want.HardwareAddr != nil && !slices.Equal(want.HardwareAddr, is.HardwareAddr), func() error {
 			return h.LinkSetHardwareAddr(link, want.HardwareAddr)
 		}},
-		{want.MasterIndex != 0 && want.MasterIndex != is.MasterIndex, func() error { return h.LinkSetMasterByIndex(link, want.MasterIndex) }},
+		{want.MasterIndex != 0 && want.MasterIndex != is.MasterIndex, func() error {
+			return h.LinkSetMasterByIndex(link,
+				want.MasterIndex)
+		}},
 		{quiet, func() error {
 			if err := h.LinkSetIP6AddrGenMode(link, addressesNone); !errors.Is(err, unix.EAFNOSUPPORT) {
 				return err
@@ -294,7 +299,7 @@ func (k *Kernel) supports(h session, kind Kind) error {
 	if _, known := k.supported.Load(kind); known {
 		return nil
 	}
-	missing := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: math.MaxInt32}} // is this process permitted to change links?
+	missing := &netlink.Dummy{LinkAttrs: netlink.LinkAttrs{Index: math.MaxInt32}} // may this process change links?
 	if err := h.LinkSetUp(missing); err != nil && !errors.Is(err, unix.ENODEV) {
 		return explain("changing links", "", err)
 	}
@@ -340,7 +345,8 @@ func (h session) try(kind Kind) error {
 	case Bridge:
 		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil))
 	case VXLAN:
-		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil), h.temporary(vxlan(name+"x", Spec{VNI: MaxVNI}, nil), nil))
+		return errors.Join(h.temporary(bridge, nil), h.temporary(pair, nil), h.temporary(vxlan(name+"x", Spec{VNI: MaxVNI},
+			nil), nil))
 	}
 	return h.temporary(pair, func(parent netlink.Link) error {
 		return h.temporary(child(name+"c", Spec{Kind: kind}, Port{VLAN: MaxVLAN}, parent), nil)

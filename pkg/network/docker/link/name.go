@@ -50,7 +50,8 @@ func subOwnName(parent string, vlan uint16) string {
 
 // short returns the start of an identifier, or of its digest if that is no valid name.
 func short(identifier string) string {
-	if len(identifier) < identifierLength || strings.Trim(identifier[:identifierLength], "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+	if len(identifier) < identifierLength || strings.Trim(identifier[:identifierLength],
+		"0123456789abcdefghijklmnopqrstuvwxyz") != "" {
 		return digest(identifier)[:identifierLength]
 	}
 	return identifier[:identifierLength]

@@ -66,7 +66,8 @@ func (p Port) valid(s Spec) error {
 	case s.Kind == VLAN && p.VLAN != 0 && s.VLAN != 0 && p.VLAN != s.VLAN:
 		return fmt.Errorf("%w: the endpoint's VLAN is %d, and the network's %d", ErrImpossible, p.VLAN, s.VLAN)
 	case s.Kind == Ipvlan && len(p.MAC) > 0:
-		return fmt.Errorf("%w: an interface of ipvlan has the MAC address of the parent; it cannot be %s", ErrImpossible, p.MAC)
+		return fmt.Errorf("%w: an interface of ipvlan has the MAC address of the parent; it cannot be %s", ErrImpossible,
+			p.MAC)
 	default:
 		return nil
 	}
@@ -96,7 +97,8 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 		}
 		peer = nil
 	}
-	want := netlink.LinkAttrs{Alias: of.String(), MTU: cmp.Or(s.MTU, bridge.Attrs().MTU), MasterIndex: bridge.Attrs().Index}
+	want := netlink.LinkAttrs{Alias: of.String(), MTU: cmp.Or(s.MTU, bridge.Attrs().MTU),
+		MasterIndex: bridge.Attrs().Index}
 	created := port == nil
 	if created {
 		pair := &netlink.Veth{LinkAttrs: named(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
@@ -146,7 +148,8 @@ var (
 		"vepa": netlink.MACVLAN_MODE_VEPA, "passthru": netlink.MACVLAN_MODE_PASSTHRU,
 	}
 	ipvlanModes = map[string]netlink.IPVlanMode{
-		"": netlink.IPVLAN_MODE_L2, "l2": netlink.IPVLAN_MODE_L2, "l3": netlink.IPVLAN_MODE_L3, "l3s": netlink.IPVLAN_MODE_L3S,
+		"": netlink.IPVLAN_MODE_L2, "l2": netlink.IPVLAN_MODE_L2, "l3": netlink.IPVLAN_MODE_L3,
+		"l3s": netlink.IPVLAN_MODE_L3S,
 	}
 )
 
@@ -159,7 +162,8 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 	if s.Kind == Macvlan && s.Mode == "passthru" {
 		own := network.HardwareAddr(base.Attrs().HardwareAddr)
 		if len(p.MAC) > 0 && !bytes.Equal(p.MAC, own) {
-			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, %s; it cannot be %s",
+			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, %s; it "+
+				"cannot be %s",
 				ErrImpossible, own, p.MAC)
 		}
 		p.MAC = own

@@ -168,7 +168,10 @@ func NameProblem(name string) error {
 		return fmt.Errorf("%q is no name of an interface: 1 to %d bytes", name, nameLength)
 	case name == "." || name == "..":
 		return fmt.Errorf("%q is no name of an interface", name)
-	case strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }):
+	case strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, func(r rune) bool {
+		return unicode.IsSpace(r) ||
+			unicode.IsControl(r)
+	}):
 		return fmt.Errorf("%q is no name of an interface: no spaces, and none of / : %%", name)
 	default:
 		return nil

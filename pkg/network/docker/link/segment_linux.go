@@ -72,7 +72,8 @@ func (h session) base(s Segment) (netlink.Link, error) {
 	case err != nil:
 		return nil, err
 	case base == nil:
-		return nil, fmt.Errorf("%w: this machine has no interface %s, which is to be the parent", network.ErrUnavailable, s.Parent)
+		return nil, fmt.Errorf("%w: this machine has no interface %s, which is to be the parent", network.ErrUnavailable,
+			s.Parent)
 	case base.Attrs().Flags&net.FlagLoopback != 0:
 		return nil, fmt.Errorf("%w: %s is the loopback, which cannot be a parent", ErrImpossible, s.Parent)
 	}
@@ -174,7 +175,8 @@ func (k *Kernel) removeSubinterface(h session, s Segment) error {
 		return err
 	}
 	links, err := h.links()
-	if err != nil || sub.Attrs().MasterIndex != 0 || slices.ContainsFunc(links, func(link netlink.Link) bool { return isOn(link, sub) }) {
+	if err != nil || sub.Attrs().MasterIndex != 0 || slices.ContainsFunc(links,
+		func(link netlink.Link) bool { return isOn(link, sub) }) {
 		return err
 	}
 	return h.remove(sub)
@@ -228,7 +230,8 @@ func (h session) checkWithoutAddresses(link netlink.Link) error {
 	addresses, err := h.addresses(link)
 	for _, address := range addresses {
 		if !address.Addr().IsLinkLocalUnicast() {
-			return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: choose macvlan, or another parent",
+			return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: "+
+				"choose macvlan, or another parent",
 				ErrImpossible, link.Attrs().Name, address)
 		}
 	}
@@ -319,8 +322,10 @@ func refuseRouters(name string) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let this process write to %s"+
-			" (a unit of systemd: ReadWritePaths=%s), or set net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err, ipv6Settings, ipv6Settings)
+		return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let "+
+			"this process write to %s"+
+			" (a unit of systemd: ReadWritePaths=%s), or set net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err,
+			ipv6Settings, ipv6Settings)
 	}
 	return nil
 }
@@ -382,7 +387,8 @@ func (h session) carrier(s Spec, base netlink.Link) (netlink.Link, error) {
 		}
 		i := slices.IndexFunc(addresses, func(a address) bool { return a.Addr() == s.Local.Unmap() })
 		if i < 0 {
-			return nil, fmt.Errorf("%w: no interface of this machine has the local address %s of the tunnel", network.ErrUnavailable, s.Local)
+			return nil, fmt.Errorf("%w: no interface of this machine has the local address %s of the tunnel",
+				network.ErrUnavailable, s.Local)
 		}
 		if base == nil {
 			return h.found(h.LinkByIndex(addresses[i].link))
@@ -418,7 +424,8 @@ func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) err
 			return err
 		}
 	}
-	if err := h.apply(tunnel, netlink.LinkAttrs{Alias: of.String(), MTU: mtu, MasterIndex: bridge.Attrs().Index}, true, true); err != nil {
+	if err := h.apply(tunnel, netlink.LinkAttrs{Alias: of.String(), MTU: mtu, MasterIndex: bridge.Attrs().Index}, true,
+		true); err != nil {
 		return err
 	}
 	return h.ensurePeers(tunnel.Attrs().Index, s.Peers)
