@@ -146,8 +146,11 @@ func (d *Docker) freed(a network.Allocation) {
 	d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
-// removed logs removed objects.
+// removed logs and counts removed objects.
 func (d *Docker) removed(s driver.Removed) {
+	for what, names := range map[string][]string{"network": s.Networks, "endpoint": s.Endpoints, "link": s.Links} {
+		d.metrics.removed.WithLabelValues(what).Add(float64(len(names)))
+	}
 	d.log.Info("Removed unused objects", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
 }
 

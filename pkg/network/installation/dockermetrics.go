@@ -23,6 +23,7 @@ type dockerMetrics struct {
 	errors   *prometheus.CounterVec
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
+	removed  *prometheus.CounterVec
 }
 
 func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
@@ -41,8 +42,15 @@ func newDockerMetrics(registry prometheus.Registerer) *dockerMetrics {
 			// Creating a link takes one or two milliseconds. Removing one waits for other work of the kernel.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"call"}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_docker_stale_removed_total",
+			Help: "Unused objects that were removed, by kind: network, endpoint or link.",
+		}, []string{"what"}),
 	}
-	registry.MustRegister(m.errors, m.calls, m.duration)
+	for _, what := range []string{"network", "endpoint", "link"} {
+		m.removed.WithLabelValues(what)
+	}
+	registry.MustRegister(m.errors, m.calls, m.duration, m.removed)
 	return m
 }
 
@@ -83,8 +91,6 @@ var (
 	descNetworks  = prometheus.NewDesc("graft_network_docker_networks", "Docker's networks on this machine.", nil, nil)
 	descEndpoints = prometheus.NewDesc("graft_network_docker_endpoints",
 		"Endpoints of Docker's networks on this machine: in a container (joined), or not in one (free).", []string{"state"}, nil)
-	descStale = prometheus.NewDesc("graft_network_docker_stale_removed_total",
-		"Unused objects that were removed, by kind: network, endpoint or link.", []string{"what"}, nil)
 )
 
 // usageTimeout limits the reading of rows that are not in memory.
@@ -92,7 +98,7 @@ const usageTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.
 func (c dockerCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descNetworks, descEndpoints, descStale} {
+	for _, desc := range []*prometheus.Desc{descNetworks, descEndpoints} {
 		to <- desc
 	}
 }
@@ -111,9 +117,4 @@ func (c dockerCollector) Collect(to chan<- prometheus.Metric) {
 	gauge(descNetworks, usage.Networks)
 	gauge(descEndpoints, usage.Joined, "joined")
 	gauge(descEndpoints, usage.Endpoints-usage.Joined, "free")
-	for what, removed := range map[string]int{
-		"network": usage.Removed.Networks, "endpoint": usage.Removed.Endpoints, "link": usage.Removed.Links,
-	} {
-		to <- prometheus.MustNewConstMetric(descStale, prometheus.CounterValue, float64(removed), what)
-	}
 }

@@ -103,7 +103,6 @@ type Driver struct {
 	reserved map[string]endpointRow
 	// reported has the persistent conditions that were reported.
 	reported map[string]bool
-	removed  RemovedCount
 }
 
 // New returns a Driver. It reads and changes nothing yet.

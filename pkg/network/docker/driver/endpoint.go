@@ -195,7 +195,7 @@ func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool
 	if err := d.removeEndpoint(ctx, n, row); err != nil {
 		return false, err
 	}
-	d.count(Removed{Endpoints: []string{key}})
+	d.options.Removed(Removed{Endpoints: []string{key}})
 	return true, nil
 }
 

@@ -105,15 +105,15 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
 		if networks[id].State == ready {
-			add(d.reconcileNetwork(ctx, id))
+			add(d.reconcileNetwork(ctx, id, ready))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
 		add(d.reconcileEndpoint(ctx, key, names[key], listErr == nil, found))
 	}
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		if networks[id].State != ready {
-			add(d.finishNetwork(ctx, id))
+		if before := networks[id].State; before != ready {
+			add(d.reconcileNetwork(ctx, id, before))
 		}
 	}
 	d.seen = found
@@ -182,7 +182,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.Remove(ctx, m) }); err != nil {
 		return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
 	}
-	d.count(Removed{Links: []string{m.Name}})
+	d.options.Removed(Removed{Links: []string{m.Name}})
 	return nil
 }
 
@@ -210,38 +210,29 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 	return false, err
 }
 
-// reconcileNetwork makes the links of a network that is ready match.
-func (d *Driver) reconcileNetwork(ctx context.Context, id string) error {
+// reconcileNetwork makes the links of a network match, and removes one that is not ready.
+func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) error {
 	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
-		return d.locks.take(ctx, networkLock(id),
-			shared)
+		if before == ready {
+			return d.locks.take(ctx, networkLock(id), shared)
+		}
+		return d.locks.network(ctx, id)
 	})
 	if unlock == nil || err != nil {
 		return err
 	}
 	defer unlock()
 	row, ok, err := d.networks.get(ctx, id)
-	if err != nil || !ok || row.State != ready {
-		return err
+	if err != nil || !ok || row.State != before {
+		return err // a request has changed it
 	}
-	return d.ensureNetwork(ctx, row)
-}
-
-// finishNetwork removes a network that is not ready.
-func (d *Driver) finishNetwork(ctx context.Context, id string) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) { return d.locks.network(ctx, id) })
-	if unlock == nil || err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.networks.get(ctx, id)
-	if err != nil || !ok || row.State == ready {
-		return err
+	if row.State == ready {
+		return d.ensureNetwork(ctx, row)
 	}
 	if err := d.removeNetwork(ctx, row); err != nil {
 		return err
 	}
-	d.count(Removed{Networks: []string{id}})
+	d.options.Removed(Removed{Networks: []string{id}})
 	return nil
 }
 
@@ -283,7 +274,7 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []stri
 		if err := d.removeEndpoint(ctx, n, row); err != nil {
 			return err
 		}
-		d.count(Removed{Endpoints: []string{key}})
+		d.options.Removed(Removed{Endpoints: []string{key}})
 	case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
 		return d.ensurePort(ctx, n, &row)
 	}
@@ -489,24 +480,8 @@ func (d *Driver) reportOnce(err error) {
 	}
 }
 
-// count counts what was removed, and reports it.
-func (d *Driver) count(r Removed) {
-	d.mutex.Lock()
-	d.removed.Networks += len(r.Networks)
-	d.removed.Endpoints += len(r.Endpoints)
-	d.removed.Links += len(r.Links)
-	d.mutex.Unlock()
-	d.options.Removed(r)
-}
-
-// RemovedCount counts the networks, endpoints and links that the reconciler removed since the start.
-type RemovedCount struct{ Networks, Endpoints, Links int }
-
 // Usage is the number of networks, of endpoints, and of endpoints in a sandbox (Joined), for metrics.
-type Usage struct {
-	Networks, Endpoints, Joined int
-	Removed                     RemovedCount
-}
+type Usage struct{ Networks, Endpoints, Joined int }
 
 // Usage counts the rows.
 func (d *Driver) Usage(ctx context.Context) (Usage, error) {
@@ -524,8 +499,5 @@ func (d *Driver) Usage(ctx context.Context) (Usage, error) {
 			u.Joined++
 		}
 	}
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	u.Removed = d.removed
 	return u, nil
 }
