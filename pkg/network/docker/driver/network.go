@@ -332,22 +332,8 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 		return err
 	}
 	defer unlock()
-	nodes, err := d.nodes.all(ctx)
-	if err != nil {
+	if err := d.storeNode(ctx, node.String(), self, gone); err != nil {
 		return err
-	}
-	for address, row := range nodes {
-		if address == node.String() && !gone || address != node.String() && (!self || gone || !row.Self) {
-			continue
-		}
-		if err := d.nodes.remove(ctx, address); err != nil {
-			return err
-		}
-	}
-	if !gone {
-		if err := d.nodes.put(ctx, node.String(), nodeRow{Self: self}); err != nil {
-			return err
-		}
 	}
 	networks, err := d.networks.all(ctx)
 	errs := []error{err}
@@ -357,4 +343,23 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// storeNode writes or deletes the row of a machine. This machine has one address, the last one.
+func (d *Driver) storeNode(ctx context.Context, node string, self, gone bool) error {
+	if gone {
+		return d.nodes.remove(ctx, node)
+	}
+	nodes, err := d.nodes.all(ctx)
+	if err != nil {
+		return err
+	}
+	for address, row := range nodes {
+		if self && row.Self && address != node {
+			if err := d.nodes.remove(ctx, address); err != nil {
+				return err
+			}
+		}
+	}
+	return d.nodes.put(ctx, node, nodeRow{Self: self})
 }

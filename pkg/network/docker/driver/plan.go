@@ -243,20 +243,30 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 	return nil
 }
 
-// setHardware sets MAC address and VLAN: those of the request, or else of the allocations. A cloud may have bound the
-// addresses to a MAC address, of which an interface has one.
+// boundMAC returns the MAC address to which a cloud has bound the addresses, or nil. An interface has one.
+func (p *plan) boundMAC() (bound network.HardwareAddr, err error) {
+	for _, g := range p.grants {
+		by := g.Binding.MAC
+		if len(by) == 0 {
+			continue
+		}
+		if len(bound) > 0 && !bytes.Equal(by, bound) {
+			return nil, fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
+				"both families and --ipam-driver null asks for one", ErrImpossible, bound, by)
+		}
+		bound = by
+	}
+	return bound, nil
+}
+
+// setHardware sets MAC address and VLAN: those of the request, or else of the allocations.
 func (p *plan) setHardware() error {
-	var bound network.HardwareAddr
+	bound, err := p.boundMAC()
+	if err != nil {
+		return err
+	}
 	asked := p.MAC
 	for _, g := range p.grants {
-		if by := g.Binding.MAC; len(by) > 0 {
-			if len(bound) > 0 && !bytes.Equal(by, bound) {
-				return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
-					"both families and "+
-					"--ipam-driver null asks for one", ErrImpossible, bound, by)
-			}
-			bound = by
-		}
 		if len(p.MAC) == 0 && !p.sharesMAC() {
 			p.MAC = g.HardwareAddr()
 		}

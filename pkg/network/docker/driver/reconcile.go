@@ -261,16 +261,8 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []stri
 	if err != nil {
 		return err
 	}
-	remove := row.State != ready
-	if !remove && listed && d.isGone(row, n.Link.Kind, names) {
-		since := row.Since // time of leaving its sandbox
-		if row.Sandbox != "" {
-			since, _ = d.since("endpoint/"+key, found)
-		}
-		remove = d.isBeforeBoot(row) || d.options.Clock.Since(since) >= d.options.Grace
-	}
 	switch {
-	case remove:
+	case row.State != ready || listed && d.isGone(row, n.Link.Kind, names) && d.isGraceOver(row, found):
 		if err := d.removeEndpoint(ctx, n, row); err != nil {
 			return err
 		}
@@ -288,6 +280,15 @@ func (d *Driver) isGone(row endpointRow, kind link.Kind, names []string) bool {
 	}
 	hasPair := kind == link.Bridge || kind == link.VXLAN // one end of a veth pair is here while the other one exists
 	return hasPair && len(names) == 0
+}
+
+// isGraceOver reports whether an endpoint has been gone for the grace period, or since before the machine started.
+func (d *Driver) isGraceOver(row endpointRow, found map[string]time.Time) bool {
+	since := row.Since // time of leaving its sandbox
+	if row.Sandbox != "" {
+		since, _ = d.since("endpoint/"+row.key(), found)
+	}
+	return d.isBeforeBoot(row) || d.options.Clock.Since(since) >= d.options.Grace
 }
 
 // isDead reports whether an endpoint is certainly gone, without looking at links: the machine was restarted, its

@@ -106,7 +106,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 // leaseNamed leases the given subnet, or renews its lease.
 func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
 	pool, profile, refused := find(l.options.Policy(), r)
-	id := ""
+	var id string
 	if refused == nil {
 		id = s.id(pool.Name, r.Subnet)
 	} else { // its pool may be gone, but not its lease
@@ -256,7 +256,7 @@ func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, n
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	id := ""
+	var id string
 	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
 		id = l.local.id(pool.Name, subnet)
 	} else { // the subnet may belong to no pool any more

@@ -108,7 +108,7 @@ func (k *Kernel) inside(f func(session) error) (err error) {
 	if err != nil {
 		return fmt.Errorf("opening the network namespace: %w", err)
 	}
-	defer here.Close()
+	defer func() { _ = here.Close() }()
 	if here.Equal(k.namespace) {
 		defer runtime.UnlockOSThread()
 	} else if err := netns.Set(k.namespace); err != nil { // the thread ends with its goroutine
@@ -318,13 +318,13 @@ func (h session) apart(f func(session) error) error {
 	if err != nil {
 		return fmt.Errorf("opening the network namespace: %w", err)
 	}
-	defer here.Close()
+	defer func() { _ = here.Close() }()
 	temporary, err := netns.New()
 	if err != nil {
 		runtime.UnlockOSThread()
 		return f(h)
 	}
-	defer temporary.Close()
+	defer func() { _ = temporary.Close() }()
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if back := netns.Set(here); back == nil {
 		runtime.UnlockOSThread() // otherwise the thread ends with its goroutine
