@@ -30,6 +30,9 @@ import (
 // ones concurrently.
 const concurrency = 16
 
+// buckets is the number of locks for networks and endpoints. Two that share one wait for each other.
+const buckets = 1 << 12
+
 // Kernel manages links in the network namespace where it was opened. It is safe for concurrent use.
 type Kernel struct {
 	options   Options
@@ -54,7 +57,7 @@ func Open(o Options) (*Kernel, error) {
 		return nil, fmt.Errorf("opening the network namespace: %w", err)
 	}
 	return &Kernel{options: o, namespace: namespace, slots: semaphore.NewWeighted(concurrency),
-		keys: keymutex.NewHashed(0)}, nil
+		keys: keymutex.NewHashed(buckets)}, nil
 }
 
 // Close releases the namespace.
