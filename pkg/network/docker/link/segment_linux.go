@@ -147,10 +147,16 @@ func (k *Kernel) ensureSubinterface(h session, s Segment) error {
 	if err := refuseRouters(sub.Attrs().Name); err != nil {
 		return err
 	}
-	if sub.Attrs().Alias == "" {
+	if err := h.apply(sub, netlink.LinkAttrs{Alias: s.subinterfaceMark()}, false, false); err != nil {
+		return err
+	}
+	if sub.Attrs().Name == subOwnName(s.Parent, s.VLAN) { // after the mark, which keeps it ours
 		_ = h.LinkSetName(sub, subName(s.Parent, s.VLAN)) // another link may have the name
 	}
-	return h.apply(sub, netlink.LinkAttrs{Alias: s.subinterfaceMark()}, true, false)
+	if sub.Attrs().RawFlags&unix.IFF_UP != 0 {
+		return nil
+	}
+	return explain("setting up "+sub.Attrs().Name, sub.Type(), h.LinkSetUp(sub))
 }
 
 // subinterfaceMark returns the alias of the VLAN of the parent.
