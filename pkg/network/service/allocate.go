@@ -341,9 +341,6 @@ func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
 // finishInTime is finishRelease. It waits until no call can bind the allocation any more if that is before the deadline.
 func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 	if now := c.options.Clock.Now(); a.BindUntil.After(now) && a.BindUntil.Before(c.deadline) {
-		if err := c.unbindUnless(ctx, a, nil, func() (bool, error) { return false, nil }); err != nil {
-			return err
-		}
 		select {
 		case <-c.options.Clock.After(a.BindUntil.Sub(now) + time.Millisecond):
 		case <-ctx.Done():
@@ -353,8 +350,8 @@ func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 	return c.finishRelease(ctx, a, nil)
 }
 
-// revive makes a release an intent again if its owner wants the same, and the release only waits for calls that may still bind it: the cloud takes
-// such a call and the next one for the same.
+// revive makes a release an intent again if its owner wants the same while calls may still bind it: the cloud takes such a call and the next one for
+// the same, and no unbind has been sent.
 func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived bool, err error) {
 	in := c.intents[i]
 	same := a.Pool == in.Pool && a.Trunk == in.Trunk && !slices.ContainsFunc(in.Addresses, func(address netip.Addr) bool {

@@ -58,6 +58,50 @@ func TestABindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
+// TestAnUnbindThatTakesEffectLate lets an owner come back while the bind of its first request may still take effect. An unbind that was sent for its
+// release would remove what it is given then.
+func TestAnUnbindThatTakesEffectLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := newFake()
+		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := service.New(book, map[string]service.Pool{"slow": {Cloud: cloud, Settle: 20 * time.Second}}, service.Options{Clock: clock.RealClock{}})
+		binds := 0
+		cloud.hook = func(call string, _ network.Allocation) error {
+			if call == "unbind a" {
+				time.AfterFunc(10*time.Second, func() { cloud.set("a", false) })
+				return errBroken
+			}
+			if binds++; binds == 1 {
+				return errBroken
+			}
+			return nil
+		}
+		r := request("slow", "a")
+		if _, err := s.Allocate(t.Context(), r); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("got error %v", err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { s.Run(ctx) })
+		if err := s.Release(t.Context(), r.Owner); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(5 * time.Second)
+		if a, err := s.Allocate(t.Context(), r); err != nil || a.State != network.Bound {
+			t.Errorf("the owner comes back: it is %s, %v", a.State, err)
+		}
+		time.Sleep(time.Minute)
+		if a, err := s.Get(t.Context(), r.Owner); err != nil || a.State != network.Bound || !cloud.has["a"] {
+			t.Errorf("afterwards it is %s, %v, and the cloud has it: %v", a.State, err, cloud.has["a"])
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
 // TestAnAddressThatIsInUseInTheCloud chooses another address in the same request, and leaves the one in use alone for a while.
 func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
 	w := newWorld(t)

@@ -316,17 +316,14 @@ func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.
 	case nothing:
 		r.done(a.Owner)
 	case wait:
-		return when.Sub(r.options.Clock.Now()), nil
+		return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
 	case adopt:
 		return 0, nil // whole requests are adopted by look
-	case unbind, unbindAgain:
+	case unbind:
 		if parks := r.parkUnknown(a); parks {
 			return 0, nil
 		}
 		err := r.finishRelease(ctx, a, r.releasePass(a))
-		if do == unbindAgain && errors.Is(err, network.ErrUnavailable) {
-			return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
-		}
 		if err != nil {
 			return 0, err
 		}

@@ -119,17 +119,19 @@ func (s *Service) recordRelease(ctx context.Context, owner network.Owner, releas
 	return err
 }
 
-// finishRelease unbinds an allocation and removes it. Without a pass, somebody waits for it.
+// finishRelease unbinds an allocation and removes it. No unbind is sent while a call may still bind the allocation: until then the owner may come
+// back, and a late unbind would remove what it is given.
 func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pass) error {
+	if a.BindUntil.After(s.options.Clock.Now()) {
+		p.cancel()
+		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
+	}
 	if err := s.takeRelease(ctx, a); err != nil {
 		p.cancel()
 		return err
 	}
 	if err := s.unbindUnless(ctx, a, p, func() (bool, error) { return false, nil }); err != nil {
 		return fmt.Errorf("releasing in the cloud: %w", err)
-	}
-	if now := s.options.Clock.Now(); a.BindUntil.After(now) {
-		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
 	}
 	pool, err := s.pool(a.Pool)
 	if err != nil {

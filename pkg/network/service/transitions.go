@@ -23,7 +23,8 @@ import (
 //	intended   bound      worker or reconciler                 the cloud has it; all allocations of the request
 //	intended   releasing  worker, reconciler                   refused; or the cloud does not have all of the request after bindUntil
 //	bound      releasing  release, preemption                  release by the owner; preemption by a connected caller of the contract
-//	releasing  -          worker, reconciler                   an unbind that succeeded after bindUntil; things in quarantine
+//	releasing  intended   request of the owner for the same    before bindUntil: no unbind has been sent
+//	releasing  -          worker, reconciler                   an unbind that was sent after bindUntil and succeeded; things in quarantine
 //
 // The worker is the server that a row names. Another server takes a row over when the worker's lease has ended.
 
@@ -36,10 +37,9 @@ const (
 	wait
 	adopt
 	unbind
-	unbindAgain
 )
 
-// next returns what has to be done with an allocation that no request of this process works on, and for wait and unbindAgain when. Owned reports
+// next returns what has to be done with an allocation that no request of this process works on, and for wait when. Owned reports
 // that its worker is this process or has lost its lease, and retried that its owner may ask again until it counts as abandoned.
 func next(a network.Allocation, owned, retried bool, now time.Time, abandoned time.Duration) (action, time.Time) {
 	switch {
@@ -48,7 +48,7 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 	case !owned:
 		return wait, now.Add(anothersWork)
 	case a.State == network.Releasing && a.BindUntil.After(now):
-		return unbindAgain, a.BindUntil
+		return wait, a.BindUntil
 	case a.State == network.Releasing:
 		return unbind, time.Time{}
 	case retried && a.Since.Add(abandoned).After(now):
