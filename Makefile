@@ -36,6 +36,9 @@ STORES    ?= .
 CRASHES   ?= 2000
 # How many profiles that compute values as large as they can test-system loads into the extension; `make test` loads a dozen.
 OVERSIZE  ?= 100
+# How often test-system kills it while histories are recorded, with a ledger on a file and on etcd.
+HISTORY_FILE ?= 500
+HISTORY_ETCD ?= 100
 HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
@@ -143,6 +146,8 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
+	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
+	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -timeout 60m $(TESTFLAGS) ./test/history
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more. Not part of test-system yet: on a loaded machine,
 # the API server may call the first installation's webhook for a moment after its Service is gone, when a seed is moved.

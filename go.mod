@@ -6,6 +6,7 @@ go 1.26
 require (
 	github.com/Masterminds/semver/v3 v3.4.0 // constraints on versions of Kubernetes and Gardener
 	github.com/RoaringBitmap/roaring/v2 v2.30.0 // the used addresses of a pool, compressed
+	github.com/anishathalye/porcupine v1.3.1 // histories of the network provider
 	github.com/blang/semver/v4 v4.0.0 // versions of Kubernetes' CEL library, and of DRANET's attributes
 	github.com/cespare/xxhash/v2 v2.3.0 // checksums of pages of the ledger file
 	github.com/containernetworking/cni v1.3.0 // calls of CNI plugins

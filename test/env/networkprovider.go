@@ -154,6 +154,13 @@ func (p *NetworkProvider) Kill() {
 	_ = p.process.Process.Kill()
 }
 
+// Signal sends a signal to the program.
+func (p *NetworkProvider) Signal(signal os.Signal) {
+	p.starting.Lock()
+	defer p.starting.Unlock()
+	_ = p.process.Process.Signal(signal)
+}
+
 // Stop sends SIGTERM, waits until the program has exited and returns its exit status.
 func (p *NetworkProvider) Stop() int {
 	p.t.Helper()
