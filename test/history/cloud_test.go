@@ -16,7 +16,7 @@ import (
 )
 
 // timeout is that of the calls of the cloud. A call can take effect until twice as long after its begin.
-const timeout = time.Second
+const timeout = 2 * time.Second
 
 // port is what the cloud has bound: an address for an owner.
 type port struct{ Address, Owner string }
@@ -84,23 +84,23 @@ func (f *fabric) fail(w http.ResponseWriter, late bool, do func() int) {
 	}
 	f.mutex.Unlock()
 	switch {
-	case chance < 5: // it hangs
+	case chance < 3: // it hangs
 		time.Sleep(timeout + timeout/4)
 		panic(http.ErrAbortHandler)
-	case chance < 8 && late: // it is done after the caller has given up
+	case chance < 5 && late: // it is done after the caller has given up
 		time.AfterFunc(timeout+timeout/4, func() { locked() })
 		time.Sleep(timeout + timeout/2)
 		panic(http.ErrAbortHandler)
-	case chance < 14:
+	case chance < 11:
 		http.Error(w, "a failure", http.StatusInternalServerError)
 		return
-	case chance < 20: // the answer is lost
+	case chance < 17: // the answer is lost
 		locked()
 		panic(http.ErrAbortHandler)
-	case chance < 25: // it is done twice
+	case chance < 22: // it is done twice
 		locked()
-	case chance < 32:
-		time.Sleep(timeout / 10)
+	case chance < 28:
+		time.Sleep(timeout / 20)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(locked())

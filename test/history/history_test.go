@@ -38,7 +38,7 @@ func TestFile(t *testing.T) {
 					pause(random, 100, 900)
 					if random.IntN(3) == 0 {
 						w.servers[0].Signal(syscall.SIGSTOP)
-						pause(random, 0, 3000)
+						pause(random, 0, 5000)
 						w.servers[0].Signal(syscall.SIGCONT)
 						pause(random, 100, 900)
 					}
