@@ -19,9 +19,9 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cloudtest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
 var asText = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}

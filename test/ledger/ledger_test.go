@@ -13,8 +13,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/ledgertest"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/ledgertest"
 )
 
 // TestSuite runs what every store must pass, each case in a part of the cluster of its own.

@@ -16,7 +16,7 @@ import (
 // answer, and when an owner asks again; never two at a time for one owner. An error is, or wraps, network.ErrRefused when repeating is of no
 // use, network.ErrExhausted beside it when the cloud chooses addresses and has none left, and RetryAfter when the cloud is asked too much.
 // network.ErrNotSent says that nothing was sent by this attempt, though an earlier one may have been done. After any other error it is not known
-// whether the call has been done. Every cloud passes the suite of package cloudtest.
+// whether the call has been done. Every cloud passes the suite of package test/cloudtest.
 type Cloud interface {
 	// Bind makes the cloud deliver what is sent to the addresses of the allocation.
 	Bind(ctx context.Context, a network.Allocation) (network.Binding, error)

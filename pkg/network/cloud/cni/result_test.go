@@ -11,7 +11,7 @@ import (
 	"github.com/containernetworking/cni/pkg/types/create"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cloudtest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
 // FuzzResult holds that whatever a plugin writes, the binding is valid, or there is an error.

@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cloudtest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
 // FuzzAnswer holds that whatever a cloud answers, the binding is valid and can be kept, or there is an error.

@@ -21,9 +21,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cloudtest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/web"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
 // compile reads a document; edits are pairs of a text and what stands in its place.

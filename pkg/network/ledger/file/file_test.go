@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/ledgertest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/ledgertest"
 )
 
 func TestStore(t *testing.T) {
