@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"testing"
 	"time"
@@ -45,11 +44,10 @@ func TestArchive(t *testing.T) {
 		t.Fatalf("exported %+v, %v", done, err)
 	}
 	into := func() (ledger.Store, error) { return to, nil }
-	read := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text.Bytes())), nil }
-	if _, err := archive.Import(t.Context(), into, read, archive.ImportOptions{}); err != nil {
+	if _, err := archive.Import(t.Context(), into, bytes.NewReader(text.Bytes()), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := archive.Import(t.Context(), into, read, archive.ImportOptions{}); !errors.Is(err, archive.ErrNotEmpty) {
+	if _, err := archive.Import(t.Context(), into, bytes.NewReader(text.Bytes()), nil); !errors.Is(err, archive.ErrNotEmpty) {
 		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
 	}
 	var again bytes.Buffer

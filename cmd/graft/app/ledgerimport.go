@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -20,7 +19,6 @@ import (
 // ledgerImportOptions are the flags of graft ledger import.
 type ledgerImportOptions struct {
 	place ledgerFlags
-	merge bool
 }
 
 func newLedgerImportCommand(s *Streams) *cobra.Command {
@@ -31,8 +29,7 @@ func newLedgerImportCommand(s *Streams) *cobra.Command {
 		Long: `Read an export into an empty ledger: all of it or nothing.
 
 The export is checked to its end before anything is written. No server may have the ledger: nothing opens it before all is
-written. When the command is broken off, repeat it with the same file. --merge reads into a ledger that is not empty, when nothing
-of the export is in its way.`,
+written. When the command is interrupted, repeat it with the same file.`,
 		Example: `  # a new ledger
   graft ledger import example/network/ledger.jsonl --ledger ledger
 
@@ -46,7 +43,6 @@ of the export is in its way.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.BoolVar(&o.merge, "merge", false, "add to what the ledger holds")
 	o.place.addTo(command, set)
 	return command
 }
@@ -55,11 +51,11 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 	if err := o.place.named(nil); err != nil {
 		return err
 	}
-	if info, err := os.Stat(file); err != nil {
+	in, err := os.Open(file)
+	if err != nil {
 		return err
-	} else if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no file: an export is read more than once", file)
 	}
+	defer func() { _ = in.Close() }()
 	var k keeper
 	defer func() {
 		if k != nil {
@@ -73,12 +69,11 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 		}
 		return k.(*opened).store, nil
 	}
-	done, err := archive.Import(ctx, into, func() (io.ReadCloser, error) { return os.Open(file) },
-		archive.ImportOptions{Merge: o.merge, Progress: progress.counted})
+	done, err := archive.Import(ctx, into, in, progress.counted)
 	progress.done()
 	switch {
 	case errors.Is(err, archive.ErrNotEmpty):
-		return fmt.Errorf("%w: name an empty one, or add to what it holds with --merge", err)
+		return fmt.Errorf("%w: name an empty one", err)
 	case err != nil:
 		return err
 	}

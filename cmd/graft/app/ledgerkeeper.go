@@ -121,7 +121,12 @@ func (e exported) export(context.Context, io.Writer, archive.ExportOptions) (arc
 }
 
 func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
-	return archive.Verify(ctx, func() (io.ReadCloser, error) { return os.Open(e.path) }, progress)
+	in, err := os.Open(e.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }()
+	return archive.Verify(ctx, in, progress)
 }
 
 func (e exported) release(context.Context, network.Owner) (network.Allocation, bool, error) {

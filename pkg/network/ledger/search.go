@@ -245,30 +245,3 @@ func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) 
 	}
 	return listed == held, nil
 }
-
-// Stands says for people what stands where a change wants to write a row anew; it is empty where nothing does. Same says that the row is
-// already as the change would have it.
-func Stands(ctx context.Context, store Store, c Change) (what string, same bool, err error) {
-	value, err := store.Get(ctx, c.Key)
-	if err != nil || value == nil {
-		return "", false, err
-	}
-	return describe(c.Key, value), bytes.Equal(value, c.Value), nil
-}
-
-// describe says for people what a row says.
-func describe(key string, value []byte) string {
-	e, err := ReadEntry([]byte(key), value)
-	switch {
-	case err != nil:
-		return "the row " + key + " is there already, and cannot be read"
-	case e.Record:
-		return NameOf(key) + " is there already"
-	case e.Allocation != nil:
-		return e.Owner.String() + " holds something already"
-	case e.Until.IsZero():
-		return fmt.Sprintf("%s is held by %s", e.Thing, e.Owner)
-	default:
-		return fmt.Sprintf("%s rests until %s", e.Thing, e.Until.Format(time.RFC3339))
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"strings"
 	"sync"
@@ -154,7 +153,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 		t.Fatal(err)
 	}
 	_, err = archive.Import(t.Context(), func() (ledger.Store, error) { return store, nil },
-		func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }, archive.ImportOptions{})
+		strings.NewReader(text), nil)
 	if diff := cmp.Diff(before, rows(t, store, "")); diff != "" || err != nil {
 		t.Errorf("rows after the import (-before +after):\n%s%v", diff, err)
 	}

@@ -5,151 +5,107 @@
 package archive
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ImportOptions say how an archive is imported.
-type ImportOptions struct {
-	// Merge adds to what the ledger has, rather than to refuse one that is not empty.
-	Merge bool
-	// Progress is told now and then what is done, and how many lines of it; nil: nobody is.
-	Progress func(step string, lines int)
-}
-
-// The steps that Progress is told of.
-const (
-	StepCheck   = "checked"
-	StepCompare = "compared"
-	StepWrite   = "written"
-	StepUndo    = "undone"
-)
-
-// ErrNotEmpty says that a ledger has rows already.
+// ErrNotEmpty is returned for an import into a ledger that has rows.
 var ErrNotEmpty = errors.New("the ledger is not empty")
 
-// Conflict is the error of what a ledger has already, or what an archive holds twice.
-type Conflict struct{ what string }
-
-// Error implements error.
-func (c *Conflict) Error() string { return c.what }
-
-// importer is one import.
-type importer struct {
-	ImportOptions
-	store ledger.Store
-	open  func() (io.ReadCloser, error)
-	sum   string
+// Import reads an archive and writes it into an empty store: all of it or nothing. If it is interrupted, nothing opens the store until the import
+// was repeated with the same archive. The store is opened after the archive was checked, and is the caller's to close.
+func Import(
+	ctx context.Context, into func() (ledger.Store, error), in io.Reader, progress func(step string, count int),
+) (Summary, error) {
+	if progress == nil {
+		progress = func(string, int) {}
+	}
+	c, err := read(ctx, in, func(lines int) { progress("checked", lines) })
+	if err == nil && len(c.doubles) > 0 {
+		err = &Error{c.doubles[0].line, errors.New(c.doubles[0].String())}
+	}
+	if err != nil {
+		return c.Summary, fmt.Errorf("checking the export: %w", err)
+	}
+	store, err := into()
+	if err != nil {
+		return c.Summary, err
+	}
+	if err := begin(ctx, store, c.SHA256); err != nil {
+		return c.Summary, err
+	}
+	if err := write(ctx, store, c.rows, func(rows int) { progress("written", rows) }); err != nil {
+		return c.Summary, fmt.Errorf("importing: %w; repeat it with the same file", err)
+	}
+	return c.Summary, ledger.EndImport(ctx, store, c.SHA256)
 }
 
-// Import reads an archive into a store: all of it or nothing. It is read several times, each time opened anew. The archive is checked first,
-// and nothing is written when anything is wrong with it. The error wraps ErrNotEmpty, a Conflict, or an Error with the line. When it is broken
-// off on the way, nothing opens the ledger until the import of the same archive is repeated. The store is asked for once the archive is known
-// to be right; who gives it closes it.
-func Import(ctx context.Context, into func() (ledger.Store, error), open func() (io.ReadCloser, error), o ImportOptions) (Summary, error) {
-	m := &importer{ImportOptions: o, open: open}
-	summary, err := m.each(ctx, StepCheck, func(Item) error { return nil })
-	if err != nil {
-		return summary, fmt.Errorf("checking the export: %w", err)
-	}
-	m.sum = summary.SHA256
-	if m.store, err = into(); err != nil {
-		return summary, err
-	}
-	if err := m.begin(ctx); err != nil {
-		return summary, err
-	}
-	last, err := m.write(ctx)
-	var conflict *Conflict
-	if errors.As(err, &conflict) {
-		if err := m.undo(ctx, last); err != nil {
-			return summary, fmt.Errorf("undoing the import after a conflict (%w): %w", conflict, err)
-		}
-	} else if err != nil {
-		return summary, fmt.Errorf("importing: %w; repeat it with the same file", err)
-	}
-	return summary, errors.Join(err, ledger.EndImport(ctx, m.store, m.sum))
-}
-
-// each reads the archive once.
-func (m *importer) each(ctx context.Context, step string, each func(Item) error) (Summary, error) {
-	in, err := m.open()
-	if err != nil {
-		return Summary{}, err
-	}
-	defer func() { _ = in.Close() }()
-	lines := 0
-	return Check(in, func(item Item) error {
-		if lines++; m.Progress != nil && lines%1024 == 0 {
-			m.Progress(step, lines)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return each(item)
-	})
-}
-
-// begin marks the store, where it may be imported into.
-func (m *importer) begin(ctx context.Context) error {
-	pending, err := ledger.Importing(ctx, m.store)
-	if err != nil {
+// begin marks an empty store. One in which the same import was interrupted is marked already.
+func begin(ctx context.Context, store ledger.Store, checksum string) error {
+	pending, err := ledger.Importing(ctx, store)
+	switch {
+	case err != nil || pending == checksum:
 		return err
-	}
-	switch pending {
-	case m.sum:
-		return nil // what is there was compared before it began
-	case "":
-	default:
+	case pending != "":
 		return fmt.Errorf("%w (its checksum is %s); or begin with an empty ledger", ledger.ErrImporting, pending)
 	}
-	empty, err := ledger.Empty(ctx, m.store)
+	empty, err := ledger.Empty(ctx, store)
 	if err != nil {
 		return fmt.Errorf("reading the ledger: %w", err)
 	}
-	if !empty && !m.Merge {
+	if !empty {
 		return ErrNotEmpty
 	}
-	if !empty {
-		if err := m.compare(ctx); err != nil {
-			return err
-		}
-	}
-	return ledger.BeginImport(ctx, m.store, m.sum)
+	return ledger.BeginImport(ctx, store, checksum)
 }
 
-// maximumConflicts bounds those that are told.
-const maximumConflicts = 10
+// parallel is how many commits an import makes at a time: stores commit several with one flush.
+const parallel = 32
 
-// compare looks for rows of the archive that the store has already.
-func (m *importer) compare(ctx context.Context) error {
-	var problems []error
-	found := 0
-	_, err := m.each(ctx, StepCompare, func(item Item) error {
-		for _, row := range item.Rows {
-			what, _, err := ledger.Stands(ctx, m.store, row)
-			if err != nil {
-				return fmt.Errorf("reading the ledger: %w", err)
-			}
-			if what == "" {
-				continue
-			}
-			if found++; found <= maximumConflicts {
-				problems = append(problems, &Error{item.Line, &Conflict{what}})
-			}
-			break // one for each line
-		}
-		return nil
-	})
-	if err != nil {
+func write(ctx context.Context, store ledger.Store, rows []ledger.Change, progress func(rows int)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	written := 0
+	for part := range slices.Chunk(rows, ledger.Batch(store)) {
+		group.Go(func() error { return commit(ctx, store, part) })
+		written += len(part)
+		progress(written)
+	}
+	return group.Wait()
+}
+
+// commit writes rows, except those that an interrupted import has written.
+func commit(ctx context.Context, store ledger.Store, rows []ledger.Change) error {
+	err := store.Commit(ctx, rows...)
+	switch {
+	case errors.Is(err, ledger.ErrTooLarge) && len(rows) > 1:
+		half := len(rows) / 2
+		return errors.Join(commit(ctx, store, rows[:half]), commit(ctx, store, rows[half:]))
+	case !errors.Is(err, ledger.ErrConflict):
 		return err
 	}
-	if found > maximumConflicts {
-		problems = append(problems, &Conflict{fmt.Sprintf("%d lines more are in the way", found-maximumConflicts)})
+	var missing []ledger.Change
+	for _, row := range rows {
+		value, err := store.Get(ctx, row.Key)
+		switch {
+		case err != nil:
+			return err
+		case value == nil:
+			missing = append(missing, row)
+		case !bytes.Equal(value, row.Value):
+			return fmt.Errorf("the ledger has something else for %s", ledger.NameOf(row.Key))
+		}
 	}
-	return errors.Join(problems...)
+	if len(missing) == 0 {
+		return nil
+	}
+	return store.Commit(ctx, missing...)
 }

@@ -8,108 +8,71 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Verify looks for what is wrong with an archive: a line that cannot be read, and things that two hold. It is read several times, each time
-// opened anew. The error wraps ErrForeign when it is no archive.
-func Verify(ctx context.Context, open func() (io.ReadCloser, error), progress func(lines int)) (*ledger.Report, error) {
-	v := &verifier{importer: importer{open: open}, seed: maphash.MakeSeed(), report: &ledger.Report{}}
-	if progress != nil {
-		v.Progress = func(_ string, lines int) { progress(lines) }
-	}
-	summary, err := v.each(ctx, StepCheck, func(item Item) error {
-		v.rows += len(item.Rows)
-		return nil
+// contents is an archive that was read to its end: its rows, and those that are there twice.
+type contents struct {
+	Summary
+	rows    []ledger.Change
+	doubles []double
+}
+
+// double is a row of two lines.
+type double struct {
+	key         string
+	line, first int
+}
+
+// String describes it for people.
+func (d double) String() string {
+	return fmt.Sprintf("it holds %s, which line %d does, too", ledger.NameOf(d.key), d.first)
+}
+
+// read reads an archive to its end. The error is an *Error for a line that cannot be read, and wraps ErrForeign for something that is no archive.
+func read(ctx context.Context, in io.Reader, progress func(lines int)) (c contents, err error) {
+	lines := map[string]int{}
+	c.Summary, err = Check(in, func(item Item) error {
+		if item.Line%4096 == 0 && progress != nil {
+			progress(item.Line)
+		}
+		for _, row := range item.Rows {
+			if first, twice := lines[row.Key]; twice {
+				c.doubles = append(c.doubles, double{row.Key, item.Line, first})
+			} else {
+				lines[row.Key] = item.Line
+			}
+			c.rows = append(c.rows, row)
+		}
+		return ctx.Err()
 	})
-	v.report.Allocations, v.report.Resting = summary.Allocations, summary.Resting
-	v.report.Records = summary.Records
-	v.report.Held = v.rows - summary.Allocations - summary.Resting - summary.Records
-	v.report.Rows = v.rows
-	var line *Error
-	if errors.As(err, &line) {
-		v.fault(line.Line, line.Err.Error(), "take another copy of the export: what follows it cannot be trusted")
-		return v.report, nil
+	return c, err
+}
+
+// maximumFaults limits the faults of a report.
+const maximumFaults = 10_000
+
+// Verify reports what is wrong with an archive: a line that cannot be read, and things that two owners hold.
+func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
+	c, err := read(ctx, in, progress)
+	report := &ledger.Report{
+		Rows: len(c.rows), Allocations: c.Allocations, Resting: c.Resting, Records: c.Records,
+		Held: len(c.rows) - c.Allocations - c.Resting - c.Records, More: len(c.doubles) > maximumFaults,
+	}
+	fault := func(line int, problem, remedy string) {
+		report.Faults = append(report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})
+	}
+	if line, ok := errors.AsType[*Error](err); ok {
+		fault(line.Line, line.Err.Error(), "take another copy of the export: what follows it cannot be trusted")
+		return report, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return v.report, v.doubles(ctx)
-}
-
-type verifier struct {
-	importer
-	seed   maphash.Seed
-	rows   int
-	report *ledger.Report
-}
-
-func (v *verifier) fault(line int, problem, remedy string) {
-	v.report.Faults = append(v.report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})
-}
-
-// atOneReading bounds the keys that are remembered by one reading, of 8 bytes each.
-const atOneReading = 4 << 20
-
-// doubles looks for rows that are there twice. Each reading looks at a part of them, by their hashes; what is there twice by its hash is
-// looked at by its key.
-func (v *verifier) doubles(ctx context.Context) error {
-	parts := uint64(v.rows/atOneReading + 1)
-	var twice []uint64
-	for part := range parts {
-		var seen []uint64
-		_, err := v.each(ctx, StepCompare, func(item Item) error {
-			for _, row := range item.Rows {
-				if hash := maphash.String(v.seed, row.Key); hash%parts == part {
-					seen = append(seen, hash)
-				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		slices.Sort(seen)
-		for i := 1; i < len(seen); i++ {
-			if seen[i] == seen[i-1] {
-				twice = append(twice, seen[i])
-			}
-		}
+	for _, d := range c.doubles[:min(len(c.doubles), maximumFaults)] {
+		fault(d.line, d.String(), "find out who uses it, and take the other line out of the ledger: this cannot be imported")
 	}
-	if len(twice) == 0 {
-		return nil
-	}
-	slices.Sort(twice)
-	return v.tell(ctx, twice)
-}
-
-// maximumDoubles bounds those that are told.
-const maximumDoubles = 10_000
-
-// tell finds the lines of rows that are there twice.
-func (v *verifier) tell(ctx context.Context, twice []uint64) error {
-	first := map[string]int{}
-	_, err := v.each(ctx, StepCompare, func(item Item) error {
-		for _, row := range item.Rows {
-			if _, found := slices.BinarySearch(twice, maphash.String(v.seed, row.Key)); !found {
-				continue
-			}
-			before, known := first[row.Key]
-			switch {
-			case !known && len(first) < maximumDoubles:
-				first[row.Key] = item.Line
-			case known && len(v.report.Faults) < maximumDoubles:
-				v.fault(item.Line, fmt.Sprintf("it holds %s, which line %d does, too", ledger.NameOf(row.Key), before),
-					"find out who uses it, and take the other line out of the ledger: this cannot be imported")
-			default:
-				v.report.More = true
-			}
-		}
-		return nil
-	})
-	return err
+	return report, nil
 }
