@@ -5,8 +5,6 @@
 package ledger
 
 import (
-	"context"
-	"errors"
 	"math"
 	"time"
 
@@ -92,54 +90,6 @@ func (e *expiring) limit(latest time.Time) {
 			}
 		}
 	}
-}
-
-// Wake removes rows whose quarantine has ended and tombstones that have expired. It returns how many things became free. It also reads the rows
-// that are uncertain.
-func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
-	l.hints.mutex.Lock()
-	due := l.hints.expiring.due(now, l.hints.longestQuarantine())
-	l.hints.mutex.Unlock()
-	freed := 0
-	for batch := Batch(l.store); len(due) > 0; {
-		part := due[:min(batch, len(due))]
-		due = due[len(part):]
-		n, err := l.expire(ctx, part)
-		if freed += n; err != nil {
-			return freed, err
-		}
-	}
-	_, err := l.settle(ctx)
-	return freed, err
-}
-
-// expire removes rows, each by itself if another server changed one of them.
-func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err error) {
-	changes := make([]Change, len(rows))
-	for i, row := range rows {
-		changes[i] = Change{Key: row.key, Was: row.row}
-		if !row.until.IsZero() {
-			freed++
-		}
-	}
-	err = l.commit(ctx, changes...)
-	if !errors.Is(err, ErrConflict) || len(rows) == 1 {
-		if errors.Is(err, ErrConflict) {
-			return 0, nil // the hints have been corrected
-		}
-		if err != nil {
-			return 0, err
-		}
-		return freed, nil
-	}
-	freed = 0
-	for i := range rows {
-		n, err := l.expire(ctx, rows[i:i+1])
-		if freed += n; err != nil {
-			return freed, err
-		}
-	}
-	return freed, nil
 }
 
 // longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.

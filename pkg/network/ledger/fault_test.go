@@ -107,56 +107,6 @@ func TestReleaseOfWhichTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestRestOfWhichTheAnswerIsLost lets an address rest that is free, with a commit that fails before or after it was done: nobody is given it while it
-// rests, and it is free afterwards.
-func TestRestOfWhichTheAnswerIsLost(t *testing.T) {
-	now := time.Unix(1e9, 0)
-	until := now.Add(time.Minute)
-	for name, c := range map[string]struct {
-		before bool
-		taken  uint64
-		err    error
-	}{"done": {taken: 1}, "not done": {before: true, err: errBroken}} {
-		t.Run(name, func(t *testing.T) {
-			store, l := newDoubtful(t)
-			in := intent()
-			in.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.1")}
-			store.before, store.after = c.before, true
-			if err := l.Rest(t.Context(), in.Pool, in.Addresses[0], until); !errors.Is(err, c.err) {
-				t.Fatalf("got error %v, want %v", err, c.err)
-			}
-			store.before, store.after = false, false
-			if _, err := l.Wake(t.Context(), now); err != nil || l.Taken("pool") != c.taken {
-				t.Errorf("got error %v and %d taken, want %d", err, l.Taken("pool"), c.taken)
-			}
-			if _, err := l.Wake(t.Context(), until); err != nil || l.Taken("pool") != 0 {
-				t.Errorf("got error %v and %d taken after the rest", err, l.Taken("pool"))
-			}
-			if _, _, err := l.Reserve(t.Context(), in); err != nil {
-				t.Errorf("by name, after the rest: %v", err)
-			}
-		})
-	}
-}
-
-// TestRestOfWhatIsHeld holds that an address that somebody has stays his, though the answer about its rest is lost.
-func TestRestOfWhatIsHeld(t *testing.T) {
-	store, l := newDoubtful(t)
-	now := time.Unix(1e9, 0)
-	a, _, err := l.Reserve(t.Context(), intent())
-	if err != nil {
-		t.Fatal(err)
-	}
-	store.before = true
-	if err := l.Rest(t.Context(), a.Pool, a.Addresses[0], now.Add(time.Minute)); !errors.Is(err, errBroken) {
-		t.Fatalf("got error %v, want %v", err, errBroken)
-	}
-	store.before = false
-	if _, err := l.Wake(t.Context(), now.Add(time.Hour)); err != nil || l.Taken("pool") != 1 {
-		t.Errorf("got error %v and %d taken, want what is held", err, l.Taken("pool"))
-	}
-}
-
 // TestTwoServersForOneOwner lets two servers, that know nothing of each other, give the same owner the address that it names.
 func TestTwoServersForOneOwner(t *testing.T) {
 	store, _ := newDoubtful(t)

@@ -102,20 +102,3 @@ func writeCounts(ctx context.Context, store Store) error {
 	}
 	return err
 }
-
-// upgrade checks the version of the rows. It writes the version into an empty store, and counts the quotas of one that has no rows of them.
-func (l *Ledger) upgrade(ctx context.Context) error {
-	return l.retry(ctx, func(int) error {
-		found, err := l.store.Get(ctx, keyFormat)
-		if err != nil {
-			return err
-		}
-		if _, err = readFormat(found); err != nil || string(found) == format {
-			return err
-		}
-		if err := writeCounts(ctx, l.store); err != nil {
-			return err
-		}
-		return l.store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(format)})
-	})
-}

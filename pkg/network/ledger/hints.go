@@ -6,9 +6,7 @@ package ledger
 
 import (
 	"bytes"
-	"context"
 	"fmt"
-	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -261,18 +259,6 @@ func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {
 	}
 }
 
-// Follow applies what other servers commit until ctx ends. It returns at once if the store is not shared; otherwise the error is one that does
-// not pass by itself.
-func (l *Ledger) Follow(ctx context.Context) error {
-	if l.watcher == nil {
-		return nil
-	}
-	if err := l.watcher.Watch(ctx, follower{l}); ctx.Err() == nil {
-		return err
-	}
-	return nil
-}
-
 // patience is how long a server leaves an expired row to the server that wrote it.
 const patience = 5 * time.Second
 
@@ -350,30 +336,4 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			_ = h.load(key, own.value, 0)
 		}
 	}
-}
-
-// Pending returns the owners of allocations that seem to be unfinished, and calls changed whenever there may be more: with an owner, or with the
-// zero owner if all should be looked at.
-func (l *Ledger) Pending(changed func(network.Owner)) []network.Owner {
-	l.hints.mutex.Lock()
-	defer l.hints.mutex.Unlock()
-	if changed != nil {
-		l.hints.changed = changed
-	}
-	owners := make([]network.Owner, 0, len(l.hints.unfinished))
-	for owner := range maps.Keys(l.hints.unfinished) {
-		owners = append(owners, owner)
-	}
-	return owners
-}
-
-// settle reads the rows that are uncertain, and reports whether there were any.
-func (l *Ledger) settle(ctx context.Context) (bool, error) {
-	l.hints.mutex.Lock()
-	keys := make([]string, 0, len(l.hints.uncertain))
-	for key := range l.hints.uncertain {
-		keys = append(keys, key)
-	}
-	l.hints.mutex.Unlock()
-	return len(keys) > 0, l.refresh(ctx, keys...)
 }

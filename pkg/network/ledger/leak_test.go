@@ -49,7 +49,7 @@ func TestWokenElsewhere(t *testing.T) {
 	}
 	servers := openTwice(t, store, pools(t))
 	store.after = true
-	if _, err := servers[0].Rouse(t.Context(), a.Owner.Contract, "pool", a.Addresses[0]); err != nil {
+	if _, err := servers[0].Wake(t.Context(), late); err != nil {
 		t.Errorf("the row tells that it was done: got error %v", err)
 	}
 	store.after = false

@@ -15,9 +15,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -281,4 +283,258 @@ func wrapWriting(err error) error {
 		return nil
 	}
 	return fmt.Errorf("writing the ledger: %w", err)
+}
+
+// Stranded are the allocations that would be outside of pools that were as given: of a pool that is not among them, or with an address in
+// no range of it. Nothing is changed.
+func (l *Ledger) Stranded(ctx context.Context, pools ...Pool) ([]network.Allocation, error) {
+	wanted, err := newPools(pools)
+	if err != nil {
+		return nil, err
+	}
+	return l.stranded(ctx, wanted, func(network.Allocation) bool { return true })
+}
+
+// stranded reads the rows of addresses, which are short, and of owners only those that may be meant: there may be very many.
+func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
+	owners := map[network.Owner]bool{}
+	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
+		name, address, err := parseAddress(string(key))
+		if err != nil || wanted[name].has(address) {
+			return err
+		}
+		p, err := parsePlace(value)
+		if err == nil && p.until.IsZero() {
+			owners[p.owner] = true
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the addresses: %w", err)
+	}
+	err = l.store.Scan(ctx, prefixOwner, func(key, value []byte) error {
+		if hasAddresses(value) {
+			return nil
+		}
+		owner, err := network.ParseOwner(strings.TrimPrefix(string(key), prefixOwner))
+		owners[owner] = true
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the owners: %w", err)
+	}
+	for _, owner := range slices.SortedFunc(maps.Keys(owners), func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) }) {
+		a, err := l.Get(ctx, owner)
+		switch {
+		case errors.Is(err, network.ErrNotHeld): // released meanwhile
+		case err != nil:
+			return nil, err
+		case !wanted[a.Pool].covers(a) && counts(a):
+			stranded = append(stranded, a)
+		}
+	}
+	return stranded, nil
+}
+
+// Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then no pool gives it before
+// it is free, and this one not even then. Nothing that was chosen out of the old pools is written any more when it returns.
+func (l *Ledger) Configure(ctx context.Context, pools ...Pool) error {
+	_, err := l.ConfigureUnless(ctx, nil, pools...)
+	return err
+}
+
+// ConfigureUnless is Configure; but when refuse says so of allocations that would be stranded, nothing is changed, and these are given. Meanwhile
+// nothing is given out, so that none is stranded that refuse has not seen, except by other servers that share the store. It reads no rows when
+// the pools are those that it has accepted last, and none was drained.
+func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
+	made, err := newPools(pools)
+	if err != nil {
+		return nil, err
+	}
+	l.changing.Lock()
+	defer l.changing.Unlock()
+	if l.inForce(made) {
+		return nil, nil
+	}
+	if refuse != nil {
+		if refused, err := l.stranded(ctx, made, refuse); err != nil || len(refused) > 0 {
+			return refused, err
+		}
+	}
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	l.hints.exchange(made)
+	l.accepted = refuse != nil
+	return nil, nil
+}
+
+// inForce says that pools are those that were accepted last, and that nothing of them is in no range. What is of other pools was accepted.
+func (l *Ledger) inForce(made map[string]*pool) bool {
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	if !l.accepted {
+		return false
+	}
+	for name, of := range made {
+		if len(of.Subnets) > 0 && len(l.hints.strays[name]) > 0 {
+			return false
+		}
+	}
+	return maps.EqualFunc(l.hints.pools, made, (*pool).equals)
+}
+
+// Follow applies what other servers commit until ctx ends. It returns at once if the store is not shared; otherwise the error is one that does
+// not pass by itself.
+func (l *Ledger) Follow(ctx context.Context) error {
+	if l.watcher == nil {
+		return nil
+	}
+	if err := l.watcher.Watch(ctx, follower{l}); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// Pending returns the owners of allocations that seem to be unfinished, and calls changed whenever there may be more: with an owner, or with the
+// zero owner if all should be looked at.
+func (l *Ledger) Pending(changed func(network.Owner)) []network.Owner {
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	if changed != nil {
+		l.hints.changed = changed
+	}
+	owners := make([]network.Owner, 0, len(l.hints.unfinished))
+	for owner := range maps.Keys(l.hints.unfinished) {
+		owners = append(owners, owner)
+	}
+	return owners
+}
+
+// settle reads the rows that are uncertain, and reports whether there were any.
+func (l *Ledger) settle(ctx context.Context) (bool, error) {
+	l.hints.mutex.Lock()
+	keys := make([]string, 0, len(l.hints.uncertain))
+	for key := range l.hints.uncertain {
+		keys = append(keys, key)
+	}
+	l.hints.mutex.Unlock()
+	return len(keys) > 0, l.refresh(ctx, keys...)
+}
+
+// upgrade checks the version of the rows. It writes the version into an empty store, and counts the quotas of one that has no rows of them.
+func (l *Ledger) upgrade(ctx context.Context) error {
+	return l.retry(ctx, func(int) error {
+		found, err := l.store.Get(ctx, keyFormat)
+		if err != nil {
+			return err
+		}
+		if _, err = readFormat(found); err != nil || string(found) == format {
+			return err
+		}
+		if err := writeCounts(ctx, l.store); err != nil {
+			return err
+		}
+		return l.store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(format)})
+	})
+}
+
+// Wake removes rows whose quarantine has ended and tombstones that have expired. It returns how many things became free. It also reads the rows
+// that are uncertain.
+func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
+	l.hints.mutex.Lock()
+	due := l.hints.expiring.due(now, l.hints.longestQuarantine())
+	l.hints.mutex.Unlock()
+	freed := 0
+	for batch := Batch(l.store); len(due) > 0; {
+		part := due[:min(batch, len(due))]
+		due = due[len(part):]
+		n, err := l.expire(ctx, part)
+		if freed += n; err != nil {
+			return freed, err
+		}
+	}
+	_, err := l.settle(ctx)
+	return freed, err
+}
+
+// expire removes rows, each by itself if another server changed one of them.
+func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err error) {
+	changes := make([]Change, len(rows))
+	for i, row := range rows {
+		changes[i] = Change{Key: row.key, Was: row.row}
+		if !row.until.IsZero() {
+			freed++
+		}
+	}
+	err = l.commit(ctx, changes...)
+	if !errors.Is(err, ErrConflict) || len(rows) == 1 {
+		if errors.Is(err, ErrConflict) {
+			return 0, nil // the hints have been corrected
+		}
+		if err != nil {
+			return 0, err
+		}
+		return freed, nil
+	}
+	freed = 0
+	for i := range rows {
+		n, err := l.expire(ctx, rows[i:i+1])
+		if freed += n; err != nil {
+			return freed, err
+		}
+	}
+	return freed, nil
+}
+
+// Usage returns what is used of a pool; it is zero for an unknown one.
+func (l *Ledger) Usage(pool string) Usage {
+	h := &l.hints
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	of := h.pools[pool]
+	if of == nil {
+		return Usage{}
+	}
+	resting := map[bool]uint64{}
+	for key := range h.expiring.rows {
+		if digits, ok := strings.CutPrefix(key, prefixAddress+pool+"/"); ok {
+			resting[len(digits) > 8]++
+		}
+	}
+	u := Usage{Quotas: map[string]int{}}
+	for i, index := range of.indexes {
+		bits := of.Subnets[i].Prefix.Addr().BitLen()
+		rests := min(resting[bits == 128], index.Len())
+		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - rests, Resting: rests}
+		u.Families = append(u.Families, one)
+		u.Size, u.Held, u.Resting = u.Size+one.Size, u.Held+one.Held, u.Resting+one.Resting
+	}
+	if of.LastVLAN > 0 {
+		u.VLANs = int(of.LastVLAN) - int(of.FirstVLAN) + 1
+		for _, trunk := range h.vlans {
+			u.TakenVLANs = max(u.TakenVLANs, trunk.Taken(of.FirstVLAN, of.LastVLAN))
+		}
+	}
+	for key, value := range h.counts {
+		if name, ok := strings.CutPrefix(key, prefixQuota+pool+"/"); ok {
+			u.Quotas[name], _ = parseCount(key, value)
+		}
+	}
+	return u
+}
+
+// Taken returns how many addresses of a pool are held or in quarantine.
+func (l *Ledger) Taken(pool string) uint64 {
+	h := &l.hints
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	of := h.pools[pool]
+	if of == nil {
+		return 0
+	}
+	var count uint64
+	for _, index := range of.indexes {
+		count += index.Len()
+	}
+	return count
 }

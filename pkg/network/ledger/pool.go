@@ -5,6 +5,7 @@
 package ledger
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -121,4 +122,47 @@ func (p *pool) forget(address netip.Addr) {
 func rangeOf(prefix netip.Prefix) (first, last netip.Addr) {
 	r := netipx.RangeOfPrefix(prefix)
 	return r.From(), r.To()
+}
+
+// hasAddresses says whether the row of an owner has any, without that it is decoded: they come first of all that could be taken for them.
+func hasAddresses(row []byte) bool {
+	_, rest, _ := bytes.Cut(row, []byte(`"addresses":`))
+	return bytes.HasPrefix(rest, []byte(`["`))
+}
+
+// covers says whether all addresses of an allocation are in ranges; those of a pool without subnets are the cloud's.
+func (p *pool) covers(a network.Allocation) bool {
+	if p == nil {
+		return false
+	}
+	for _, address := range a.Addresses {
+		if !p.has(address) {
+			return false
+		}
+	}
+	return true
+}
+
+// has says whether an address is in a range; that of a pool without subnets is the cloud's choice.
+func (p *pool) has(address netip.Addr) bool {
+	if p == nil {
+		return false
+	}
+	if len(p.Subnets) == 0 {
+		return true
+	}
+	_, err := p.subnet(address)
+	return err == nil
+}
+
+// family is the place of the subnet of an address's family; -1 where there is none.
+func (p *pool) family(of netip.Addr) int {
+	if p != nil {
+		for i, subnet := range p.Subnets {
+			if subnet.Prefix.Addr().BitLen() == of.BitLen() {
+				return i
+			}
+		}
+	}
+	return -1
 }

@@ -75,23 +75,6 @@ func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
 	return nil
 }
 
-// uncount returns the changes of the quotas that an allocation counts for no longer.
-func (l *Ledger) uncount(ctx context.Context, a network.Allocation) ([]Change, error) {
-	var changes []Change
-	for _, key := range quotaKeysOf(a) {
-		was, err := l.store.Get(ctx, key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the ledger: %w", err)
-		}
-		n, err := parseCount(key, was)
-		if err != nil {
-			return nil, err
-		}
-		changes = append(changes, Change{Key: key, Was: was, Value: formatCount(n - 1)})
-	}
-	return changes, nil
-}
-
 func (h *hints) count(key string) []byte {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -175,57 +158,4 @@ type FamilyUsage struct {
 	// Bits is the length of its addresses: 32 or 128.
 	Bits                int
 	Size, Held, Resting uint64
-}
-
-// Usage returns what is used of a pool; it is zero for an unknown one.
-func (l *Ledger) Usage(pool string) Usage {
-	h := &l.hints
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	of := h.pools[pool]
-	if of == nil {
-		return Usage{}
-	}
-	resting := map[bool]uint64{}
-	for key := range h.expiring.rows {
-		if digits, ok := strings.CutPrefix(key, prefixAddress+pool+"/"); ok {
-			resting[len(digits) > 8]++
-		}
-	}
-	u := Usage{Quotas: map[string]int{}}
-	for i, index := range of.indexes {
-		bits := of.Subnets[i].Prefix.Addr().BitLen()
-		rests := min(resting[bits == 128], index.Len())
-		one := FamilyUsage{Bits: bits, Size: of.sizes[i], Held: index.Len() - rests, Resting: rests}
-		u.Families = append(u.Families, one)
-		u.Size, u.Held, u.Resting = u.Size+one.Size, u.Held+one.Held, u.Resting+one.Resting
-	}
-	if of.LastVLAN > 0 {
-		u.VLANs = int(of.LastVLAN) - int(of.FirstVLAN) + 1
-		for _, trunk := range h.vlans {
-			u.TakenVLANs = max(u.TakenVLANs, trunk.Taken(of.FirstVLAN, of.LastVLAN))
-		}
-	}
-	for key, value := range h.counts {
-		if name, ok := strings.CutPrefix(key, prefixQuota+pool+"/"); ok {
-			u.Quotas[name], _ = parseCount(key, value)
-		}
-	}
-	return u
-}
-
-// Taken returns how many addresses of a pool are held or in quarantine.
-func (l *Ledger) Taken(pool string) uint64 {
-	h := &l.hints
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	of := h.pools[pool]
-	if of == nil {
-		return 0
-	}
-	var count uint64
-	for _, index := range of.indexes {
-		count += index.Len()
-	}
-	return count
 }

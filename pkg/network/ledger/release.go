@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -139,37 +138,6 @@ func wholeSecond(until time.Time) time.Time {
 	return until
 }
 
-// Rouse ends the quarantine of an address that an owner of the contract had, and reports whether there was one. The error wraps network.ErrTaken
-// if an owner of another contract had it.
-func (l *Ledger) Rouse(ctx context.Context, contract, pool string, address netip.Addr) (rested bool, err error) {
-	err = l.retry(ctx, func(int) error {
-		key := addressKey(pool, address)
-		raw, err := l.store.Get(ctx, key)
-		if err != nil {
-			return fmt.Errorf("reading the ledger: %w", err)
-		}
-		p, err := parsePlace(raw)
-		if rested = raw != nil && err == nil && !p.until.IsZero(); !rested {
-			return nil
-		}
-		if last := p.owner.Contract; last != "" && last != contract {
-			rested = false
-			return takenAtRest(address, p.until)
-		}
-		return l.commit(ctx, Change{Key: key, Was: raw})
-	})
-	return rested, err
-}
-
-// Rest puts a free address into quarantine until a time (or the next full second). One that is held or in quarantine stays as it is.
-func (l *Ledger) Rest(ctx context.Context, pool string, address netip.Addr, until time.Time) error {
-	err := l.commit(ctx, Change{Key: addressKey(pool, address), Value: place{until: wholeSecond(until)}.encode()})
-	if errors.Is(err, ErrConflict) {
-		return nil
-	}
-	return err
-}
-
 // Update changes what an owner holds: its state and what the cloud says. The things must stay; addresses that a cloud has chosen may be added,
 // also from quarantine. The error wraps network.ErrNotHeld if the owner holds nothing, and network.ErrTaken if an added address is held.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
@@ -258,4 +226,21 @@ func (l *Ledger) vacant(ctx context.Context, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %s, which the cloud has chosen", network.ErrTaken, address)
 	}
 	return raw, nil
+}
+
+// uncount returns the changes of the quotas that an allocation counts for no longer.
+func (l *Ledger) uncount(ctx context.Context, a network.Allocation) ([]Change, error) {
+	var changes []Change
+	for _, key := range quotaKeysOf(a) {
+		was, err := l.store.Get(ctx, key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the ledger: %w", err)
+		}
+		n, err := parseCount(key, was)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, Change{Key: key, Was: was, Value: formatCount(n - 1)})
+	}
+	return changes, nil
 }

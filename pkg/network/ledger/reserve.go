@@ -8,9 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -344,4 +346,50 @@ func (r *reservation) proceed() error {
 		}
 	}
 	return nil
+}
+
+// MayTake reports whether an address is free, or in a quarantine that an owner of the contract may end by name.
+func (l *Ledger) MayTake(ctx context.Context, contract, pool string, address netip.Addr) bool {
+	raw, err := l.store.Get(ctx, addressKey(pool, address))
+	if err != nil || raw == nil {
+		return err == nil
+	}
+	p, err := parsePlace(raw)
+	return err == nil && !p.until.IsZero() && (p.owner.Contract == "" || p.owner.Contract == contract)
+}
+
+// Next returns an address of a part of a pool that is free and chosen freely. It reserves nothing: attempts above 0 return others. The errors
+// wrap network.ErrUnknownPool, ErrOutside if nothing of the part is ever chosen, and ErrExhausted.
+func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix, attempt int) (netip.Addr, error) {
+	address, err := l.next(name, within, attempt)
+	if err == nil {
+		return address, nil
+	}
+	if uncertain, settling := l.settle(ctx); settling != nil || !uncertain {
+		return address, err
+	}
+	return l.next(name, within, attempt)
+}
+
+func (l *Ledger) next(name string, within netip.Prefix, attempt int) (netip.Addr, error) {
+	l.hints.mutex.Lock()
+	defer l.hints.mutex.Unlock()
+	of := l.hints.pools[name]
+	if of == nil {
+		return netip.Addr{}, fmt.Errorf("%w %q", network.ErrUnknownPool, name)
+	}
+	first, last := rangeOf(within)
+	at := of.family(within.Addr())
+	if at < 0 || !of.indexes[at].Gives(first, last) {
+		return netip.Addr{}, fmt.Errorf("%w: the pool %s gives no address of %s by choice", network.ErrOutside, name, within)
+	}
+	var jump uint64
+	if attempt > 0 && l.Shared() {
+		jump = maphash.String(seed, name+"/"+strconv.Itoa(attempt))
+	}
+	address, ok := of.indexes[at].Next(first, last, jump)
+	if !ok {
+		return address, noAddress(name, within)
+	}
+	return address, nil
 }

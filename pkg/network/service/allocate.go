@@ -470,13 +470,3 @@ func (c *call) preempt(ctx context.Context, held network.Allocation, address net
 	}
 	return nil
 }
-
-// sleep waits, or returns the error of the context.
-func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
-	select {
-	case <-time.After(pause): //nolint:forbidigo // another server's row is polled in real time
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", network.ErrUnavailable, ctx.Err())
-	}
-}

@@ -491,3 +491,73 @@ func (c *call) giveUp(ctx context.Context) {
 		}
 	}
 }
+
+// finishRelease unbinds an allocation and removes it. No unbind is sent while a call may still bind the allocation: until then the owner may come
+// back, and a late unbind would remove what it is given.
+func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pass) error {
+	if a.BindUntil.After(s.options.Clock.Now()) {
+		p.cancel()
+		return fmt.Errorf("%w: a call that binds it may take effect until %s", network.ErrUnavailable, a.BindUntil.Format(time.RFC3339))
+	}
+	if err := s.takeRelease(ctx, a); err != nil {
+		p.cancel()
+		return err
+	}
+	if err := s.unbindUnless(ctx, a, p, func() (bool, error) { return false, nil }); err != nil {
+		return fmt.Errorf("releasing in the cloud: %w", err)
+	}
+	pool, err := s.pool(a.Pool)
+	if err != nil {
+		return err
+	}
+	return s.forget(ctx, a, pool.Rest)
+}
+
+// takeRelease makes this process the worker of a release, unless another server that holds its lease is.
+func (s *Service) takeRelease(ctx context.Context, a network.Allocation) error {
+	if a.Worker == s.ledger.Server() {
+		return nil
+	}
+	alive, err := s.ledger.Alive(ctx, a.Worker)
+	if err != nil {
+		return err
+	}
+	if alive {
+		return fmt.Errorf("%w: another server is releasing it", network.ErrUnavailable)
+	}
+	_, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
+		if !sameAllocation(*found, a) || found.Worker != a.Worker {
+			return fmt.Errorf("%w: another server has changed it", network.ErrUnavailable)
+		}
+		found.Worker = s.ledger.Server()
+		return nil
+	})
+	if errors.Is(err, network.ErrNotHeld) {
+		return nil
+	}
+	return err
+}
+
+// unbindUnless calls the cloud to unbind an allocation, unless a condition holds when it is its turn.
+func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
+	of, err := s.backend(a)
+	if err != nil || of.cloud == nil {
+		p.cancel()
+		return err
+	}
+	return s.callCloud(ctx, of.turn(p), func(ctx context.Context) error {
+		if is, err := so(); is || err != nil {
+			return err
+		}
+		return of.cloud.Unbind(ctx, a)
+	})
+}
+
+// forget removes an allocation unless it was changed: another server may have recorded what the cloud says, or the owner may hold another one.
+func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
+	now := s.options.Clock.Now()
+	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {
+		return now.Add(rest), found.State == a.State && sameAllocation(found, a) && (known(a.Binding) || !known(found.Binding))
+	})
+	return err
+}

@@ -135,27 +135,18 @@ func (r *reconciler) done(owner network.Owner) {
 	}
 }
 
-// Pending returns how many releases the clouds have not confirmed.
-func (s *Service) Pending() int {
-	s.reconciler.mutex.Lock()
-	defer s.reconciler.mutex.Unlock()
-	return len(s.reconciler.releases)
-}
-
 const (
 	// tick is how often quarantines are looked at, and round how often all unfinished allocations are.
 	tick  = time.Second
 	round = 10 * time.Minute
 )
 
-// Run works in the background until the context ends, and then until what has begun is finished. From then on the service is unavailable. Call
-// Recover at the start, too.
-func (s *Service) Run(ctx context.Context) {
+// run is Service.Run.
+func (r *reconciler) run(ctx context.Context) {
 	var group sync.WaitGroup
-	r := &s.reconciler
 	r.mutex.Lock()
 	r.start = func(_ string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
-		for range s.options.Releasers {
+		for range r.options.Releasers {
 			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
@@ -168,7 +159,7 @@ func (s *Service) Run(ctx context.Context) {
 		}
 	}
 	lookAgain := make(chan struct{}, 1)
-	s.ledger.Pending(func(owner network.Owner) {
+	r.ledger.Pending(func(owner network.Owner) {
 		if owner == (network.Owner{}) {
 			select {
 			case lookAgain <- struct{}{}:
@@ -176,7 +167,7 @@ func (s *Service) Run(ctx context.Context) {
 			}
 		}
 	})
-	group.Go(func() { s.watchTime(ctx, lookAgain) })
+	group.Go(func() { r.watchTime(ctx, lookAgain) })
 	<-ctx.Done()
 	r.mutex.Lock()
 	r.start = nil
@@ -185,19 +176,19 @@ func (s *Service) Run(ctx context.Context) {
 	}
 	clear(r.queues)
 	r.mutex.Unlock()
-	s.work.finish()
+	r.work.finish()
 	group.Wait()
 }
 
 // watchTime ends quarantines, and looks at all unfinished allocations now and then and when the lease of a server has ended.
-func (s *Service) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
-	ticker := s.options.Clock.NewTicker(tick)
+func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
+	ticker := r.options.Clock.NewTicker(tick)
 	defer ticker.Stop()
-	last := s.options.Clock.Now()
+	last := r.options.Clock.Now()
 	look := func() {
-		last = s.options.Clock.Now()
-		if _, err := s.look(ctx, false); err != nil && ctx.Err() == nil {
-			s.options.Report(network.Owner{}, err)
+		last = r.options.Clock.Now()
+		if _, err := r.look(ctx, false); err != nil && ctx.Err() == nil {
+			r.options.Report(network.Owner{}, err)
 		}
 	}
 	for {
@@ -207,10 +198,10 @@ func (s *Service) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 		case <-lookAgain:
 			look()
 		case now := <-ticker.C():
-			if _, err := s.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
-				s.options.Report(network.Owner{}, err)
+			if _, err := r.ledger.Wake(ctx, now); err != nil && ctx.Err() == nil {
+				r.options.Report(network.Owner{}, err)
 			}
-			if now.Sub(last) >= round || s.reconciler.lookDue(now) {
+			if now.Sub(last) >= round || r.lookDue(now) {
 				look()
 			}
 		}
@@ -349,7 +340,7 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 }
 
 // abandoned is the age at which an intent counts as abandoned by its owner and by all requests.
-func (s *Service) abandoned() time.Duration { return 2*s.options.Budget + time.Minute }
+func (r *reconciler) abandoned() time.Duration { return 2*r.options.Budget + time.Minute }
 
 // parkUnknown parks an allocation whose cloud is not known, and reports the first time that it waits.
 func (r *reconciler) parkUnknown(a network.Allocation) bool {
@@ -372,11 +363,9 @@ func (r *reconciler) releasePass(a network.Allocation) *pass {
 	return of.gate.queueRelease()
 }
 
-// Recover finishes what was begun before the server started. An intent that the cloud has is adopted, one that it does not have is undone, and
-// releases go on. A request for several owners is adopted if the clouds have all of it, and undone otherwise. What cannot be found out stays as it
-// is and is reported. Requests may be served at the same time.
-func (s *Service) Recover(ctx context.Context) error {
-	adopting, err := s.look(ctx, true)
+// recoverAll is Service.Recover.
+func (r *reconciler) recoverAll(ctx context.Context) error {
+	adopting, err := r.look(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -385,42 +374,42 @@ func (s *Service) Recover(ctx context.Context) error {
 }
 
 // look reads all unfinished allocations, queues the releases, and adopts in the background what was begun and is left.
-func (s *Service) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
+func (r *reconciler) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
 	requests, waiting := map[requestKey]*request{}, map[string]int{}
 	adopting = &sync.WaitGroup{}
-	err = s.ledger.Unfinished(ctx, func(a network.Allocation) error {
-		if _, err := s.pool(a.Pool); err != nil && a.State == network.Releasing {
+	err = r.ledger.Unfinished(ctx, func(a network.Allocation) error {
+		if _, err := r.pool(a.Pool); err != nil && a.State == network.Releasing {
 			return nil // another server serves it
 		}
 		if a.State == network.Releasing {
-			if _, err := s.backend(a); errors.Is(err, errUnknownCloud) {
+			if _, err := r.backend(a); errors.Is(err, errUnknownCloud) {
 				waiting[a.Cloud]++
-				s.reconciler.park(a) // all of them are reported together
+				r.park(a) // all of them are reported together
 			} else {
-				s.reconciler.add(a)
+				r.add(a)
 			}
 			return nil
 		}
-		do, _, err := s.reconciler.plan(ctx, a, starting)
+		do, _, err := r.plan(ctx, a, starting)
 		if err != nil {
 			return err
 		}
-		s.addRequest(requests, a, do == adopt && !s.owners.Held(a.Owner.String()))
+		r.addRequest(requests, a, do == adopt && !r.owners.Held(a.Owner.String()))
 		return nil
 	})
 	if err != nil {
 		return adopting, fmt.Errorf("reading what was begun: %w", err)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
-		_, err := s.backend(network.Allocation{Cloud: cloud, Pool: s.anyPool()})
-		s.options.Report(network.Owner{}, fmt.Errorf("releases that wait: %d: %w", waiting[cloud], err))
+		_, err := r.backend(network.Allocation{Cloud: cloud, Pool: r.anyPool()})
+		r.options.Report(network.Owner{}, fmt.Errorf("releases that wait: %d: %w", waiting[cloud], err))
 	}
-	s.adoptAll(ctx, requests, adopting)
+	r.adoptAll(ctx, requests, adopting)
 	return adopting, nil
 }
 
-func (s *Service) anyPool() string {
-	for name := range s.active.Load().pools {
+func (r *reconciler) anyPool() string {
+	for name := range r.active.Load().pools {
 		return name
 	}
 	return ""
@@ -441,7 +430,7 @@ type requestKey struct {
 	number uint64
 }
 
-func (s *Service) addRequest(requests map[requestKey]*request, a network.Allocation, ready bool) {
+func (r *reconciler) addRequest(requests map[requestKey]*request, a network.Allocation, ready bool) {
 	key := requestKey{a.Together, a.Request}
 	if key.first == (network.Owner{}) {
 		key.first = a.Owner
@@ -452,7 +441,7 @@ func (s *Service) addRequest(requests map[requestKey]*request, a network.Allocat
 	of := requests[key]
 	of.all = append(of.all, a)
 	of.ready = of.ready && ready
-	if _, err := s.pool(a.Pool); err == nil {
+	if _, err := r.pool(a.Pool); err == nil {
 		of.served = true
 	} else {
 		of.foreign = a.Pool
@@ -463,15 +452,15 @@ func (s *Service) addRequest(requests map[requestKey]*request, a network.Allocat
 const maximumAdoptions = 16
 
 // adoptAll adopts requests, those of each cloud by itself.
-func (s *Service) adoptAll(ctx context.Context, requests map[requestKey]*request, adopting *sync.WaitGroup) {
+func (r *reconciler) adoptAll(ctx context.Context, requests map[requestKey]*request, adopting *sync.WaitGroup) {
 	clouds := map[string][]*request{}
 	for _, of := range requests {
 		switch {
 		case !of.ready:
 		case of.foreign == "":
-			clouds[s.reconciler.queueOf(of.all[0])] = append(clouds[s.reconciler.queueOf(of.all[0])], of)
-		case of.served && !s.ledger.Shared():
-			s.options.Report(of.all[0].Owner, fmt.Errorf("it was begun together with what is of the pool %s, which is not served here, and stays until it is", of.foreign))
+			clouds[r.queueOf(of.all[0])] = append(clouds[r.queueOf(of.all[0])], of)
+		case of.served && !r.ledger.Shared():
+			r.options.Report(of.all[0].Owner, fmt.Errorf("it was begun together with what is of the pool %s, which is not served here, and stays until it is", of.foreign))
 		}
 	}
 	for _, requests := range clouds {
@@ -479,7 +468,7 @@ func (s *Service) adoptAll(ctx context.Context, requests map[requestKey]*request
 			var group errgroup.Group
 			group.SetLimit(maximumAdoptions)
 			for _, of := range requests {
-				group.Go(func() error { s.adopt(ctx, of.all); return nil })
+				group.Go(func() error { r.adopt(ctx, of.all); return nil })
 			}
 			_ = group.Wait()
 		})
@@ -487,8 +476,8 @@ func (s *Service) adoptAll(ctx context.Context, requests map[requestKey]*request
 }
 
 // adopt finds out what has become of a request, and reports an error.
-func (s *Service) adopt(ctx context.Context, intents []network.Allocation) {
-	done, err := s.work.begin(false)
+func (r *reconciler) adopt(ctx context.Context, intents []network.Allocation) {
+	done, err := r.work.begin(false)
 	if err != nil || ctx.Err() != nil {
 		if err == nil {
 			done()
@@ -496,69 +485,69 @@ func (s *Service) adopt(ctx context.Context, intents []network.Allocation) {
 		return
 	}
 	defer done()
-	err = s.within(ctx, intents[0].Owner, s.options.Budget, func(ctx context.Context) error {
+	err = r.within(ctx, intents[0].Owner, r.options.Budget, func(ctx context.Context) error {
 		keys := make([]string, len(intents))
 		for i, a := range intents {
 			keys[i] = a.Owner.String()
 		}
-		unlock, err := s.owners.Lock(ctx, keys...)
+		unlock, err := r.owners.Lock(ctx, keys...)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		return s.adoptLocked(ctx, intents)
+		return r.adoptLocked(ctx, intents)
 	})
 	if err != nil && ctx.Err() == nil {
-		s.options.Report(intents[0].Owner, err)
+		r.options.Report(intents[0].Owner, err)
 	}
 }
 
 // adoptLocked asks the clouds for the intents of a request that are still there. If one cannot be asked, all stay.
-func (s *Service) adoptLocked(ctx context.Context, intents []network.Allocation) error {
-	all, missing, err := s.findAll(ctx, intents)
+func (r *reconciler) adoptLocked(ctx context.Context, intents []network.Allocation) error {
+	all, missing, err := r.findAll(ctx, intents)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	if len(missing) > 0 || !isWhole(all) {
 		for _, a := range missing {
-			if now := s.options.Clock.Now(); len(all) == 1 && a.Size <= 1 && a.BindUntil.After(now) {
-				s.reconciler.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
+			if now := r.options.Clock.Now(); len(all) == 1 && a.Size <= 1 && a.BindUntil.After(now) {
+				r.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
 				return nil
 			}
 		}
-		return s.abandon(ctx, all, missing)
+		return r.abandon(ctx, all, missing)
 	}
-	if _, err = s.completeOf(ctx, all); errors.Is(err, network.ErrTaken) || errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
+	if _, err = r.completeOf(ctx, all); errors.Is(err, network.ErrTaken) || errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
 		// The cloud has said one thing of two, and would say so again.
-		return errors.Join(err, s.abandon(ctx, all, nil))
+		return errors.Join(err, r.abandon(ctx, all, nil))
 	}
 	return err
 }
 
 // findAll takes over the intents that are still there and asks their clouds for them. It returns all of them, and those that no cloud has.
-func (s *Service) findAll(ctx context.Context, intents []network.Allocation) (all, missing []network.Allocation, err error) {
+func (r *reconciler) findAll(ctx context.Context, intents []network.Allocation) (all, missing []network.Allocation, err error) {
 	for _, intent := range intents {
-		a, err := s.ledger.Get(ctx, intent.Owner)
+		a, err := r.ledger.Get(ctx, intent.Owner)
 		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !sameAllocation(a, intent)) {
 			continue
 		}
 		if err != nil {
 			return nil, nil, err
 		}
-		if completed, err := s.ledger.Completed(ctx, a); err != nil {
+		if completed, err := r.ledger.Completed(ctx, a); err != nil {
 			return nil, nil, err
 		} else if completed {
-			if _, err := s.completeOf(ctx, []network.Allocation{a}); err != nil {
+			if _, err := r.completeOf(ctx, []network.Allocation{a}); err != nil {
 				return nil, nil, err
 			}
 			continue
 		}
-		if a, _, _, err = s.takeOver(ctx, a, false); errors.Is(err, errGivenBack) {
+		if a, _, _, err = r.takeOver(ctx, a, false); errors.Is(err, errGivenBack) {
 			continue
 		} else if err != nil {
 			return nil, nil, err
 		}
-		found, err := s.find(ctx, &a)
+		found, err := r.find(ctx, &a)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -577,8 +566,8 @@ func isWhole(all []network.Allocation) bool {
 }
 
 // find asks a cloud whether it has an allocation, and records that it has.
-func (s *Service) find(ctx context.Context, a *network.Allocation) (found bool, err error) {
-	of, err := s.backend(*a)
+func (r *reconciler) find(ctx context.Context, a *network.Allocation) (found bool, err error) {
+	of, err := r.backend(*a)
 	if err != nil {
 		return false, err
 	}
@@ -586,7 +575,7 @@ func (s *Service) find(ctx context.Context, a *network.Allocation) (found bool, 
 		return true, nil
 	}
 	binding := a.Binding
-	err = s.callCloud(ctx, of.gate.queue(false), func(ctx context.Context) (err error) {
+	err = r.callCloud(ctx, of.gate.queue(false), func(ctx context.Context) (err error) {
 		binding, found, err = of.cloud.Find(ctx, *a)
 		return err
 	})
@@ -596,43 +585,43 @@ func (s *Service) find(ctx context.Context, a *network.Allocation) (found bool, 
 	if !found {
 		return false, nil
 	}
-	*a, err = s.record(ctx, *a, outcome{binding, of.name, a.BindUntil}, network.Intended)
+	*a, err = r.record(ctx, *a, outcome{binding, of.name, a.BindUntil}, network.Intended)
 	return err == nil, err
 }
 
 // abandon undoes the intents of a request. Those that a cloud has are released first, all others last: as long as one of them is left, a crash does
 // not hide that the request is incomplete. Of what a call may still bind, the release waits for that.
-func (s *Service) abandon(ctx context.Context, all, missing []network.Allocation) error {
+func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocation) error {
 	for _, a := range all {
 		if indexOf(missing, a) >= 0 {
 			continue
 		}
-		if of, err := s.backend(a); err != nil {
+		if of, err := r.backend(a); err != nil {
 			return err
 		} else if of.cloud == nil {
 			missing = append(missing, a)
 			continue
 		}
-		if err := s.undo(ctx, a, false); err != nil {
+		if err := r.undo(ctx, a, false); err != nil {
 			return err
 		}
 	}
 	for _, a := range missing {
-		of, err := s.backend(a)
+		of, err := r.backend(a)
 		if err != nil {
 			return err
 		}
-		pool, err := s.pool(a.Pool)
+		pool, err := r.pool(a.Pool)
 		if err != nil {
 			return err
 		}
 		switch {
 		case of.cloud == nil:
-			err = s.forget(ctx, a, 0)
-		case a.BindUntil.After(s.options.Clock.Now()):
-			err = s.undo(ctx, a, false)
+			err = r.forget(ctx, a, 0)
+		case a.BindUntil.After(r.options.Clock.Now()):
+			err = r.undo(ctx, a, false)
 		default:
-			err = s.forget(ctx, a, pool.Rest)
+			err = r.forget(ctx, a, pool.Rest)
 		}
 		if err != nil {
 			return err

@@ -26,6 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // Pool is what the service needs to know of a pool, in addition to the ledger.
@@ -298,4 +299,167 @@ func (e *exhaustions) count(what Exhaustion) {
 		e.counts = map[Exhaustion]uint64{}
 	}
 	e.counts[what]++
+}
+
+// Release takes back what an owner holds. It returns when the release is recorded; the cloud is told in the background, as often as needed. An
+// owner that holds nothing is no error. Requests for the owner that arrived before are refused from then on. Work that is being done for the owner
+// is finished first; a release goes on if its caller does not wait for that, since many callers never repeat it.
+func (s *Service) Release(ctx context.Context, owner network.Owner) error {
+	return s.releaseIf(ctx, owner, s.ledger.ReleaseIf, func(network.Allocation) bool { return true })
+}
+
+// ReleaseSince releases what the owner has held since a time; it does nothing if the owner holds something else. The owner may come back at once.
+func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Since.Equal(since) })
+}
+
+// ReleaseOf releases what the owner holds for a holder with a UID; it does nothing if the owner holds something else.
+func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Holder.UID == uid })
+}
+
+// Retract releases an allocation whose creator could not answer with it, unless another request was given it.
+func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
+	return s.releaseIf(ctx, of.Owner, s.ledger.TakeIf, func(a network.Allocation) bool { return sameAllocation(a, of) && !a.Answered })
+}
+
+// errHeld ends an update that changes nothing.
+var errHeld = errors.New("it is held by another holder")
+
+// Quit changes the holder of an allocation, and releases it in the same commit if change says so. If change says that it is not its own, nothing
+// happens. An owner that holds nothing is no error.
+func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
+	over := false
+	a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
+		if a.State == network.Releasing {
+			return network.ErrNotHeld
+		}
+		var own bool
+		if own, over = change(&a.Holder); !own {
+			return errHeld
+		}
+		if over {
+			return markReleasing(s.ledger.Server())(a)
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, network.ErrNotHeld), errors.Is(err, errHeld):
+		return nil
+	case err != nil || !over:
+		return err
+	}
+	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(now network.Allocation) bool {
+		return sameAllocation(a, now) && now.State == network.Releasing
+	})
+}
+
+// releaser is ledger.Ledger.ReleaseIf or TakeIf.
+type releaser func(
+	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (time.Time, ledger.Release),
+) (*network.Allocation, error)
+
+// releaseIf releases what an owner holds if the function says so.
+func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+	done, err := s.work.begin(true)
+	if err != nil {
+		return err
+	}
+	work := func(ctx context.Context) error {
+		defer done()
+		unlock, err := s.owners.Lock(ctx, owner.String())
+		if err != nil {
+			return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+		}
+		defer unlock()
+		return s.recordRelease(ctx, owner, release, is)
+	}
+	if !s.ledger.Shared() && !s.owners.Held(owner.String()) {
+		return s.within(ctx, owner, s.options.Budget, work)
+	}
+	return s.detach(ctx, owner, func(ctx context.Context) error {
+		err := work(ctx)
+		if err != nil && errors.Is(err, context.DeadlineExceeded) {
+			s.options.Report(owner, err)
+		}
+		return err
+	})
+}
+
+// recordRelease records a release. Without a cloud it is complete then.
+func (s *Service) recordRelease(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+	now := s.options.Clock.Now()
+	left, err := release(ctx, owner, now, func(a network.Allocation) (time.Time, ledger.Release) {
+		if !is(a) {
+			return now, ledger.Kept
+		}
+		pool, err := s.pool(a.Pool)
+		of, unknown := s.backend(a)
+		if err == nil && unknown == nil && of.cloud == nil {
+			return now.Add(pool.Rest), ledger.Forgotten
+		}
+		return now, ledger.Marked
+	})
+	if err == nil && left != nil && left.State == network.Releasing {
+		s.reconciler.add(*left)
+	}
+	return err
+}
+
+// detach runs work for an owner in its own time, within the budget: the caller waits no longer than its context lasts, and the work goes on
+// without it. The request keeps its place in the server until the work is over.
+func (s *Service) detach(ctx context.Context, owner network.Owner, work func(context.Context) error) error {
+	release, done := serving.Hold(ctx), make(chan error, 1)
+	go func() {
+		defer release()
+		done <- s.within(ctx, owner, s.options.Budget, work)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// within runs work with a time limit of its own. A panic is an error.
+func (s *Service) within(ctx context.Context, owner network.Owner, limit time.Duration, work func(context.Context) error) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	defer s.survive(owner, &err)
+	return work(ctx)
+}
+
+// survive turns a panic into an error; it is deferred.
+func (s *Service) survive(owner network.Owner, err *error) {
+	if panicked := recover(); panicked != nil {
+		*err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
+		s.options.Report(owner, *err)
+	}
+}
+
+// sleep waits, or returns the error of the context.
+func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-time.After(pause): //nolint:forbidigo // another server's row is polled in real time
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", network.ErrUnavailable, ctx.Err())
+	}
+}
+
+// Run works in the background until the context ends, and then until what has begun is finished. From then on the service is unavailable. Call
+// Recover at the start, too.
+func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
+
+// Recover finishes what was begun before the server started. An intent that the cloud has is adopted, one that it does not have is undone, and
+// releases go on. A request for several owners is adopted if the clouds have all of it, and undone otherwise. What cannot be found out stays as it
+// is and is reported. Requests may be served at the same time.
+func (s *Service) Recover(ctx context.Context) error { return s.reconciler.recoverAll(ctx) }
+
+// Pending returns how many releases the clouds have not confirmed.
+func (s *Service) Pending() int {
+	s.reconciler.mutex.Lock()
+	defer s.reconciler.mutex.Unlock()
+	return len(s.reconciler.releases)
 }

@@ -5,13 +5,10 @@
 package service
 
 import (
-	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // workers counts what is being done, so that the service can end when it is over.
@@ -58,36 +55,4 @@ func (w *workers) finish() {
 	}
 	w.mutex.Unlock()
 	<-w.idle
-}
-
-// detach runs work for an owner in its own time, within the budget: the caller waits no longer than its context lasts, and the work goes on
-// without it. The request keeps its place in the server until the work is over.
-func (s *Service) detach(ctx context.Context, owner network.Owner, work func(context.Context) error) error {
-	release, done := serving.Hold(ctx), make(chan error, 1)
-	go func() {
-		defer release()
-		done <- s.within(ctx, owner, s.options.Budget, work)
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// within runs work with a time limit of its own. A panic is an error.
-func (s *Service) within(ctx context.Context, owner network.Owner, limit time.Duration, work func(context.Context) error) (err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	defer s.survive(owner, &err)
-	return work(ctx)
-}
-
-// survive turns a panic into an error; it is deferred.
-func (s *Service) survive(owner network.Owner, err *error) {
-	if panicked := recover(); panicked != nil {
-		*err = fmt.Errorf("%w: a bug: %v", network.ErrUnavailable, panicked)
-		s.options.Report(owner, *err)
-	}
 }

@@ -80,17 +80,6 @@ func isAny(err error, of []error) bool {
 	return false
 }
 
-// greet waits for the first answer.
-func (s *Store) greet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout)
-	defer cancel()
-	_, err := read(ctx, s, s.fence.find)
-	if err == nil || definite(err) {
-		return s.options.explain(err)
-	}
-	return s.options.unreachable(ctx)
-}
-
 // unreachable asks each endpoint by itself why it does not answer.
 func (o Options) unreachable(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), o.DialTimeout/4)

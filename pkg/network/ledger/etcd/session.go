@@ -109,18 +109,3 @@ func (s *session) remaining() time.Duration {
 	defer s.mutex.Unlock()
 	return max(0, time.Until(s.expires))
 }
-
-// Server implements ledger.Leaser.
-func (s *Store) Server() string {
-	s.session.mutex.Lock()
-	defer s.session.mutex.Unlock()
-	return s.session.server
-}
-
-// Lease implements ledger.Leaser. A store that was opened without a lease has nobody who takes over from it.
-func (s *Store) Lease() time.Duration {
-	if s.session.duration == 0 {
-		return 24 * time.Hour
-	}
-	return s.session.remaining()
-}
