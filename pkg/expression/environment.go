@@ -74,6 +74,15 @@ type Values map[string]any
 // Unset is a field that is not set but has a default.
 type Unset struct{ Default any }
 
+// Optional returns a field that is not set if the value is the zero value.
+func Optional[T comparable](value T) any {
+	var zero T
+	if value == zero {
+		return Unset{zero}
+	}
+	return value
+}
+
 // Lazy is a field that is made when an expression names it; it is called each time and safe for concurrent use. What it returns is a value,
 // an Unset, or nil for a field that is not set.
 type Lazy func() any

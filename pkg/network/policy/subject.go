@@ -57,11 +57,11 @@ func (v *view) ResolveName(name string) (any, bool) {
 	case "device":
 		return deviceType.Value(deviceFields(v.Device)), true
 	case "request":
-		return requestType.Value((*requestFields)(v.Subject)), true
+		return requestType.Value(requestFields(v.Subject)), true
 	case "claim":
-		return claimType.Value((*claimFields)(v.Claim)), true
+		return claimType.Value(claimFields(v.Claim)), true
 	case "pod":
-		return podType.Value((*podFields)(v.Pod)), true
+		return podType.Value(podFields(v.Pod)), true
 	case "config":
 		if v.config == nil {
 			v.config = valueOf(v.Config)
@@ -87,107 +87,62 @@ func valueOf(c device.Config) ref.Val {
 	return expression.Value(tree)
 }
 
-// said is a text of which has() is false where it is empty.
-func said(text string) (any, bool) { return text, text != "" }
-
-// deviceFields are the fields of device.
-type deviceFields device.Device
-
-// Field implements expression.Fields.
-func (d deviceFields) Field(name string) (any, bool) {
-	switch name {
-	case "name":
-		return said(d.Name)
-	case "pci":
-		return said(d.PCI)
-	case "mac":
-		return said(d.MAC)
-	}
-	return nil, false
+// deviceFields returns the fields of device.
+func deviceFields(d device.Device) expression.Values {
+	return expression.Values{"name": expression.Optional(d.Name), "pci": expression.Optional(d.PCI), "mac": expression.Optional(d.MAC)}
 }
 
-// requestFields are the fields of request.
-type requestFields Subject
-
-// Field implements expression.Fields.
-func (r *requestFields) Field(name string) (any, bool) {
-	switch name {
-	case "contract":
-		return said(r.Contract)
-	case "profile":
-		return said(r.Profile)
-	case "pool":
-		return said(r.Pool)
-	case "node":
-		return said(r.Node)
-	case "parent":
-		return said(r.Parent)
-	case "network":
-		return said(r.Network)
-	case "options":
-		return notNil(r.Options), r.Options != nil
-	case "addresses":
-		texts := make([]string, len(r.Addresses))
-		for i, address := range r.Addresses {
-			texts[i] = address.String()
-		}
-		return texts, len(texts) > 0
+// requestFields returns the fields of request. Its namespace, name and UID are those of the claim, or else of the Pod.
+func requestFields(s *Subject) expression.Values {
+	addresses := make([]string, len(s.Addresses))
+	for i, address := range s.Addresses {
+		addresses[i] = address.String()
 	}
-	// Of whom it is: of the claim where there is one, else of the pod.
-	if r.Claim != nil {
-		return (*claimFields)(r.Claim).Field(name)
+	holder := podFields(s.Pod)
+	if s.Claim != nil {
+		holder = claimFields(s.Claim)
 	}
-	return (*podFields)(r.Pod).Field(name)
+	return expression.Values{
+		"contract": expression.Optional(s.Contract), "profile": expression.Optional(s.Profile), "pool": expression.Optional(s.Pool),
+		"node": expression.Optional(s.Node), "parent": expression.Optional(s.Parent), "network": expression.Optional(s.Network),
+		"options": labels(s.Options), "addresses": list(addresses),
+		"namespace": holder["namespace"], "name": holder["name"], "uid": holder["uid"],
+	}
 }
 
-// claimFields are the fields of claim; nil: nothing is known of it.
-type claimFields Claim
-
-// Field implements expression.Fields.
-func (c *claimFields) Field(name string) (any, bool) {
-	known := c != nil
-	if !known {
-		c = &claimFields{}
+// claimFields returns the fields of claim; none is set if nothing is known of it.
+func claimFields(c *Claim) expression.Values {
+	if c == nil {
+		c = &Claim{}
 	}
-	switch name {
-	case "uid":
-		return said(c.UID)
-	case "namespace":
-		return said(c.Namespace)
-	case "name":
-		return said(c.Name)
-	case "labels":
-		return notNil(c.Labels), known && c.Labels != nil
-	case "annotations":
-		return notNil(c.Annotations), known && c.Annotations != nil
-	case "pods":
-		return c.Pods, len(c.Pods) > 0
+	return expression.Values{
+		"uid": expression.Optional(c.UID), "namespace": expression.Optional(c.Namespace), "name": expression.Optional(c.Name),
+		"labels": labels(c.Labels), "annotations": labels(c.Annotations), "pods": list(c.Pods),
 	}
-	return nil, false
 }
 
-func notNil(m map[string]string) map[string]string {
+// podFields returns the fields of pod; none is set if nothing is known of it.
+func podFields(p *Pod) expression.Values {
+	if p == nil {
+		p = &Pod{}
+	}
+	return expression.Values{
+		"uid": expression.Optional(p.UID), "namespace": expression.Optional(p.Namespace), "name": expression.Optional(p.Name),
+	}
+}
+
+// labels returns a field that is not set if the mapping is nil.
+func labels(m map[string]string) any {
 	if m == nil {
-		return map[string]string{}
+		return expression.Unset{Default: map[string]string{}}
 	}
 	return m
 }
 
-// podFields are the fields of pod; nil: nothing is known of it.
-type podFields Pod
-
-// Field implements expression.Fields.
-func (p *podFields) Field(name string) (any, bool) {
-	if p == nil {
-		p = &podFields{}
+// list returns a field that is not set if the list is empty.
+func list(texts []string) any {
+	if len(texts) == 0 {
+		return expression.Unset{Default: []string{}}
 	}
-	switch name {
-	case "uid":
-		return said(p.UID)
-	case "namespace":
-		return said(p.Namespace)
-	case "name":
-		return said(p.Name)
-	}
-	return nil, false
+	return texts
 }

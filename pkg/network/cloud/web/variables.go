@@ -21,11 +21,11 @@ func variables(a network.Allocation) map[string]any {
 	}
 	return map[string]any{"allocation": allocationObject.Value(expression.Values{
 		"id": identity(a), "owner": a.Owner.String(), "contract": a.Owner.Contract, "pool": a.Pool, "addresses": addresses,
-		"mac": optional(a.HardwareAddr().String()), "vlan": optional(int64(a.VLANID())),
-		"node": optional(firstOf(a.Trunk.Node, a.Holder.Node)), "parent": optional(a.Trunk.MAC),
+		"mac": expression.Optional(a.HardwareAddr().String()), "vlan": expression.Optional(int64(a.VLANID())),
+		"node": expression.Optional(firstOf(a.Trunk.Node, a.Holder.Node)), "parent": expression.Optional(a.Trunk.MAC),
 		"holder": holderObject.Value(expression.Values{
-			"kind": optional(a.Holder.Kind), "namespace": optional(a.Holder.Namespace), "name": optional(a.Holder.Name),
-			"uid": optional(a.Holder.UID), "node": optional(a.Holder.Node), "device": optional(a.Holder.Device),
+			"kind": expression.Optional(a.Holder.Kind), "namespace": expression.Optional(a.Holder.Namespace), "name": expression.Optional(a.Holder.Name),
+			"uid": expression.Optional(a.Holder.UID), "node": expression.Optional(a.Holder.Node), "device": expression.Optional(a.Holder.Device),
 		}),
 	})}
 }
@@ -50,15 +50,6 @@ func referring(a network.Allocation) (map[string]any, error) {
 func identity(a network.Allocation) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
 	return hex.EncodeToString(sum[:16])
-}
-
-// optional is a field that is not set where it is empty.
-func optional[T comparable](value T) any {
-	var empty T
-	if value == empty {
-		return expression.Unset{Default: empty}
-	}
-	return value
 }
 
 func firstOf(a, b string) string {

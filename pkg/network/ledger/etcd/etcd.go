@@ -282,5 +282,6 @@ func answering(ctx context.Context, client *clientv3.Client, endpoints []string)
 	}
 	return use
 }
+
 // probe is how long a member may take to answer for itself, and how often one that did not is asked again.
 const probe = time.Second
