@@ -12,7 +12,6 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/interpreter"
-	"go.yaml.in/yaml/v3"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -31,70 +30,6 @@ type attribute struct {
 	known    *device.Attribute
 	template *expression.Template
 	at       source.Position
-}
-
-// attributes compiles those of a mapping.
-func (c *compiler) attributes(p place) []attribute {
-	var all []attribute
-	for _, field := range p.Value().Fields() {
-		if field.Key.Kind != yaml.ScalarNode {
-			continue // which is said already
-		}
-		at := p.At(field.Key.Value)
-		if err := device.ValidateAttributeName(field.Key.Value); err != nil {
-			c.add(p.Key(field.Key.Value), source.InvalidName, "%s", err)
-		}
-		a, err := c.attribute(at)
-		if err != nil {
-			c.findings = append(c.findings, source.FindingsOf(field.Value, at.Path, err).Of(source.WrongValue)...)
-			continue
-		}
-		a.name, a.at = field.Key.Value, field.Value.Position()
-		all = append(all, a)
-	}
-	if len(all) > maximumAttributes {
-		c.add(p, source.WrongValue, "%d attributes, where a device can have %d", len(all), maximumAttributes)
-	}
-	return all
-}
-
-// attribute compiles a value.
-func (c *compiler) attribute(p place) (attribute, error) {
-	n := p.Node
-	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
-		var value any
-		if n.Node != nil {
-			if err := n.Decode(&value); err != nil {
-				return attribute{}, p.FindingOf(source.WrongType, "cannot be read")
-			}
-		}
-		known, err := attributeOf(expression.Value(value))
-		if err != nil {
-			return attribute{}, p.FindingOf(source.WrongType, "%s", err)
-		}
-		return attribute{known: &known}, nil
-	}
-	template, err := c.device.Template(n.Value, expression.At(n))
-	if err != nil {
-		return attribute{}, err
-	}
-	a := attribute{template: template}
-	if template.Constant() {
-		value, err := template.Evaluate(context.Background(), interpreter.EmptyActivation())
-		if err != nil {
-			return attribute{}, err
-		}
-		known, err := attributeOf(value)
-		a.known = &known
-		return a, err
-	}
-	switch kind := template.Type(); {
-	case kind.Kind() == types.StringKind, kind.Kind() == types.IntKind, kind.Kind() == types.UintKind, kind.Kind() == types.BoolKind,
-		kind.Kind() == types.DynKind, kind.TypeName() == apiservercel.SemverType.TypeName():
-	default:
-		return attribute{}, p.FindingOf(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
-	}
-	return a, nil
 }
 
 // evaluate computes the value.

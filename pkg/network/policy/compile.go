@@ -5,13 +5,23 @@
 package policy
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/interpreter"
+	"go.yaml.in/yaml/v3"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -181,3 +191,177 @@ func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) 
 		c.add(p.At("limit").At("burst"), source.MissingField, "means nothing without rate")
 	}
 }
+
+// attributes compiles those of a mapping.
+func (c *compiler) attributes(p place) []attribute {
+	var all []attribute
+	for _, field := range p.Value().Fields() {
+		if field.Key.Kind != yaml.ScalarNode {
+			continue // which is said already
+		}
+		at := p.At(field.Key.Value)
+		if err := device.ValidateAttributeName(field.Key.Value); err != nil {
+			c.add(p.Key(field.Key.Value), source.InvalidName, "%s", err)
+		}
+		a, err := c.attribute(at)
+		if err != nil {
+			c.findings = append(c.findings, source.FindingsOf(field.Value, at.Path, err).Of(source.WrongValue)...)
+			continue
+		}
+		a.name, a.at = field.Key.Value, field.Value.Position()
+		all = append(all, a)
+	}
+	if len(all) > maximumAttributes {
+		c.add(p, source.WrongValue, "%d attributes, where a device can have %d", len(all), maximumAttributes)
+	}
+	return all
+}
+
+// attribute compiles a value.
+func (c *compiler) attribute(p place) (attribute, error) {
+	n := p.Node
+	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		var value any
+		if n.Node != nil {
+			if err := n.Decode(&value); err != nil {
+				return attribute{}, p.FindingOf(source.WrongType, "cannot be read")
+			}
+		}
+		known, err := attributeOf(expression.Value(value))
+		if err != nil {
+			return attribute{}, p.FindingOf(source.WrongType, "%s", err)
+		}
+		return attribute{known: &known}, nil
+	}
+	template, err := c.device.Template(n.Value, expression.At(n))
+	if err != nil {
+		return attribute{}, err
+	}
+	a := attribute{template: template}
+	if template.Constant() {
+		value, err := template.Evaluate(context.Background(), interpreter.EmptyActivation())
+		if err != nil {
+			return attribute{}, err
+		}
+		known, err := attributeOf(value)
+		a.known = &known
+		return a, err
+	}
+	switch kind := template.Type(); {
+	case kind.Kind() == types.StringKind, kind.Kind() == types.IntKind, kind.Kind() == types.UintKind, kind.Kind() == types.BoolKind,
+		kind.Kind() == types.DynKind, kind.TypeName() == apiservercel.SemverType.TypeName():
+	default:
+		return attribute{}, p.FindingOf(expression.WrongResult, "%s, is %s", attributeTypes, kind.TypeName())
+	}
+	return a, nil
+}
+
+// condition compiles one; nil where there is none, or it is wrong. what names that which never applies when the condition is never true. What it
+// does when the condition is always true is said where the condition is required; else it can be left out.
+func (c *compiler) condition(env *expression.Environment, t source.Text, p place, what, does string) *expression.Expression {
+	if t.At.Absent() {
+		return nil
+	}
+	compiled, err := env.Condition(t.Value, expression.At(t.At))
+	if err != nil {
+		for _, finding := range source.FindingsOf(t.At, p.Path, err) {
+			if finding.Rule == expression.WrongCondition {
+				finding.Message = example
+			}
+			c.findings = append(c.findings, finding)
+		}
+		return nil
+	}
+	switch {
+	case env.Partial().False(compiled):
+		c.add(p, source.NeverApplies, "is always false: %s never applies", what)
+	case compiled.Constant() && does != "":
+		c.warn(p, source.AlwaysTrue, "is always true: %s %s", what, does)
+	case compiled.Constant():
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+	}
+	return compiled
+}
+
+// text compiles a text that may hold expressions; nil where it is wrong or missing.
+func (c *compiler) text(env *expression.Environment, t source.Text, p place) *expression.Template {
+	if t.At.Absent() {
+		return nil
+	}
+	compiled, err := env.Template(t.Value, expression.At(t.At))
+	if err != nil {
+		c.findings = append(c.findings, source.FindingsOf(t.At, p.Path, err).Of(expression.FailingConstant)...)
+		return nil
+	}
+	switch kind := compiled.Type().Kind(); kind {
+	case types.ListKind, types.MapKind, types.NullTypeKind:
+		c.add(p, expression.WrongResult, "must be a text, is a %s", compiled.Type().TypeName())
+		return nil
+	}
+	return compiled
+}
+
+// denial compiles a rule.
+func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
+	c.needed(p, "name", spec.Name)
+	c.needed(p, "when", spec.When)
+	rule := &denial{name: spec.Name.Value, code: forbidden}
+	rule.when = c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything")
+	if rule.message = c.text(c.request, spec.Message, p.At("message")); spec.Message.At.Absent() {
+		rule.message = nil
+	}
+	if !p.At("code").Absent() {
+		rule.code = spec.Code
+		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
+			words := make([]string, len(v1alpha1.NetworkDenialCodes))
+			for i, code := range v1alpha1.NetworkDenialCodes {
+				words[i] = strconv.Itoa(code)
+			}
+			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
+		}
+	}
+	return rule
+}
+
+// facts compiles those of some devices.
+func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
+	if len(spec.Attributes) == 0 && spec.Config.Absent() {
+		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes or config is needed")
+	}
+	f := &facts{when: c.condition(c.device, spec.When, p.At("when"), "the entry", "")}
+	f.attributes = c.attributes(p.At("attributes"))
+	f.config = c.configuration(c.device, spec.Config.Node, p.At("config"))
+	if chosen := p.At("config").At("profile"); !chosen.Absent() && !isComputed(chosen.Node) && c.policy.profiles[chosen.Node.Value] == nil {
+		known := slices.Collect(maps.Keys(c.policy.profiles))
+		finding := chosen.FindingOf(UnknownReference, "there is no profile %q%s", chosen.Node.Value, source.Suggest(chosen.Node.Value, known))
+		c.findings = append(c.findings, finding.Instead(chosen.Node, known))
+	}
+	return f
+}
+
+// example is a condition that is written as conditions are.
+const example = "a condition is one expression in braces, such as ${ request.node == \"worker-1\" }"
+
+// holds says whether a condition applies; one that was not written does.
+func holds(ctx context.Context, x *expression.Expression, vars interpreter.Activation) (bool, error) {
+	if x == nil {
+		return true, nil
+	}
+	return x.Bool(ctx, vars)
+}
+
+// The rules of NetworkProfiles, beside those of all documents.
+const (
+	// UnknownReference is the name of a pool, a cloud or a profile that does not exist.
+	UnknownReference source.Rule = "unknown-reference"
+	// Overlap are pools of which the addresses are not told apart.
+	Overlap source.Rule = "overlapping-pools"
+	// Outside is an address, or a range of them, that is not in the prefix.
+	Outside source.Rule = "outside-prefix"
+	// NoRoom is a pool that has too few addresses, or too few MAC addresses for them.
+	NoRoom source.Rule = "no-room"
+	// ForeignMAC is a MAC prefix that belongs to a maker of hardware.
+	ForeignMAC source.Rule = "foreign-mac"
+	// NotForDocker is what a profile with a link sets and Docker has no place for.
+	NotForDocker source.Rule = "not-for-docker"
+)

@@ -28,36 +28,6 @@ type configuration struct {
 	known []byte
 }
 
-// configuration compiles one, and checks what of it is written out.
-func (c *compiler) configuration(env *expression.Environment, n source.Node, p place) *configuration {
-	if n.Absent() {
-		return nil
-	}
-	var written device.Config
-	problems := source.Decode(withoutExpressions(n), p.Path, &written)
-	tree, found := expression.NewTree(env, n, p.Path)
-	problems = append(problems, found.Beyond(problems)...)
-	before := len(c.findings)
-	c.problems(p, written.Validate())
-	problems = append(problems, c.findings[before:].Beyond(problems)...)
-	c.findings = append(c.findings[:before], problems...)
-	if len(problems) > 0 {
-		return nil
-	}
-	x := &configuration{tree: tree, at: n.Position()}
-	if !tree.Constant() {
-		return x
-	}
-	var err error
-	if x.known, err = tree.JSON(context.Background(), interpreter.EmptyActivation()); err == nil {
-		_, err = decode(x.known)
-	}
-	if err != nil {
-		c.add(p, source.WrongValue, "%s", err)
-	}
-	return x
-}
-
 // withoutExpressions is a copy of a value in which nothing stands where something is to be computed.
 func withoutExpressions(n source.Node) source.Node {
 	if n.Node == nil {

@@ -8,13 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // ErrDenied says that a rule of the author denies a request. The text is for the people who asked.
@@ -38,28 +33,6 @@ type denial struct {
 
 // forbidden is the code of a denial that names none.
 const forbidden = 403
-
-// denial compiles a rule.
-func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
-	c.needed(p, "name", spec.Name)
-	c.needed(p, "when", spec.When)
-	rule := &denial{name: spec.Name.Value, code: forbidden}
-	rule.when = c.condition(c.request, spec.When, p.At("when"), "the rule", "denies everything")
-	if rule.message = c.text(c.request, spec.Message, p.At("message")); spec.Message.At.Absent() {
-		rule.message = nil
-	}
-	if !p.At("code").Absent() {
-		rule.code = spec.Code
-		if !slices.Contains(v1alpha1.NetworkDenialCodes, spec.Code) {
-			words := make([]string, len(v1alpha1.NetworkDenialCodes))
-			for i, code := range v1alpha1.NetworkDenialCodes {
-				words[i] = strconv.Itoa(code)
-			}
-			c.add(p.At("code"), source.WrongValue, "must be one of %s", strings.Join(words, ", "))
-		}
-	}
-	return rule
-}
 
 // Deny is the first denial that applies to a request; nil: none does.
 func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {

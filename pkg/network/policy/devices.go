@@ -7,13 +7,9 @@ package policy
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // facts are those of some devices.
@@ -21,22 +17,6 @@ type facts struct {
 	when       *expression.Expression
 	attributes []attribute
 	config     *configuration
-}
-
-// facts compiles those of some devices.
-func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
-	if len(spec.Attributes) == 0 && spec.Config.Absent() {
-		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes or config is needed")
-	}
-	f := &facts{when: c.condition(c.device, spec.When, p.At("when"), "the entry", "")}
-	f.attributes = c.attributes(p.At("attributes"))
-	f.config = c.configuration(c.device, spec.Config.Node, p.At("config"))
-	if chosen := p.At("config").At("profile"); !chosen.Absent() && !isComputed(chosen.Node) && c.policy.profiles[chosen.Node.Value] == nil {
-		known := slices.Collect(maps.Keys(c.policy.profiles))
-		finding := chosen.FindingOf(UnknownReference, "there is no profile %q%s", chosen.Node.Value, source.Suggest(chosen.Node.Value, known))
-		c.findings = append(c.findings, finding.Instead(chosen.Node, known))
-	}
-	return f
 }
 
 // Attributes are the facts of a device by which it can be chosen. The map and what it leads to are the caller's.

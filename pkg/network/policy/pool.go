@@ -5,7 +5,9 @@
 package policy
 
 import (
+	"errors"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -15,6 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -213,4 +216,252 @@ func (c *compiler) unused() {
 			}
 		}
 	}
+}
+
+// quotas compiles those of a pool.
+func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
+	seen := map[string]place{}
+	for i, spec := range specs {
+		at := p.Item(i)
+		if at.At("limit").Absent() {
+			c.add(at.At("limit"), source.MissingField, "is missing")
+		}
+		if !c.needed(at, "by", spec.By) {
+			continue
+		}
+		if earlier, double := seen[spec.By.Value+spec.When.Value]; double {
+			c.add(at.At("by"), source.DuplicateName, "the quota at %s is by the same", earlier.Node.Position())
+		}
+		seen[spec.By.Value+spec.When.Value] = at
+		pool.quotas = append(pool.quotas, quota{
+			by:   c.text(c.request, spec.By, at.At("by")),
+			when: c.condition(c.request, spec.When, at.At("when"), "the quota", ""), limit: spec.Limit, at: spec.By.At,
+		})
+	}
+}
+
+// needed says that a text is missing, or that it is there.
+func (c *compiler) needed(p place, field string, t source.Text) bool {
+	if t.Value == "" {
+		c.add(p.At(field), source.MissingField, "is missing")
+	}
+	return t.Value != ""
+}
+
+// paths compiles what a pool says of routes, rules and neighbours. They must be what a device can be given, and fit the addresses of the pool.
+func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
+	for _, r := range spec.Routes {
+		pool.Routes = append(pool.Routes, device.Route{
+			Destination: r.Destination.Value, Gateway: r.Gateway.Value, Source: r.Source.Value, Scope: uint8(r.Scope), Table: r.Table,
+		})
+	}
+	for i, r := range spec.Rules {
+		if r.Table == 0 {
+			c.add(p.At("rules").Item(i).At("table"), source.MissingField, "is missing")
+		}
+		pool.Rules = append(pool.Rules, device.Rule{Priority: r.Priority, Source: r.Source.Value, Destination: r.Destination.Value, Table: r.Table})
+	}
+	for _, n := range spec.Neighbors {
+		pool.Neighbors = append(pool.Neighbors, device.Neighbor{Destination: n.Destination.Value, HardwareAddr: n.HardwareAddr.Value})
+	}
+	whole := device.Config{Routes: pool.Routes, Rules: pool.Rules, Neighbors: pool.Neighbors}
+	problems := c.problems(p, whole.Validate())
+	for i, route := range pool.Routes {
+		if at := p.At("routes").Item(i); !problems.in(at.Path) {
+			c.route(pool, at, route)
+		}
+	}
+}
+
+// route holds a route against the addresses of the pool.
+func (c *compiler) route(pool *Pool, p place, route device.Route) {
+	destination, err := device.ParsePrefix(route.Destination)
+	if err != nil {
+		return // which is said already
+	}
+	if bits := destination.Addr().BitLen(); !pool.has(bits) {
+		c.add(p.At("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
+		return
+	}
+	gateway, err := device.ParseAddr(route.Gateway)
+	if err == nil && !pool.reaches(gateway) {
+		c.add(p.At("gateway"), Outside, "%s cannot be reached: it is in no subnet of the pool, and no other route leads to it over the link", gateway)
+	}
+}
+
+// problems adds those of a configuration that is written at a place, but for what is to be computed. It gives the fields.
+func (c *compiler) problems(p place, err error) paths {
+	var (
+		all    device.Problems
+		fields paths
+	)
+	errors.As(err, &all)
+	for _, problem := range all {
+		at := p.Walk(problem.Field)
+		if computed(at) {
+			continue
+		}
+		rule := source.WrongValue
+		if at.Missing {
+			rule = source.MissingField
+		}
+		c.add(at, rule, "%s", problem.Message)
+		fields = append(fields, at.Path)
+	}
+	return fields
+}
+
+// subnets compiles those of a pool, at most one of each family.
+func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) {
+	families := map[int]place{}
+	for i, spec := range specs {
+		at := p.Item(i)
+		if spec.Prefix.Value == "" {
+			c.add(at.At("prefix"), source.MissingField, "is missing")
+			continue
+		}
+		prefix, ok := c.prefix(at.At("prefix"), spec.Prefix)
+		if !ok {
+			continue
+		}
+		if earlier, double := families[prefix.Addr().BitLen()]; double {
+			c.add(at.At("prefix"), source.ExclusiveFields, "a pool has at most one subnet of each family, and the one at %s is %s too",
+				earlier.Node.Position(), familyName(prefix.Addr().BitLen()))
+			continue
+		}
+		families[prefix.Addr().BitLen()] = at
+		pool.Subnets = append(pool.Subnets, c.subnet(pool, at, prefix, spec))
+	}
+	if len(pool.Subnets) > 0 {
+		c.wired = append(c.wired, pool)
+	}
+}
+
+// prefix reads the prefix of a subnet: one of hosts.
+func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
+	prefix, err := parsePrefix(t.Value)
+	switch {
+	case err != nil:
+		finding := p.FindingOf(source.WrongValue, "%s", err)
+		if written, err := netip.ParsePrefix(t.Value); err == nil && !written.Addr().Is4In6() {
+			finding = finding.Write(t.At, written.Masked().String())
+		}
+		c.findings = append(c.findings, finding)
+		return prefix, false
+	case prefix.Bits() == 0 || prefix.Addr().IsMulticast() || prefix.Addr().IsLoopback() || prefix.Addr().IsUnspecified():
+		c.add(p, source.WrongValue, "%s is no prefix of interfaces", prefix)
+		return prefix, false
+	}
+	return prefix, true
+}
+
+// subnet compiles one. What a machine cannot have is never given, whatever the ranges say: the address of the network, which is that of all its
+// routers in IPv6 (RFC 4291, 2.6.1), the broadcast address, and that of the gateway.
+func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
+	var dynamic, static, never netipx.IPSetBuilder
+	before := len(c.findings)
+	whole := netipx.RangeOfPrefix(prefix)
+	if hosts := prefix.Addr().BitLen() - prefix.Bits(); hosts > 1 {
+		never.Add(whole.From())
+		if prefix.Addr().Is4() {
+			never.Add(whole.To())
+		}
+	}
+	if gateway, ok := c.gateway(p.At("gateway"), spec.Gateway, prefix); ok {
+		never.Add(gateway)
+		pool.Gateways = append(pool.Gateways, gateway)
+	}
+	if len(spec.Ranges) == 0 {
+		dynamic.AddRange(whole)
+	}
+	c.ranges(p.At("ranges"), spec.Ranges, whole, dynamic.AddRange)
+	c.ranges(p.At("exclude"), spec.Exclude, whole, never.AddRange)
+	c.ranges(p.At("reserved"), spec.Reserved, whole, func(r netipx.IPRange) { static.AddRange(r); dynamic.RemoveRange(r) })
+	none, err := never.IPSet()
+	if err == nil {
+		dynamic.RemoveSet(none)
+		static.RemoveSet(none)
+	}
+	subnet := ledger.Subnet{Prefix: prefix}
+	if subnet.Dynamic, err = dynamic.IPSet(); err == nil {
+		subnet.Static, err = static.IPSet()
+	}
+	if err != nil {
+		c.add(p, source.WrongValue, "the addresses cannot be told: %s", err)
+		subnet.Dynamic, subnet.Static = &netipx.IPSet{}, &netipx.IPSet{}
+	} else if len(subnet.Dynamic.Ranges())+len(subnet.Static.Ranges()) == 0 && len(c.findings) == before {
+		c.add(p, NoRoom, "no address of %s is left to be given", prefix)
+	}
+	return subnet
+}
+
+// ranges reads those of a list that lie in the prefix.
+func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add func(netipx.IPRange)) {
+	for i, t := range list {
+		r, err := parseRange(t.Value)
+		switch {
+		case err != nil:
+			c.add(p.Item(i), source.WrongValue, "%s", err)
+		case !whole.Contains(r.From()) || !whole.Contains(r.To()):
+			c.add(p.Item(i), Outside, "%s is not in %s", t.Value, prefixOf(whole))
+		default:
+			add(r)
+		}
+	}
+}
+
+// gateway reads that of a subnet.
+func (c *compiler) gateway(p place, t source.Text, prefix netip.Prefix) (netip.Addr, bool) {
+	if t.At.Absent() {
+		return netip.Addr{}, false
+	}
+	gateway, err := parseAddress(t.Value)
+	switch {
+	case err != nil:
+		c.add(p, source.WrongValue, "%s", err)
+	case gateway.BitLen() != prefix.Addr().BitLen():
+		c.add(p, Outside, "%s is of another family than %s", gateway, prefix)
+	case !prefix.Contains(gateway) && !gateway.IsLinkLocalUnicast():
+		c.add(p, Outside, "%s is neither in %s nor local to the link", gateway, prefix)
+	case prefix.Bits() < gateway.BitLen()-1 && gateway.Is4() && gateway == netipx.RangeOfPrefix(prefix).To():
+		c.add(p, Outside, "%s is the broadcast address of %s", gateway, prefix)
+	default:
+		return gateway, true
+	}
+	return netip.Addr{}, false
+}
+
+// familyName is that of a family by its length in bits.
+func familyName(bits int) string {
+	if bits == 32 {
+		return "IPv4"
+	}
+	return "IPv6"
+}
+
+func prefixOf(r netipx.IPRange) netip.Prefix {
+	prefix, _ := r.Prefix() // it was made of one
+	return prefix
+}
+
+// has says whether addresses of a family come from the pool; whether they do where the cloud chooses, nobody knows beforehand.
+func (p *Pool) has(bits int) bool {
+	return len(p.Subnets) == 0 || slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().BitLen() == bits })
+}
+
+// reaches says whether a gateway is on the link: in a subnet, local to the link, or where a route over the link leads.
+func (p *Pool) reaches(gateway netip.Addr) bool {
+	return len(p.Subnets) == 0 || gateway.IsLinkLocalUnicast() ||
+		slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(gateway) }) ||
+		slices.ContainsFunc(p.Routes, func(r device.Route) bool {
+			link, err := device.ParsePrefix(r.Destination)
+			return err == nil && r.Gateway == "" && link.Contains(gateway)
+		})
+}
+
+// paths are the fields in which something was found.
+type paths []string
+
+func (p paths) in(outer string) bool {
+	return slices.ContainsFunc(p, func(path string) bool { return source.Within(path, outer) })
 }

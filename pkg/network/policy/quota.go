@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -25,28 +24,6 @@ type quota struct {
 	when  *expression.Expression
 	limit int
 	at    source.Node
-}
-
-// quotas compiles those of a pool.
-func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
-	seen := map[string]place{}
-	for i, spec := range specs {
-		at := p.Item(i)
-		if at.At("limit").Absent() {
-			c.add(at.At("limit"), source.MissingField, "is missing")
-		}
-		if !c.needed(at, "by", spec.By) {
-			continue
-		}
-		if earlier, double := seen[spec.By.Value+spec.When.Value]; double {
-			c.add(at.At("by"), source.DuplicateName, "the quota at %s is by the same", earlier.Node.Position())
-		}
-		seen[spec.By.Value+spec.When.Value] = at
-		pool.quotas = append(pool.quotas, quota{
-			by:   c.text(c.request, spec.By, at.At("by")),
-			when: c.condition(c.request, spec.When, at.At("when"), "the quota", ""), limit: spec.Limit, at: spec.By.At,
-		})
-	}
 }
 
 // Quotas are those that a request for an address of the pool counts for. What a caller does not say is empty in their names, so that all of whom
