@@ -61,12 +61,6 @@ type choice struct {
 	again bool
 }
 
-func (h *hints) pool(name string) *pool {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.pools[name]
-}
-
 // take adds the row of a thing. Chosen things were marked as used in the hints.
 func (c *choice) take(key string, was []byte, chosen bool) {
 	if chosen {

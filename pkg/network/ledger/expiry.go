@@ -5,7 +5,6 @@
 package ledger
 
 import (
-	"math"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -92,18 +91,6 @@ func (e *expiring) limit(latest time.Time) {
 	}
 }
 
-// longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.
-func (h *hints) longestQuarantine() time.Duration {
-	longest := time.Duration(0)
-	for _, of := range h.pools {
-		if of.Rest == 0 {
-			return 0
-		}
-		longest = max(longest, of.Rest)
-	}
-	return min(longest, math.MaxInt64/2)
-}
-
 // tombstoneLife is how long the release of an owner is remembered.
 const tombstoneLife = 10 * time.Minute
 
@@ -114,13 +101,4 @@ func tombstone(released time.Time) []byte { return []byte(released.UTC().Format(
 
 func parseTombstone(value []byte) (time.Time, error) {
 	return time.Parse(time.RFC3339Nano, string(value))
-}
-
-// buried returns the tombstone of an owner and the time of the release; nil if there is none.
-func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	row = h.tombstones[tombstoneKey(owner)]
-	released, _ = parseTombstone(row)
-	return row, released
 }

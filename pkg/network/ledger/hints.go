@@ -7,6 +7,7 @@ package ledger
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -336,4 +337,37 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			_ = h.load(key, own.value, 0)
 		}
 	}
+}
+
+func (h *hints) pool(name string) *pool {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.pools[name]
+}
+
+// longestQuarantine returns the longest quarantine of the pools, or zero if one of them does not tell.
+func (h *hints) longestQuarantine() time.Duration {
+	longest := time.Duration(0)
+	for _, of := range h.pools {
+		if of.Rest == 0 {
+			return 0
+		}
+		longest = max(longest, of.Rest)
+	}
+	return min(longest, math.MaxInt64/2)
+}
+
+// buried returns the tombstone of an owner and the time of the release; nil if there is none.
+func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	row = h.tombstones[tombstoneKey(owner)]
+	released, _ = parseTombstone(row)
+	return row, released
+}
+
+func (h *hints) count(key string) []byte {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	return h.counts[key]
 }

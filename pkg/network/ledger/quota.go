@@ -75,12 +75,6 @@ func (c *choice) count(ctx context.Context, counts map[string][]byte) error {
 	return nil
 }
 
-func (h *hints) count(key string) []byte {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	return h.counts[key]
-}
-
 // parseCount reads the value of a quota's row; a missing row is zero.
 func parseCount(key string, value []byte) (int, error) {
 	if value == nil {

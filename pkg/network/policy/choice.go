@@ -104,19 +104,6 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	}
 }
 
-// Choose is the profile that a user has chosen by its name, of which something is served by the server that the policy is for. The error is for people.
-func (p *Policy) Choose(name string) (*Profile, error) {
-	profile := p.profiles[name]
-	switch {
-	case profile == nil:
-		known := p.ProfileNames()
-		return nil, fmt.Errorf("there is no profile %.100q%s; %s", name, source.Suggest(name, known), source.ThereAre(known))
-	case profile.Elsewhere:
-		return nil, fmt.Errorf("the profile %s has no pool that is served on this node", name)
-	}
-	return profile, nil
-}
-
 // Config is what the profile sets on the device of a request, beside what the pool does.
 func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) {
 	ctx, end := expression.Limit(ctx)
