@@ -28,7 +28,7 @@ func RunShared(t *testing.T, place func(t *testing.T) Open) {
 	Run(t, place)
 	for name, test := range map[string]func(*testing.T, Open){
 		"releases are seen": testReleasesAreSeen, "rest is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
-		"one owner, two servers": testOneOwner, "exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
+		"one owner, two servers": testOneOwner, "quota among two": testQuotaAmongTwo, "exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
 		"told in order": testToldInOrder, "again among two": testAgainAmongTwo, "batches": testBatches,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
@@ -393,5 +393,41 @@ func testBatches(t *testing.T, open Open) {
 	}
 	if value, err := store.Get(t.Context(), "row0again"); value != nil || err != nil {
 		t.Errorf("a part of it was written: %q, %v", value, err)
+	}
+}
+
+// testQuotaAmongTwo lets two servers allocate and release under one quota at the same time: never more than its limit are held.
+func testQuotaAmongTwo(t *testing.T, open Open) {
+	const limit = 2
+	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}
+	var group sync.WaitGroup
+	var held, most, refused atomic.Int64
+	for caller := range 6 {
+		group.Go(func() {
+			for n := range 15 {
+				in := intent(fmt.Sprintf("%d-%d", caller, n))
+				in.Quotas = []ledger.Quota{{Name: "namespace/shop", Limit: limit}}
+				_, _, err := servers[caller%2].Reserve(t.Context(), in)
+				if errors.Is(err, network.ErrQuota) || errors.Is(err, network.ErrTaken) {
+					refused.Add(1)
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				for now, seen := held.Add(1), most.Load(); now > seen && !most.CompareAndSwap(seen, now); {
+					seen = most.Load()
+				}
+				held.Add(-1)
+				if err := servers[(caller+1)%2].Forget(t.Context(), in.Owner, now, now); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	if most.Load() > limit || refused.Load() == 0 {
+		t.Errorf("up to %d were held at a time, and %d requests were refused", most.Load(), refused.Load())
 	}
 }
