@@ -27,6 +27,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
+// name is the webhook in answers and errors.
+const name = "webhook any/" + configuration.WebhookName
+
 // maximumAnswer limits the size of an answer, in bytes.
 const maximumAnswer = 16 << 20
 
@@ -127,12 +130,12 @@ func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpre
 		err = answer.check(asked.UID, r.Operation)
 	}
 	if err != nil {
-		return interpreter.Response{}, fmt.Errorf("webhook %s: %w", c.url, err)
+		return interpreter.Response{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return interpreter.Response{
 		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.ReplicaRequirements,
 		Components: answer.Components, Dependencies: answer.Dependencies, Status: answer.RawStatus,
-		Healthy: answer.Healthy, Because: []string{"webhook " + c.url},
+		Healthy: answer.Healthy, Because: []string{name},
 	}, nil
 }
 

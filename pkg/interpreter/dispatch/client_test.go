@@ -146,7 +146,7 @@ func TestInterpret(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got.Because = nil
+			c.want.Because = []string{"webhook any/" + configuration.WebhookName}
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("the answer (-want +got):\n%s", diff)
 			}
