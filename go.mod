@@ -20,6 +20,7 @@ require (
 	github.com/go-logr/logr v1.4.3 // the interface of logs
 	github.com/google/cel-go v0.26.1 // expressions of profiles
 	github.com/google/go-cmp v0.7.0 // differences in tests, and of answers that must be equal
+	github.com/gophercloud/gophercloud/v2 v2.15.0 // calls of OpenStack
 	github.com/onsi/ginkgo/v2 v2.28.1 // suites against real servers
 	github.com/onsi/gomega v1.39.0 // suites against real servers
 	github.com/prometheus/client_golang v1.23.2 // metrics

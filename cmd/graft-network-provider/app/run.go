@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/installation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
@@ -44,6 +45,7 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 	}
 	p := &program{Parts: &installation.Parts{Installation: &o.Installation, Log: logger, Registry: prometheus.NewRegistry()}}
 	p.Metrics = server.NewMetrics(p.Registry)
+	p.OpenStack = openstack.NewMetrics(p.Registry)
 	p.life = &shell.Life{
 		Log: logger, Delay: o.Delay(), Timeout: o.Config.Shutdown.Timeout.Duration, OnDrain: func() { p.notify(daemon.SdNotifyStopping) },
 		Unfinished: "Stopping before all background work has ended; it continues from the ledger at the next start",

@@ -25,6 +25,7 @@ import (
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
@@ -43,6 +44,8 @@ type Installation struct {
 	// EachNode states that the node's name comes from the environment, as in a DaemonSet, so that other nodes
 	// have such a server too.
 	EachNode bool
+	// OpenStack counts the calls of OpenStack; nil does not.
+	OpenStack *openstack.Metrics
 }
 
 // Parts are the parts of a running program.
@@ -57,7 +60,7 @@ type Parts struct {
 
 // Reloading returns the options of the reloader that do not depend on a running program.
 func (o *Installation) Reloading() reload.Options {
-	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins}
+	machine := catalog.Options{CNIConfigurations: o.Config.CNI.Configurations, CNIPlugins: o.Config.CNI.Plugins, OpenStack: o.OpenStack}
 	files := shell.Documents(o.Config.Profiles.Paths)
 	return reload.Options{
 		Read: files.Read, LeftAlone: files.LeftAlone,

@@ -181,8 +181,14 @@ func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) 
 	} else {
 		c.name(clouds.Key(name), name)
 	}
-	if (spec.HTTP == nil) == (spec.CNI == nil) {
-		c.add(p, source.ExclusiveFields, "exactly one of http and cni is needed")
+	declared := 0
+	for _, is := range []bool{spec.HTTP != nil, spec.CNI != nil, spec.OpenStack != nil} {
+		if is {
+			declared++
+		}
+	}
+	if declared != 1 {
+		c.add(p, source.ExclusiveFields, "exactly one of http, cni and openstack is needed")
 	}
 	if spec.Timeout.Set && spec.Timeout.Duration == 0 {
 		c.add(p.At("timeout"), source.WrongValue, "must be more than 0")

@@ -6,26 +6,29 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// NetworkCloud makes addresses work outside of the machine. Exactly one of http and cni says how.
+// NetworkCloud makes addresses work outside of the machine. Exactly one of http, cni and openstack says how.
 type NetworkCloud struct {
 	// Limit limits the requests to the cloud.
 	Limit NetworkLimit `json:"limit,omitempty"`
-	// Timeout is that of one call; 10s when absent.
+	// Timeout is that of one call; 10s when absent, and 30s for openstack.
 	Timeout source.Duration `json:"timeout,omitempty"`
 	// HTTP is a cloud that is asked by declared HTTP requests.
 	HTTP *NetworkHTTP `json:"http,omitempty"`
 	// CNI leaves addresses to the IPAM plugin of a CNI network configuration.
 	CNI *NetworkCNI `json:"cni,omitempty"`
+	// OpenStack binds ports of OpenStack Neutron.
+	OpenStack *NetworkOpenStack `json:"openstack,omitempty"`
 }
 
 // JSONSchema returns the schema of a cloud in addition to its fields.
 func (NetworkCloud) JSONSchema() string {
-	return `{"oneOf": [{"required": ["http"]}, {"required": ["cni"]}]}`
+	return `{"oneOf": [{"required": ["http"]}, {"required": ["cni"]}, {"required": ["openstack"]}]}`
 }
 
 // Chooses reports whether the cloud chooses the addresses, so that its pools need no subnets.
 func (c NetworkCloud) Chooses() bool {
-	return c.CNI != nil || c.HTTP != nil && c.HTTP.Bind != nil && c.HTTP.Bind.Answer.Addresses.Node != nil
+	return c.CNI != nil || c.OpenStack != nil && len(c.OpenStack.SubnetIDs) > 0 ||
+		c.HTTP != nil && c.HTTP.Bind != nil && c.HTTP.Bind.Answer.Addresses.Node != nil
 }
 
 // NetworkLimit bounds requests.

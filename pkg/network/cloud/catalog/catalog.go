@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -22,6 +23,7 @@ import (
 var kinds = []kind{
 	{"http", hasHTTP, checkHTTP, newHTTP},
 	{"cni", hasCNI, checkCNI, newCNI},
+	{"openstack", hasOpenStack, checkOpenStack, newOpenStack},
 }
 
 // kind is a kind of clouds.
@@ -42,6 +44,8 @@ type Options struct {
 	CNIConfigurations, CNIPlugins string
 	// Clock is that of the machine by default.
 	Clock clock.PassiveClock
+	// OpenStack counts the calls of OpenStack; nil does not.
+	OpenStack *openstack.Metrics
 }
 
 // defaultTimeout is that of one call where the document does not say it.
@@ -97,17 +101,24 @@ func of(spec policy.CloudSpec) *kind {
 }
 
 func timeout(spec policy.CloudSpec) time.Duration {
-	if spec.Timeout.Duration > 0 {
+	switch {
+	case spec.Timeout.Duration > 0:
 		return spec.Timeout.Duration
+	case spec.OpenStack != nil:
+		return openstack.DefaultTimeout
 	}
 	return defaultTimeout
 }
 
 // Settle returns how long after its begin a call of a cloud may still take effect though its answer was lost: a cloud may be slower than the
-// timeout. A plugin is a process that is killed at its timeout.
+// timeout. A plugin is a process that is killed at its timeout. A batch of OpenStack may begin at the timeout of its first call, and end at that of
+// its last one.
 func Settle(spec policy.CloudSpec) time.Duration {
 	if spec.CNI != nil {
 		return 0
+	}
+	if spec.OpenStack != nil {
+		return 3 * timeout(spec)
 	}
 	return 2 * timeout(spec)
 }

@@ -51,19 +51,20 @@ func TestNew(t *testing.T) {
 		t.Errorf("clouds (-want +got):\n%s", diff)
 	}
 	want := "clouds.yaml:30:30: clouds.lan.cni.configuration: nothing can be allocated yet: the CNI network configuration lan is not in FOLDER\n" +
-		"clouds.yaml:35:11: clouds.secret.http: reading a file of the cloud: open FOLDER/no-token: no such file or directory"
+		"clouds.yaml:35:11: clouds.secret.http: reading a file of the cloud: open FOLDER/no-token: no such file or directory\n" +
+		"clouds.yaml:36:24: clouds.neutron.openstack: reading the credentials: open FOLDER/clouds.yaml: no such file or directory"
 	findings.Sort()
 	if diff := cmp.Diff(want, strings.ReplaceAll(findings.Error(), folder, "FOLDER")); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if errors := findings.Errors(); len(errors) != 1 {
+	if errors := findings.Errors(); len(errors) != 2 {
 		t.Errorf("errors: %v", errors)
 	}
 	chooses := map[string]bool{}
 	for name, spec := range p.Clouds {
 		chooses[name] = spec.Chooses()
 	}
-	if diff := cmp.Diff(map[string]bool{"fabric": false, "choosing": true, "lan": true, "secret": false}, chooses); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"fabric": false, "choosing": true, "lan": true, "neutron": false, "secret": false}, chooses); diff != "" {
 		t.Errorf("which choose addresses (-want +got):\n%s", diff)
 	}
 }
@@ -75,7 +76,14 @@ func TestCheck(t *testing.T) {
 	findings.Sort()
 	want := `wrong.yaml:5:30: clouds.lan.cni.configuration: "../lan" is no name of a CNI network configuration: letters, digits, dots, dashes and underscores
 wrong.yaml:8:12: clouds.fabric.http.url: must be a URL such as https://fabric.example.com/v1
-wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)`
+wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)
+wrong.yaml:13:7: clouds.neutron.openstack: exactly one of cloudsFile and secretFolder is needed
+wrong.yaml:13:7: clouds.neutron.openstack.networkID: is missing: the ID of a Neutron network
+wrong.yaml:13:16: clouds.neutron.openstack.authURL: must be a URL such as https://keystone.example.com/v3
+wrong.yaml:14:19: clouds.neutron.openstack.subnetIDs: "pods" must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous
+wrong.yaml:15:29: clouds.neutron.openstack.allowedAddressPairs: "10.0.0.1/8" must be a prefix such as 10.96.0.0/11
+wrong.yaml:16:19: clouds.neutron.openstack.namePrefix: "Shoot" must be at most 63 lower case letters, digits and dashes
+wrong.yaml:17:22: clouds.neutron.openstack.trunk.vlans: "1-4095" must be a range within 1-4094, such as 100-4000`
 	if diff := cmp.Diff(want, findings.Error()); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}

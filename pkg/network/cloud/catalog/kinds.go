@@ -9,6 +9,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/web"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -57,6 +58,26 @@ func newCNI(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 	if err := made.Check(); err != nil {
 		at, path := spec.CNI.Configuration.At, spec.Path+".cni.configuration"
 		return made, source.Findings{at.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
+	}
+	return made, nil
+}
+
+func hasOpenStack(spec policy.CloudSpec) bool { return spec.OpenStack != nil }
+
+func checkOpenStack(spec policy.CloudSpec) source.Findings {
+	_, findings := openstack.Compile(*spec.OpenStack, spec.Node.Get("openstack"), spec.Path+".openstack")
+	return findings
+}
+
+func newOpenStack(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
+	n, path := spec.Node.Get("openstack"), spec.Path+".openstack"
+	definition, findings := openstack.Compile(*spec.OpenStack, n, path)
+	if len(findings.Errors()) > 0 {
+		return nil, nil
+	}
+	made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
+	if err != nil {
+		return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
 	}
 	return made, nil
 }

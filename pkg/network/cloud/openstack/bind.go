@@ -1,0 +1,264 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// work is one batch for a trunk.
+type work struct {
+	neutron
+	cloud *Cloud
+	// mac is the MAC address of the node's NIC, or "".
+	mac string
+}
+
+// reference is what the ledger keeps of a port.
+type reference struct {
+	Port  string `json:"port"`
+	Trunk string `json:"trunk,omitempty"`
+}
+
+// referenceOf returns the reference of an allocation; it is empty after a crash.
+func referenceOf(a network.Allocation) (known reference) {
+	if json.Unmarshal(a.Binding.Reference, &known) != nil {
+		return reference{}
+	}
+	return known
+}
+
+// binding is a job with its port.
+type binding struct {
+	*job
+	port *ports.Port
+	vlan int
+}
+
+// errUnfinished is the error of a job that was not ended, which is a bug.
+var errUnfinished = errors.New("the port was not bound")
+
+// bind creates the ports that are missing and attaches those that are not attached. It ends each job unless all fail
+// for the same reason, which it returns.
+func (w *work) bind(ctx context.Context, batch []*job) error {
+	all := make([]*binding, len(batch))
+	for i, j := range batch {
+		all[i] = &binding{job: j}
+	}
+	if err := w.adopt(ctx, all); err != nil {
+		return err
+	}
+	var t *trunk
+	if w.cloud.definition.Trunk != nil {
+		var err error
+		if t, err = w.findTrunk(ctx); err != nil {
+			w.giveUp(ctx, all, err)
+			return err
+		}
+	}
+	w.create(ctx, slices.DeleteFunc(slices.Clone(all), func(b *binding) bool { return b.port != nil }))
+	created := slices.DeleteFunc(all, func(b *binding) bool { return b.port == nil })
+	if t != nil {
+		w.attach(ctx, t, created, 0)
+		created = slices.DeleteFunc(created, func(b *binding) bool { return b.vlan == 0 })
+	}
+	if err := w.answer(ctx, t, created); err != nil {
+		return err
+	}
+	return errUnfinished
+}
+
+// adopt finds the ports that earlier attempts have created.
+func (w *work) adopt(ctx context.Context, all []*binding) error {
+	names := make([]string, len(all))
+	for i, b := range all {
+		names[i] = w.cloud.portName(b.allocation)
+	}
+	found, err := w.listPorts(ctx, query{"name": names})
+	if err != nil {
+		return err
+	}
+	for i, b := range all {
+		mine := slices.DeleteFunc(slices.Clone(found), func(p ports.Port) bool { return p.Name != names[i] })
+		// A lost answer may leave two ports, where Neutron chooses the addresses. All attempts take the same one.
+		slices.SortFunc(mine, func(a, b ports.Port) int { return strings.Compare(a.ID, b.ID) })
+		known := referenceOf(b.allocation).Port
+		at := max(0, slices.IndexFunc(mine, func(p ports.Port) bool { return p.ID == known }))
+		if len(mine) > 0 {
+			b.port = &mine[at]
+		}
+	}
+	return nil
+}
+
+// create creates ports, all in one request if Neutron can do that. If it refuses some of them, the others are created
+// one by one.
+func (w *work) create(ctx context.Context, missing []*binding) {
+	if len(missing) > 1 && len(w.cloud.definition.AllowedAddressPairs) == 0 {
+		options := make([]ports.CreateOpts, len(missing))
+		for i, b := range missing {
+			options[i] = w.options(b.allocation)
+		}
+		made, err := w.createPorts(ctx, options)
+		if err == nil {
+			for i, b := range missing {
+				b.port = &made[i]
+			}
+			return
+		}
+		answered, ok := asAPIError(err)
+		if ok && answered.status >= http.StatusInternalServerError {
+			// Neutron answers 500 to requests for several ports if security groups are disabled.
+			err = w.adopt(ctx, missing)
+		} else if ok || errors.Is(err, errOverQuota) {
+			err = nil
+		}
+		if err != nil {
+			for _, b := range missing {
+				b.end(network.Binding{}, err)
+			}
+			return
+		}
+	}
+	for _, b := range missing {
+		if b.port == nil {
+			w.createOne(ctx, b)
+		}
+	}
+}
+
+// createOne creates a port, or ends its job.
+func (w *work) createOne(ctx context.Context, b *binding) {
+	made, err := w.createPort(ctx, w.options(b.allocation))
+	if err == nil {
+		b.port = made
+		return
+	}
+	err = refusal(err, w.cloud.definition)
+	if errors.Is(err, network.ErrInUse) {
+		// The address may be in use by the port of an earlier attempt that was not yet visible.
+		if adopting := w.adopt(ctx, []*binding{b}); adopting != nil {
+			err = adopting
+		}
+	}
+	if b.port == nil {
+		b.end(network.Binding{}, err)
+	}
+}
+
+// options returns the port of an allocation.
+func (w *work) options(a network.Allocation) ports.CreateOpts {
+	d, fixed := w.cloud.definition, []ports.IP(nil)
+	for _, address := range a.Addresses {
+		fixed = append(fixed, ports.IP{IPAddress: address.String()})
+	}
+	if len(a.Addresses) == 0 {
+		for _, id := range d.SubnetIDs {
+			fixed = append(fixed, ports.IP{SubnetID: id})
+		}
+	}
+	o := ports.CreateOpts{
+		NetworkID: d.NetworkID, Name: w.cloud.portName(a), Description: w.cloud.description(a), FixedIPs: fixed,
+	}
+	if len(a.MAC) > 0 {
+		o.MACAddress = a.MAC.String()
+	}
+	if d.SecurityGroupIDs != nil {
+		o.SecurityGroups = &d.SecurityGroupIDs
+	}
+	for _, prefix := range d.AllowedAddressPairs {
+		o.AllowedAddressPairs = append(o.AllowedAddressPairs, ports.AddressPair{IPAddress: prefix.String()})
+	}
+	return o
+}
+
+// refusal returns the error for the service: whether the address is in use, the subnet is exhausted, or the request is
+// rejected. Other errors are returned as they are; their outcome is unknown.
+func refusal(err error, d *Definition) error {
+	e, ok := asAPIError(err)
+	if !ok {
+		return err
+	}
+	switch {
+	case e.kind == "IpAddressAlreadyAllocated", e.kind == "IpAddressInUse", e.kind == "MacAddressInUse":
+		return fmt.Errorf("%w: %w", network.ErrInUse, e)
+	case strings.HasPrefix(e.kind, "IpAddressGenerationFailure"), e.kind == "NoMoreIps":
+		return fmt.Errorf("%w: %w: %w", network.ErrRefused, network.ErrExhausted, e)
+	case e.kind == "NetworkNotFound":
+		return fmt.Errorf("%w: networkID %s: %w", network.ErrRefused, d.NetworkID, e)
+	case e.status == http.StatusBadRequest, e.status == http.StatusForbidden, e.status == http.StatusNotFound,
+		e.status == http.StatusConflict:
+		return fmt.Errorf("%w: %w", network.ErrRefused, e)
+	default:
+		return err
+	}
+}
+
+// answer ends jobs with what Neutron has.
+func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
+	var known map[string]subnets.Subnet
+	for _, b := range bound {
+		made := network.Binding{VLAN: uint16(b.vlan)}
+		if err := made.MAC.UnmarshalText([]byte(b.port.MACAddress)); err != nil {
+			b.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", b.port.ID, err))
+			continue
+		}
+		refers := reference{Port: b.port.ID}
+		if t != nil {
+			refers.Trunk = t.id
+		}
+		raw, err := json.Marshal(refers)
+		if made.Reference = raw; err != nil {
+			return fmt.Errorf("writing the reference: %w", err)
+		}
+		if len(w.cloud.definition.SubnetIDs) > 0 {
+			if known == nil {
+				if known, err = w.subnets(ctx, w.cloud.definition.NetworkID); err != nil {
+					return err
+				}
+			}
+			err = describe(&made, b.port, known)
+		}
+		b.end(made, err)
+	}
+	return nil
+}
+
+// describe adds the addresses that Neutron has chosen, with their gateways and routes.
+func describe(made *network.Binding, port *ports.Port, known map[string]subnets.Subnet) error {
+	for _, fixed := range port.FixedIPs {
+		subnet := known[fixed.SubnetID]
+		address, err := netip.ParseAddr(fixed.IPAddress)
+		prefix, parsing := netip.ParsePrefix(subnet.CIDR)
+		if err = errors.Join(err, parsing); err != nil {
+			return fmt.Errorf("reading the addresses of the port %s: %w", port.ID, err)
+		}
+		made.Addresses = append(made.Addresses, netip.PrefixFrom(address.Unmap(), prefix.Bits()))
+		if gateway, err := netip.ParseAddr(subnet.GatewayIP); err == nil {
+			made.Gateways = append(made.Gateways, gateway)
+		}
+		for _, route := range subnet.HostRoutes {
+			to, err := netip.ParsePrefix(route.DestinationCIDR)
+			by, parsing := netip.ParseAddr(route.NextHop)
+			if err = errors.Join(err, parsing); err != nil {
+				return fmt.Errorf("reading the routes of the subnet %s: %w", subnet.ID, err)
+			}
+			made.Routes = append(made.Routes, network.Route{Destination: to.Masked(), Gateway: by})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openstack is the cloud whose addresses are ports of OpenStack Neutron. A port can be attached to the trunk of
+// the node's NIC as a sub-port with a VLAN.
+//
+// The name of a port is derived from its allocation, so that each attempt finds what an earlier one has made; the
+// description contains the owner. Ports with other names are never changed, apart from sub-ports that are added to a
+// trunk. Start reading at Cloud.
+package openstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// Options configure a cloud.
+type Options struct {
+	// Timeout is that of one bind or unbind. Default 30 s.
+	Timeout time.Duration
+	// Clock is required.
+	Clock clock.PassiveClock
+	// Metrics may be nil.
+	Metrics *Metrics
+}
+
+// DefaultTimeout is longer than that of other clouds: Neutron creates about five ports a second, and a call waits for
+// others on the same trunk.
+const DefaultTimeout = 30 * time.Second
+
+// rememberedVLANs is how many released VLANs are not used again as long as there are others.
+const rememberedVLANs = 4096
+
+// Cloud is a cloud.Cloud.
+type Cloud struct {
+	definition *Definition
+	options    Options
+	session    *session
+	lanes      lanes
+	// released contains the VLANs that were released lately, as vlanOf.
+	released *lru.Cache
+}
+
+// vlanOf is a VLAN of the trunk of a NIC.
+type vlanOf struct {
+	mac  string
+	vlan int
+}
+
+// New returns the cloud. Credentials are read now, and OpenStack is called when something is bound.
+func New(d *Definition, o Options) (*Cloud, error) {
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if _, err := d.Credentials.read(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{
+		definition: d, options: o, released: lru.New(rememberedVLANs),
+		session: newSession(d.Credentials, &observer{metrics: o.Metrics, clock: o.Clock}),
+	}
+	c.lanes.work = c.work
+	return c, nil
+}
+
+// Bind creates a port and attaches it; it continues what an earlier attempt has begun.
+func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	return c.do(ctx, a, false)
+}
+
+// Unbind detaches and deletes the ports of an allocation.
+func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
+	_, err := c.do(ctx, a, true)
+	return err
+}
+
+// Find returns the binding of an allocation. What is incomplete is completed, or removed if that is impossible.
+func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	if err := ctx.Err(); err != nil {
+		return network.Binding{}, false, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	n, err := c.neutron(ctx)
+	if err != nil {
+		return network.Binding{}, false, err
+	}
+	found, err := n.listPorts(ctx, query{"name": {c.portName(a)}, "fields": {"id"}})
+	if err != nil || len(found) == 0 {
+		return network.Binding{}, false, err
+	}
+	binding, err := c.Bind(ctx, a)
+	if errors.Is(err, network.ErrRefused) {
+		return network.Binding{}, false, c.Unbind(ctx, a)
+	}
+	return binding, err == nil, err
+}
+
+// Port is a port of this installation in Neutron.
+type Port struct {
+	ID, Name string
+	// Owner is the zero Owner if the description was changed or has been shortened.
+	Owner     network.Owner
+	MAC       string
+	Addresses []netip.Addr
+}
+
+// List returns all ports of this installation in the network of the cloud.
+func (c *Cloud) List(ctx context.Context) ([]Port, error) {
+	n, err := c.neutron(ctx)
+	if err != nil {
+		return nil, err
+	}
+	const page = "500"
+	all, err := n.listPorts(ctx, query{"network_id": {c.definition.NetworkID}, "limit": {page}})
+	if err != nil {
+		return nil, err
+	}
+	var ours []Port
+	for _, p := range all {
+		if !c.isOurs(p.Name) {
+			continue
+		}
+		port := Port{ID: p.ID, Name: p.Name, MAC: p.MACAddress}
+		if owner, ok := strings.CutPrefix(p.Description, c.definition.NamePrefix+" "); ok {
+			port.Owner, _ = network.ParseOwner(owner) // a description that was changed names no owner
+		}
+		for _, fixed := range p.FixedIPs {
+			if address, err := netip.ParseAddr(fixed.IPAddress); err == nil {
+				port.Addresses = append(port.Addresses, address)
+			}
+		}
+		ours = append(ours, port)
+	}
+	return ours, nil
+}
+
+// do makes one bind or unbind.
+func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (network.Binding, error) {
+	if err := ctx.Err(); err != nil {
+		return network.Binding{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	return c.lanes.do(a.Trunk.MAC, &job{ctx: ctx, unbind: unbind, allocation: a, done: make(chan struct{})})
+}
+
+// work does a batch for one trunk.
+func (c *Cloud) work(ctx context.Context, mac string, batch []*job) {
+	b := &work{cloud: c, mac: mac}
+	var err error
+	defer func() {
+		if recovered := recover(); recovered != nil {
+			err = fmt.Errorf("a call of Neutron panicked: %v", recovered)
+		}
+		for _, j := range batch {
+			j.end(network.Binding{}, err)
+		}
+	}()
+	if b.neutron, err = c.neutron(ctx); err != nil {
+		return
+	}
+	if batch[0].unbind {
+		err = b.unbind(ctx, batch)
+	} else {
+		err = b.bind(ctx, batch)
+	}
+}
+
+func (c *Cloud) neutron(ctx context.Context) (neutron, error) {
+	client, err := c.session.neutron(ctx)
+	return neutron{client, c.session.observer}, err
+}
+
+// digits is the length of the hash in names of ports.
+const digits = 32
+
+// portName returns the name of the port of an allocation. It is the same in all attempts for one allocation, and
+// different when the owner gets another one after a release.
+func (c *Cloud) portName(a network.Allocation) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
+	return c.definition.NamePrefix + "-" + hex.EncodeToString(sum[:digits/2])
+}
+
+// isOurs reports whether a name is one of portName.
+func (c *Cloud) isOurs(name string) bool {
+	hash, ok := strings.CutPrefix(name, c.definition.NamePrefix+"-")
+	return ok && len(hash) == digits && strings.Trim(hash, "0123456789abcdef") == ""
+}
+
+// maximumDescription is Neutron's limit.
+const maximumDescription = 255
+
+// description returns the description of the port of an allocation, which contains the owner.
+func (c *Cloud) description(a network.Allocation) string {
+	text := c.definition.NamePrefix + " " + a.Owner.String()
+	if runes := []rune(text); len(runes) > maximumDescription {
+		return string(runes[:maximumDescription-1]) + "…"
+	}
+	return text
+}

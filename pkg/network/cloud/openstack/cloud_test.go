@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
+)
+
+// attaching binds all allocations on one NIC.
+type attaching struct{ *openstack.Cloud }
+
+func (c attaching) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	a.Trunk.MAC = parentMAC
+	return c.Cloud.Bind(ctx, a)
+}
+
+func (c attaching) Unbind(ctx context.Context, a network.Allocation) error {
+	a.Trunk.MAC = parentMAC
+	return c.Cloud.Unbind(ctx, a)
+}
+
+func (c attaching) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	a.Trunk.MAC = parentMAC
+	return c.Cloud.Find(ctx, a)
+}
+
+// every returns a fault that answers 500 to each n-th call.
+func every(n int) func(http.ResponseWriter, string) bool {
+	calls := 0
+	return func(w http.ResponseWriter, _ string) bool {
+		calls++
+		if calls%n == 0 {
+			w.WriteHeader(http.StatusInternalServerError)
+		}
+		return calls%n == 0
+	}
+}
+
+func TestSuite(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		every int
+		late  bool
+	}{{name: "without faults"}, {name: "calls that fail", every: 5}, {name: "answers that are lost", every: 5, late: true}} {
+		prepare := func(t *testing.T) *fake {
+			f := newFake(t)
+			if f.late = test.late; test.every > 0 {
+				f.fault = every(test.every)
+			}
+			return f
+		}
+		t.Run(test.name, func(t *testing.T) {
+			t.Run("addresses of the pool", func(t *testing.T) {
+				cloudtest.Run(t, func(t *testing.T) cloud.Cloud { return attaching{prepare(t).open(t)} })
+			})
+			t.Run("addresses of Neutron", func(t *testing.T) {
+				cloudtest.RunChoosing(t, func(t *testing.T) cloud.Cloud {
+					return prepare(t).open(t, func(d *openstack.Definition) { d.Trunk, d.SubnetIDs = nil, []string{subnetID} })
+				})
+			})
+		})
+	}
+}
+
+// intent returns the intent of an owner for an address.
+func intent(number byte) network.Allocation {
+	return network.Allocation{
+		Owner: network.Owner{Contract: "spiderpool", Key: "uid-" + string('a'+rune(number)) + "/" + parentMAC}, Pool: "pods",
+		State: network.Intended, Since: time.Unix(int64(number), 0), Trunk: network.Trunk{MAC: parentMAC},
+		Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, 10 + number})},
+	}
+}
+
+// TestBatch checks that allocations which wait for a trunk are bound together, and each unbind takes all that waits.
+func TestBatch(t *testing.T) {
+	f := newFake(t)
+	c := f.open(t)
+	const many = 20
+	var first, group sync.WaitGroup
+	held := make(chan struct{})
+	first.Add(1)
+	once := sync.Once{}
+	f.fault = func(http.ResponseWriter, string) bool {
+		once.Do(func() {
+			first.Done()
+			<-held
+		})
+		return false
+	}
+	bind := func(number byte) {
+		if _, err := c.Bind(t.Context(), intent(number)); err != nil {
+			t.Error(err)
+		}
+	}
+	group.Go(func() { bind(0) })
+	first.Wait()
+	for i := range byte(many) {
+		group.Go(func() { bind(1 + i) })
+	}
+	for openstack.Waiting(c, parentMAC) < many {
+		time.Sleep(time.Millisecond)
+	}
+	close(held)
+	group.Wait()
+	want := map[string]int{"create ports": 3, "add subports": 3}
+	got := map[string]int{"create ports": f.calls["create ports"], "add subports": f.calls["add subports"]}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("calls (-want +got):\n%s", diff)
+	}
+	if len(f.vlans) != many+1 {
+		t.Errorf("%d ports are attached", len(f.vlans))
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*network.Allocation)
+		answer func(http.ResponseWriter, string) bool
+		// is is an error that is wrapped, and message a part of the text.
+		is      error
+		message string
+		after   time.Duration
+	}{
+		{
+			name: "address outside of the subnet", is: network.ErrRefused, message: "InvalidIpForNetwork: the fake's",
+			change: func(a *network.Allocation) { a.Addresses = []netip.Addr{netip.MustParseAddr("192.0.2.1")} },
+		},
+		{
+			name: "unknown NIC", is: network.ErrRefused, message: "no port of the project has the MAC address fa:16:3e:00:00:99",
+			change: func(a *network.Allocation) { a.Trunk.MAC = "fa:16:3e:00:00:99" },
+		},
+		{name: "address in use", is: network.ErrInUse, answer: answer("create ports", 409, "IpAddressAlreadyAllocated", "")},
+		{name: "subnet exhausted", is: network.ErrExhausted, answer: answer("create ports", 409, "IpAddressGenerationFailure", "")},
+		{name: "forbidden", is: network.ErrRefused, answer: answer("create ports", 403, "PolicyNotAuthorized", "")},
+		{name: "trunk disabled", is: network.ErrRefused, answer: answer("add subports", 409, "TrunkDisabled", "")},
+		{name: "quota", after: 5 * time.Second, message: "OverQuota", answer: answer("create ports", 409, "OverQuota", "")},
+		{name: "rate limit", after: 7 * time.Second, answer: answer("list ports", 429, "", "7")},
+		{name: "maintenance", after: 9 * time.Second, answer: answer("list ports", 503, "", "9")},
+		{name: "failure", message: "creating a port: OpenStack answered 500", answer: answer("create ports", 500, "", "")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFake(t)
+			f.fault = test.answer
+			a := intent(1)
+			if test.change != nil {
+				test.change(&a)
+			}
+			_, err := f.open(t).Bind(t.Context(), a)
+			if err == nil || !strings.Contains(err.Error(), test.message) || strings.Contains(err.Error(), f.url) {
+				t.Errorf("error %v", err)
+			}
+			if test.is != nil != errors.Is(err, network.ErrRefused) || test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%v is no %v", err, test.is)
+			}
+			pause, paused := errors.AsType[*cloud.RetryAfter](err)
+			if paused != (test.after > 0) || paused && pause.After != test.after {
+				t.Errorf("pause %v", err)
+			}
+			if len(f.ports) != 1 && !paused && test.is != nil {
+				t.Errorf("%d ports are left", len(f.ports)-1)
+			}
+		})
+	}
+}
+
+// answer returns a fault that answers a call with an error.
+func answer(call string, status int, kind, after string) func(http.ResponseWriter, string) bool {
+	return func(w http.ResponseWriter, got string) bool {
+		if got != call {
+			return false
+		}
+		if after != "" {
+			w.Header().Set("Retry-After", after)
+		}
+		w.WriteHeader(status)
+		if kind != "" {
+			_, _ = w.Write([]byte(`{"NeutronError": {"type": "` + kind + `", "message": "the fake's"}}`))
+		}
+		return true
+	}
+}
+
+// TestPause checks that failures in a row pause the cloud longer each time, and that one success ends it.
+func TestPause(t *testing.T) {
+	f := newFake(t)
+	c := f.open(t)
+	f.fault = answer("list ports", 500, "", "")
+	var pauses []time.Duration
+	for range 8 {
+		_, err := c.Bind(t.Context(), intent(1))
+		pause, _ := errors.AsType[*cloud.RetryAfter](err)
+		if pause == nil {
+			pause = &cloud.RetryAfter{}
+		}
+		pauses = append(pauses, pause.After)
+	}
+	want := []time.Duration{0, 0, 0, 0, 2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second}
+	if diff := cmp.Diff(want, pauses); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+	f.fault = nil
+	if _, err := c.Bind(t.Context(), intent(1)); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneLogin checks that a Neutron which does not answer causes no further logins.
+func TestOneLogin(t *testing.T) {
+	f := newFake(t)
+	c := f.open(t)
+	f.down.Store(true)
+	for range 3 {
+		if _, err := c.Bind(t.Context(), intent(1)); err == nil || strings.Contains(err.Error(), f.url) {
+			t.Errorf("error %v", err)
+		}
+	}
+	f.down.Store(false)
+	if _, err := c.Bind(t.Context(), intent(1)); err != nil || f.logins.Load() != 1 {
+		t.Errorf("%d logins, %v", f.logins.Load(), err)
+	}
+}
+
+func TestList(t *testing.T) {
+	f := newFake(t)
+	c := f.open(t)
+	if _, err := c.Bind(t.Context(), intent(1)); err != nil {
+		t.Fatal(err)
+	}
+	f.ports = append(f.ports, &port{ID: "x", Name: "graft-of-somebody-else"})
+	listed, err := c.List(t.Context())
+	if err != nil || len(listed) != 1 || listed[0].Owner != intent(1).Owner || listed[0].Addresses[0] != intent(1).Addresses[0] {
+		t.Errorf("listed %v, %v", listed, err)
+	}
+}

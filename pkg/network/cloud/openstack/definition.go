@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"cmp"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// Definition is a checked declaration of a cloud.
+type Definition struct {
+	Credentials Credentials
+	// NetworkID is the network of the ports. Neutron chooses addresses from SubnetIDs if there are any.
+	NetworkID string
+	SubnetIDs []string
+	// SecurityGroupIDs are those of the ports; nil means the default group.
+	SecurityGroupIDs    []string
+	AllowedAddressPairs []netip.Prefix
+	// NamePrefix begins the names and descriptions of all ports of this installation.
+	NamePrefix string
+	// Trunk is nil if ports are not attached.
+	Trunk *Trunk
+}
+
+// Trunk configures how ports are attached.
+type Trunk struct {
+	Create              bool
+	FirstVLAN, LastVLAN int
+}
+
+// maximumVLAN is the last VLAN that IEEE 802.1Q allows.
+const maximumVLAN = 4094
+
+var (
+	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	namePrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	vlanRange  = regexp.MustCompile(`^([0-9]{1,4})(?:-([0-9]{1,4}))?$`)
+)
+
+// Compile checks a declaration without reading files. The definition is of no use if there are errors.
+func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Definition, source.Findings) {
+	c := &compiler{node: n, path: path}
+	d := &Definition{
+		Credentials: Credentials{
+			CloudsFile: spec.CloudsFile.Value, Cloud: cmp.Or(spec.Cloud.Value, "openstack"),
+			SecretFolder: spec.SecretFolder.Value, AuthURL: spec.AuthURL.Value, Region: spec.Region.Value,
+		},
+		NamePrefix: cmp.Or(spec.NamePrefix.Value, "graft"),
+	}
+	if (spec.CloudsFile.Value == "") == (spec.SecretFolder.Value == "") {
+		c.add(n, "", source.ExclusiveFields, "exactly one of cloudsFile and secretFolder is needed")
+	}
+	if spec.AuthURL.Value != "" {
+		u, err := url.Parse(spec.AuthURL.Value)
+		if err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" {
+			c.add(spec.AuthURL.At, ".authURL", source.WrongValue, "must be a URL such as https://keystone.example.com/v3")
+		} else if spec.CloudsFile.Value != "" {
+			c.add(spec.AuthURL.At, ".authURL", source.ExclusiveFields, "is for secretFolder; cloudsFile contains its own")
+		}
+	}
+	if spec.NetworkID.Value == "" {
+		c.add(n, ".networkID", source.MissingField, "is missing: the ID of a Neutron network")
+	} else {
+		d.NetworkID = c.id(spec.NetworkID, ".networkID")
+	}
+	for _, subnet := range spec.SubnetIDs {
+		d.SubnetIDs = append(d.SubnetIDs, c.id(subnet, ".subnetIDs"))
+	}
+	if len(d.SubnetIDs) > 2 {
+		c.add(n.Get("subnetIDs"), ".subnetIDs", source.WrongValue, "must be at most one subnet of each family")
+	}
+	for _, group := range spec.SecurityGroupIDs {
+		d.SecurityGroupIDs = append(d.SecurityGroupIDs, c.id(group, ".securityGroupIDs"))
+	}
+	for _, pair := range spec.AllowedAddressPairs {
+		prefix, err := netip.ParsePrefix(pair.Value)
+		if err != nil || prefix != prefix.Masked() {
+			c.add(pair.At, ".allowedAddressPairs", source.WrongValue, "%q must be a prefix such as 10.96.0.0/11", pair.Value)
+		}
+		d.AllowedAddressPairs = append(d.AllowedAddressPairs, prefix)
+	}
+	if !namePrefix.MatchString(d.NamePrefix) {
+		const message = "%q must be at most 63 lower case letters, digits and dashes"
+		c.add(spec.NamePrefix.At, ".namePrefix", source.InvalidName, message, d.NamePrefix)
+	}
+	if spec.Trunk != nil {
+		d.Trunk = c.trunk(*spec.Trunk)
+	}
+	return d, c.findings
+}
+
+// compiler collects findings.
+type compiler struct {
+	node     source.Node
+	path     string
+	findings source.Findings
+}
+
+func (c *compiler) add(at source.Node, field string, rule source.Rule, format string, arguments ...any) {
+	c.findings = append(c.findings, at.Finding(c.path+field, format, arguments...).Of(rule))
+}
+
+// id checks that a text is an ID of Neutron: a name may be ambiguous.
+func (c *compiler) id(text source.Text, field string) string {
+	if !uuid.MatchString(text.Value) {
+		const message = "%q must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous"
+		c.add(text.At, field, source.WrongValue, message, text.Value)
+	}
+	return text.Value
+}
+
+func (c *compiler) trunk(spec v1alpha1.NetworkOpenStackTrunk) *Trunk {
+	t := &Trunk{Create: spec.Create, FirstVLAN: 1, LastVLAN: maximumVLAN}
+	if spec.VLANs.At.Absent() {
+		return t
+	}
+	parts := vlanRange.FindStringSubmatch(strings.ReplaceAll(spec.VLANs.Value, " ", ""))
+	if parts != nil {
+		t.FirstVLAN, _ = strconv.Atoi(parts[1]) // the expression allows digits only
+		t.LastVLAN, _ = strconv.Atoi(cmp.Or(parts[2], parts[1]))
+	}
+	if parts == nil || t.FirstVLAN < 1 || t.LastVLAN > maximumVLAN || t.FirstVLAN > t.LastVLAN {
+		const message = "%q must be a range within 1-4094, such as 100-4000"
+		c.add(spec.VLANs.At, ".trunk.vlans", source.WrongValue, message, spec.VLANs.Value)
+	}
+	return t
+}

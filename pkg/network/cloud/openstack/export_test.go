@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+// Waiting returns how many jobs wait for a trunk.
+func Waiting(c *Cloud, trunk string) int {
+	c.lanes.mutex.Lock()
+	defer c.lanes.mutex.Unlock()
+	return len(c.lanes.waiting[trunk])
+}

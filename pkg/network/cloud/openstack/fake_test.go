@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
+)
+
+const (
+	networkID = "6a1c7a52-6f0e-4f7a-9a3b-0f6d0a2f1f60"
+	subnetID  = "1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f"
+	parentMAC = "fa:16:3e:00:00:01"
+	trunkID   = "trunk"
+)
+
+// fake answers as a real Neutron and Keystone do (test/system/neutron), as far as the cloud calls them.
+type fake struct {
+	url string
+	// down answers 500 to the discovery of versions, and logins counts logins.
+	down   atomic.Bool
+	logins atomic.Int64
+
+	mutex sync.Mutex
+	ports []*port
+	vlans map[string]int
+	next  int
+	calls map[string]int
+	// fault is asked first; it returns true if it has answered. It is called after the work if late is set.
+	fault func(w http.ResponseWriter, call string) bool
+	late  bool
+}
+
+type ip struct {
+	SubnetID string `json:"subnet_id"`
+	Address  string `json:"ip_address"`
+}
+
+type port struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Description string         `json:"description"`
+	MAC         string         `json:"mac_address"`
+	FixedIPs    []ip           `json:"fixed_ips"`
+	Trunk       map[string]any `json:"trunk_details,omitempty"`
+}
+
+type subport struct {
+	PortID string `json:"port_id"`
+	Type   string `json:"segmentation_type"`
+	VLAN   int    `json:"segmentation_id"`
+}
+
+func newFake(t *testing.T) *fake {
+	f := &fake{vlans: map[string]int{}, calls: map[string]int{}}
+	f.ports = []*port{{ID: "parent", Name: "node", MAC: parentMAC}}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v3/auth/tokens", f.authenticate)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		if f.down.Load() {
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "%s/v2.0/"}]}]}`, f.url)
+	})
+	mux.HandleFunc("GET /v2.0/subnets", f.handle("list subnets", func(*http.Request) (int, any) {
+		return http.StatusOK, map[string]any{"subnets": []any{map[string]any{"id": subnetID, "cidr": "10.0.0.0/24", "gateway_ip": "10.0.0.1"}}}
+	}))
+	mux.HandleFunc("GET /v2.0/ports", f.handle("list ports", f.list))
+	mux.HandleFunc("GET /v2.0/ports/{id}", f.handle("get port", func(*http.Request) (int, any) { return failed(404, "PortNotFound") }))
+	mux.HandleFunc("POST /v2.0/ports", f.handle("create ports", f.create))
+	mux.HandleFunc("DELETE /v2.0/ports/{id}", f.handle("delete port", f.delete))
+	mux.HandleFunc("PUT /v2.0/trunks/{id}/add_subports", f.handle("add subports", f.attach))
+	mux.HandleFunc("PUT /v2.0/trunks/{id}/remove_subports", f.handle("remove subports", f.detach))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+// open returns a cloud of the fake.
+func (f *fake) open(t *testing.T, change ...func(*openstack.Definition)) *openstack.Cloud {
+	t.Helper()
+	folder := t.TempDir()
+	for key, value := range map[string]string{
+		"authURL": f.url + "/v3", "applicationCredentialID": "id", "applicationCredentialSecret": "secret",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, key), []byte(value), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := &openstack.Definition{
+		Credentials: openstack.Credentials{SecretFolder: folder}, NetworkID: networkID, NamePrefix: "graft",
+		Trunk: &openstack.Trunk{FirstVLAN: 100, LastVLAN: 199},
+	}
+	for _, do := range change {
+		do(d)
+	}
+	made, err := openstack.New(d, openstack.Options{Clock: clock.RealClock{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+func (f *fake) authenticate(w http.ResponseWriter, _ *http.Request) {
+	f.logins.Add(1)
+	w.Header().Set("X-Subject-Token", "token")
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [{"type": "network", "endpoints": [
+		{"interface": "public", "region": "R", "region_id": "R", "url": %q}]}]}}`, f.url)
+}
+
+// handle makes a handler of what answers with a status and a body.
+func (f *fake) handle(call string, do func(*http.Request) (int, any)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		f.calls[call]++
+		w.Header().Set("Content-Type", "application/json")
+		if f.fault != nil && !f.late && f.fault(w, call) {
+			return
+		}
+		status, body := do(r)
+		if f.fault != nil && f.late && f.fault(w, call) {
+			return
+		}
+		w.WriteHeader(status)
+		if body != nil {
+			_ = json.NewEncoder(w).Encode(body)
+		}
+	}
+}
+
+// failed is an error of Neutron.
+func failed(status int, kind string) (int, any) {
+	return status, map[string]any{"NeutronError": map[string]string{"type": kind, "message": "the fake's " + kind}}
+}
+
+func (f *fake) list(r *http.Request) (int, any) {
+	found := []*port{}
+	for _, p := range f.ports {
+		names, macs := r.URL.Query()["name"], r.URL.Query()["mac_address"]
+		if names != nil && !slices.Contains(names, p.Name) || macs != nil && !slices.Contains(macs, p.MAC) {
+			continue
+		}
+		if p.ID == "parent" {
+			all := []subport{}
+			for id, vlan := range f.vlans {
+				all = append(all, subport{id, "vlan", vlan})
+			}
+			p.Trunk = map[string]any{"trunk_id": trunkID, "sub_ports": all}
+		}
+		found = append(found, p)
+	}
+	return http.StatusOK, map[string]any{"ports": found}
+}
+
+func (f *fake) create(r *http.Request) (int, any) {
+	var body struct {
+		Port  *port   `json:"port"`
+		Ports []*port `json:"ports"`
+	}
+	if json.NewDecoder(r.Body).Decode(&body) != nil {
+		return failed(400, "HTTPBadRequest")
+	}
+	wanted := body.Ports
+	if body.Port != nil {
+		wanted = []*port{body.Port}
+	}
+	for i, p := range wanted {
+		f.next++
+		p.ID = fmt.Sprintf("port-%d", f.next)
+		if p.MAC == "" {
+			p.MAC = fmt.Sprintf("fa:16:3e:01:%02x:%02x", f.next>>8, f.next&255)
+		}
+		for at := range p.FixedIPs {
+			if p.FixedIPs[at].Address == "" {
+				p.FixedIPs[at].Address = fmt.Sprintf("10.0.0.%d", 100+f.next%150)
+			}
+			p.FixedIPs[at].SubnetID = subnetID
+			if strings.HasPrefix(p.FixedIPs[at].Address, "192.0.2.") {
+				return failed(400, "InvalidIpForNetwork")
+			}
+			for _, other := range append(slices.Clone(f.ports), wanted[:i]...) {
+				if slices.Contains(other.FixedIPs, p.FixedIPs[at]) {
+					return failed(409, "IpAddressAlreadyAllocated")
+				}
+			}
+		}
+	}
+	f.ports = append(f.ports, wanted...)
+	if body.Port != nil {
+		return http.StatusCreated, map[string]any{"port": body.Port}
+	}
+	return http.StatusCreated, map[string]any{"ports": wanted}
+}
+
+func (f *fake) delete(r *http.Request) (int, any) {
+	id := r.PathValue("id")
+	if f.vlans[id] != 0 {
+		return failed(409, "PortInUseAsSubPort")
+	}
+	before := len(f.ports)
+	f.ports = slices.DeleteFunc(f.ports, func(p *port) bool { return p.ID == id })
+	if len(f.ports) == before {
+		return failed(404, "PortNotFound")
+	}
+	return http.StatusNoContent, nil
+}
+
+func (f *fake) attach(r *http.Request) (int, any) {
+	all := subports(r)
+	used := map[int]bool{}
+	for _, vlan := range f.vlans {
+		used[vlan] = true
+	}
+	for _, s := range all {
+		switch {
+		case f.vlans[s.PortID] != 0:
+			return failed(409, "TrunkPortInUse")
+		case used[s.VLAN]:
+			return failed(409, "DuplicateSubPort")
+		}
+		used[s.VLAN] = true
+	}
+	for _, s := range all {
+		f.vlans[s.PortID] = s.VLAN
+	}
+	return http.StatusOK, map[string]any{"id": trunkID}
+}
+
+func (f *fake) detach(r *http.Request) (int, any) {
+	all := subports(r)
+	for _, s := range all {
+		if f.vlans[s.PortID] == 0 {
+			return failed(404, "SubPortNotFound")
+		}
+	}
+	for _, s := range all {
+		delete(f.vlans, s.PortID)
+	}
+	return http.StatusOK, map[string]any{"id": trunkID}
+}
+
+func subports(r *http.Request) []subport {
+	var body struct {
+		SubPorts []subport `json:"sub_ports"`
+	}
+	_ = json.NewDecoder(r.Body).Decode(&body) // an empty list attaches nothing
+	return body.SubPorts
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// maximumBatch is how many jobs one batch has. Neutron's speed decreases with larger requests.
+const maximumBatch = 10
+
+// job is one bind or unbind that waits for its turn.
+type job struct {
+	ctx        context.Context
+	unbind     bool
+	allocation network.Allocation
+	done       chan struct{}
+	// binding and err are set before done is closed.
+	binding network.Binding
+	err     error
+}
+
+// end finishes a job; a second call is ignored.
+func (j *job) end(binding network.Binding, err error) {
+	select {
+	case <-j.done:
+	default:
+		j.binding, j.err = binding, err
+		close(j.done)
+	}
+}
+
+// lanes serialize the work for each trunk, because Neutron locks a trunk while it changes. Jobs that wait for the same
+// trunk are done together.
+type lanes struct {
+	mutex   sync.Mutex
+	waiting map[string][]*job
+	// work does a batch, and ends each of its jobs.
+	work func(ctx context.Context, trunk string, batch []*job)
+}
+
+// do waits until a job is done, or its context.
+func (l *lanes) do(trunk string, j *job) (network.Binding, error) {
+	l.mutex.Lock()
+	if l.waiting == nil {
+		l.waiting = map[string][]*job{}
+	}
+	_, busy := l.waiting[trunk]
+	l.waiting[trunk] = append(l.waiting[trunk], j)
+	l.mutex.Unlock()
+	if !busy {
+		go l.run(trunk)
+	}
+	select {
+	case <-j.done:
+		return j.binding, j.err
+	case <-j.ctx.Done():
+		return network.Binding{}, fmt.Errorf("waiting for Neutron: %w", j.ctx.Err())
+	}
+}
+
+// run does batches until no job waits.
+func (l *lanes) run(trunk string) {
+	for {
+		batch := l.next(trunk)
+		if batch == nil {
+			return
+		}
+		ctx, cancel := joined(batch)
+		l.work(ctx, trunk, batch)
+		cancel()
+	}
+}
+
+// next returns the jobs of the next batch, either all binds or all unbinds, and nil if none waits. Jobs whose callers
+// have gone are left out: nothing has been sent for them.
+func (l *lanes) next(trunk string) (batch []*job) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	waiting := slices.DeleteFunc(l.waiting[trunk], func(j *job) bool { return j.ctx.Err() != nil })
+	rest := waiting[:0:0]
+	for _, j := range waiting {
+		if len(batch) < maximumBatch && j.unbind == waiting[0].unbind {
+			batch = append(batch, j)
+		} else {
+			rest = append(rest, j)
+		}
+	}
+	if l.waiting[trunk] = rest; batch == nil {
+		delete(l.waiting, trunk)
+	}
+	return batch
+}
+
+// joined returns a context that ends when the contexts of all jobs have ended.
+func joined(batch []*job) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(batch[0].ctx))
+	var left atomic.Int64
+	left.Store(int64(len(batch)))
+	stops := make([]func() bool, len(batch))
+	for i, j := range batch {
+		stops[i] = context.AfterFunc(j.ctx, func() {
+			if left.Add(-1) == 0 {
+				cancel()
+			}
+		})
+	}
+	return ctx, func() {
+		for _, stop := range stops {
+			stop()
+		}
+		cancel()
+	}
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// Metrics count the calls of all clouds of this kind.
+type Metrics struct {
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+}
+
+// NewMetrics creates and registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_network_openstack_calls_total",
+			Help: "Calls of Neutron and Keystone, by HTTP status; the code is error if there was no answer.",
+		}, []string{"call", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "graft_network_openstack_call_duration_seconds",
+			Help: "Duration of calls of Neutron and Keystone.",
+			// A lookup takes a few milliseconds; creating ports in bulk takes seconds.
+			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"call"}),
+	}
+	registry.MustRegister(m.calls, m.duration)
+	return m
+}
+
+// observer counts the calls of one cloud, and its failures in a row.
+type observer struct {
+	metrics  *Metrics
+	clock    clock.PassiveClock
+	failures atomic.Int64
+}
+
+// maximumAnswer limits an answer; a list of 4094 sub-ports has about 600 KiB.
+const maximumAnswer = 16 << 20
+
+// observe returns a transport that counts calls and limits answers.
+func (o *observer) observe(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(r *http.Request) (*http.Response, error) {
+		began, name := o.clock.Now(), callName(r)
+		response, err := next.RoundTrip(r)
+		code := "error"
+		if err == nil {
+			code = strconv.Itoa(response.StatusCode)
+			response.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.LimitReader(response.Body, maximumAnswer), response.Body}
+		}
+		switch {
+		case err == nil && response.StatusCode < http.StatusInternalServerError:
+			o.failures.Store(0)
+		case !errors.Is(err, context.Canceled):
+			o.failures.Add(1)
+		}
+		if o.metrics != nil {
+			o.metrics.calls.WithLabelValues(name, code).Inc()
+			o.metrics.duration.WithLabelValues(name).Observe(o.clock.Since(began).Seconds())
+		}
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// collections are the last words of paths that become values of a label.
+var collections = []string{
+	"ports", "trunks", "add_subports", "remove_subports", "subnets", "networks", "extensions", "quotas", "tokens",
+}
+
+// callName returns the name of a call in metrics, such as post ports.
+func callName(r *http.Request) string {
+	name := path.Base(r.URL.Path)
+	if !slices.Contains(collections, name) {
+		name = path.Base(path.Dir(r.URL.Path))
+	}
+	if !slices.Contains(collections, name) {
+		name = "other"
+	}
+	return strings.ToLower(r.Method) + " " + name
+}
+
+// apiError is an answer of Neutron or Keystone that is an error.
+type apiError struct {
+	doing  string
+	status int
+	// kind is the name of Neutron's exception, such as IpAddressAlreadyAllocated, or "".
+	kind, message string
+	header        http.Header
+}
+
+// Error implements error.
+func (e *apiError) Error() string {
+	text := fmt.Sprintf("%s: OpenStack answered %d", e.doing, e.status)
+	if e.kind != "" {
+		text += " " + e.kind
+	}
+	if e.message != "" {
+		text += ": " + e.message
+	}
+	return text
+}
+
+func asAPIError(err error) (*apiError, bool) { return errors.AsType[*apiError](err) }
+
+// longestMessage limits what users read of a message.
+const longestMessage = 300
+
+// newAPIError reads an answer. The body is not part of the error, apart from Neutron's own message.
+func newAPIError(doing string, answer gophercloud.ErrUnexpectedResponseCode) *apiError {
+	e := &apiError{doing: doing, status: answer.Actual, header: answer.ResponseHeader}
+	var body struct {
+		NeutronError struct{ Type, Message string }
+	}
+	if json.Unmarshal(answer.Body, &body) == nil {
+		e.kind, e.message = body.NeutronError.Type, strings.Join(strings.Fields(body.NeutronError.Message), " ")
+	}
+	if runes := []rune(e.message); len(runes) > longestMessage {
+		e.message = string(runes[:longestMessage]) + "…"
+	}
+	return e
+}
+
+// The pauses after failures in a row. The service calls no cloud that is paused, and tells callers why.
+const (
+	toleratedFailures = 5
+	firstPause        = 2 * time.Second
+	longestPause      = time.Minute
+	// quotaPause is short, because releases wait as well, and they reduce what the quota counts.
+	quotaPause = 5 * time.Second
+)
+
+// errOverQuota is the error of a call that exceeds a quota of the project.
+var errOverQuota = errors.New("the quota of the project is used up")
+
+// failure returns the error for a failed call: an apiError, a cloud.RetryAfter if OpenStack asks for a pause or has
+// failed several times in a row, or the reason why there was no answer. It contains no URL and no body.
+func (o *observer) failure(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var failed error
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](unwrapped(err)); ok {
+		e := newAPIError(doing, answer)
+		after, asked := retryAfter(e.header, o.clock.Now())
+		switch {
+		case e.status == http.StatusTooManyRequests, e.status == http.StatusServiceUnavailable && asked:
+			return cloud.NewRetryAfter(after, e.Error())
+		case e.kind == "OverQuota":
+			return fmt.Errorf("%w: %w", errOverQuota, cloud.NewRetryAfter(quotaPause, e.Error()))
+		}
+		failed = e
+	} else {
+		failed = fmt.Errorf("%s: %w", doing, withoutURL(err))
+	}
+	over := o.failures.Load() - toleratedFailures
+	if over < 0 || errors.Is(err, context.Canceled) {
+		return failed
+	}
+	pause := min(longestPause, firstPause<<min(over, 5))
+	return cloud.NewRetryAfter(pause, fmt.Sprintf("OpenStack has failed %d times in a row, at last %s", over+toleratedFailures, failed))
+}
+
+// unwrapped returns the error of Keystone if a token could not be renewed.
+func unwrapped(err error) error {
+	if renewing, ok := errors.AsType[*gophercloud.ErrUnableToReauthenticate](err); ok {
+		return renewing.ErrReauth
+	}
+	return err
+}
+
+// withoutURL returns the reason of a failed request.
+func withoutURL(err error) error {
+	if failed, ok := errors.AsType[*url.Error](unwrapped(err)); ok {
+		return failed.Err
+	}
+	if failed, ok := errors.AsType[net.Error](err); ok {
+		return failed
+	}
+	return unwrapped(err)
+}
+
+// retryAfter reads the seconds or the date of Retry-After (RFC 9110, 10.2.3).
+func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return date.Sub(now), true
+	}
+	return 0, false
+}
