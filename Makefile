@@ -56,7 +56,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-k
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -156,6 +156,12 @@ test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gar
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
+# Not part of test-system yet: on a loaded machine it takes more than four minutes.
+test-neutron: ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
+	@hack/system/packages.sh keystone neutron-server
+	@echo '==> the cloud for OpenStack against a real Neutron'
+	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron
+
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers beside their floors and peers.
 
 bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
@@ -202,7 +208,7 @@ bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose)
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
 	@echo '==> go vet'
 	go vet ./...
-	go vet -tags 'system gardener' ./test/system/...
+	go vet -tags 'system gardener neutron' ./test/system/...
 	cd hack/tools/chart && go vet ./...
 	cd hack/tools/monitoring && go vet ./...
 	cd hack/images && go vet ./... && go vet -tags system ./...
