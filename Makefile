@@ -79,12 +79,12 @@ start-network: ## Show the network provider: allocations by DRANET's calls on a 
 	@$(BUILD) start-network '10 seconds' ./hack/start/network
 	@exec .cache/bin/start-network $(ARGS)
 
-start-docker: ## Show two containers talking over a Graft network, and what they hold (ONCE=1: show it and end; as root it installs Debian's docker.io).
+start-docker: ## Show two containers on a Graft network, and their addresses (ONCE=1: show it and end; as root it installs Debian's docker.io).
 	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider ./cmd/graft
 	@$(BUILD) start-docker '10 seconds' ./hack/start/docker
 	@exec .cache/bin/start-docker $(ARGS)
 
-start-interpreter: ## Show what Karmada is told of a Worker, an Etcd and a kind of one's own, over TLS (ONCE=1: show it and end).
+start-interpreter: ## Show the answers to Karmada for a Worker, an Etcd and a custom kind, over TLS (ONCE=1: show it and end).
 	@$(BUILD) graft-resource-interpreter '1 minute' ./cmd/graft-resource-interpreter ./cmd/graft
 	@$(BUILD) start-interpreter '10 seconds' ./hack/start/interpreter
 	@exec .cache/bin/start-interpreter $(ARGS)

@@ -45,17 +45,16 @@ func newCompareCommand(s *Streams) *cobra.Command {
 		Short: "Show what another version of profiles changes, and for which shoots",
 		Long: `Show what another version of profiles changes, and for which shoots.
 
-OLD and NEW are files or folders with profiles, or either of them in a revision of git, as in HEAD~1:profile.yaml; with
-git's own rule, such a path begins at the root of the repository, or with ./ at the working directory.
+OLD and NEW are files or folders with profiles, also in a revision of git such as HEAD~1:profile.yaml. As in git, such a path is
+relative to the root of the repository, or with ./ to the working directory.
 
-Both are tried on the control planes that Gardener writes for many shoots: each version of --kubernetes in each of the
---variants. What is the same for several shoots is shown once, with these shoots. Manifests of control planes,
-as graft diff takes them, can be named with --manifest in place of the generated ones. With --live, they are read from a seed:
-the control plane of --namespace, or all that the profiles have rules for. Nothing is changed there.
+Both are applied to the control planes that Gardener creates for many shoots: each version of --kubernetes in each of the
+--variants. A difference that several shoots have in common is shown once, with the list of these shoots. --manifest uses given
+manifests of control planes, as graft diff does. --live reads the control planes of a seed: the one of --namespace, or all with
+rules in the profiles. Nothing is changed there.
 
-Exit status: 0, or with --exit-code 1 when something is different; 1 when NEW denies what OLD does not; 2 when it could not
-be done.`,
-		Example: `  # what the last commit changes
+Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies objects that OLD does not deny; 2 if the command failed.`,
+		Example: `  # changes of the last commit
   graft compare HEAD:example/profiles/openstack/profile.yaml example/profiles/openstack/profile.yaml
 
   # for highly available shoots of two versions, as a page to attach to a pull request

@@ -41,13 +41,13 @@ func newCompletionCommand(*Streams) *cobra.Command {
 	}
 	command := &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
-		Short: "Write what lets a shell complete the command line",
-		Long: `Write what lets a shell complete commands, flags and their values: targets, operations, formats, versions, parameters.
+		Short: "Write completion scripts for shells",
+		Long: `Write a script that completes commands, flags and their values: targets, operations, formats, versions, parameters.
 
-For the shell that runs, and for each new one when the line stands in the file behind it:
+Run the line on the left in the current shell, or add it to the file on the right for new shells:
 
   source <(graft completion bash)                         ~/.bashrc
-  source <(graft completion zsh)                          ~/.zshrc, behind compinit
+  source <(graft completion zsh)                          ~/.zshrc, after compinit
   graft completion fish | source                          ~/.config/fish/config.fish
   graft completion powershell | Out-String | Invoke-Expression   $PROFILE`,
 		Example: `  graft completion bash

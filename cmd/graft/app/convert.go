@@ -33,10 +33,10 @@ func newConvertCommand(s *Streams) *cobra.Command {
 BEFORE and AFTER are files or folders with manifests of control planes without and with the changes of a provider's webhook. Objects
 are matched by kind, namespace and name. graft render --without-profile writes a control plane as Gardener creates it.
 
-The rules are applied to the objects before. What they do not reproduce is a comment in the profile, and is written to standard error.
+The rules are applied to BEFORE. Differences that they do not reproduce are comments in the profile and messages on standard error.
 Conditions, expressions and the data of Secrets are not proposed.
 
-Exit status: 0 when the profile reproduces all differences; 1 when something is missing; 2 when it failed.`,
+Exit status: 0 if the profile reproduces all differences; 1 if not; 2 if the command failed.`,
 		Example: `  # from two dumps of a control plane
   graft convert docs/usage/convert/before.yaml docs/usage/convert/after.yaml --provider acme`,
 		Args: exactly("the manifests before and after", 2),

@@ -32,25 +32,24 @@ func newDiffCommand(s *Streams) *cobra.Command {
 	o := &diffOptions{}
 	command := &cobra.Command{
 		Use:   "diff [KIND/NAME] [manifest|folder|-]...",
-		Short: "Show what profiles change, line by line with the rule that does",
-		Long: `Show what profiles change, line by line with the rule that does.
+		Short: "Show the changes of profiles, with the rule of each line",
+		Long: `Show the changes of profiles, with the rule of each line.
 
-Without manifests it shows the control plane that Gardener itself writes for a shoot, which flags describe. A manifest may be
-what passes the webhooks (Deployments, OperatingSystemConfigs, ...) or what is known of the control plane: its Cluster or
-Shoot, its Namespace, and the Secrets and ConfigMaps that lookups find. With KIND/NAME, such as deployment/kube-apiserver, only that
-object is shown.
+Without manifests it uses the control plane that Gardener creates for a shoot; flags describe the shoot. Manifests may contain
+objects for the webhooks (Deployments, OperatingSystemConfigs, ...) and their context: the Cluster or Shoot, the Namespace, and
+Secrets and ConfigMaps for lookups. With KIND/NAME, such as deployment/kube-apiserver, only this object is shown.
 
-With --live the control planes of a seed are read, and what the installed webhooks make of them, asked by a dry run, is
-compared with what the profiles make of them. Nothing is changed there.
+--live reads the control planes of a seed. It compares the result of the installed webhooks, from a dry run, with the result of
+the profiles. Nothing is changed there.
 
-Exit status: 0, or with --exit-code 1 when something changes; 1 when an object is denied; 2 when it could not be done.`,
-		Example: `  # what the profile makes of the control plane of a shoot
+Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denied; 2 if the command failed.`,
+		Example: `  # all changes to the control plane of a shoot
   graft diff -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
-  # of one of its objects
+  # changes to one object
   graft diff deployment/kube-controller-manager -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
-  # of one that is highly available, in another region
+  # a highly available control plane in another region
   graft diff -p example/profiles/openstack/profile.yaml --ha --set region=eu-west-1
 
   # as a comment for a pull request

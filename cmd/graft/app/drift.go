@@ -44,26 +44,24 @@ func newDriftCommand(s *Streams) *cobra.Command {
 		Short: "Find objects of a seed that missed the webhook, and touch them",
 		Long: `Find objects of a seed that missed the webhook, and touch them.
 
-Each object that the profiles have rules for is taken as it stands, and what the webhook would make of an update that changes
-nothing is compared with it: objects that were admitted while the webhook was away, before it was installed or under other
-profiles differ, and those that carry what rules wrote which are gone. Without --profile, the profiles are those in the
-ConfigMaps of the seed, as the chart installs them; where the extension has profiles of images, it must be said which. Nothing is
-changed.
+It compares each object with rules with the result of the webhook for an unchanged update. Objects differ if they were admitted
+without the webhook or with other profiles, or if they have values of removed rules. Without --profile, it reads the profiles from
+the ConfigMaps of the seed, as the chart installs them; profiles from images must be given. Nothing is changed.
 
-With --touch, each object that differs is sent a patch without content, one after the other at a bounded rate, so that it
-passes the webhook. It is asked before, or needs --yes. What rolls then rolls: graft diff --live --no-dry-run says what does.
+--touch sends an empty patch to each object that differs, at a limited rate, so that the webhook mutates it. It asks for
+confirmation unless --yes is given. Changed Pod templates roll: graft diff --live --no-dry-run shows them.
 
-Exit status: 0; 1 when objects differ, or are denied, and were not mended; 2 when it could not be done.`,
-		Example: `  # what the installed webhook has missed (there is no such file here)
+Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the command failed.`,
+		Example: `  # objects that the installed webhook has missed (seed.yaml does not exist here)
   graft drift --kubeconfig seed.yaml  # exit 2
 
-  # the control plane of one shoot, with a profile at hand
+  # the control plane of one shoot, with a local profile
   graft drift -p example/profiles/openstack/profile.yaml -n shoot--local--sample -o json --kubeconfig seed.yaml  # exit 2
 
-  # mend ten objects, one in five seconds
+  # fix ten objects, one every five seconds
   graft drift --touch --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
 
-  # what the extension must be permitted to do the same by itself, as values of its chart
+  # permissions for the same search by the extension, as values of its chart
   graft drift --rbac -p example/profiles/openstack/profile.yaml`,
 		Args: atMost("no argument", 0),
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
@@ -76,11 +74,11 @@ Exit status: 0; 1 when objects differ, or are denied, and were not mended; 2 whe
 	set.StringVar(&o.connection.Context, "kube-context", "", "context in the kubeconfig (default: the current one)")
 	set.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the control plane (default: all)")
 	set.StringVarP(&o.output, "output", "o", driftText, "form of the output: "+driftText+", "+driftJSON)
-	set.BoolVar(&o.touch, "touch", false, "touch what differs, so that it passes the webhook")
+	set.BoolVar(&o.touch, "touch", false, "touch objects that differ, so that the webhook mutates them")
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects a second, 50 at most")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: objects to touch at most; 0: all")
-	set.BoolVar(&o.rbac, "rbac", false, "show what must be permitted for it, as values of the chart, and do nothing else (default profile: profile.yaml)")
+	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
 	_ = command.RegisterFlagCompletionFunc("output", fixed(driftText, driftJSON)) // fails for unknown flags only
 	return command
 }
@@ -216,7 +214,7 @@ func (o *driftOptions) sure(ctx context.Context, s *Streams, what string) (bool,
 		return true, nil
 	}
 	if !s.Asks {
-		return false, errors.New("nobody can be asked here whether to " + what + ": say so with --yes")
+		return false, errors.New("cannot ask whether to " + what + " without a terminal: give --yes")
 	}
 	asked := newQuestions(ctx, s)
 	sure := asked.yes(what+"?", false)

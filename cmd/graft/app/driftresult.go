@@ -95,7 +95,7 @@ func (f driftFinding) why() string {
 	case f.State == drift.Marked:
 		return "the profiles change nothing"
 	default:
-		return "what rules wrote that are gone"
+		return "values of removed rules"
 	}
 }
 
@@ -138,7 +138,7 @@ func (r *driftResult) status() error {
 	case len(r.Unread) > 0:
 		return errors.New("some control planes could not be read")
 	case r.Found[drift.Unknown] > 0:
-		return errors.New("of some objects it is not known what the profiles make of them")
+		return errors.New("the result of the profiles is unknown for some objects")
 	}
 	left := r.Found[drift.Denied]
 	for _, f := range r.drifted() {

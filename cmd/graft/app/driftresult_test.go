@@ -51,7 +51,7 @@ func TestDriftText(t *testing.T) {
 	const want = `STATE              NAMESPACE  OBJECT        SET           MARK           WHY
 outdated, mended   shoot      Deployment a  controlplane  acme@01234567  acme/x, acme/y
 unmutated, failed  shoot      Deployment b  controlplane  -              touching Deployment b of shoot: no
-edited             shoot      Deployment c  controlplane  -              what rules wrote that are gone
+edited             shoot      Deployment c  controlplane  -              values of removed rules
 denied             shoot      Deployment d  controlplane  -              ContractBroken: no
 marked             shoot      Deployment e  controlplane  -              the profiles change nothing
 

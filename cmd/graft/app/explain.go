@@ -48,32 +48,29 @@ func newExplainCommand(s *Streams) *cobra.Command {
 	o := &explainOptions{output: explainFormat(explain.Formats()[0])}
 	command := &cobra.Command{
 		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
-		Short: "Explain what rules do with an object, or which versions have a flag",
-		Long: `Explain what rules do with an object and why, or in which versions a flag or gate exists.
+		Short: "Explain the rules for an object, or find the versions of a flag",
+		Long: `Explain which rules change an object and why, or find the versions of a flag, feature gate or admission plugin.
 
-Of an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule of the profiles for it: whether it was applied,
-what each part of its condition came to, what it writes, and by which rule it is overridden. With --flag or --field it shows
-who set a flag or a field: Gardener's value, each rule that has to do with it, and what comes out. The object is that of the
-control plane which Gardener itself writes for a shoot, which flags describe, or one of the manifests given with -f. With
---live it is the one in a seed as it stands, which shows what rules do when it is written again. What comes from Secrets is
-not shown.
+For an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule: whether it was applied, the value of each part of
+its condition, its writes, and the rule that overrides it. --flag and --field show the history of one flag or field: Gardener's
+value, each rule that writes it, and the result. The object comes from the control plane that Gardener creates for a shoot; flags
+describe the shoot. -f reads it from manifests, --live from a seed. Values of Secrets are hidden.
 
-What rules say when Karmada asks about an object, ` + "`graft interpreter ask`" + ` shows.
+For the rules of InterpreterProfiles, use ` + "`graft interpreter ask`" + `.
 
-Without an object it says in which versions of Kubernetes there is a flag, a feature gate or an admission plugin, and needs no
-profile. docs/reference describes operations, expressions and the fields of documents.
+With a topic it lists the Kubernetes versions of a flag, a feature gate or an admission plugin. This needs no profile.
 
-Exit status: 0; 1 when the object is denied; 2 when it could not be done.`,
-		Example: `  # why rules apply to the kube-apiserver or do not
+Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
+		Example: `  # why rules apply or do not apply to the kube-apiserver
   graft explain deployment/kube-apiserver -p example/profiles/openstack/profile.yaml --kubernetes 1.33.5
 
-  # who set its feature gates
+  # which rules set its feature gates
   graft explain deployment/kube-controller-manager --flag feature-gates -p example/profiles/openstack/profile.yaml
 
-  # in which versions there is a feature gate
+  # versions of a feature gate
   graft explain gate VolumeAttributesClass
 
-  # in which versions of kube-apiserver there is an admission plugin
+  # versions of an admission plugin
   graft explain plugin NodeRestriction`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeExplained,

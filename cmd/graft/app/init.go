@@ -32,12 +32,12 @@ func newInitCommand(s *Streams) *cobra.Command {
 	o := &initOptions{}
 	command := &cobra.Command{
 		Use:   "init [FOLDER]",
-		Short: "Begin a new profile, with a test and all that an editor needs",
-		Long: `Begin a new profile, with a test and all that an editor needs.
+		Short: "Create a profile with a test and an editor configuration",
+		Long: `Create a profile with a test and an editor configuration.
 
-It asks what the cloud needs, each question with an answer that Enter takes; --yes takes them all, and a flag answers its question.
-With --from the new profile is a copy of another one, an example or a file, with another name and provider. The folder is that of
-the name, unless one is given. What is there already stays, unless --force says to replace it.`,
+It asks about the cloud. Enter accepts the proposed answer, --yes accepts all, and a flag answers one question. --from copies another
+profile, an example or a file, with a new name and provider. The default folder has the name of the profile. Existing files are kept
+unless --force is given.`,
 		Example: `  # answer questions
   graft init
 

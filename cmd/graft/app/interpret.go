@@ -36,31 +36,30 @@ func newInterpretCommand(s *Streams) *cobra.Command {
 	o := &interpretOptions{}
 	command := &cobra.Command{
 		Use:   "ask OBJECT...",
-		Short: "Show what Karmada would be told about objects",
-		Long: `Show what Karmada would be told about objects.
+		Short: "Show the answers to Karmada for objects",
+		Long: `Show the answers to Karmada for objects.
 
-OBJECT is a file with objects, a folder with such files, or - for standard input. Of each object all is asked that there are rules for:
-replicas, components, revise, dependencies, prune, retain, status, health and aggregate. Three of them need more than the object:
-retain what the member cluster has, --observed; revise a number, --replicas; aggregate what the members say, --members.
+OBJECT is a file with objects, a folder with such files, or - for standard input. It runs all operations with rules: replicas,
+components, revise, dependencies, prune, retain, status, health and aggregate. retain needs the object of the member cluster
+(--observed), revise a number (--replicas), and aggregate the statuses of the members (--members).
 
-The rules are those of the profiles, and behind them those for the kinds of Gardener. With --url a running webhook is asked over TLS,
-as Karmada asks it.
+The rules of the profiles precede those for the kinds of Gardener. --url asks a running webhook over TLS instead, as Karmada does.
 
-Exit status: 0; 1 when a question has no answer; 2 when it could not be done.`,
-		Example: `  # all that can be asked about an object
+Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
+		Example: `  # all operations
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml
 
-  # what is kept of what a member has decided
+  # values of a member cluster that are retained
   graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml --operation retain \
     --observed example/interpreter/tests/member/observed.yaml
 
-  # what a cluster gets with its share of the replicas
+  # the object with the replicas of one cluster
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4
 
   # for programs
   graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation health -o json
 
-  # a webhook that is not there has no answer
+  # a webhook that cannot be reached
   graft interpreter ask example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
 		Args: func(_ *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {

@@ -23,11 +23,11 @@ import (
 func newInterpreterCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "interpreter",
-		Short: "Prepare what asks a resource interpreter",
-		Long: `Prepare what asks a resource interpreter.
+		Short: "Prepare and try a resource interpreter",
+		Long: `Prepare and try a resource interpreter.
 
-A resource interpreter tells Karmada what it must know of kinds of objects, by the rules of InterpreterProfiles.`,
-		Example: `  # for which kinds are there rules?
+A resource interpreter answers Karmada's questions about custom kinds with the rules of InterpreterProfiles.`,
+		Example: `  # kinds with rules
   graft interpreter kinds`,
 		Args: unknownCommand,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -44,12 +44,12 @@ A resource interpreter tells Karmada what it must know of kinds of objects, by t
 func newInterpreterDefinitionCommand(s *Streams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "crd",
-		Short: "Write the definition of the proposal's configurations",
-		Long: `Write the definition of the proposal's configurations.
+		Short: "Write the CustomResourceDefinition of the proposal",
+		Long: `Write the CustomResourceDefinition of the proposal.
 
-It is the CustomResourceDefinition of ResourceExploringWebhookConfiguration, with the defaults and the rules that the text of the proposal
-states. Karmada has the definition of what it ships itself.`,
-		Example: `  # kubectl apply -f - takes it
+It defines ResourceExploringWebhookConfiguration with the defaults and the validation of the proposal. Karmada ships its own
+CustomResourceDefinitions.`,
+		Example: `  # for kubectl apply -f -
   graft interpreter crd`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -63,14 +63,14 @@ func newInterpreterKindsCommand(s *Streams) *cobra.Command {
 	o := &interpreterFlags{}
 	command := &cobra.Command{
 		Use:   "kinds",
-		Short: "List the kinds for which there are rules",
-		Long: `List the kinds for which there are rules, what can be asked about each, and which files say it.
+		Short: "List the kinds with rules",
+		Long: `List the kinds with rules, their operations, and the files with the rules.
 
-A version * stands for all that no other line names.`,
-		Example: `  # those of Gardener
+The version * means all versions without their own line.`,
+		Example: `  # kinds of Gardener
   graft interpreter kinds
 
-  # those of a profile alone
+  # kinds of a profile only
   graft interpreter kinds -p example/interpreter/profile.yaml --gardener=false`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -141,12 +141,12 @@ func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {
 		Short: "Write the rules as customizations in Lua",
 		Long: `Write the rules as customizations in Lua.
 
-A ResourceInterpreterCustomization is what Karmada runs itself, without a webhook. There is one for each kind in each version, and its
-scripts answer as the rules do. What cannot be said in Lua is an error, with the place of the rule: nothing is written then.`,
-		Example: `  # those of a profile; kubectl apply -f - takes them
+Karmada runs a ResourceInterpreterCustomization itself, without a webhook. The command writes one for each kind and version. A rule
+that Lua cannot express is an error with its position; nothing is written then.`,
+		Example: `  # customizations for a profile, for kubectl apply -f -
   graft interpreter customization -p example/interpreter/profile.yaml --gardener=false --version acme.com/v1
 
-  # those of Gardener's kinds
+  # customizations for Gardener's kinds
   graft interpreter customization`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -21,8 +21,8 @@ func newInterpreterConvertCommand(s *Streams) *cobra.Command {
 		Long: `Write an InterpreterProfile for customizations in Lua.
 
 The file has ResourceInterpreterCustomizations of Karmada. The common forms are converted: replicas and the requirements of a Pod
-template, replicas that are set, health by comparisons and conditions, statuses and retained fields that are copied. The command
-names each other script with its line; write its rules by hand.`,
+template, setting replicas, health by comparisons and conditions, copied statuses and retained fields. The command prints the line of
+each other script; write its rules by hand.`,
 		Example: `  # a profile for a customization
   graft interpreter convert example/interpreter/lua/queue.yaml --name acme`,
 		Args: cobra.ExactArgs(1),

@@ -39,22 +39,22 @@ func newInterpreterWebhookCommand(s *Streams) *cobra.Command {
 	o := &interpreterWebhookOptions{}
 	command := &cobra.Command{
 		Use:   "webhook",
-		Short: "Write the configuration by which Karmada learns of the webhook",
-		Long: `Write the configuration by which Karmada learns of the webhook.
+		Short: "Write the webhook configuration for Karmada",
+		Long: `Write the webhook configuration for Karmada.
 
-It names exactly what there are rules for, and says how long to wait, since Karmada has no default for that. Karmada's agents in member
-clusters that pull call the webhook, too: they know no services of the control plane, and need a URL that they can reach.
-graft-resource-interpreter keeps the configuration up to date itself where it is told to.`,
+It contains the operations with rules, and a timeout, for which Karmada has no default. Karmada agents in pull mode call the webhook
+as well: they cannot use Services of the control plane and need a reachable URL. graft-resource-interpreter can keep the
+configuration up to date itself.`,
 		Example: `  # Gardener's kinds, and those of a profile
   graft interpreter webhook -p example/interpreter/profile.yaml --url https://graft.example.com/interpret
 
-  # for a service in the control plane of Karmada; no members pull
+  # for a Service in the control plane of Karmada, without members in pull mode
   graft interpreter webhook --service karmada-system/graft-resource-interpreter:443/interpret --timeout 5
 
-  # for a Karmada that does not know components yet, and would refuse the whole configuration
+  # for a Karmada without components, which would reject the configuration
   graft interpreter webhook --url https://graft.example.com/interpret --without components
 
-  # as the proposal has it
+  # in the format of the proposal
   graft interpreter webhook --url https://graft.example.com/interpret --dialect proposal`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run(s) },

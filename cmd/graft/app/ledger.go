@@ -11,14 +11,12 @@ import (
 func newLedgerCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ledger",
-		Short: "Look into the ledger of a network provider, and tend it",
-		Long: `Look into the ledger of a network provider, and tend it.
+		Short: "Inspect and repair the ledger of a network provider",
+		Long: `Inspect and repair the ledger of a network provider.
 
-A ledger is the memory of who holds which addresses, VLANs and MAC addresses. It is a folder that one server has, or a part of
-etcd. While a server has the folder, the commands ask the server, by the socket beside it: they say so on standard error.
-
-Where a path is asked for, an export is read, too, by the commands that only look.`,
-		Example: `  # who holds what, in an export
+A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a server uses the
+folder, the commands send their requests to its socket and say so on standard error. Commands that only read also accept an export.`,
+		Example: `  # allocations in an export
   graft ledger inspect example/network/ledger.jsonl`,
 		Args: unknownCommand,
 		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },

@@ -29,18 +29,18 @@ func newLedgerExportCommand(s *Streams) *cobra.Command {
 	o := &ledgerExportOptions{}
 	command := &cobra.Command{
 		Use:   "export [path]",
-		Short: "Write all of a ledger into a file",
-		Long: `Write all of a ledger into a file: to keep a copy, to move to another store, or for other tools.
+		Short: "Write a ledger to a file",
+		Long: `Write a ledger to a file: as a backup, for another store, or for other tools.
 
-An export is lines of JSON: a head, one line for each allocation, for each thing that rests and for each record, such as of a
-network of containers, and an end with a checksum. The same ledger gives the same bytes. The server may go on meanwhile.
+An export has JSON lines: a header, one line for each allocation, each resource in its cooldown and each record, such as a container
+network, and a checksum. The same ledger gives the same bytes. The server may continue to run.
 
-Exit status 1 says that rows were left out, or that they do not fit together: then graft ledger verify says what is wrong.`,
-		Example: `  # a copy of a ledger
+Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify); 2 if the command failed.`,
+		Example: `  # a backup
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger export ledger --output-file copy.jsonl
 
-  # how many are of one pool?
+  # number of allocations of one pool
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger export ledger | grep -c '"pool":"overlay"'`,
 		Args: atMost("one path", 1),

@@ -27,12 +27,12 @@ func newLedgerGCCommand(s *Streams) *cobra.Command {
 	o := &ledgerGCOptions{place: ledgerFlags{forServersAlone: true}}
 	command := &cobra.Command{
 		Use:   "gc",
-		Short: "Release what is held for claims and Pods that do not live any more",
-		Long: `Release what is held for claims and Pods that do not live any more.
+		Short: "Release the allocations of deleted claims and Pods",
+		Long: `Release the allocations of deleted claims and Pods.
 
-Only a running server can know who lives: it is asked by its socket, and needs a client of Kubernetes. Each allocation is
-listed with the reason. --dry-run lists them, and releases nothing; exit status 1 says then that there are some.`,
-		Example: `  # what would be released, as the server at this socket sees it (there is none here)
+The command asks a running server with a Kubernetes client, through its socket. It lists each allocation with the reason. --dry-run
+releases nothing; its exit status is 1 if there are such allocations.`,
+		Example: `  # allocations that would be released (there is no server here)
   graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
 		Args: atMost("no argument", 0),
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },

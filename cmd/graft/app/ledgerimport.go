@@ -25,15 +25,15 @@ func newLedgerImportCommand(s *Streams) *cobra.Command {
 	o := &ledgerImportOptions{}
 	command := &cobra.Command{
 		Use:   "import file",
-		Short: "Read an export into an empty ledger",
-		Long: `Read an export into an empty ledger: all of it or nothing.
+		Short: "Import an export into an empty ledger",
+		Long: `Import an export into an empty ledger, completely or not at all.
 
-The export is checked to its end before anything is written. No server may have the ledger: nothing opens it before all is
-written. When the command is interrupted, repeat it with the same file.`,
+The whole export is checked before the first write. No server may use the ledger. If the command is interrupted, repeat it with the
+same file.`,
 		Example: `  # a new ledger
   graft ledger import example/network/ledger.jsonl --ledger ledger
 
-  # and once more: it is not empty any more
+  # a second import fails: the ledger is not empty
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger import example/network/ledger.jsonl --ledger ledger  # exit 2`,
 		Args: exactly("an export", 1),

@@ -34,24 +34,24 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 	o := &ledgerInspectOptions{}
 	command := &cobra.Command{
 		Use:   "inspect [path]",
-		Short: "List who holds what",
-		Long: `List who holds what: each allocation with its owner, in the order of the owners. Filters can be combined.
+		Short: "List allocations",
+		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
 
-The path is that of a ledger's folder, or of an export. An allocation is intended before the cloud has it, bound then, and
-releasing while the cloud still has what its owner has given back. What rests has no owner and is given to nobody for a
-while, but to who had it last: --state resting lists it, and --address shows it, too.`,
-		Example: `  # all of an export
+The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
+until the cloud has unbound it. A released resource is in its cooldown (resting) for a while, in which only its last owner gets it:
+--state resting lists these, and --address shows them, too.`,
+		Example: `  # all allocations of an export
   graft ledger inspect example/network/ledger.jsonl
 
-  # who holds an address, and what a node's owners hold
+  # the owner of an address, and the allocations of a node
   graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
   graft ledger inspect example/network/ledger.jsonl --node worker-1 -o yaml
 
-  # what is on its way for too long, and what rests
+  # releases that take too long, and resources in their cooldown
   graft ledger inspect example/network/ledger.jsonl --state releasing --held-longer-than 1h
   graft ledger inspect example/network/ledger.jsonl --state resting
 
-  # as many lines of JSON as there are allocations, for other tools
+  # one JSON line for each allocation, for other tools
   graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
@@ -64,7 +64,7 @@ while, but to who had it last: --state resting lists it, and --address shows it,
 	set.StringVar(&o.state, "state", "", "only what is in this state: intended, bound, releasing; or what is resting")
 	set.StringVar(&o.query.Node, "node", "", "only what is for this node")
 	set.StringVar(&o.query.Namespace, "namespace", "", "only what is for claims or Pods in this namespace")
-	set.DurationVar(&o.longer, "held-longer-than", 0, "only what has been held for longer than this, such as 72h")
+	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
 	set.StringVarP(&o.output, "output", "o", "table", "form of the output: table, json, yaml")
 	o.place.addTo(command, set)
 	_ = command.RegisterFlagCompletionFunc("output", fixed("table", "json", "yaml"))

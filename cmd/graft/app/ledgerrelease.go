@@ -19,14 +19,14 @@ func newLedgerReleaseCommand(s *Streams) *cobra.Command {
 	place := &ledgerFlags{}
 	command := &cobra.Command{
 		Use:   "release owner",
-		Short: "Take back what an owner holds",
-		Long: `Take back what an owner holds, in an emergency: whoever still uses it will share it with the next one who is given it.
+		Short: "Release the allocations of an owner",
+		Long: `Release the allocations of an owner, in an emergency. If the owner still uses an address, it will share it with the next owner.
 
-The owner is as graft ledger inspect shows it. Through the server it is released at once, as if its caller had asked for it, and
-the cloud is told. Without a server it is noted that it is given back; the server that opens the ledger next does the rest. It
-is done without a question; look first with graft ledger inspect --owner.
+graft ledger inspect shows the owners. A running server releases the allocations at once, like a release by the caller, and unbinds
+them in the cloud. Without a server they are marked as releasing; the next server that opens the ledger finishes the release. The
+command does not ask for confirmation.
 
-Exit status 1 says that the owner holds nothing.`,
+Exit status: 0; 1 if the owner has no allocation; 2 if the command failed.`,
 		Example: `  # a ledger without a server
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger release dranet/a7b1c0de/pci/0000:27:00.1 --ledger ledger`,

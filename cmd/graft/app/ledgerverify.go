@@ -26,19 +26,20 @@ func newLedgerVerifyCommand(s *Streams) *cobra.Command {
 	o := &ledgerVerifyOptions{}
 	command := &cobra.Command{
 		Use:   "verify [path]",
-		Short: "Find all that is wrong with a ledger, and mend what can be mended",
-		Long: `Find all that is wrong with a ledger, and mend what can be mended.
+		Short: "Check a ledger, and repair it",
+		Long: `Check a ledger, and repair it.
 
-Each row is read: whether it can be, whether what owners hold has rows of its own that say so, and the other way round, whether
-something has two owners. The path is that of a ledger's folder, or of an export. The server may go on meanwhile.
+It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The path is the folder
+of a ledger or an export. The server may continue to run.
 
---repair mends what has one remedy only, such as the row of an address whose owner holds nothing; with --dry-run it only says
-what. It needs the ledger for itself: no server may have the folder. Exit status 1 says that something is wrong, 2 that the
-ledger could not be read.`,
-		Example: `  # an export, before it is needed
+--repair repairs findings with a single possible fix, such as the row of an address without an owner; with --dry-run it only prints
+them. No server may use the folder.
+
+Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
+		Example: `  # check a backup
   graft ledger verify example/network/ledger.jsonl
 
-  # a ledger, and what would be mended
+  # repairs of a ledger, without writing
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger verify ledger --repair --dry-run`,
 		Args: atMost("one path", 1),
@@ -46,8 +47,8 @@ ledger could not be read.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.BoolVar(&o.repair, "repair", false, "mend what has one remedy only")
-	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: write nothing, say what would be mended")
+	set.BoolVar(&o.repair, "repair", false, "repair findings with a single possible fix")
+	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
 	set.StringVarP(&o.output, "output", "o", "text", "form of the output: text, json")
 	o.place.addTo(command, set)
 	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))

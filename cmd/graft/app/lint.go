@@ -33,35 +33,34 @@ func newLintCommand(s *Streams) *cobra.Command {
 	o := &lintOptions{output: "text", failOn: "error"}
 	command := &cobra.Command{
 		Use:   "lint [file|folder|-]...",
-		Short: "Find all that is wrong with profiles, and mend what can be mended",
-		Long: `Find all that is wrong with profiles, and mend what can be mended.
+		Short: "Check profiles, and fix findings",
+		Long: `Check profiles, and fix findings.
 
-lint makes every check that the webhook makes when it loads profiles, and goes on after each mistake. It reads files, folders
-with all below them (the working directory when nothing is named), and standard input for -. In folders it leaves files alone
-that are none of Graft's, and says which. Each file is checked by itself; --together checks that the profiles of all can be in
-force in one installation.
+lint runs the checks of the webhook for new profiles and reports all findings. It reads files, folders with their subfolders (default:
+the working directory), and standard input for -. In folders it ignores files that are not Graft documents, and lists them. Each file
+is checked separately; --together checks that one installation can have all profiles.
 
-Each finding has a rule, and each rule a page: --explain prints it, --rules lists them. --fix mends what has only one remedy;
-with --dry-run it shows the difference instead, and the exit status is as without --fix.
+Each finding has a rule, and each rule has a page: --explain prints it, --rules lists them. --fix applies unambiguous fixes; with
+--dry-run it shows the difference instead.
 
-Exit status 0 says that nothing was found that --fail-on names, 1 that something was, 2 that the files could not be read.`,
-		Example: `  # one profile, all below a folder
+Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files could not be read.`,
+		Example: `  # one profile; all files of a folder
   graft lint example/profiles/openstack/profile.yaml
   graft lint example/profiles/metal
 
-  # can these two be in force in one installation?
+  # can one installation have both profiles?
   graft lint --together example/profiles/openstack/profile.yaml example/profiles/aws/profile.yaml
 
-  # what would be mended
+  # fixes, without writing
   graft lint example/profiles/metal --fix --dry-run
 
-  # for pipelines: a file for code scanning
+  # SARIF for code scanning
   graft lint example/profiles/aws/profile.yaml -o sarif
 
-  # a landscape without older shoots
+  # without shoots of older versions
   graft lint example/profiles/aws/profile.yaml --kubernetes ">= 1.33"
 
-  # what a rule is about
+  # the page of a rule
   graft lint --explain contract-reserved`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}

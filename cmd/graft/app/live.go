@@ -61,7 +61,7 @@ func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fmt.Errorf("--live reads what stands in a seed, and these say nothing of that: leave out %s", strings.Join(wrong, ", "))
+	return fmt.Errorf("--live reads a seed; remove the flags for generated shoots: %s", strings.Join(wrong, ", "))
 }
 
 // among are those of the names that were given as flags.

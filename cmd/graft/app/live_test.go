@@ -28,7 +28,7 @@ func TestLiveRefuses(t *testing.T) {
 		t.Run(c.arguments, func(t *testing.T) {
 			var out, errors bytes.Buffer
 			status := Main("test", strings.Fields(c.arguments), &Streams{In: strings.NewReader(""), Out: &out, Err: &errors})
-			if status != statusFailed || !strings.HasSuffix(errors.String(), "leave out "+c.flags+"\n") {
+			if status != statusFailed || !strings.HasSuffix(errors.String(), " "+c.flags+"\n") {
 				t.Errorf("got status %d: %s", status, errors.String())
 			}
 		})

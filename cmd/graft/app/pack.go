@@ -46,21 +46,19 @@ func newPackCommand(s *Streams) *cobra.Command {
 		Short: "Pack profiles for an installation: an OCI image, ConfigMaps or Helm values",
 		Long: `Pack profiles for an installation: an OCI image, ConfigMaps or Helm values.
 
-All of them have the profiles and the files that they name, and nothing else; a folder is read as the programs read it. The charts
-mount images as volumes. The same files give the same image, whose digest is printed: name it by that, and what runs is what was packed.
-Where two profiles name different files of the same name, these get the names of the profiles' folders in the image. Of ProviderProfiles
-the Helm values are those of the extension's chart, of others those of the chart graft-profiles.
+The result contains the profiles and the files that they name. The charts mount images as volumes. The same files give the same image;
+use the printed digest in the installation. If two profiles name different files of the same name, the image has them in folders of
+the profiles. Helm values are for the extension's chart (ProviderProfiles) or the chart graft-profiles (other kinds).
 
-The file is an archive of an OCI layout. graft copies nothing to registries: oras, skopeo and others do, as docs/operations/packaging.md
-shows. Profiles in which lint finds errors are not packed: they are shown, and the exit status is 1. So are documents that are no
-profiles, and profiles of several kinds: of each kind an image is made.`,
-		Example: `  # an image of the profile in a folder, and its digest
+The file is an archive of an OCI layout. Copy it to a registry with oras or skopeo (docs/operations/packaging.md). Profiles with lint
+errors, other documents and profiles of several kinds are not packed; the exit status is 1.`,
+		Example: `  # an image of a profile
   graft pack example/profiles/openstack/profile.yaml --output-file openstack.tar --tag v1.2.3
 
   # a ConfigMap that the extension reads
   graft pack example/profiles/openstack/profile.yaml -o configmap
 
-  # several that are in force together
+  # several profiles for one installation
   graft pack example/network/acme.yaml example/network/vlan.yaml --output-file pools.tar`,
 		Args: func(_ *cobra.Command, paths []string) error {
 			if len(paths) == 0 {

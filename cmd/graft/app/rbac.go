@@ -23,14 +23,14 @@ func newRBACCommand(s *Streams) *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "rbac",
-		Short: "Write the least that an installation must be permitted",
-		Long: `Write the least that an installation must be permitted.
+		Short: "Write the minimal permissions of an installation",
+		Long: `Write the minimal permissions of an installation.
 
-Of the profiles follows what the webhooks read in a seed: Clusters, namespaces, and what their lookups name. The roles allow that and
-no more: Secrets and ConfigMaps by their names, and any of a kind only where a profile computes the name. A comment says which lookup
-needs what. A profile that looks up what the installation may not read is refused when it is loaded.
+The webhooks read Clusters, namespaces and the objects of lookups. The roles allow only these: Secrets and ConfigMaps by name, and all
+objects of a kind only if a profile computes the name. A comment names the lookup of each permission. The extension refuses a profile
+with a lookup that it may not read.
 
-With --values it writes the values of the chart that make the same of the chart's own roles.`,
+--values writes the same permissions as values of the chart.`,
 		Example: `  # roles and bindings for the profiles in a folder
   graft rbac -p example/profiles/azure/profile.yaml
 

@@ -26,19 +26,19 @@ func newRenderCommand(s *Streams) *cobra.Command {
 	o := &renderOptions{}
 	command := &cobra.Command{
 		Use:   "render [manifest|folder|-]...",
-		Short: "Write the objects as profiles make them",
-		Long: `Write the objects as profiles make them.
+		Short: "Write the mutated objects",
+		Long: `Write the mutated objects.
 
-The manifests and flags are those of graft diff. Objects that no rule is for are written as they are; one that is denied is
-left out, and said on standard error. What rules make of Secrets is hidden unless --show-secrets is given. With --without-profile the
-objects are written as Gardener creates them.`,
+The manifests and flags are those of graft diff. Objects without rules are written unchanged. Denied objects are left out and reported
+on standard error. Values from Secrets are hidden unless --show-secrets is given. --without-profile writes the objects as Gardener
+creates them.`,
 		Example: `  # the control plane of a shoot, after the webhooks
   graft render -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
   # as Gardener creates it, for graft convert
   graft render --without-profile --kubernetes 1.34.2 --provider openstack
 
-  # to read: a flag a line, files and units as text
+  # for reading: one flag per line, files and units as text
   graft render -p example/profiles/openstack/profile.yaml -o text`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}

@@ -24,15 +24,15 @@ func newSchemaCommand(s *Streams) *cobra.Command {
 		Short: "Write JSON Schemas of the documents, for editors",
 		Long: `Write JSON Schemas of the documents, for editors.
 
-Without a kind it lists the kinds, or with --output-dir writes the schemas of all. An editor with the YAML language server then
-completes fields, targets and operations, explains them, and marks what does not exist; docs/usage/editors.md says how.`,
-		Example: `  # which documents have a schema?
+Without a kind it lists the kinds, or with --output-dir writes all schemas. An editor with the YAML language server completes, explains
+and checks fields, targets and operations with them (docs/usage/editors.md).`,
+		Example: `  # kinds with a schema
   graft schema
 
-  # that of profiles
+  # the schema of ProviderProfiles
   graft schema ProviderProfile
 
-  # all of them, in a folder for an editor
+  # all schemas, for an editor
   graft schema --output-dir schemas`,
 		Args: cobra.MaximumNArgs(1),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {

@@ -47,26 +47,26 @@ func newTestCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test [file|folder]...",
 		Short: "Run the tests of profiles",
-		Long: `Run the tests of profiles, which are tables (documents of kind ProviderProfileTest or InterpreterProfileTest) in files and
-folders, the working directory when none is named.
+		Long: `Run the tests of profiles: documents of kind ProviderProfileTest or InterpreterProfileTest in files and folders (default: the working
+directory).
 
-Each case of a ProviderProfile takes a control plane through the webhooks, and holds what becomes of its objects against what
-is expected, and against golden files. Each object passes a second time, which must change nothing. Each case of an
-InterpreterProfile asks what Karmada would ask about an object, and holds the answers in the same way. Exit status 1 says that
-a case fails, or that the coverage is too low; 2 that the tests could not be run.`,
+A case for a ProviderProfile sends a control plane through the webhooks and compares the objects with expectations and golden files.
+Each object is sent twice; the second time must not change it. A case for an InterpreterProfile compares the answers to Karmada.
+
+Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests could not run.`,
 		Example: `  # all tests of the examples
   graft test example/profiles
 
-  # those of what Karmada asks, with the rules that no case has shown
+  # tests of InterpreterProfiles, with the rules that no case covers
   graft test example/interpreter --coverage
 
-  # those of one provider that have ha in their name, with all that pass
+  # cases of one provider with "ha" in their name; -v lists passed cases
   graft test example/profiles/openstack --run ha -v
 
-  # which rules has no case shown?
+  # rules that no case covers
   graft test example/profiles/openstack --coverage
 
-  # write the golden files anew; read the difference before you commit it
+  # update the golden files; review the difference before you commit it
   graft test example/profiles/openstack --update
 
   # for a pipeline
