@@ -1,13 +1,21 @@
 # SPDX-FileCopyrightText: The Graft authors
 #
 # SPDX-License-Identifier: Apache-2.0
-"""Lets links of pages that leave docs/ lead to the repository."""
+"""Leaves Go files out of the site, and lets links of pages that leave docs/ lead to the repository."""
 
 import posixpath
 import re
 
 # A link of Markdown: its text, its target, its fragment.
 LINK = re.compile(r"(\]\()([^)#\s:]+)(#[^)\s]*)?\)")
+
+
+def on_files(files, config):
+    """Returns the files of the site. Go files in it would be a package of the module."""
+    for file in list(files):
+        if file.src_path.endswith(".go"):
+            files.remove(file)
+    return files
 
 
 def on_page_markdown(markdown, page, config, files, **_):

@@ -26,7 +26,7 @@ import (
 func main() {
 	chart := flag.String("chart", "charts/gardener-extension-provider-graft", "folder of the chart")
 	out := flag.String("out", "example", "folder in which the files are written")
-	gate := flag.String("gate", "", "type of the Extensions by which gardenlet waits; it does not wait without one")
+	gate := flag.String("gate", "", "type of the Extension with which gardenlet waits; default: it does not wait")
 	archive := flag.String("archive", "", "file for the archive of the chart, in place of these")
 	flag.Parse()
 	if err := run(*chart, *gate, *out, *archive); err != nil {

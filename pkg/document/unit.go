@@ -148,7 +148,7 @@ func scanUnit(text string) ([]unitLine, error) {
 		if l.header {
 			section = len(lines)
 		} else if section < 0 {
-			return nil, fmt.Errorf("line %d stands outside of a section: %w", lineNumber(text, l.start), ErrUnit)
+			return nil, fmt.Errorf("line %d is outside of a section: %w", lineNumber(text, l.start), ErrUnit)
 		}
 		l.section = section
 		lines = append(lines, l)

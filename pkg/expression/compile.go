@@ -186,7 +186,7 @@ func (e *Environment) compile(o origin, text piece) (*program, source.Findings) 
 	}
 	p := &program{origin: o, offset: text.offset + leadingSpace(text.text), ast: ast, result: ast.OutputType(), environment: e}
 	if p.result.TypeName() == types.OptionalType.TypeName() {
-		return nil, source.Findings{p.finding("the result may be absent: say what it is then, with .orValue(…)")}
+		return nil, source.Findings{p.finding("the result may be absent: give a default with .orValue(…)")}
 	}
 	if finding := boundCost(e, p); finding != nil {
 		return nil, source.Findings{*finding}

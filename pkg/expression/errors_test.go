@@ -33,7 +33,7 @@ func TestCompileErrors(t *testing.T) {
 		{"no end", `a ${ shoot.name`, `f.yaml:10:19: the expression has no closing brace`},
 		{"string without end", `${ "abc }`, `f.yaml:10:20: the string in the expression has no end`},
 		{"empty", `${ }`, `f.yaml:10:17: the expression is empty`},
-		{"optional", `${ shoot.?networking }`, `f.yaml:10:20: the result may be absent: say what it is then, with .orValue(…)`},
+		{"optional", `${ shoot.?networking }`, `f.yaml:10:20: the result may be absent: give a default with .orValue(…)`},
 		{"list in a text", `a ${ [1] }`, `f.yaml:10:22: a list(int) cannot stand within a text; use toJSON or toYAML`},
 		{"object in a text", `a ${ shoot }`, `f.yaml:10:22: test.Shoot cannot stand within a text`},
 		{"types", `${ shoot.name + 1 }`, `f.yaml:10:31: + cannot take (string, int); string(…) makes a string of a number`},

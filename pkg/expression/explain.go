@@ -207,7 +207,7 @@ func remedy(given string) string {
 	}
 	switch {
 	case has(absentType):
-		return "; say what it is when it is absent, with .orValue(…)"
+		return "; give a default with .orValue(…)"
 	case has("null", "null_type"):
 		return "; whether something is null is asked by == null"
 	case has(versionType) && has("string"):

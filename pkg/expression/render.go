@@ -96,7 +96,7 @@ func appendJSON(b []byte, value ref.Val) ([]byte, error) {
 		if v.HasValue() {
 			return appendJSON(b, v.GetValue())
 		}
-		return nil, errors.New("the value is absent; say what it is then, with .orValue(…)")
+		return nil, errors.New("the value is absent; give a default with .orValue(…)")
 	case *record:
 		return appendRecord(b, v)
 	case traits.Mapper:

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Fix is a change of the text that mends a finding, where there is no doubt what was meant.
+// Fix is a change of the text that fixes a finding, where there is no doubt what was meant.
 type Fix struct {
 	// At is where Old stands, or a key or value of the entry that is removed.
 	At Position
@@ -22,7 +22,7 @@ type Fix struct {
 	Remove bool
 }
 
-// Replace mends the finding by another YAML text for a scalar that stands in one line.
+// Replace fixes the finding by another YAML text for a scalar that stands in one line.
 func (f Finding) Replace(n Node, text string) Finding {
 	if old, ok := written(n); ok {
 		f.Fix = &Fix{At: n.Position(), Old: old, New: text}
@@ -30,7 +30,7 @@ func (f Finding) Replace(n Node, text string) Finding {
 	return f
 }
 
-// Instead mends the finding by the only known word that is near to a scalar; none is, or several are: there is no fix.
+// Instead fixes the finding by the only known word that is near to a scalar; none is, or several are: there is no fix.
 func (f Finding) Instead(n Node, known []string) Finding {
 	if n.Node == nil {
 		return f
@@ -41,7 +41,7 @@ func (f Finding) Instead(n Node, known []string) Finding {
 	return f
 }
 
-// Write mends the finding by another text in a scalar, which stays quoted as it is where that is possible.
+// Write fixes the finding by another text in a scalar, which stays quoted as it is where that is possible.
 func (f Finding) Write(n Node, text string) Finding {
 	if n.Node == nil {
 		return f
@@ -49,7 +49,7 @@ func (f Finding) Write(n Node, text string) Finding {
 	return f.Replace(n, quote(text, n.Style))
 }
 
-// Without mends the finding by removing the entry of a mapping, or the item of a list, that the node is.
+// Without fixes the finding by removing the entry of a mapping, or the item of a list, that the node is.
 func (f Finding) Without(n Node) Finding {
 	if n.Node != nil {
 		f.Fix = &Fix{At: n.Position(), Remove: true}
@@ -57,7 +57,7 @@ func (f Finding) Without(n Node) Finding {
 	return f
 }
 
-// sameTwice mends the finding of a key that stands twice with the same value, by removing it the second time.
+// sameTwice fixes the finding of a key that stands twice with the same value, by removing it the second time.
 func (f Finding) sameTwice(mapping Node, field Field) Finding {
 	if first := mapping.Get(field.Key.Value); equal(first.Node, field.Value.Node) {
 		return f.Without(field.Key)

@@ -255,10 +255,10 @@ func syntaxFinding(file File, err error) Finding {
 	}
 	switch colon := withoutSpace(lines, finding); {
 	case tabbed.MatchString(finding.Message) && mark(tab, "\t"):
-		finding.Message = "not YAML: a tab stands where a line is indented, and YAML takes spaces alone"
+		finding.Message = "not YAML: a line is indented with a tab; use spaces only"
 	case colon.Line > 0:
 		finding.Line, finding.Column = colon.Line, colon.Column
-		finding.Message += ": a space stands behind the colon of a field"
+		finding.Message += ": write a space after the colon of a field"
 	case mark(bareExpression, "${"):
 		finding.Message += "; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"
 	case strings.HasSuffix(finding.Message, "mapping values are not allowed in this context") && mark(secondColon, ":"):

@@ -63,7 +63,7 @@ type Finding struct {
 	Partial bool
 	// Meant is the known word that was probably meant by an unknown one; empty where none is near.
 	Meant string
-	// Fix mends it; nil where nobody can say for certain what was meant.
+	// Fix fixes it; nil where nobody can say for certain what was meant.
 	Fix *Fix
 }
 

@@ -81,7 +81,7 @@ func TestIsolation(t *testing.T) {
 		expectDenied(t, err, 503, "ProfileInvalid", "configmap/"+p.namespace+"/one/profile.yaml:7:5: ", `did you mean "flags"?`)
 		expectFlags(t, p.admit(t, p.shootTwo), map[string]bool{"--value=2": true})
 	})
-	t.Run("what is mended is served", func(t *testing.T) {
+	t.Run("what is fixed is served", func(t *testing.T) {
 		p.update(t, p.one, strings.Replace(wrong, "flagz:", "flags:", 1))
 		p.expectState(t, "valid")
 		p.waitReady()

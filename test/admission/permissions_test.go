@@ -77,7 +77,7 @@ func rulesOfChart(t *testing.T, namespace string, values map[string]any) landsca
 	}
 }
 
-// TestForbiddenLookup holds that a profile which looks up what the program may not read is refused, and in force as soon as the
+// TestForbiddenLookup holds that a profile which looks up what the program may not read is refused, and active as soon as the
 // permission is there.
 func TestForbiddenLookup(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "before")}})
@@ -109,7 +109,7 @@ func TestForbiddenLookup(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = land.Client().Delete(context.Background(), object) })
 	}
-	eventually(t, "the profile to be in force", func() error {
+	eventually(t, "the profile to be active", func() error {
 		if p.counter("graft_profile_reload_failed", nil) != 0 {
 			return errNotYet
 		}

@@ -159,7 +159,7 @@ func (p *program) removeProfile(name string) {
 	}
 }
 
-// reload puts a file into the folder of profiles and returns when the program has it in force and the kube-apiserver follows.
+// reload puts a file into the folder of profiles and returns when the program has it active and the kube-apiserver follows.
 func (p *program) reload(name, text string) {
 	p.t.Helper()
 	before := p.counter("graft_profile_reloads_total", labels{"result": "success"})

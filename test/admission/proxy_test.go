@@ -100,7 +100,7 @@ func (p *program) changeClusterRules(t *testing.T, probe string, forbidden bool,
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the permissions to be in force", func() error {
+	eventually(t, "the permissions to be active", func() error {
 		cluster := &unstructured.Unstructured{}
 		cluster.SetAPIVersion("extensions.gardener.cloud/v1alpha1")
 		cluster.SetKind("Cluster")

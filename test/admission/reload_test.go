@@ -165,12 +165,12 @@ func testWrongEdit(t *testing.T, p *program, namespace string) {
 			p.waitReady()
 		})
 	}
-	p.reload("acme.yaml", setFlag("acme", "acme", "value", "mended"))
+	p.reload("acme.yaml", setFlag("acme", "acme", "value", "fixed"))
 	if got := p.counter("graft_profile_reload_failed", nil); got != 0 {
-		t.Errorf("after it was mended, the gauge is %v", got)
+		t.Errorf("after it was fixed, the gauge is %v", got)
 	}
 	object := create(t, deployment(namespace, "kube-controller-manager"))
-	expectFlags(t, object, map[string]bool{"--value=mended": true, "--value=before": false})
+	expectFlags(t, object, map[string]bool{"--value=fixed": true, "--value=before": false})
 }
 
 // configMap holds a profile in the namespace of the program.
@@ -229,7 +229,7 @@ func testConfigMap(t *testing.T, p *program) {
 	})
 }
 
-// testWrongConfigMap holds that a ConfigMap with a mistake is refused with the place of it, and that everything stays in force.
+// testWrongConfigMap holds that a ConfigMap with a mistake is refused with the place of it, and that everything stays active.
 func testWrongConfigMap(t *testing.T, p *program, namespace string) {
 	late := setFlag("late", "late", "late", `"1"`)
 	for name, wrong := range map[string]struct{ text, place string }{

@@ -64,13 +64,13 @@ func (s scene) restart() {
 	s.load.none()
 }
 
-// reload changes the profile; each object has the old one's number or the new one's, until all replicas have the new one in force.
+// reload changes the profile; each object has the old one's number or the new one's, until all replicas have the new one active.
 func (s scene) reload() {
 	for number := range int64(3) {
 		s.load.newest.Store(number + 1)
 		s.write(profile(number + 1))
 		for _, r := range s.all() {
-			eventually(s.t, "the profile is in force", func() bool {
+			eventually(s.t, "the profile is active", func() bool {
 				return r.metric(fmt.Sprintf(`graft_profile_reloads_total{result="success"} %d`, number+2))
 			})
 		}

@@ -116,7 +116,7 @@ func (l *load) call(ctx context.Context, i, n int, shoot string) {
 	}
 }
 
-// hold holds that an object was mutated by a profile that was in force while it was written.
+// hold holds that an object was mutated by a profile that was active while it was written.
 func (l *load) hold(object *unstructured.Unstructured, oldest int64) {
 	number, err := numberOf(object)
 	if newest := l.newest.Load(); err != nil || number < oldest || number > newest {

@@ -127,7 +127,7 @@ func TestDrift(t *testing.T) {
 		{"touched when it is there", func(t *testing.T) {
 			stopped = start(t, land.Kubeconfig(), "")
 			called(t, stopped)
-			expect(t, first, 0, all("unmutated mended", osc...), "--touch", "--yes", "--rate", "50")
+			expect(t, first, 0, all("unmutated fixed", osc...), "--touch", "--yes", "--rate", "50")
 			expect(t, first, 0, map[string]string{})
 			stopped.stop()
 		}},
@@ -154,8 +154,8 @@ func TestDrift(t *testing.T) {
 			if asked := graft(t, next, "--touch"); asked.status != 2 || !strings.Contains(asked.err, "say so with --yes") {
 				t.Errorf("status %d without a question: %s", asked.status, asked.err)
 			}
-			if mended := graft(t, next, "--touch", "--yes", "--rate", "50"); mended.status != 0 || !strings.Contains(mended.out, "Touched, mended: 3.") {
-				t.Errorf("status %d: %s%s", mended.status, mended.out, mended.err)
+			if fixed := graft(t, next, "--touch", "--yes", "--rate", "50"); fixed.status != 0 || !strings.Contains(fixed.out, "Touched, fixed: 3.") {
+				t.Errorf("status %d: %s%s", fixed.status, fixed.out, fixed.err)
 			}
 			deployment := &appsv1.Deployment{}
 			must(t, land.Client().Get(t.Context(), client.ObjectKey{Namespace: shoot, Name: "kube-apiserver"}, deployment))
@@ -173,7 +173,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// called waits until the API server calls the webhook with the profile in force.
+// called waits until the API server calls the webhook with the active profile.
 func called(t *testing.T, p *process) {
 	t.Helper()
 	p.eventually("the webhook is called", func() bool {
@@ -236,11 +236,11 @@ func byItself(t *testing.T) {
 	const (
 		missed = `graft_drifted_objects{set="controlplane",state="unmutated",target="ConfigMap/cloud-*"}`
 		edited = `graft_drifted_objects{set="controlplane",state="edited",target="kube-controller-manager"}`
-		mended = `graft_drift_touched_total{outcome="mended"}`
+		fixed  = `graft_drift_touched_total{outcome="fixed"}`
 	)
 	counting := start(t, kubeconfig, "drift: {enabled: true}\n")
 	counting.eventually("it is counted", func() bool { return counting.metric(missed) == "1" && counting.metric(edited) == "1" })
-	if touched := counting.metric(mended); touched != "0" {
+	if touched := counting.metric(fixed); touched != "0" {
 		t.Errorf("nobody wanted touches, and there were %s", touched)
 	}
 	if unread := counting.metric("graft_drift_unread_namespaces"); unread != "0" {
@@ -248,7 +248,7 @@ func byItself(t *testing.T) {
 	}
 	counting.stop()
 	touching := start(t, kubeconfig, "drift: {enabled: true, touch: true, ratePerSecond: 50}\n")
-	touching.eventually("it is touched", func() bool { return touching.metric(mended) == "2" })
+	touching.eventually("it is touched", func() bool { return touching.metric(fixed) == "2" })
 	for name, state := range graft(t, next, "-o", "json").found(t) {
 		if state != "marked" {
 			t.Errorf("%s is still %s", name, state)

@@ -46,7 +46,7 @@ type Account struct {
 }
 
 // CreateServiceAccount creates a ServiceAccount with exactly the given permissions (besides what every authenticated user
-// may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it. It returns when they are in force.
+// may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it. It returns when they are active.
 func (l *Landscape) CreateServiceAccount(ctx context.Context, options ServiceAccountOptions) (*Account, error) {
 	account, err := l.createServiceAccount(ctx, options)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// TestArchive moves a ledger from one part of etcd to another, and verifies and mends it there.
+// TestArchive moves a ledger from one part of etcd to another, and verifies and fixes it there.
 func TestArchive(t *testing.T) {
 	const count = 100
 	c := cluster.Start(t, 1)
@@ -63,8 +63,8 @@ func TestArchive(t *testing.T) {
 		if err != nil || len(report.Faults) != faults || report.Allocations != count {
 			t.Fatalf("verified %+v, %v; want %d faults", report, err, faults)
 		}
-		if mended, err := ledger.Repair(t.Context(), to, report); err != nil || mended != faults {
-			t.Errorf("mended %d, %v", mended, err)
+		if fixed, err := ledger.Repair(t.Context(), to, report); err != nil || fixed != faults {
+			t.Errorf("fixed %d, %v", fixed, err)
 		}
 	}
 	found := 0

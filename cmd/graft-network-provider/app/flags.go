@@ -45,7 +45,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.AddConfig(set, "NetworkProviderConfiguration")
 	set.StringVar(&f.node, "node", f.node, "node that is served; a service for many without one (default $NODE_NAME)")
-	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with NetworkProfiles, beside those of the configuration (repeatable)")
+	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with NetworkProfiles, in addition to the configuration (repeatable)")
 	set.StringVar(&f.ledger, "ledger", "", "folder of the embedded ledger (default /var/lib/graft/ledger)")
 	set.StringArrayVar(&f.listen, "listen", nil, "address in place of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
 		"systemd://name, with the contracts that are answered there in front, such as dranet=unix:///run/graft/dranet.sock;\n"+

@@ -122,7 +122,7 @@ func TestProgram(t *testing.T) {
 	}
 
 	n.profile(t, "10.0.0.7-10.0.0.8", "")
-	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "those loaded before stay in force") })
+	n.Eventually(t, func() bool { return strings.Contains(n.Log.String(), "the previous ones stay active") })
 	if !strings.Contains(n.Log.String(), "10.0.0.9 of the pool overlay, held by ResourceClaim b") {
 		t.Errorf("the log is %s", n.Log)
 	}
@@ -153,7 +153,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	n.profile(t, "10.0.0.9", "")
-	n.Eventually(t, func() bool { return strings.Count(n.Log.String(), "Profiles are in force") == 2 })
+	n.Eventually(t, func() bool { return strings.Count(n.Log.String(), "Profiles are active") == 2 })
 	if got := get("d"); got != nine {
 		t.Errorf("d: %s", got)
 	}

@@ -51,18 +51,18 @@ type Options struct {
 func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.AddConfig(set, "ResourceInterpreterConfiguration")
-	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with InterpreterProfiles, beside those of the configuration (repeatable)")
+	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with InterpreterProfiles, in addition to the configuration (repeatable)")
 	set.BoolVar(&f.gardener, "gardener", true, "know Gardener's own kinds without a profile, behind those of the profiles")
-	set.StringArrayVar(&f.optional, "gardener-optional", nil, "name of a profile of Gardener that is in force only where it is named: "+
+	set.StringArrayVar(&f.optional, "gardener-optional", nil, "name of an optional profile for Gardener's kinds: "+
 		strings.Join(gardener.Optional(), ", ")+" (repeatable)")
 	set.StringVar(&f.listen, "listen", "", "host:port for Karmada (default :8443)")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default :9475)`)
 	set.StringVar(&f.certFile, "tls-cert-file", "", "file with the certificate, read again when it changes")
 	set.StringVar(&f.keyFile, "tls-key-file", "", "file with the key of the certificate")
-	set.StringVar(&f.caFile, "tls-ca-file", "", "file with the CAs by which callers know the certificate, for the registration")
+	set.StringVar(&f.caFile, "tls-ca-file", "", "file with the CA bundle for the registration")
 	set.StringVar(&f.secret, "certificate-secret", "", "[namespace/]name of a Secret for a certificate that is issued here and shared by all replicas")
 	set.StringVar(&f.folder, "certificate-folder", "", "folder for a certificate that is issued here, which programs on one machine may share; ca.crt in it is for callers")
-	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "name in the certificate that is issued, beside that of --url or --service (repeatable)")
+	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "additional name in the issued certificate, besides --url or --service (repeatable)")
 	set.StringArrayVar(&f.addresses, "ip-address", nil, "address in the certificate that is issued (repeatable)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with the Secret and the Lease; that of the ServiceAccount without one")
 	set.StringVar(&f.namespace, "namespace", "", "namespace of the Secret and the Lease (default that of the ServiceAccount)")

@@ -73,18 +73,18 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 	set := command.Flags()
 	set.SortFlags = false
 	m := &o.matrix
-	set.StringSliceVar(&m.Versions, "kubernetes", nil, "versions of the shoots, such as 1.33,1.34.2 (default: one of each minor version that is known)")
+	set.StringSliceVar(&m.Versions, "kubernetes", nil, "versions of the shoots, such as 1.33,1.34.2 (default: one of each known minor version)")
 	set.StringSliceVar(&m.Variants, "variants", nil,
 		"variants of the shoots: "+strings.Join(compare.Variants(), ", ")+", or several in one as in ha+ipv6 (default: each)")
 	set.StringSliceVar(&m.Providers, "providers", nil, "providers of the shoots (default: the first of each profile)")
-	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to compare on in place of generated control planes: file, folder or - (repeatable)")
+	set.StringArrayVarP(&o.manifests, "manifest", "f", nil, "manifests to use instead of generated control planes: file, folder or - (repeatable)")
 	o.scenes.addSharedTo(set)
 	o.live.addTo(set)
 	set.StringVarP(&o.namespace, "namespace", "n", "", "with --live: namespace of the control plane (default: all)")
 	o.profiles.addInstallationTo(set)
 	o.output.addTo(command, render.Differences())
 	set.IntVarP(&o.output.context, "context", "U", 1, "number of lines to show around changed ones")
-	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 when something is different")
+	set.BoolVar(&o.output.exitCode, "exit-code", false, "exit with status 1 if there are differences")
 	_ = command.RegisterFlagCompletionFunc("variants", fixed(compare.Variants()...))
 	return command
 }

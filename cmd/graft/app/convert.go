@@ -46,15 +46,15 @@ Exit status: 0 if the profile reproduces all differences; 1 if not; 2 if the com
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.provider, "provider", "", "provider that the profile serves")
+	set.StringVar(&o.provider, "provider", "", "provider of the profile")
 	set.StringVar(&o.name, "name", "", "name of the profile (default: the provider)")
-	set.StringVar(&o.gardenerVersion, "gardener-version", "", "version of Gardener; today's without one")
+	set.StringVar(&o.gardenerVersion, "gardener-version", "", "version of Gardener (default: the current one)")
 	return command
 }
 
 func (o *convertOptions) run(command *cobra.Command, s *Streams, before, after string) error {
 	if o.provider == "" {
-		return errors.New("name the provider that the profile serves with --provider")
+		return errors.New("name the provider of the profile with --provider")
 	}
 	generation, err := contract.GenerationOf(o.gardenerVersion)
 	if err != nil {

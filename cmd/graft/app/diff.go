@@ -64,7 +64,7 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
 	o.live.addDryRunTo(set)
 	o.output.addTo(command, render.Differences())
 	set.IntVarP(&o.context, "context", "U", 1, "number of lines to show around changed ones")
-	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 when something changes")
+	set.BoolVar(&o.exitCode, "exit-code", false, "exit with status 1 if there are changes")
 	return command
 }
 

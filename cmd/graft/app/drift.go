@@ -76,8 +76,8 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.StringVarP(&o.output, "output", "o", driftText, "form of the output: "+driftText+", "+driftJSON)
 	set.BoolVar(&o.touch, "touch", false, "touch objects that differ, so that the webhook mutates them")
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
-	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects a second, 50 at most")
-	set.IntVar(&o.limit, "limit", 0, "with --touch: objects to touch at most; 0: all")
+	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")
+	set.IntVar(&o.limit, "limit", 0, "with --touch: maximum number of objects; 0 means all")
 	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
 	_ = command.RegisterFlagCompletionFunc("output", fixed(driftText, driftJSON)) // fails for unknown flags only
 	return command
@@ -122,7 +122,7 @@ func (o *driftOptions) run(ctx context.Context, s *Streams) error {
 		return fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
 	}
 	if o.touch {
-		if err := o.mend(ctx, s, connected, engine, result); err != nil {
+		if err := o.touchAll(ctx, s, connected, engine, result); err != nil {
 			return err
 		}
 	}
@@ -143,7 +143,7 @@ func (o *driftOptions) load(ctx context.Context, from *seed.Seed) (*loaded, erro
 	}
 	images, err := from.ProfileImages(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("reading the seed %s: %w (with --profile nobody looks)", from.Host(), err)
+		return nil, fmt.Errorf("reading the seed %s: %w (--profile avoids this request)", from.Host(), err)
 	}
 	if len(images) > 0 {
 		return nil, fmt.Errorf("the extension in the seed %s has profiles of images, which are not read from here (%s): take them out of these, "+
@@ -170,8 +170,8 @@ func (o *driftOptions) find(ctx context.Context, s *Streams, from *seed.Seed, en
 	return err
 }
 
-// mend touches what differs.
-func (o *driftOptions) mend(ctx context.Context, s *Streams, to *seed.Seed, engine *seed.Engine, result *driftResult) error {
+// touchAll touches the objects that differ.
+func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, engine *seed.Engine, result *driftResult) error {
 	todo := result.drifted()
 	if o.limit > 0 && len(todo) > o.limit {
 		todo = todo[:o.limit]

@@ -142,7 +142,7 @@ func (r *driftResult) status() error {
 	}
 	left := r.Found[drift.Denied]
 	for _, f := range r.drifted() {
-		if f.Touched != drift.Mended && f.Touched != drift.Gone {
+		if f.Touched != drift.Fixed && f.Touched != drift.Gone {
 			left++
 		}
 	}

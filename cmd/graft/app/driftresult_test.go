@@ -28,7 +28,7 @@ func finding(name string, state drift.State) driftFinding {
 // sampleDrift has a finding of each kind.
 func sampleDrift() *driftResult {
 	touched, failed, gone := finding("a", drift.Outdated), finding("b", drift.Unmutated), finding("c", drift.Edited)
-	touched.Mark, touched.Rules, touched.Touched = []string{"acme@01234567"}, []string{"acme/x", "acme/y"}, drift.Mended
+	touched.Mark, touched.Rules, touched.Touched = []string{"acme@01234567"}, []string{"acme/x", "acme/y"}, drift.Fixed
 	failed.Touched, failed.TouchProblem = drift.Failed, "touching Deployment b of shoot: no"
 	denied := finding("d", drift.Denied)
 	denied.Problem = "ContractBroken: no"
@@ -38,7 +38,7 @@ func sampleDrift() *driftResult {
 			ControlPlanes: 1, Objects: 12, OptedOut: []string{"shoot--x"},
 			Found: map[drift.State]int{drift.Outdated: 1, drift.Unmutated: 1, drift.Edited: 1, drift.Denied: 1, drift.Marked: 1},
 		},
-		Touched: map[drift.Outcome]int{drift.Mended: 1, drift.Failed: 1},
+		Touched: map[drift.Outcome]int{drift.Fixed: 1, drift.Failed: 1},
 	}
 }
 
@@ -49,14 +49,14 @@ func TestDriftText(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `STATE              NAMESPACE  OBJECT        SET           MARK           WHY
-outdated, mended   shoot      Deployment a  controlplane  acme@01234567  acme/x, acme/y
+outdated, fixed    shoot      Deployment a  controlplane  acme@01234567  acme/x, acme/y
 unmutated, failed  shoot      Deployment b  controlplane  -              touching Deployment b of shoot: no
 edited             shoot      Deployment c  controlplane  -              values of removed rules
 denied             shoot      Deployment d  controlplane  -              ContractBroken: no
 marked             shoot      Deployment e  controlplane  -              the profiles change nothing
 
 12 objects of 1 control plane looked at with acme@76543210: 1 unmutated, 1 outdated, 1 edited, 1 marked, 1 denied.
-Touched, mended: 1.
+Touched, fixed: 1.
 Touched, failed: 1.
 Left alone, as their namespaces say so: shoot--x.
 `
@@ -108,14 +108,14 @@ func TestDriftJSON(t *testing.T) {
 	delete(read, "findings")
 	want := map[string]any{
 		"seed": "https://seed", "profiles": []any{"acme@76543210"}, "controlPlanes": 1.0, "objects": 12.0, "optedOut": []any{"shoot--x"},
-		"found": map[string]any{"outdated": 1.0, "unmutated": 1.0, "edited": 1.0, "denied": 1.0, "marked": 1.0}, "touched": map[string]any{"mended": 1.0, "failed": 1.0},
+		"found": map[string]any{"outdated": 1.0, "unmutated": 1.0, "edited": 1.0, "denied": 1.0, "marked": 1.0}, "touched": map[string]any{"fixed": 1.0, "failed": 1.0},
 	}
 	if diff := cmp.Diff(want, read); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	want = map[string]any{
 		"set": "controlplane", "provider": "acme", "namespace": "shoot", "group": "apps", "version": "v1", "kind": "Deployment", "resource": "deployments",
-		"name": "a", "target": "a", "state": "outdated", "mark": []any{"acme@01234567"}, "rules": []any{"acme/x", "acme/y"}, "touched": "mended",
+		"name": "a", "target": "a", "state": "outdated", "mark": []any{"acme@01234567"}, "rules": []any{"acme/x", "acme/y"}, "touched": "fixed",
 	}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -129,7 +129,7 @@ func TestDriftStatus(t *testing.T) {
 		want   int
 	}{
 		"something is left":      {func(*driftResult) {}, 1},
-		"all is mended":          {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
+		"all is fixed":           {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
 		"only a mark":            {func(r *driftResult) { r.Findings, r.Found = r.Findings[4:], map[drift.State]int{drift.Marked: 1} }, 0},
 		"something is denied":    {func(r *driftResult) { r.Findings, r.Found = r.Findings[3:4], map[drift.State]int{drift.Denied: 1} }, 1},
 		"something is unread":    {func(r *driftResult) { r.Unread = []drift.Unread{{Namespace: "x", Problem: "y"}} }, 2},

@@ -78,9 +78,9 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.flag, "flag", "", "show who set this flag of the object, without its dashes: feature-gates")
-	set.StringVar(&o.field, "field", "", "show who set this field of the object: spec.replicas, or one of the kubelet's configuration")
-	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests that have the object in place of a generated control plane: file, folder or - (repeatable)")
+	set.StringVar(&o.flag, "flag", "", "show the history of this flag, without dashes: feature-gates")
+	set.StringVar(&o.field, "field", "", "show the history of this field: spec.replicas, or a field of the kubelet configuration")
+	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests with the object, instead of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.live.addTo(set)
@@ -158,7 +158,7 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	}
 	switch {
 	case len(o.manifests) > 0:
-		return nil, errors.New("--live reads the objects of a seed: give no manifests beside it")
+		return nil, errors.New("--live reads the objects of a seed: do not give manifests as well")
 	case o.scenes.options.Namespace == "":
 		return nil, errors.New("--live explains an object of one control plane: name its namespace with --namespace")
 	}

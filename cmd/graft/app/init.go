@@ -52,18 +52,18 @@ unless --force is given.`,
 	set := command.Flags()
 	set.SortFlags = false
 	a := &o.answers
-	set.StringVar(&o.from, "from", "", "profile to begin from: an example ("+strings.Join(profiles.Names(), ", ")+"), or the path of a file or folder")
+	set.StringVar(&o.from, "from", "", "profile to copy: an example ("+strings.Join(profiles.Names(), ", ")+"), or the path of a file or folder")
 	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot (default: the name of the folder)")
 	set.StringVar(&a.Name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&a.Kubernetes, "kubernetes", ">= 1.31", "versions of Kubernetes that the profile supports; empty for all")
-	set.BoolVar(&a.ExternalCloudProvider, "external-cloud-provider", true, "flags for a cloud-controller-manager of its own")
-	set.BoolVar(&a.VolumeAttributesClass, "volume-attributes-class", false, "feature gates for VolumeAttributesClass before 1.34, by an annotation of the shoot")
+	set.BoolVar(&a.ExternalCloudProvider, "external-cloud-provider", true, "flags for an external cloud-controller-manager")
+	set.BoolVar(&a.VolumeAttributesClass, "volume-attributes-class", false, "feature gates for VolumeAttributesClass before 1.34, if the shoot has an annotation")
 	set.StringVar(&a.MachineImage, "machine-image", "", "image of the sidecar of the machine-controller-manager, with its tag")
 	set.StringVar(&a.EtcdClass, "etcd-class", "", "StorageClass for the volumes of etcd-main")
 	set.StringVar(&o.mirror, "registry-mirror", "", "mirror of a registry for nodes, such as docker.io=https://mirror.example.com")
-	set.StringVar(&a.NodeFile, "node-file", "", "path of a file that each node gets")
+	set.StringVar(&a.NodeFile, "node-file", "", "path of a file on each node")
 	set.BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
-	set.BoolVar(&o.force, "force", false, "write into a folder that has files already, and replace those of the same name")
+	set.BoolVar(&o.force, "force", false, "write into a folder with files, and replace files of the same name")
 	return command
 }
 

@@ -78,7 +78,7 @@ func (o *interpretOptions) addTo(command *cobra.Command) {
 	set.SortFlags = false
 	o.addQuestionsTo(command)
 	o.webhooks.addTo(command)
-	set.StringVarP(&o.format, "output", "o", "text", "form of the output: text, json, yaml")
+	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json, yaml")
 	_ = command.RegisterFlagCompletionFunc("output", fixed("text\tfor people", "json\tfor programs", "yaml\tthe same as YAML"))
 }
 
@@ -86,10 +86,10 @@ func (o *interpretOptions) addTo(command *cobra.Command) {
 func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
 	set := command.Flags()
 	o.profiles.addTo(command)
-	set.StringSliceVar(&o.operations, "operation", nil, "what is asked (repeatable; default: all that there are rules for)")
-	set.StringArrayVar(&o.observed, "observed", nil, "for retain: file with the objects as member clusters have them, of the same kinds and names (repeatable)")
+	set.StringSliceVar(&o.operations, "operation", nil, "operation to run (repeatable; default: all operations with rules)")
+	set.StringArrayVar(&o.observed, "observed", nil, "for retain: file with the objects of member clusters, of the same kinds and names (repeatable)")
 	set.Int32Var(&o.replicas, "replicas", 0, "for revise: the number of replicas")
-	set.StringVar(&o.members, "members", "", "for aggregate: file with a mapping of clusters to what they say: status, applied, message, health")
+	set.StringVar(&o.members, "members", "", "for aggregate: file with a mapping of clusters to status, applied, message and health")
 	var names []string
 	for _, one := range interpreter.Operations() {
 		names = append(names, string(one))

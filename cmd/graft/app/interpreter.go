@@ -163,7 +163,7 @@ that Lua cannot express is an error with its position; nothing is written then.`
 	}
 	command.Flags().SortFlags = false
 	o.addTo(command)
-	command.Flags().StringArrayVar(&versions, "version", nil, "version of a group, for rules that are for all of its versions: group/version (repeatable)")
+	command.Flags().StringArrayVar(&versions, "version", nil, "version of a group, for rules for all its versions: group/version (repeatable)")
 	_ = command.RegisterFlagCompletionFunc("version", fixed())
 	return command
 }

@@ -34,9 +34,9 @@ type interpreters struct {
 
 func (f *interpreterFlags) addTo(command *cobra.Command) {
 	set := command.Flags()
-	set.StringArrayVarP(&f.paths, "profile", "p", nil, "file or folder with InterpreterProfiles, which come before those of Gardener (repeatable)")
-	set.BoolVar(&f.gardener, "gardener", true, "know the kinds of Gardener, too, without a profile")
-	set.StringArrayVar(&f.optional, "optional", nil, "name of an optional profile of Gardener that is to be in force, too (repeatable)")
+	set.StringArrayVarP(&f.paths, "profile", "p", nil, "file or folder with InterpreterProfiles; they precede those of Gardener (repeatable)")
+	set.BoolVar(&f.gardener, "gardener", true, "include the profiles for Gardener's kinds")
+	set.StringArrayVar(&f.optional, "optional", nil, "name of an optional profile for Gardener's kinds (repeatable)")
 	_ = command.RegisterFlagCompletionFunc("optional", fixed(gardener.Optional()...)) // fails for unknown flags only
 }
 
@@ -101,7 +101,7 @@ func (f *interpreterFlags) decode(files []source.File) ([]*profile.Interpreter, 
 		}
 		documents = slices.Concat(documents, embedded)
 	case len(f.optional) > 0:
-		return nil, errors.New("--optional names profiles of Gardener, of which --gardener=false wants none")
+		return nil, errors.New("--optional and --gardener=false exclude each other")
 	}
 	if len(documents) == 0 {
 		return nil, errors.New("no InterpreterProfile was found: name a file or a folder with --profile")

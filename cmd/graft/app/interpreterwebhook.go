@@ -62,12 +62,12 @@ configuration up to date itself.`,
 	set := command.Flags()
 	set.SortFlags = false
 	o.profiles.addTo(command)
-	set.StringVar(&o.name, "name", "graft-resource-interpreter", "name of the configuration; of several that fit, Karmada asks the first by name only")
-	set.StringVar(&o.url, "url", "", "where the webhook is, for Karmada and for all members that pull: https://host:port/path")
-	set.StringVar(&o.service, "service", "", "in place of --url, the service that it is behind: namespace/name[:port][/path]")
-	set.StringVar(&o.ca, "ca", "", "file with the certificates of its authority; without one, callers trust those of their system")
-	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "seconds to wait for it, 1 to 30")
-	set.StringArrayVar(&o.without, "without", nil, "operation that is left out, as one that Karmada does not know yet (repeatable)")
+	set.StringVar(&o.name, "name", "graft-resource-interpreter", "name of the configuration; of several for a kind, Karmada uses only the first by name")
+	set.StringVar(&o.url, "url", "", "URL of the webhook, for Karmada and for members in pull mode: https://host:port/path")
+	set.StringVar(&o.service, "service", "", "Service of the webhook, instead of --url: namespace/name[:port][/path]")
+	set.StringVar(&o.ca, "ca", "", "file with the CA bundle of the webhook (default: the system's CAs)")
+	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "timeout in seconds, 1 to 30")
+	set.StringArrayVar(&o.without, "without", nil, "operation to leave out, such as one that Karmada does not support yet (repeatable)")
 	addDialect(command, &o.dialect)
 	_ = command.RegisterFlagCompletionFunc("without", fixed(configv1alpha1.RegisteredOperations()...))
 	for _, name := range []string{"name", "url", "service", "timeout"} {

@@ -48,10 +48,10 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.file, "output-file", "", "file to write to in place of standard output; it is there whole or not at all")
+	set.StringVar(&o.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
 	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
-		"what was given out later is not in the export, and may be given out twice")
-	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out rows that cannot be read, in place of ending with an error")
+		"later allocations are not in the export, and may be allocated twice")
+	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out unreadable rows instead of failing")
 	o.place.addTo(command, set)
 	return command
 }
@@ -89,7 +89,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 		return found{fmt.Sprintf("%s left out: `graft ledger verify` says more", plural(done.Broken, "row that cannot be read was", "rows that cannot be read were"))}
 	}
 	if !done.Even {
-		return found{"the ledger's rows do not fit together, and the export may not hold all: `graft ledger verify` says what is wrong"}
+		return found{"the rows of the ledger are inconsistent, and the export may be incomplete: run `graft ledger verify`"}
 	}
 	return nil
 }

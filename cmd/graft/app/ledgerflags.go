@@ -38,17 +38,17 @@ type ledgerFlags struct {
 // addTo defines the flags.
 func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
 	if f.forServersAlone {
-		set.StringVar(&f.path, "ledger", "", "folder of the ledger that the server has")
+		set.StringVar(&f.path, "ledger", "", "folder of the server's ledger")
 		set.StringVar(&f.server, "server", "", "socket of the server, such as unix:///var/lib/graft/ledger.sock")
 		return
 	}
 	set.StringVar(&f.path, "ledger", "", "folder of the ledger")
-	set.StringSliceVar(&f.endpoints, "etcd", nil, "endpoints of the etcd that the ledger is in, such as https://etcd-0:2379,https://etcd-1:2379")
-	set.StringVar(&f.prefix, "prefix", "/graft", "beginning of the ledger's keys in etcd")
-	set.StringVar(&f.ca, "cacert", "", "file with the certificates of the authorities that etcd's are signed by")
-	set.StringVar(&f.cert, "cert", "", "file with the certificate for etcd")
-	set.StringVar(&f.key, "key", "", "file with the key for etcd")
-	set.StringVar(&f.server, "server", "", "socket of the server that has the ledger, such as unix:///var/lib/graft/ledger.sock")
+	set.StringSliceVar(&f.endpoints, "etcd", nil, "endpoints of the etcd with the ledger, such as https://etcd-0:2379,https://etcd-1:2379")
+	set.StringVar(&f.prefix, "prefix", "/graft", "prefix of the ledger's keys in etcd")
+	set.StringVar(&f.ca, "cacert", "", "file with the CA bundle of etcd")
+	set.StringVar(&f.cert, "cert", "", "file with the client certificate for etcd")
+	set.StringVar(&f.key, "key", "", "file with the client key for etcd")
+	set.StringVar(&f.server, "server", "", "socket of the server with the ledger, such as unix:///var/lib/graft/ledger.sock")
 	for _, name := range []string{"etcd", "prefix"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}

@@ -49,7 +49,7 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 	set.SortFlags = false
 	set.BoolVar(&o.repair, "repair", false, "repair findings with a single possible fix")
 	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
-	set.StringVarP(&o.output, "output", "o", "text", "form of the output: text, json")
+	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	o.place.addTo(command, set)
 	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
 	return command
@@ -81,13 +81,13 @@ func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []s
 		return err
 	}
 	if does == forSure {
-		return o.mend(ctx, s, k.(*opened).store, report)
+		return o.repairRows(ctx, s, k.(*opened).store, report)
 	}
 	return o.write(s, report)
 }
 
-// mend repairs as long as that helps, and reports what is left.
-func (o *ledgerVerifyOptions) mend(ctx context.Context, s *Streams, store ledger.Store, report *ledger.Report) error {
+// repairRows repairs until nothing changes, and reports the remaining findings.
+func (o *ledgerVerifyOptions) repairRows(ctx context.Context, s *Streams, store ledger.Store, report *ledger.Report) error {
 	k := &opened{store: store}
 	for {
 		count, err := ledger.Repair(ctx, store, report)
@@ -99,7 +99,7 @@ func (o *ledgerVerifyOptions) mend(ctx context.Context, s *Streams, store ledger
 		}
 		for _, f := range report.Faults {
 			if f.Repairable {
-				fmt.Fprintf(s.Err, "mended %s: %s\n", f.Key, f.Problem)
+				fmt.Fprintf(s.Err, "fixed %s: %s\n", f.Key, f.Problem)
 			}
 		}
 		if report, err = k.verify(ctx, nil); err != nil {
@@ -125,14 +125,14 @@ func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
 }
 
 func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
-	mendable := 0
+	fixable := 0
 	for _, f := range report.Faults {
 		fmt.Fprintf(s.Out, "%s: %s\n", f.Key, f.Problem)
 		how := "what to do"
 		if f.Repairable {
-			mendable++
-			if how = "--repair mends it"; o.dryRun {
-				how = "would be mended"
+			fixable++
+			if how = "--repair fixes it"; o.dryRun {
+				how = "would be fixed"
 			}
 		}
 		fmt.Fprintf(s.Out, "  %s: %s\n", how, f.Remedy)
@@ -155,8 +155,8 @@ func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
 	default:
 		fmt.Fprint(s.Out, plural(len(report.Faults), "fault", "faults"))
 	}
-	if mendable > 0 {
-		fmt.Fprintf(s.Out, "; --repair mends %d", mendable)
+	if fixable > 0 {
+		fmt.Fprintf(s.Out, "; %d fixable with --repair", fixable)
 	}
 	fmt.Fprintln(s.Out)
 }

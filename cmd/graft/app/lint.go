@@ -67,13 +67,13 @@ Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files c
 	set := command.Flags()
 	set.SortFlags = false
 	set.StringVarP(&o.output, "output", "o", o.output, "format of the result: "+strings.Join(lint.Formats, ", "))
-	set.StringVar(&o.failOn, "fail-on", o.failOn, "least severity with which the exit status is 1: error or warning")
-	set.BoolVar(&o.fix, "fix", false, "mend what has only one remedy, and report what is left")
-	set.BoolVar(&o.dryRun, "dry-run", false, "with --fix: write no file, show the difference")
-	set.BoolVar(&o.together, "together", false, "check the profiles of all files as being in force in one installation")
+	set.StringVar(&o.failOn, "fail-on", o.failOn, "lowest level for exit status 1: error or warning")
+	set.BoolVar(&o.fix, "fix", false, "apply fixes that are unambiguous, and report the remaining findings")
+	set.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the difference without writing")
+	set.BoolVar(&o.together, "together", false, "check the profiles of all files as one installation")
 	set.StringVar(&o.explain, "explain", "", "print the page of a rule")
 	set.BoolVar(&o.rules, "rules", false, "list all rules")
-	set.StringVar(&o.kubernetes, "kubernetes", "", "constraint on the versions of Kubernetes that are served, such as \">= 1.33\"; all that are known without one")
+	set.StringVar(&o.kubernetes, "kubernetes", "", "constraint on the versions of Kubernetes, such as \">= 1.33\" (default: all known versions)")
 	o.installation.addInstallationTo(set)
 	_ = command.RegisterFlagCompletionFunc("output", fixed(lint.Formats...))
 	_ = command.RegisterFlagCompletionFunc("fail-on", fixed("error", "warning"))
@@ -156,7 +156,7 @@ func (o *lintOptions) options() (lint.Options, error) {
 	return options, nil
 }
 
-// check finds what is wrong, and mends it first where that is asked for. It gives the report of the files as they are then.
+// check finds what is wrong, and fixes it first where that is asked for. It gives the report of the files as they are then.
 func (o *lintOptions) check(s *Streams, options lint.Options, inputs []lint.Input, style lint.Style) (*lint.Report, error) {
 	if !o.fix {
 		report := lint.Check(options, inputs)
@@ -172,20 +172,20 @@ func (o *lintOptions) check(s *Streams, options lint.Options, inputs []lint.Inpu
 		}
 		return lint.Run(options, inputs), nil
 	}
-	if err := mend(s, repaired); err != nil || left.Files == 0 {
+	if err := writeFixes(s, repaired); err != nil || left.Files == 0 {
 		return left, err
 	}
 	return left, left.Write(s.Out, o.output, style)
 }
 
-// mend writes files, and says what was mended in them.
-func mend(s *Streams, repaired []lint.Repaired) error {
+// writeFixes writes the fixed files and prints the fixes.
+func writeFixes(s *Streams, repaired []lint.Repaired) error {
 	for _, file := range repaired {
 		if err := file.Write(); err != nil {
 			return err
 		}
 		for _, line := range file.Said() {
-			fmt.Fprintln(s.Err, "mended", line)
+			fmt.Fprintln(s.Err, "fixed", line)
 		}
 	}
 	return nil

@@ -21,7 +21,7 @@ controlplane:
     env: {set: {A: a}}
 `
 
-// TestLint holds the exit status of graft lint, and that results are on standard output and mended findings on standard error.
+// TestLint holds the exit status of graft lint, and that results are on standard output and fixed findings on standard error.
 func TestLint(t *testing.T) {
 	wrong := strings.Replace(profileWithWarning, "env:", "evn:", 1)
 	tests := []struct {
@@ -34,8 +34,8 @@ func TestLint(t *testing.T) {
 		{"a warning", profileWithWarning, nil, 0, "1 warning in 1 document", "", profileWithWarning},
 		{"a warning that counts", profileWithWarning, []string{"--fail-on", "warning"}, 1, "[always-true]", "", profileWithWarning},
 		{"an error", wrong, []string{"-o", "line"}, 1, `unknown operation "evn" (did you mean "env"?) [unknown-operation]`, "", wrong},
-		{"mended", wrong, []string{"--fix"}, 0, "nothing wrong", "mended ", strings.Replace(profileWithWarning, "when: ${ true }\n    ", "", 1)},
-		{"would be mended", wrong, []string{"--fix", "--dry-run"}, 1, "+  - env: {set: {A: a}}", "", wrong},
+		{"fixed", wrong, []string{"--fix"}, 0, "nothing wrong", "fixed ", strings.Replace(profileWithWarning, "when: ${ true }\n    ", "", 1)},
+		{"would be fixed", wrong, []string{"--fix", "--dry-run"}, 1, "+  - env: {set: {A: a}}", "", wrong},
 		{"no such file", wrong, []string{"nowhere.yaml"}, 2, "", "nowhere.yaml: no such file", wrong},
 		{"no such format", wrong, []string{"-o", "xml"}, 2, "", "--output xml: must be one of text, line, json, sarif", wrong},
 		{"no such severity", wrong, []string{"--fail-on", "info"}, 2, "", "--fail-on info: must be one of error, warning", wrong},

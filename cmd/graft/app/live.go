@@ -31,14 +31,14 @@ type liveFlags struct {
 }
 
 func (f *liveFlags) addTo(set *pflag.FlagSet) {
-	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed in place of generated ones; nothing is changed there")
+	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed instead of generated ones; nothing is changed there")
 	set.StringVar(&f.connection.Kubeconfig, "kubeconfig", "", "with --live: kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
 	set.StringVar(&f.connection.Context, "kube-context", "", "with --live: context in the kubeconfig (default: the current one)")
 }
 
 // addDryRunTo defines the flag of commands that ask the installed webhooks.
 func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
-	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the objects as they stand, and do not ask the installed webhooks")
+	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the stored objects, without a dry run of the installed webhooks")
 }
 
 // check refuses flags that say something of control planes that are not read from a seed: those of sceneFlags, but for the namespace, and
@@ -145,7 +145,7 @@ const liveParallel = 8
 // runDiff is graft diff --live.
 func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, manifests []string, profiles *loaded) error {
 	if len(manifests) > 0 {
-		return errors.New("--live reads the objects of a seed: give no manifests beside it")
+		return errors.New("--live reads the objects of a seed: do not give manifests as well")
 	}
 	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
 	output.formats = render.Differences()

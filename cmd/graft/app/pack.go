@@ -70,9 +70,9 @@ errors, other documents and profiles of several kinds are not packed; the exit s
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVarP(&o.format, "output", "o", packOCI, "what to write: oci, configmap, values")
-	set.StringVar(&o.file, "output-file", "", "file to write; it is there whole or not at all (default: standard output, but for oci)")
-	set.StringVar(&o.tag, "tag", "latest", "tag by which the file names the image")
+	set.StringVarP(&o.format, "output", "o", packOCI, "output format: oci, configmap, values")
+	set.StringVar(&o.file, "output-file", "", "file to write, completely or not at all (default: standard output, except for oci)")
+	set.StringVar(&o.tag, "tag", "latest", "tag of the image in the file")
 	o.installation.addInstallationTo(set)
 	_ = command.RegisterFlagCompletionFunc("tag", fixed())
 	_ = command.RegisterFlagCompletionFunc("output", fixed(packOCI+"\tan image", packConfigMap+"\tConfigMaps", packValues+"\tHelm values"))

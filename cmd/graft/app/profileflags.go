@@ -58,10 +58,10 @@ func (f *profileFlags) addTo(set *pflag.FlagSet) {
 
 // addInstallationTo defines the flags of what an installation says about profiles.
 func (f *profileFlags) addInstallationTo(set *pflag.FlagSet) {
-	set.StringArrayVar(&f.parameters, "parameter", nil, "value of a parameter in place of the profile's default: name=value, or profile/name=value (repeatable)")
+	set.StringArrayVar(&f.parameters, "parameter", nil, "value of a parameter, instead of the profile's default: name=value, or profile/name=value (repeatable)")
 	set.StringVar(&f.config, "config", "", "ControllerConfiguration of an installation, for its parameters")
-	set.StringVar(&f.imageOverwrite, "image-overwrite", "", "image vector whose images take the place of the profiles', as IMAGEVECTOR_OVERWRITE names it")
-	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener; today's without one")
+	set.StringVar(&f.imageOverwrite, "image-overwrite", "", "image vector that replaces images of the profiles, like the file of IMAGEVECTOR_OVERWRITE")
+	set.StringVar(&f.gardenerVersion, "gardener-version", "", "version of Gardener (default: the current one)")
 }
 
 // read reads the files; profile.yaml in the working directory when none is named.

@@ -70,8 +70,8 @@ with a lookup that it may not read.
 	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the service account and the roles; "+
 		"outside of the namespace, roles and webhook registration are called NAME.NAMESPACE")
 	set.StringVar(&options.Namespace, "namespace", "extension-provider-graft", "namespace of the extension")
-	set.StringVar(&options.Gate, "gate", "", "type of the Extensions by which gardenlet waits for the webhooks, as in config.gate.type of the chart; no gate without one")
-	set.BoolVar(&values, "values", false, "write the chart's values in place of roles")
+	set.StringVar(&options.Gate, "gate", "", "type of the Extension with which gardenlet waits for the webhooks, as in config.gate.type of the chart; default: no gate")
+	set.BoolVar(&values, "values", false, "write values of the chart instead of roles")
 	for _, name := range []string{"name", "namespace", "gate"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}

@@ -47,7 +47,7 @@ creates them.`,
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.output.addTo(command, render.Objects())
-	set.BoolVar(&o.bare, "without-profile", false, "write the objects as Gardener creates them, with no profile")
+	set.BoolVar(&o.bare, "without-profile", false, "write the objects as Gardener creates them, without a profile")
 	command.MarkFlagsMutuallyExclusive("profile", "without-profile")
 	return command
 }

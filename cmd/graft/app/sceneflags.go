@@ -35,13 +35,13 @@ type sceneFlags struct {
 
 func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 	o := &f.options
-	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.33 or 1.34.2 (default: the newest that is known)")
+	set.StringVar(&o.Kubernetes, "kubernetes", "", "version of the shoot, such as 1.33 or 1.34.2 (default: the newest known one)")
 	set.BoolVar(&o.HighAvailability, "ha", false, "a highly available control plane")
-	set.BoolVar(&o.IPv6, "ipv6", false, "networks of IPv6 only")
+	set.BoolVar(&o.IPv6, "ipv6", false, "IPv6-only networks")
 	set.BoolVar(&o.Hibernated, "hibernated", false, "a hibernated shoot")
 	set.BoolVar(&o.Workerless, "workerless", false, "a shoot without nodes")
-	set.BoolVar(&o.Garden, "garden", false, "the virtual garden that gardener-operator writes, in place of a shoot")
-	set.BoolVar(&o.Legacy, "legacy", false, "a control plane of the older generation: flags in commands, etcd as StatefulSets")
+	set.BoolVar(&o.Garden, "garden", false, "the virtual garden of gardener-operator instead of a shoot")
+	set.BoolVar(&o.Legacy, "legacy", false, "a control plane of old Gardener versions: flags in commands, etcd as StatefulSets")
 	set.StringVar(&o.Provider, "provider", "", "provider of the shoot (default: the first of the profiles)")
 	set.StringVarP(&o.Namespace, "namespace", "n", "", "namespace of the control plane (default shoot--local--sample)")
 	f.addSharedTo(set)
@@ -50,7 +50,7 @@ func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 // addSharedTo defines the flags that also say something of many shoots.
 func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	o := &f.options
-	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: that of the shoot)")
+	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: the provider of the shoot)")
 	set.StringArrayVar(&f.annotations, "annotation", nil, "annotation of the shoot: key=value (repeatable)")
 	set.StringArrayVar(&f.set, "set", nil, "field of the shoot: region=eu, spec.purpose=testing; of its seed and cloud profile: seed.…, cloudProfile.… (repeatable)")
 	set.StringVar(&f.shoot, "shoot", "", "manifest of the Shoot")
@@ -61,8 +61,8 @@ func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	} {
 		f.configs[config.name] = set.String(config.name, "", "file with the provider configuration of "+config.of)
 	}
-	set.StringArrayVar(&f.present, "present", nil, "manifests of objects that lookups find: file, folder or - (repeatable)")
-	set.StringArrayVar(&f.old, "old", nil, "manifests of the objects as they stand: those are updated, and not created (repeatable)")
+	set.StringArrayVar(&f.present, "present", nil, "manifests of objects for lookups: file, folder or - (repeatable)")
+	set.StringArrayVar(&f.old, "old", nil, "manifests of the stored objects, for updates instead of creations (repeatable)")
 }
 
 // scenes are those of the manifests, or else one of a generated control plane.

@@ -52,7 +52,7 @@ and checks fields, targets and operations with them (docs/usage/editors.md).`,
 			return err
 		},
 	}
-	command.Flags().StringVar(&folder, "output-dir", "", "folder into which the schemas are written, one file each")
+	command.Flags().StringVar(&folder, "output-dir", "", "folder for the schemas, one file each")
 	return command
 }
 

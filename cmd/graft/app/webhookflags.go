@@ -26,7 +26,7 @@ const (
 
 // addDialect defines the flag.
 func addDialect(command *cobra.Command, into *string) {
-	command.Flags().StringVar(into, "dialect", dialectShipped, "dialect of Karmada: that which it ships, or that of the proposal before it: shipped, proposal")
+	command.Flags().StringVar(into, "dialect", dialectShipped, "API of Karmada: shipped, or the earlier proposal")
 	_ = command.RegisterFlagCompletionFunc("dialect", fixed(
 		dialectShipped+"\tResourceInterpreterContext, as Karmada ships it", dialectProposal+"\tExploreReview, as the proposal has it"))
 }
@@ -51,8 +51,8 @@ type webhookFlags struct {
 func (f *webhookFlags) addTo(command *cobra.Command) {
 	set := command.Flags()
 	set.StringVar(&f.url, "url", "", "ask the webhook at this URL")
-	set.StringVar(&f.ca, "ca", "", "with --url: file with the certificates of its authority; those of the system without one")
-	set.Int32Var(&f.timeout, "timeout", configuration.DefaultTimeoutSeconds, "with --url: seconds to wait for it")
+	set.StringVar(&f.ca, "ca", "", "with --url: file with the CA bundle (default: the system's CAs)")
+	set.Int32Var(&f.timeout, "timeout", configuration.DefaultTimeoutSeconds, "with --url: timeout in seconds")
 	for _, name := range []string{"url", "timeout"} {
 		_ = command.RegisterFlagCompletionFunc(name, fixed())
 	}

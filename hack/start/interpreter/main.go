@@ -82,7 +82,7 @@ func show(ctx context.Context, d *demo.Demo, program, profile string, update boo
 	if err != nil {
 		return err
 	}
-	d.Title("The configuration by which Karmada calls it")
+	d.Title("The webhook configuration for Karmada")
 	line := []string{demo.Graft, "interpreter", "webhook", "-p", profile, "--url", url, "--ca", authority}
 	if _, err := d.Command(ctx, line); err != nil {
 		return err

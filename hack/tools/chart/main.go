@@ -40,7 +40,7 @@ func main() {
 // run checks the charts in the folders, and reports all their problems together.
 func run(folders []string, valuesFile string, show bool) error {
 	if len(folders) == 0 {
-		return errors.New("no chart folders given: there is nothing to check, which is not the same as being correct")
+		return errors.New("no chart folders given")
 	}
 	check, err := newChecker()
 	if err != nil {

@@ -29,10 +29,10 @@ const laterUnit = "[Service]\nEnvironmentFile=/etc/environment\nEnvironmentFile=
 func protectKubelet(o *target.Object, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if kubeletUnitOf(before) != nil && kubeletUnitOf(after) == nil {
-		return broken(kubeletUnit, "the unit is gone")
+		return broken(kubeletUnit, "the unit is missing")
 	}
 	if kubeletFileOf(before) != nil && kubeletFileOf(after) == nil {
-		return broken(kubeletFile, "the file is gone")
+		return broken(kubeletFile, "the file is missing")
 	}
 	files := nodeFiles(after)
 	if twice := writtenTwice(files); twice != "" {

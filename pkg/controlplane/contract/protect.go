@@ -46,7 +46,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 		return nil
 	}
 	if is == nil {
-		return broken(container, "container %q is gone", o.Target.Container)
+		return broken(container, "container %q is missing", o.Target.Container)
 	}
 	if err := protectFlags(o, g, was, is, exempt); err != nil {
 		return err
@@ -78,7 +78,7 @@ func protectIdentity(d *document.Document) error {
 	}
 	for key := range d.Root().Find("spec", "selector", "matchLabels").Members() {
 		if !d.Kept("spec", "template", "metadata", "labels", key) {
-			return broken(identity, "the pod label %s, by which the object selects, changed", key)
+			return broken(identity, "the pod label %s, which the selector uses, changed", key)
 		}
 	}
 	for _, key := range keptLabels {
@@ -159,7 +159,7 @@ func secretMounts(root, container *document.Node) []string {
 // protectData compares the name of the claim template and the mounts of the etcd's data.
 func protectData(name string, before, after, was, is *document.Node) error {
 	if claimTemplate(before, name) != nil && claimTemplate(after, name) == nil {
-		return broken(etcdData, "the claim template %q is gone", name)
+		return broken(etcdData, "the claim template %q is missing", name)
 	}
 	if !slices.Equal(dataMounts(was), dataMounts(is)) {
 		return broken(etcdData, "the mount at %s changed", dataPath)

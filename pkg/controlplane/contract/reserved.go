@@ -69,10 +69,10 @@ var (
 	etcdData     = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
 	senseless    = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
 	kubeletFlags = Clause{"kubelet/flags", "configuration files, kubeconfigs, network plugin and node labels are Gardener's"}
-	nodeParts    = Clause{"node/parts", "every unit and every file of an OperatingSystemConfig stands in it once"}
+	nodeParts    = Clause{"node/parts", "every unit and every file of an OperatingSystemConfig occurs once"}
 	kubeletUnit  = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
 	kubeletFile  = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
-	identity     = Clause{"objects/identity", "name, namespace, selector and the labels by which Gardener finds the object stay"}
+	identity     = Clause{"objects/identity", "name, namespace, selector and the labels that Gardener uses to find the object stay"}
 	fields       = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
 	own          = Clause{"objects/own", "what Graft itself notes on an object is not set by rules"}
 	annotations  = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}

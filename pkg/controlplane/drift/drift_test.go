@@ -82,7 +82,7 @@ func TestStates(t *testing.T) {
 			s.webhook = e
 			touch := &drift.Toucher{API: s, Engine: e, Clock: clocktesting.NewFakeClock(time.Unix(1, 0))}
 			o := drift.Object{Set: target.ControlPlane, Provider: "acme", Namespace: "shoot", Version: "v1", Kind: "ConfigMap", Resource: "configmaps", Name: "cloud-a"}
-			if outcome, err := touch.Touch(t.Context(), o); outcome != drift.Mended || err != nil {
+			if outcome, err := touch.Touch(t.Context(), o); outcome != drift.Fixed || err != nil {
 				t.Errorf("touched: %s, %v", outcome, err)
 			}
 			if got, _, _ = s.find(e); !cmp.Equal(append([]string{}, c.after...), got) {

@@ -33,8 +33,8 @@ type Outcome string
 
 // The outcomes of touches.
 const (
-	// Mended: the object is what the profiles make of it.
-	Mended Outcome = "mended"
+	// Fixed: the object is what the profiles make of it.
+	Fixed Outcome = "fixed"
 	// Stays: the webhook that answered has not made of it what the profiles would: it has others, or it is not there.
 	Stays Outcome = "stays"
 	// Gone: the object is not there any more.
@@ -44,18 +44,18 @@ const (
 )
 
 // Outcomes are all of them.
-func Outcomes() []Outcome { return []Outcome{Mended, Stays, Gone, Failed} }
+func Outcomes() []Outcome { return []Outcome{Fixed, Stays, Gone, Failed} }
 
-// inVain is after how many touches in a row that have mended nothing it is given up.
+// inVain is after how many touches in a row that have fixed nothing it is given up.
 const inVain = 3
 
-// Vain counts touches in a row that have mended nothing. The zero value has seen none.
+// Vain counts touches in a row that have fixed nothing. The zero value has seen none.
 type Vain struct{ row int }
 
 // Seen takes what became of the next touch, and says whether there have been so many in vain that further ones had better be left: the webhook does not
 // answer, or has other profiles.
 func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
-	if v.row++; outcome == Mended || outcome == Gone {
+	if v.row++; outcome == Fixed || outcome == Gone {
 		v.row = 0
 	}
 	return v.row >= inVain
@@ -63,7 +63,7 @@ func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
 
 // String says why it was given up.
 func (v *Vain) String() string {
-	return fmt.Sprintf("%d touches in a row have mended nothing: does the webhook answer, and has it these profiles?", v.row)
+	return fmt.Sprintf("%d touches in a row fixed nothing: check that the webhook answers and has these profiles", v.row)
 }
 
 // Touch waits for its turn, touches an object and looks at what was made of it. What could not be done is Failed, with the error; that of the context
@@ -94,7 +94,7 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	case finding.Problem != "":
 		return Failed, fmt.Errorf("looking at %s of %s: %s", o, o.Namespace, finding.Problem)
 	default:
-		return Mended, nil
+		return Fixed, nil
 	}
 }
 

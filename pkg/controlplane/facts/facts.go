@@ -121,7 +121,7 @@ type Shoot struct {
 	Region     string
 	// Provider is the type in spec.provider.
 	Provider string
-	// CloudProfile is the name of the cloud profile, whatever its kind.
+	// CloudProfile is the name of the cloud profile of any kind.
 	CloudProfile string
 	Networking   Networking
 	Hibernated   bool

@@ -269,7 +269,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 			return nil, err
 		}
 		for _, warning := range compiled.Warnings() {
-			mgr.GetLogger().Info("A profile says what is deprecated", "warning", warning.Error())
+			mgr.GetLogger().Info("A profile uses deprecated fields", "warning", warning.Error())
 		}
 		return program{compiled, facts, counted.With(facts.Naming(compiled.Parts()))}, nil
 	}, facts, nil

@@ -177,7 +177,7 @@ func checkOrder(p *Program) source.Findings {
 					once(&p.warnings, finding)
 				}
 				if write, by := writesTooEarly(r, selected.rules[:i], later); by != nil {
-					once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; this rule must stand behind it",
+					once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; move this rule after it",
 						write.Place.Container, by).Of(TooEarly))
 				}
 			}
@@ -346,7 +346,7 @@ type constantWrite struct {
 	value operation.Resolved
 }
 
-// contradicts says whether two writes cannot both be in force: other values for one place, a field and
+// contradicts says whether two writes cannot both be active: other values for one place, a field and
 // one in it, or a whole flag and its entry.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place

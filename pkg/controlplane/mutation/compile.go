@@ -332,7 +332,7 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 		add(source.InvalidName, "name", "must be a name, or the beginning of one and a * behind, is %q", o.Name)
 	}
 	if len(entry.Rules) == 0 {
-		add(source.MissingField, "rules", "is missing: what is to be done with the objects")
+		add(source.MissingField, "rules", "is missing: an operation for the objects")
 	}
 	form := target.Form{Group: version.Group, Version: version.Version, Kind: o.Kind, Name: o.Name, Resource: o.Resource}
 	if form.Resource == "" {

@@ -123,7 +123,7 @@ func (r *rehearsal) play(s scene) act {
 		return first
 	}
 	culprits := slices.DeleteFunc(slices.Clone(second.changed), func(rule *rule) bool { return !s.alone(rule).repeats() })
-	again := "applied to " + s.subject() + " of the sample %s a second time, it changes it again, at %s; a rule must leave alone what it made"
+	again := "applied to " + s.subject() + " of the sample %s a second time, it changes it again, at %s; a rule must not change its own result"
 	for _, rule := range culprits {
 		r.refuse(NotIdempotent, rule, again, s.stage, places(second.patch))
 	}

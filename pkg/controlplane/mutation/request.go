@@ -194,7 +194,7 @@ const (
 	NoEffect source.Rule = "no-effect"
 	// TooEarly is a rule for a container that a later rule adds.
 	TooEarly source.Rule = "too-early"
-	// Conflict are two rules that cannot both be in force.
+	// Conflict are two rules that cannot both be active.
 	Conflict source.Rule = "conflict"
 	// UnknownVolume is a mount of a volume that nobody brings.
 	UnknownVolume source.Rule = "unknown-volume"

@@ -148,7 +148,7 @@ func readImages(d *profile.Document, overwrite *image.Vector) (*images, source.F
 		return nil, source.Findings{path.At.Finding("imageVector", "%s", why).Of(source.MissingFile)}
 	}
 	if !ok {
-		return nil, source.Findings{path.At.Finding("imageVector", "there is no file %s beside the profile", path.Value).Of(source.MissingFile)}
+		return nil, source.Findings{path.At.Finding("imageVector", "there is no file %s next to the profile", path.Value).Of(source.MissingFile)}
 	}
 	vector, err := image.Parse(raw)
 	if err != nil {

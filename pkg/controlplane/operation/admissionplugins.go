@@ -23,7 +23,7 @@ const (
 func admissionPlugins() Definition {
 	return Definition{
 		Name:     "admissionPlugins",
-		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin stands in one of the two lists at the most",
+		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin must not be in both lists",
 		Example:  "admissionPlugins: {enable: [PodNodeSelector]}",
 		Examples: []string{"admissionPlugins: {disable: [DefaultStorageClass], default: [AlwaysPullImages]}"},
 		Arguments: []Argument{

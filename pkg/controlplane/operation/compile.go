@@ -348,7 +348,7 @@ func (c Confiding) confided(scalar expression.Scalar) Confided {
 }
 
 // editFlagValue replaces the value of a flag that holds several entries by what edit makes of it. Where the flag stands
-// several times, the last occurrence is edited, since that is the one in force for the entry. A flag that is left empty goes.
+// several times, the last occurrence is edited, since that is the active one for the entry. A flag that is left empty goes.
 func editFlagValue(o *target.Object, container, flag string, edit func(value string) (string, error)) error {
 	line, err := o.CommandLine(container)
 	if err != nil {

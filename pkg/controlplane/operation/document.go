@@ -31,11 +31,11 @@ func embeddedDocument() Definition {
 		},
 		Arguments: []Argument{
 			{Name: "at", Type: fixedText, Summary: "the path of the field; one of at and file is needed"},
-			{Name: "file", Type: fixedText, Summary: "where the file stands on the node, absolute"},
+			{Name: "file", Type: fixedText, Summary: "absolute path of the file on the node"},
 			{Name: "format", Type: oneOfTexts("yaml", "json"), Summary: "what a text is written in; yaml by default"},
 			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 where the field has the text in base64; a file says it itself"},
 			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; mappings are merged, and null removes"},
-			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "what lists must have, by the path of the list; what they lack is appended"},
+			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "required items by the path of the list; missing ones are appended"},
 			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},
 		},
 		Parts:   target.Metadata,

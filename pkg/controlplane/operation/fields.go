@@ -23,7 +23,7 @@ func fields() Definition {
 		},
 		Arguments: []Argument{
 			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; null removes"},
-			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "what lists must have, by the path of the list; what they lack is appended"},
+			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "required items by the path of the list; missing ones are appended"},
 			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},
 		},
 		Parts: target.Metadata,

@@ -32,10 +32,10 @@ func file() Definition {
 			"file: {path: /etc/old.conf, remove: true}",
 		},
 		Arguments: []Argument{
-			{Name: "path", Type: fixedText, Required: true, Summary: "where it stands on the node, absolute"},
+			{Name: "path", Type: fixedText, Required: true, Summary: "absolute path on the node"},
 			{Name: "permissions", Type: Type{Form: Octal}, Summary: "its mode in octal digits, such as 0755"},
 			{Name: "content", Type: longText, Summary: "its content"},
-			{Name: "contentFrom", Type: fixedText, Summary: "the file beside the profile that has its content, in which ${ } is not evaluated"},
+			{Name: "contentFrom", Type: fixedText, Summary: "a file next to the profile with the content; ${ } in it is not evaluated"},
 			{Name: "encoding", Type: oneOfTexts("", "b64"), Summary: "b64 to have the content in base64 in the OperatingSystemConfig"},
 			{Name: "secretRef", Summary: "the Secret in the shoot's namespace that has its content", Type: members(
 				Argument{Name: "name", Type: anyText, Required: true, Summary: "the Secret"},
@@ -162,7 +162,7 @@ func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) 
 	}
 	data, ok := c.Files[contentFrom.Value]
 	if !ok {
-		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q beside the profile", contentFrom.Value).Of(source.MissingFile)}
+		return nil, source.Findings{contentFrom.Finding(at+".contentFrom", "there is no file %q next to the profile", contentFrom.Value).Of(source.MissingFile)}
 	}
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: literal(string(data)), Line: contentFrom.Line, Column: contentFrom.Column}, nil
 }

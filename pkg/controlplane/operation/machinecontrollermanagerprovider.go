@@ -34,7 +34,7 @@ func machineControllerManagerProvider() Definition {
 		Arguments: []Argument{
 			{Name: "provider", Type: fixedText, Required: true, Summary: "the name behind machine-controller-manager-provider- in that of the container"},
 			{Name: "image", Type: anyText, Summary: "the container's image; needed on the Deployment"},
-			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, beside or instead of those that all sidecars have; null leaves one out"},
+			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, in addition to or instead of those of all sidecars; null removes one"},
 			{Name: "env", Type: mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]().only(valueSources))), Summary: "environment variables by name"},
 			{Name: "volumeMounts", Type: mappingOf(shapeLike[corev1.VolumeMount]().only(sidecarMountFields)), Summary: "mounts by the name of the volume"},
 		},

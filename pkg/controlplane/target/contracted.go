@@ -36,7 +36,7 @@ var targets = []Target{
 	},
 	{
 		Name: "machine-controller-manager", Component: "machine-controller-manager", Container: "machine-controller-manager",
-		Summary: "the machine-controller-manager, to which a provider adds its sidecar",
+		Summary: "the machine-controller-manager, with the sidecar of the provider",
 		Forms:   []Form{deploymentWith("machine-controller-manager", ProviderSidecar)},
 	},
 	{
@@ -74,7 +74,7 @@ var targets = []Target{
 	},
 	{
 		Name: "node", Component: "node", Purposed: true,
-		Summary: "a node beside its kubelet: units, files, kernel settings, container runtime",
+		Summary: "a node without its kubelet: units, files, kernel settings, container runtime",
 		Forms:   []Form{operatingSystemConfig(Metadata | Units | Files | NodeSpec)},
 	},
 	{

@@ -39,7 +39,7 @@ func (r *Registrar) Covers(ctx context.Context, namespace map[string]string) (bo
 		}
 	}
 	if len(missing) > 0 {
-		return true, fmt.Errorf("not registered, or not as the profiles in force demand: %s", strings.Join(missing, ", "))
+		return true, fmt.Errorf("not registered, or not as the active profiles require: %s", strings.Join(missing, ", "))
 	}
 	return true, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestCovers registers the webhooks for openstack, then puts rules for seeds on acme in force too.
+// TestCovers registers the webhooks for openstack, then puts rules for seeds on acme active too.
 func TestCovers(t *testing.T) {
 	b, ctx := newBench(t), context.Background()
 	onOpenstack := map[string]string{"shoot.gardener.cloud/provider": "openstack", "seed.gardener.cloud/provider": "acme"}
@@ -33,14 +33,14 @@ func TestCovers(t *testing.T) {
 	expect(t, onOpenstack, true, "")
 
 	b.registrations = append(b.registrations, mutation.Registration{Set: target.Exposure, Provider: "acme", Forms: forms(t, "etcd-main")})
-	expect(t, onOpenstack, true, "demand: controlplaneexposure.acme.graft.extensions.gardener.cloud")
+	expect(t, onOpenstack, true, "require: controlplaneexposure.acme.graft.extensions.gardener.cloud")
 	expect(t, map[string]string{"shoot.gardener.cloud/provider": "openstack", "seed.gardener.cloud/provider": "aws"}, true, "")
 	b.reconcile(t)
 	expect(t, onOpenstack, true, "")
 
 	// Other rules are another webhook; other CAs are not.
 	b.registrations[0].Forms = forms(t, "kube-apiserver", "kube-scheduler")
-	expect(t, onOpenstack, true, "demand: "+openstackName)
+	expect(t, onOpenstack, true, "require: "+openstackName)
 	b.reconcile(t)
 	b.bundle = staticBundle("NEW")
 	expect(t, onOpenstack, true, "")

@@ -47,13 +47,13 @@ func typo(file source.File) source.File {
 	return source.File{Name: file.Name, Data: []byte(strings.Replace(string(file.Data), "controlplane:", "controlplan:", 1))}
 }
 
-// TestIsolation loads files one step after the other and holds what is served of each: its state, and the values of the profiles in force.
+// TestIsolation loads files one step after the other and holds what is served of each: its state, and the values of the active profiles.
 func TestIsolation(t *testing.T) {
 	broken := source.File{Name: "a", Data: []byte(text2profile("a", "one", "false") + "controlplanebackup: [\n")}
 	type step struct {
 		files  []source.File
 		states string
-		inside []string // the values in force
+		inside []string // the active values
 		denied []string // the providers that are denied
 	}
 	for name, steps := range map[string][]step{
@@ -107,7 +107,7 @@ func TestIsolation(t *testing.T) {
 					t.Errorf("step %d: states (-want +got):\n%s", i, diff)
 				}
 				if diff := cmp.Diff(step.inside, inForceValues(store)); diff != "" {
-					t.Errorf("step %d: in force (-want +got):\n%s", i, diff)
+					t.Errorf("step %d: active (-want +got):\n%s", i, diff)
 				}
 				for _, provider := range []string{"one", "two"} {
 					holdDenied(t, store, provider, slices.Contains(step.denied, provider))

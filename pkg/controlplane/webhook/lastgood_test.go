@@ -92,7 +92,7 @@ func TestLastGood(t *testing.T) {
 	again := newReplica(t, c, nil)
 	again.load(t, typo(a), b)
 	if diff := cmp.Diff([]string{"a=2", "b=1"}, inForceValues(again.Store)); diff != "" {
-		t.Errorf("the version that was mended is not kept: %s", diff)
+		t.Errorf("the version that was fixed is not kept: %s", diff)
 	}
 	again.load(t, b)
 	if got := keptVersions(t, c); len(got) != 1 || got[0].Annotations[SourceAnnotation] != b.Name {

@@ -81,12 +81,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"result"}),
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
-			Help: "1 for every profile in force; the hash is that of its file.",
+			Help: "1 for each active profile; the hash is that of its file.",
 		}, []string{"profile", "hash"}),
 		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_state",
-			Help: "1 for every file of profiles in its state: valid, last-good (the newest version is invalid, and the last good one is in force) " +
-				"or invalid (no version is in force, and objects of its providers are denied).",
+			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last good one is active) " +
+				"or invalid (no version is active, and objects of its providers are denied).",
 		}, []string{"profile", "source", "state"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_profile_reloads_total",
@@ -98,7 +98,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_opted_out_namespaces",
-			Help: "Control planes that are left alone because their namespace says so.",
+			Help: "Control planes that are not mutated because of an annotation or label of their namespace.",
 		}),
 		unauthorized: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_unauthorized_reviews_total",

@@ -101,7 +101,7 @@ func (o *OptOuts) set(namespace, reason string) {
 	default:
 		o.reasons[namespace] = reason
 		if !was {
-			o.log.Info("A control plane is left alone", "namespace", namespace, "annotation", OptOutAnnotation, "reason", reason)
+			o.log.Info("A control plane is not mutated", "namespace", namespace, "annotation", OptOutAnnotation, "reason", reason)
 		}
 	}
 	o.metrics.optedOut.Set(float64(len(o.reasons)))

@@ -18,7 +18,7 @@ import (
 )
 
 // TestPanicWhileLoading holds that a profile on which the compiler panics is invalid: its objects are denied at the start, and later the last good
-// version stays in force; that it is told once, and that the next profile is loaded.
+// version stays active; that it is told once, and that the next profile is loaded.
 func TestPanicWhileLoading(t *testing.T) {
 	var log strings.Builder
 	panics := func(documents []*profile.Document) (Program, error) {
@@ -47,7 +47,7 @@ func TestPanicWhileLoading(t *testing.T) {
 		}
 	}
 	if result, err := store.Admit(context.Background(), mutation.Request{}); err != nil || result.Target != "one" || !store.Serves(Route{Set: target.ControlPlane, Provider: "openstack"}) {
-		t.Errorf("what was in force is not: %v", err)
+		t.Errorf("what was active is not: %v", err)
 	}
 	if count := strings.Count(log.String(), "panic_test.go"); count == 0 || strings.Count(log.String(), "this is a bug") != 2 {
 		t.Errorf("the log is\n%s", log.String())

@@ -84,7 +84,7 @@ func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mut
 		refused, err := refused(ctx, s.Authorizer, read)
 		switch {
 		case err != nil:
-			s.log.Error(err, "It is not known whether the profiles may read what they look up")
+			s.log.Error(err, "Checking the permissions for the lookups of the profiles failed")
 			return findings, reads
 		case refused == nil:
 		case read.Name == "":

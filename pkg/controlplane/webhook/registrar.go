@@ -345,7 +345,7 @@ func (r *Registrar) Check(ctx context.Context, leads bool) error {
 	}
 	desired := r.Endpoint.Configuration(r.Registrations(), nil, "")
 	if leads && !equality.Semantic.DeepEqual(withoutSecrets(current.Webhooks), withoutSecrets(desired.Webhooks)) {
-		return errors.New("the registration is not yet that of the profiles in force")
+		return errors.New("the registration does not match the active profiles yet")
 	}
 	return nil
 }

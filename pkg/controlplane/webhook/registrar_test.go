@@ -162,7 +162,7 @@ func TestRegistrarMends(t *testing.T) {
 	b.reconcile(t)
 	got := b.read(t)
 	if got.Webhooks[0].NamespaceSelector == nil || len(got.Webhooks[0].MatchConditions) != 2 || got.Labels["remediation.webhook.shoot.gardener.cloud/exclude"] != "true" {
-		t.Errorf("not mended: %+v", got)
+		t.Errorf("not fixed: %+v", got)
 	}
 	if got.Annotations["someone"] != "else" || got.Labels["other"] != "label" {
 		t.Errorf("what others wrote is gone: %+v", got.ObjectMeta)

@@ -111,7 +111,7 @@ func (f *inForce) deny(statuses []Status) {
 
 // errNoneLeft keeps the profiles active if the last one vanishes: with an empty registration, every control
 // plane would be admitted without its provider's changes, and a missing file or ConfigMap is likely a mistake.
-var errNoneLeft = errors.New("no profiles are left; those loaded before stay in force")
+var errNoneLeft = errors.New("no profiles are left; the previous ones stay active")
 
 // NewStore returns a store without a program; call Load.
 func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics, log logr.Logger) *Store {
@@ -253,7 +253,7 @@ func (s *Store) logIgnored(readers []ProfileReader) {
 	for _, reader := range readers {
 		if walked, ok := reader.(interface{ LeftAlone() []string }); ok {
 			if left := walked.LeftAlone(); len(left) > 0 {
-				s.log.Info("Files without apiVersion and kind are no profiles, and are left alone", "files", left)
+				s.log.Info("Ignored files without apiVersion and kind", "files", left)
 			}
 		}
 	}
@@ -312,7 +312,7 @@ func (s *Store) activate(next *inForce, documents []*profile.Document) {
 	for i, d := range documents {
 		summaries[i] = d.Summary()
 	}
-	s.log.Info("Profiles are in force", "profiles", summaries, "webhooks", len(next.routes))
+	s.log.Info("Profiles are active", "profiles", summaries, "webhooks", len(next.routes))
 	if unused := s.parameters.Unused(documents); len(unused) > 0 {
 		s.log.Info("Parameters are set for profiles that are not loaded", "profiles", unused)
 	}
@@ -342,7 +342,7 @@ func (s *Store) failed(ctx context.Context, err error) error {
 	}
 	s.problem = err.Error()
 	if errors.Is(err, errNoneLeft) && s.Uninstalling != nil && s.Uninstalling(ctx) {
-		s.log.Info("The installation is being removed with its profiles; those loaded before stay in force until the program ends")
+		s.log.Info("The installation is being removed with its profiles; the loaded ones stay active until the program exits")
 		return err
 	}
 	s.metrics.reloadFailed()

@@ -158,7 +158,7 @@ func TestStore(t *testing.T) {
 	files.err = nil
 	files.set(text2profile("two", "aws", "false"))
 	if err := store.Load(ctx, files); err != nil || !store.Serves(aws) || store.Serves(openstack) || !notified() {
-		t.Errorf("the mended profile is not loaded: %v", err)
+		t.Errorf("the fixed profile is not loaded: %v", err)
 	}
 	counted(t, 2, 3, 0)
 
@@ -207,7 +207,7 @@ func TestStoreWithoutProfiles(t *testing.T) {
 			t.Errorf("the profile is back: %v, %v", err, failed())
 		}
 	}
-	if got := f.log.String(); !strings.Contains(got, "no profiles are left; those loaded before stay in force") {
+	if got := f.log.String(); !strings.Contains(got, "no profiles are left; the previous ones stay active") {
 		t.Errorf("the log is %s", got)
 	}
 }
@@ -225,7 +225,7 @@ func TestProfilesOfRemovedInstallation(t *testing.T) {
 	removed, files.files = true, nil
 	for range 3 {
 		if err := store.Load(t.Context(), files); !errors.Is(err, errNoneLeft) || !store.Serves(route) {
-			t.Errorf("the profiles in force have changed: %v", err)
+			t.Errorf("the active profiles have changed: %v", err)
 		}
 	}
 	if got := f.count(t, "graft_profile_reloads_total", map[string]string{"result": "failure"}); got != 0 {

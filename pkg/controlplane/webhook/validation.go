@@ -61,7 +61,7 @@ func (s *Store) Check(ctx context.Context, files []source.File) (warnings []stri
 	}
 	together, err := s.join(versions)
 	if err != nil {
-		return append(findingLines(err), "the profiles that are in force stay in force, and this one is not served while it contradicts them"), nil
+		return append(findingLines(err), "the active profiles stay active, and this one is not used while it conflicts with them"), nil
 	}
 	refused, _ := s.permit(ctx, together.program)
 	for _, file := range files {

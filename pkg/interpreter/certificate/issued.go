@@ -71,7 +71,7 @@ func NewIssued(o Options) (*Issued, error) {
 		i.own.addresses = append(i.own.addresses, address)
 	}
 	if len(i.own.dns)+len(i.own.addresses) == 0 {
-		return nil, errors.New("a certificate needs a name or an address by which callers know the server")
+		return nil, errors.New("a certificate needs the host name or the address of the server")
 	}
 	return i, nil
 }

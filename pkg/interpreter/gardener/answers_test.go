@@ -56,7 +56,7 @@ func fits(t *testing.T, r interpreter.Request, got interpreter.Response) {
 	}
 }
 
-// asked is a question of testdata/answers, and the optional profiles that are in force.
+// asked is a question of testdata/answers, and the optional profiles that are active.
 type asked struct {
 	Name      string
 	Optional  []string

@@ -132,7 +132,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestOptional holds that nothing of an optional profile is in force that is not asked for, and that all can be asked for at once.
+// TestOptional holds that nothing of an optional profile is active that is not asked for, and that all can be asked for at once.
 func TestOptional(t *testing.T) {
 	if _, err := gardener.Profiles("none"); err == nil {
 		t.Error("there is a profile none")

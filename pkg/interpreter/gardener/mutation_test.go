@@ -122,7 +122,7 @@ func mutate(value any, run func(any)) {
 	}
 }
 
-// TestMutations asks each question of testdata/answers with each value that it has replaced by others, and all optional profiles in force.
+// TestMutations asks each question of testdata/answers with each value that it has replaced by others, and all active optional profiles.
 func TestMutations(t *testing.T) {
 	program := load(t, gardener.Optional()...)
 	count := 0

@@ -51,11 +51,11 @@ func (m *Metrics) succeeded(next *InForce) {
 	}
 	m.policy.Reset()
 	m.policy.WithLabelValues(next.Hash).Set(1)
-	m.mended()
+	m.recovered()
 }
 
-// mended clears the failure: the active profiles match the files.
-func (m *Metrics) mended() {
+// recovered clears the failure: the active profiles match the files.
+func (m *Metrics) recovered() {
 	if m != nil {
 		m.wrong.Set(0)
 	}

@@ -100,7 +100,7 @@ func Check(o Options) (*InForce, error) {
 
 // errNoneLeft keeps the profiles active if the last file vanishes. This is more likely a mistake than the wish
 // to drop all kinds.
-var errNoneLeft = errors.New("no InterpreterProfile is left in the files; those loaded before stay in force")
+var errNoneLeft = errors.New("no InterpreterProfile is left in the files; the previous ones stay active")
 
 // errNoProfiles is returned for a server without any profile.
 var errNoProfiles = errors.New("no InterpreterProfile was found")
@@ -205,7 +205,7 @@ func (r *Reloader) Load() error {
 	if sum == r.tried {
 		if r.outcome == nil && r.problem != "" {
 			r.problem = ""
-			r.options.Metrics.mended()
+			r.options.Metrics.recovered()
 		}
 		return r.outcome
 	}
@@ -252,6 +252,6 @@ func (r *Reloader) failed(err error) error {
 	r.problem = err.Error()
 	r.options.Metrics.failed()
 	profile.LogPanic(r.options.Log, err)
-	r.options.Log.Error(err, "Reloading the profiles failed; those loaded before stay in force")
+	r.options.Log.Error(err, "Reloading the profiles failed; the previous ones stay active")
 	return err
 }

@@ -63,7 +63,7 @@ const (
 	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to activate changed profiles, by result: success or failure.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
 )
 
-// TestReload holds that a set is in force as a whole, that a wrong one changes nothing and is counted once, and that it is said when it is right again.
+// TestReload holds that a set is active as a whole, that a wrong one changes nothing and is counted once, and that it is said when it is right again.
 func TestReload(t *testing.T) {
 	f, registry := &files{texts: [][]byte{document("one", "1")}}, prometheus.NewRegistry()
 	behind, findings := profile.LoadInterpreters(source.File{Name: "behind.yaml", Data: document("behind", "9")})
@@ -95,7 +95,7 @@ func TestReload(t *testing.T) {
 		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it cannot be read", nil, errors.New("gone"), 2, true, "gone"},
-		{"what was in force", [][]byte{document("one", "2")}, nil, 2, false, ""},
+		{"what was active", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"an expression is wrong", [][]byte{document("one", "objekt.x")}, nil, 2, true, "objekt"},
 		{"it is right again", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},

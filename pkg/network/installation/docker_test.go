@@ -85,7 +85,7 @@ func TestDockerCollector(t *testing.T) {
 	}
 }
 
-// TestLives holds that only a sandbox of which the file is gone is gone, and that the machine's start has a name that stays.
+// TestLives holds that only a sandbox of which the file is missing is gone, and that the machine's start has a name that stays.
 func TestLives(t *testing.T) {
 	if folder := t.TempDir(); !lives(folder) || lives(filepath.Join(folder, "none")) {
 		t.Error("a sandbox is there where its file is")

@@ -140,7 +140,7 @@ func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
 	}
 	m := leakMetrics{
 		suspects: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "graft_network_leaks", Help: "Possible leaks found by the last search, by reason: gone, missing (once so far) or old.",
+			Name: "graft_network_leaks", Help: "Possible leaks at the last search, by reason: gone (owner deleted), missing (not found once) or old.",
 		}, []string{"reason"}),
 		unjudged: gauge("graft_network_leaks_unjudged", "Allocations in the last search whose holders could not be checked."),
 		freed:    counter("graft_network_leaks_freed_total", "Allocations freed because their holders no longer existed."),

@@ -196,7 +196,7 @@ func TestStraysOfTwo(t *testing.T) {
 	}
 }
 
-// TestEqualPoolsAreNotRead holds that nothing is read when the pools are those in force, unless one of them was drained.
+// TestEqualPoolsAreNotRead holds that nothing is read when the pools are those active, unless one of them was drained.
 func TestEqualPoolsAreNotRead(t *testing.T) {
 	store := &scanning{Store: memory.Open(t)}
 	l, err := ledger.Open(t.Context(), store, ranged(t, "10.0.0.1-10.0.0.9"))

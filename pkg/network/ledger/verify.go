@@ -235,13 +235,13 @@ func (v *verifier) compareClaim(ctx context.Context, owner network.Owner, key st
 	p, err := parsePlace(row)
 	if row != nil && (err != nil || p.until.IsZero()) {
 		return v.add(Fault{Key: ownerKey(owner), Problem: fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, p.owner),
-			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair mends it when the other has no row of its own"})
+			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair fixes it when the other has no row of its own"})
 	}
 	problem := fmt.Sprintf("it holds %s, of which no row says so", thing)
 	if row != nil {
 		problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
 	}
-	return v.add(Fault{Key: ownerKey(owner), Problem: problem, Remedy: "write the row, so that it is given to nobody else",
+	return v.add(Fault{Key: ownerKey(owner), Problem: problem, Remedy: "write the row, so that it is not allocated again",
 		repair: []Change{{Key: ownerKey(owner), Was: raw, Value: raw}, {Key: key, Was: row, Value: owned}}})
 }
 
@@ -386,19 +386,19 @@ func (f *Fault) claims() string {
 	return ""
 }
 
-// Repair mends the faults of a report that have one remedy only, and says how many. One whose rows have changed since stays as it is.
+// Repair fixes the faults of a report that have one remedy only, and says how many. One whose rows have changed since stays as it is.
 func Repair(ctx context.Context, store Store, report *Report) (int, error) {
-	mended := 0
+	fixed := 0
 	for _, f := range report.Faults {
 		if f.repair == nil {
 			continue
 		}
 		switch err := store.Commit(ctx, f.repair...); {
 		case err == nil:
-			mended++
+			fixed++
 		case !errors.Is(err, ErrConflict):
-			return mended, wrapWriting(err)
+			return fixed, wrapWriting(err)
 		}
 	}
-	return mended, nil
+	return fixed, nil
 }

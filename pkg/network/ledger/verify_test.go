@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestVerify plants faults, and holds that each is found, and mended where there is one remedy only.
+// TestVerify plants faults, and holds that each is found, and fixed where there is one remedy only.
 func TestVerify(t *testing.T) {
 	content, err := os.ReadFile("testdata/faults.yaml")
 	if err != nil {
@@ -52,8 +52,8 @@ func TestVerify(t *testing.T) {
 			if diff := cmp.Diff(c.Found, found(report)); diff != "" {
 				t.Errorf("found (-want +got):\n%s", diff)
 			}
-			for mended := -1; mended != 0; report = verify(t, store, 0) {
-				if mended, err = ledger.Repair(t.Context(), store, report); err != nil {
+			for fixed := -1; fixed != 0; report = verify(t, store, 0) {
+				if fixed, err = ledger.Repair(t.Context(), store, report); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -69,7 +69,7 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyMany holds that of many faults so many are told, that it is said that there are more, and that nothing is mended then which might
+// TestVerifyMany holds that of many faults so many are told, that it is said that there are more, and that nothing is fixed then which might
 // have two owners.
 func TestVerifyMany(t *testing.T) {
 	const count = 1000
@@ -88,8 +88,8 @@ func TestVerifyMany(t *testing.T) {
 	if report.Rows != count || report.Allocations != count || len(report.Faults) != count || report.More {
 		t.Errorf("got %d rows, %d faults, more: %v", report.Rows, len(report.Faults), report.More)
 	}
-	if mended, err := ledger.Repair(t.Context(), store, report); mended != count || err != nil {
-		t.Errorf("mended %d, %v", mended, err)
+	if fixed, err := ledger.Repair(t.Context(), store, report); fixed != count || err != nil {
+		t.Errorf("fixed %d, %v", fixed, err)
 	}
 	if report = verify(t, store, 0); len(report.Faults) != 0 || report.Held != count {
 		t.Errorf("after it: %d faults, %d held", len(report.Faults), report.Held)
@@ -128,8 +128,8 @@ func TestVerifyBesideOthers(t *testing.T) {
 	if err := store.Commit(t.Context(), ledger.Change{Key: "ip/pool/0a000009", Was: []byte("=test/x"), Value: []byte("=test/y")}); err != nil {
 		t.Fatal(err)
 	}
-	if mended, err := ledger.Repair(t.Context(), store, report); mended != 0 || err != nil || len(report.Faults) != 1 {
-		t.Errorf("mended %d of %d, %v", mended, len(report.Faults), err)
+	if fixed, err := ledger.Repair(t.Context(), store, report); fixed != 0 || err != nil || len(report.Faults) != 1 {
+		t.Errorf("fixed %d of %d, %v", fixed, len(report.Faults), err)
 	}
 }
 

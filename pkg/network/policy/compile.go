@@ -29,7 +29,7 @@ import (
 // place is where something stands in a profile.
 type place = source.Place
 
-// Compile makes a policy of documents that are in force together, and finds all that is wrong with them beside what is known already. There is
+// Compile makes a policy of documents that are active together, and finds all that is wrong with them beside what is known already. There is
 // no policy where anything is wrong that is more than a warning.
 func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 	env, err := theEnvironments()

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Policy is what is in force.
+// Policy is what is active.
 type Policy struct {
 	// Pools and Clouds are by their names. Who has a Policy must not change them.
 	Pools  map[string]*Pool

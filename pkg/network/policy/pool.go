@@ -212,7 +212,7 @@ func (c *compiler) unused() {
 		for name, pool := range d.Pools {
 			// Where there is a subnet, contracts get at it that name subnets, and Docker that names pools (--ipam-opt pool=).
 			if !pools[name] && len(pool.Subnets) == 0 {
-				c.warn(root.At("pools").Key(name), source.Unused, "no profile uses this pool, and it has no subnet by which others get at it")
+				c.warn(root.At("pools").Key(name), source.Unused, "no profile uses this pool, and it has no subnet through which other callers can use it")
 			}
 		}
 	}

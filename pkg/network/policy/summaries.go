@@ -10,7 +10,7 @@ func Summary(name string) string { return summaries[name] }
 var summaries = map[string]string{
 	"device":                  "the network device, as far as the caller knows it",
 	"graft.Device.name":       "the name of the device in Kubernetes or in Linux; callers differ, and it may be empty",
-	"graft.Device.pci":        "the address on the bus, such as 0000:27:00.2; empty for what is on none",
+	"graft.Device.pci":        "the PCI address, such as 0000:27:00.2; empty for devices that are not on a bus",
 	"graft.Device.mac":        "the hardware address",
 	"request":                 "what is asked for, and for whom",
 	"graft.Request.contract":  "how the caller came: dranet, spiderpool or docker",

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reload puts NetworkProfiles in force: all of them together or none. It compiles them, refuses what would take held addresses
-// out of their pools, and keeps what was in force before where anything is wrong. A document that is broken never takes the server down.
+// Package reload activates NetworkProfiles: all of them together or none. It compiles them, refuses what would take held addresses
+// out of their pools, and keeps what was active before where anything is wrong. A document that is broken never takes the server down.
 //
-// It opens no files, stores or clouds itself. Enter at Open, or at Check where nothing is to be put in force.
+// It opens no files, stores or clouds itself. Enter at Open, or at Check where nothing is to be activated.
 package reload
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
 	// Settle returns how long after its begin a call of a cloud may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
-	// Guard does what puts a policy in force in place of another, unless something that only it knows is in the way: then it gives the error, and is asked
+	// Guard does what puts an active policy in place of another, unless something that only it knows is in the way: then it gives the error, and is asked
 	// again later. nil: nothing is.
 	Guard func(ctx context.Context, next *policy.Policy, put func() error) error
 	// Service are the options of the service; its clock is that of the gates too.

@@ -21,14 +21,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// draft is what documents say, before it is in force.
+// draft is what documents say, before it is active.
 type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
 	clouds    map[string]*behind
 	// declared are all clouds of the documents, also those that could not be made.
 	declared map[string]policy.CloudSpec
-	// warnings are what is found and does not keep it from being in force.
+	// warnings are what is found and does not keep it from being active.
 	warnings source.Findings
 }
 
@@ -45,7 +45,7 @@ type behind struct {
 // errNoProfiles is for a server that would answer nothing.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
-// Check compiles the profiles, and says what would be in force, and what is doubtful about it.
+// Check compiles the profiles, and says what would be active, and what is doubtful about it.
 func Check(o Options) (*policy.Policy, source.Findings, error) {
 	files, err := o.Read()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// TestGuard holds that what a guard says is in the way of the next profiles keeps those before in force, until it says so no more.
+// TestGuard holds that what a guard says is in the way of the next profiles keeps those before active, until it says so no more.
 func TestGuard(t *testing.T) {
 	w := newWorld(t)
 	var inTheWay error

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-// Metrics tell what is in force, and what is not. The values of their labels are names in profiles.
+// Metrics tell what is active, and what is not. The values of their labels are names in profiles.
 type Metrics struct {
 	info     *prometheus.GaugeVec
 	policy   *prometheus.GaugeVec
@@ -24,23 +24,23 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_profile_info",
-			Help: "1 for every profile in force; the hash is that of its file.",
+			Help: "1 for each active profile; the hash is that of its file.",
 		}, []string{"profile", "hash"}),
 		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_policy_info",
-			Help: "1 for all profiles in force together; servers with the same hash give the same answers.",
+			Help: "1 for the set of active profiles; servers with the same hash give the same answers.",
 		}, []string{"hash"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_profile_reloads_total",
-			Help: "Attempts to put profiles in force: success or failure. Unchanged documents are no attempt.",
+			Help: "Attempts to activate profiles: success or failure. Unchanged documents are not counted.",
 		}, []string{"result"}),
 		failed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_network_profile_reload_failed",
-			Help: "1 while the newest documents are wrong, or refused, and older ones are in force.",
+			Help: "1 while the newest documents are invalid or refused, and older ones are active.",
 		}),
 		stranded: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_stranded_allocations",
-			Help: "Held allocations of a pool that keep the newest documents from being in force.",
+			Help: "Allocations of a pool that prevent the newest documents from becoming active.",
 		}, []string{"pool"}),
 	}
 	registry.MustRegister(m.info, m.policy, m.attempts, m.failed, m.stranded)
@@ -60,11 +60,11 @@ func (m *Metrics) succeeded(documents []*profile.Network, hash string) {
 	}
 	m.policy.Reset()
 	m.policy.WithLabelValues(hash).Set(1)
-	m.mended()
+	m.recovered()
 }
 
-// mended says that what is in force is what is written.
-func (m *Metrics) mended() {
+// recovered says that what is active is what is written.
+func (m *Metrics) recovered() {
 	if m == nil {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestPanicWhileLoading holds that what panics while profiles are loaded is an error that names them, and that those before stay in force.
+// TestPanicWhileLoading holds that what panics while profiles are loaded is an error that names them, and that those before stay active.
 func TestPanicWhileLoading(t *testing.T) {
 	w := newWorld(t)
 	clouds := w.options.Clouds
@@ -42,7 +42,7 @@ func TestPanicWhileLoading(t *testing.T) {
 		}
 	}
 	if got := w.Policy().Hash; got != hash {
-		t.Errorf("in force is %s, not %s", got, hash)
+		t.Errorf("active is %s, not %s", got, hash)
 	}
 	if got := strings.Count(w.log.String(), "this is a bug"); got != 3 {
 		t.Errorf("%d panics are logged: %s", got, w.log.String())

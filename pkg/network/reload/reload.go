@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Reloader holds what is in force, and replaces it as a whole. A request sees one policy from its beginning to its end.
+// Reloader holds what is active, and replaces it as a whole. A request sees one policy from its beginning to its end.
 type Reloader struct {
 	options Options
 	ledger  *ledger.Ledger
@@ -64,13 +64,13 @@ func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error)
 // Ledger is the one that was opened.
 func (r *Reloader) Ledger() *ledger.Ledger { return r.ledger }
 
-// Service is the one that gives out of the pools in force.
+// Service is the one that gives out of the active pools.
 func (r *Reloader) Service() *service.Service { return r.service }
 
-// Policy is the one in force.
+// Policy is the active one.
 func (r *Reloader) Policy() *policy.Policy { return r.current.Load().policy }
 
-// Usage is what is taken of each pool in force.
+// Usage is what is taken of each pool active.
 func (r *Reloader) Usage() map[string]ledger.Usage {
 	usage := map[string]ledger.Usage{}
 	for name := range r.Policy().Pools {
@@ -87,7 +87,7 @@ func (r *Reloader) Run(ctx context.Context) {
 	watch.Poll(ctx, nil, func(ctx context.Context) { _ = r.Load(ctx) }) // which is logged and counted
 }
 
-// Load puts in force what the files say now, when that is something else than before. With an error what was in force stays so.
+// Load activates what the files say now, when that is something else than before. With an error what was active stays so.
 func (r *Reloader) Load(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -98,7 +98,7 @@ func (r *Reloader) Load(ctx context.Context) error {
 	sum := watch.DigestOf(files)
 	if sum == r.tried && !r.again() {
 		if r.outcome == nil {
-			r.mended()
+			r.recovered()
 		}
 		return r.outcome
 	}
@@ -122,7 +122,7 @@ const (
 	pauses     = 50
 )
 
-// again says whether documents that have not changed may be in force now.
+// again says whether documents that have not changed may be active now.
 func (r *Reloader) again() bool {
 	_, inTheWay := errors.AsType[*Stranded](r.outcome)
 	_, stands := errors.AsType[standing](r.outcome)
@@ -189,27 +189,27 @@ func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
 	return !r.options.Shared || before != nil && before.policy.Pool(a.Pool) != nil
 }
 
-// tell logs and counts what is in force now.
+// tell logs and counts what is active now.
 func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 	log, summaries := r.options.Log, make([]string, len(next.documents))
 	for i, d := range next.documents {
 		summaries[i] = d.Summary()
 	}
-	log.Info("Profiles are in force", "profiles", summaries, "hash", next.policy.Hash, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
+	log.Info("Profiles are active", "profiles", summaries, "hash", next.policy.Hash, "pools", len(next.policy.Pools), "choices", next.policy.ProfileNames())
 	if r.options.LeftAlone != nil {
 		if left := r.options.LeftAlone(); len(left) > 0 {
-			log.Info("Files without apiVersion and kind are no profiles, and are left alone", "files", left)
+			log.Info("Ignored files without apiVersion and kind", "files", left)
 		}
 	}
 	for _, warning := range next.warnings {
-		log.Info("A profile says what is doubtful", "warning", warning.Error())
+		log.Info("A profile has warnings", "warning", warning.Error())
 	}
 	if names := next.builtin(); len(names) > 0 {
 		log.Info("Pools of the builtin cloud: nothing is programmed outside of this machine for their addresses", "pools", names)
 	}
 	for pool, count := range drained {
 		if next.policy.Pool(pool) != nil {
-			log.Info("Held allocations are outside of the pool now: they stay, and are given to nobody when they are released", "pool", pool, "allocations", count)
+			log.Info("Allocations are outside of their pool now: they stay with their owners, and are not allocated again after their release", "pool", pool, "allocations", count)
 		}
 	}
 	r.tellClouds(before, next)
@@ -236,10 +236,10 @@ func (r *Reloader) tellClouds(before, next *draft) {
 	}
 }
 
-// mended ends a failure: what is in force is what is written.
-func (r *Reloader) mended() {
+// recovered ends a failure: what is active is what is written.
+func (r *Reloader) recovered() {
 	r.problem = ""
-	r.options.Metrics.mended()
+	r.options.Metrics.recovered()
 }
 
 // failed counts and logs a failure when it is another one than before.
@@ -251,6 +251,6 @@ func (r *Reloader) failed(err error) error {
 	stranded, _ := errors.AsType[*Stranded](err)
 	r.options.Metrics.failure(stranded)
 	profile.LogPanic(r.options.Log, err)
-	r.options.Log.Error(err, "Reloading the profiles failed; those loaded before stay in force")
+	r.options.Log.Error(err, "Reloading the profiles failed; the previous ones stay active")
 	return err
 }

@@ -149,7 +149,7 @@ func (w *world) told(t *testing.T, want ...string) {
 	}
 }
 
-// counts are successes, failures, whether the last failed, and what keeps it from being in force.
+// counts are successes, failures, whether the last failed, and what keeps it from being active.
 func (w *world) counts(t *testing.T) [4]float64 {
 	t.Helper()
 	families, err := w.registry.Gather()
@@ -221,7 +221,7 @@ func TestShrunk(t *testing.T) {
 		t.Errorf("the log is %s", w.log.String())
 	}
 	if got := w.allocate(t, "c"); !strings.Contains(got, network.ErrExhausted.Error()) {
-		t.Errorf("the pool before is not in force: c has %s", got)
+		t.Errorf("the pool before is not active: c has %s", got)
 	}
 	if _, err := w.try(t, shrunk); err == nil || err.Error() != strandedText {
 		t.Errorf("a start: %v", err)
@@ -242,7 +242,7 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// TestReleasedMeanwhile holds that what was refused is in force soon after what was in its way is gone.
+// TestReleasedMeanwhile holds that what was refused is active soon after what was in its way is gone.
 func TestReleasedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.9", ""))
@@ -271,7 +271,7 @@ func TestGone(t *testing.T) {
 	w.allocate(t, "b")
 	other := strings.ReplaceAll(pool("10.0.0.8", ", whenShrunk: drain"), "overlay", "other")
 	want, _, _ := strings.Cut(strandedText, "Either")
-	want += "A pool that is gone cannot be given back to: write overlay again until nothing of it is held.\n" +
+	want += "Allocations of a removed pool cannot be released: write overlay again until nothing of it is held.\n" +
 		"whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."
 	if diff := cmp.Diff(want, w.load(t, other)); diff != "" {
 		t.Error(diff)
@@ -287,7 +287,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestBroken holds that nothing that is wrong with documents changes what is in force.
+// TestBroken holds that nothing that is wrong with documents changes what is active.
 func TestBroken(t *testing.T) {
 	w := newWorld(t)
 	var findings source.Findings

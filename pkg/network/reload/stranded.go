@@ -48,7 +48,7 @@ func (s *Stranded) Error() string {
 		lines = append(lines, fmt.Sprintf("  and %d more", more))
 	}
 	if len(s.Gone) > 0 {
-		lines = append(lines, "A pool that is gone cannot be given back to: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
+		lines = append(lines, "Allocations of a removed pool cannot be released: write "+strings.Join(s.Gone, ", ")+" again until nothing of it is held.")
 	}
 	if len(s.Gone) == len(s.Pools) { // there is nothing to write whenShrunk in
 		return strings.Join(append(lines, "whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."), "\n")

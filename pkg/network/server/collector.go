@@ -44,7 +44,7 @@ var (
 	descTypical = prometheus.NewDesc("graft_network_cloud_call_seconds",
 		"How long a call to a cloud takes lately.", []string{"cloud"}, nil)
 	descClosed = prometheus.NewDesc("graft_network_cloud_closed_seconds",
-		"For how long a cloud still wants to be left alone.", []string{"cloud"}, nil)
+		"Remaining time of a cloud's Retry-After, in seconds.", []string{"cloud"}, nil)
 )
 
 // Describe implements prometheus.Collector.

@@ -73,7 +73,7 @@ func (r *reloaded[T]) look() {
 	err := r.load()
 	switch {
 	case err != nil && (r.problem == nil || r.problem.Error() != err.Error()):
-		r.log.Error(err, "Loading "+r.what+" failed; what was loaded before stays in force")
+		r.log.Error(err, "Loading "+r.what+" failed; the previous version stays active")
 	case r.current.Load() != before:
 		r.log.Info("Loaded " + r.what)
 	}

@@ -154,7 +154,7 @@ func (p *place) announce(log logr.Logger) {
 		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything")
 		return
 	}
-	log.Error(nil, "INSECURE: whoever can reach this address can read what passes, and can allocate and release everything", "tokens", p.tokens != nil)
+	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address", "tokens", p.tokens != nil)
 }
 
 func (p *place) serve() (err error) {
@@ -190,7 +190,7 @@ func (s *Server) end(grace time.Duration) {
 	for _, p := range s.places {
 		ending.Go(func() {
 			if err := p.server.Shutdown(ctx); err != nil {
-				s.options.Log.Info("Breaking off what is not finished", "listener", p.Listener.String())
+				s.options.Log.Info("Aborting unfinished requests", "listener", p.Listener.String())
 				_ = p.server.Close() // what it closes is open no longer
 			}
 		})

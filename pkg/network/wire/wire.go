@@ -21,7 +21,7 @@ const DefaultMaximumBytes = 1 << 20
 // Options are those of a codec.
 type Options struct {
 	Service *service.Service
-	// Policy is the one in force.
+	// Policy is the active one.
 	Policy func() *policy.Policy
 	// Log is told of what fails: without payloads.
 	Log logr.Logger

@@ -207,7 +207,7 @@ func unregistered(p *mutation.Program, group, kind, name string) string {
 	for _, rule := range p.Rules() {
 		for _, form := range rule.Target.Forms {
 			if kind == "Service" && !rule.Target.Other && form.Is(group, kind, name) {
-				return "with today's Gardener the Service of the kube-apiserver must not be mutated at all, whatever the rules say"
+				return "current versions of Gardener do not allow any mutation of the Service of the kube-apiserver"
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 // Options say how cases are run.
 type Options struct {
-	// Workers is the number of cases that are run at the same time; 1 when it is 0.
+	// Workers is the number of cases to run in parallel; 1 when it is 0.
 	Workers int
 	// FailFast starts no more cases after one has failed.
 	FailFast bool

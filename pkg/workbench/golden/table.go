@@ -47,7 +47,7 @@ func (n Names) Add(of source.Node, name source.Text) source.Findings {
 	case name.Value == "":
 		return source.Findings{of.Finding("cases", "a case has no name")}
 	case twice:
-		return source.Findings{name.At.Finding("cases", "a case of the name %q stands at %s already", name.Value, earlier)}
+		return source.Findings{name.At.Finding("cases", "a case named %q already exists at %s", name.Value, earlier)}
 	}
 	n[name.Value] = name.At.Position()
 	return nil

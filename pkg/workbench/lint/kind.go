@@ -26,7 +26,7 @@ type Options struct {
 	ImageOverwrite *image.Vector
 	// Override sets parameters; nil for none.
 	Override func([]*profile.Document) error
-	// Together says that the documents of all files are in force together; else those of a file are.
+	// Together says that the documents of all files are active together; else those of a file are.
 	Together bool
 }
 
@@ -35,7 +35,7 @@ type Kind struct {
 	APIVersion, Kind string
 	// Heads says that the check judges the kind itself, where another one is written that is near.
 	Heads bool
-	// Check finds what is wrong with documents that are in force together, beside what is known already. It gives both.
+	// Check finds what is wrong with documents that are active together, beside what is known already. It gives both.
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
 }
 
@@ -110,7 +110,7 @@ func unknown(n source.Node) source.Finding {
 	of := ""
 	if !ours(apiVersion) {
 		if source.Suggest(kind.Value, Kinds()) == "" {
-			return kind.Finding("kind", "%s is none of Graft's documents; those are %s; in folders, others are left alone",
+			return kind.Finding("kind", "%s is none of Graft's documents; those are %s; other documents in folders are ignored",
 				named(kind.Value, apiVersion), strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
 		}
 		of = fmt.Sprintf(" of %q", apiVersion)

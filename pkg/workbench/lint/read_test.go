@@ -59,9 +59,9 @@ func TestRead(t *testing.T) {
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 		}, "left out: a/notes.txt (not .yaml or .yml); b/other-broken.yaml, c/other.yaml (no document of Graft)"},
 		{"named", []string{other, mixed, mixed}, 2, []string{
-			`c/mixed.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; in folders, others are left alone`,
+			`c/mixed.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-			`c/other.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; in folders, others are left alone`,
+			`c/other.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 		}, ""},
 		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}, ""},
 	}
@@ -126,7 +126,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestTogether holds that profiles in several files are held against each other where they are in force together.
+// TestTogether holds that profiles in several files are held against each other where they are active together.
 func TestTogether(t *testing.T) {
 	one := Input{}
 	one.Name, one.Data = "one.yaml", []byte(sound)

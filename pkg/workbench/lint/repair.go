@@ -15,18 +15,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Repaired is a file of which findings were mended.
+// Repaired is a file of which findings were fixed.
 type Repaired struct {
 	Name          string
 	Before, After []byte
-	// Findings are those that were mended, with the places that they had at the time.
+	// Findings are those that were fixed, with the places that they had at the time.
 	Findings source.Findings
 }
 
 // mostRounds bounds how often fixes are looked for again in what fixes have made.
 const mostRounds = 20
 
-// Repair mends what has a fix, until nothing more has one, and gives the files that changed and the report of what is left. A fix is
+// Repair fixes what has a fix, until nothing more has one, and gives the files that changed and the report of what is left. A fix is
 // made only if the text stays YAML and the finding is gone by it; one that quotes or removes something must not make new findings, either.
 func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
@@ -190,11 +190,11 @@ func better(before, after *Report, edits []edit) bool {
 			return false
 		}
 	}
-	mended := source.Findings{}
+	fixed := source.Findings{}
 	for _, e := range edits {
-		mended = append(mended, e.finding)
+		fixed = append(fixed, e.finding)
 	}
-	for key, n := range tally(mended) {
+	for key, n := range tally(fixed) {
 		if has[key] > had[key]-n {
 			return false
 		}

@@ -44,10 +44,10 @@ func TestCheck(t *testing.T) {
 	input := Input{File: golden.Read(t, "testdata/fixes/durations/before.yaml")}
 	report := Check(Options{}, []Input{input})
 	if all, fixable := len(report.Findings), report.Fixable(); all != 4 || fixable != 3 {
-		t.Errorf("%d findings, of which %d can be mended: %s", all, fixable, report.Findings.Error())
+		t.Errorf("%d findings, of which %d can be fixed: %s", all, fixable, report.Findings.Error())
 	}
 	if _, left := Repair(Options{}, []Input{input}); len(left.Findings) != 1 || left.Fixable() != 0 {
-		t.Errorf("%d findings are left, of which %d can be mended", len(left.Findings), left.Fixable())
+		t.Errorf("%d findings are left, of which %d can be fixed", len(left.Findings), left.Fixable())
 	}
 }
 

@@ -123,7 +123,7 @@ func (r *Report) summary() string {
 	}
 	out := strings.Join(found, " and ") + " in " + checked
 	if fixable := r.Fixable(); fixable > 0 {
-		out += fmt.Sprintf("; --fix mends %d", fixable)
+		out += fmt.Sprintf("; %d fixable with --fix", fixable)
 	}
 	if rules := r.rules(); len(rules) > 0 {
 		out += fmt.Sprintf("; `graft lint --explain %s` says more", rules[0])

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
-// Write puts the mended text in the place of the file: all of it or nothing. Permissions stay, and so does a symbolic link to it.
+// Write puts the fixed text in the place of the file: all of it or nothing. Permissions stay, and so does a symbolic link to it.
 func (r Repaired) Write() error {
 	now, err := disk.ReadFile(r.Name, maximumSize)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r Repaired) Write() error {
 	return nil
 }
 
-// Diff is what was mended as a unified diff.
+// Diff is what was fixed as a unified diff.
 func (r Repaired) Diff() string {
 	return fmt.Sprintf("--- %s\n+++ %s\n%s", r.Name, r.Name, textdiff.Unified(string(r.Before), string(r.After)))
 }

@@ -40,7 +40,7 @@ func (r *Report) Count(s source.Severity) int {
 	return len(slices.DeleteFunc(slices.Clone(r.Findings), func(f source.Finding) bool { return f.Severity != s }))
 }
 
-// Fixable counts the findings that can be mended.
+// Fixable counts the findings that can be fixed.
 func (r *Report) Fixable() int {
 	return len(slices.DeleteFunc(slices.Clone(r.Findings), func(f source.Finding) bool { return f.Fix == nil }))
 }
@@ -86,7 +86,7 @@ func Run(o Options, inputs []Input) *Report {
 	return r
 }
 
-// set are documents that are in force together.
+// set are documents that are active together.
 type set struct {
 	parts map[*Kind][]profile.Part
 	// known is what is wrong with their texts, other what is wrong with what is no document of Graft.

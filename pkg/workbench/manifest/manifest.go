@@ -206,7 +206,7 @@ func (t text) syntax(err error) *source.Finding {
 		line = min(line, bytes.Count(t.data, []byte("\n"))+1)
 		finding.Line, finding.Column, finding.Message = t.first+line-1, 0, "not YAML: "+match[2]
 		if column := tab(t.data, line); column > 0 {
-			finding.Column, finding.Message = column, "not YAML: a tab stands among the spaces before the text, where YAML takes spaces only"
+			finding.Column, finding.Message = column, "not YAML: the indentation contains a tab; use spaces only"
 		}
 	}
 	return finding

@@ -33,7 +33,7 @@ type Answers struct {
 	EtcdClass string
 	// Registry is a registry of images, such as docker.io, and Mirror the URL from which nodes get its images; empty: there is none.
 	Registry, Mirror string
-	// NodeFile is the path of a file that each node gets; empty: none.
+	// NodeFile is the path of a file on each node; empty: none.
 	NodeFile string
 }
 
@@ -113,7 +113,7 @@ func New(a Answers) (Files, error) {
 		return nil, err
 	}
 	if !a.HasRules() {
-		return nil, fmt.Errorf("a profile needs a rule: ask for at least one of what it can do")
+		return nil, fmt.Errorf("a profile needs at least one rule")
 	}
 	files := Files{}
 	var err error

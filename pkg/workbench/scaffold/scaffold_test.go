@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 		`has no tag`:                          {Name: "acme", Provider: "acme", MachineImage: "registry.example.com:5000/image"},
 		`a mirror is written`:                 {Name: "acme", Provider: "acme", Registry: "docker.io", Mirror: "mirror"},
 		`the path of a file on nodes`:         {Name: "acme", Provider: "acme", NodeFile: "acme.conf"},
-		`a profile needs a rule`:              {Name: "acme", Provider: "acme"},
+		`needs at least one rule`:             {Name: "acme", Provider: "acme"},
 		`must be an absolute path without . `: {Name: "acme", Provider: "acme", NodeFile: "/etc/../acme.conf"},
 	} {
 		if _, err := scaffold.New(a); err == nil || !strings.Contains(err.Error(), want) {
@@ -126,7 +126,11 @@ func TestFrom(t *testing.T) {
 					changed = append(changed, line)
 				}
 			}
-			want := []string{"# yaml-language-server: $schema=.schema/providerprofile.json\n", "  name: mine\n", "providers: [acme]\n"}
+			renamed := "  name: mine\n"
+			if strings.Contains(string(before), "metadata: {name: ") {
+				renamed = "metadata: {name: mine}\n"
+			}
+			want := []string{"# yaml-language-server: $schema=.schema/providerprofile.json\n", renamed, "providers: [acme]\n"}
 			if diff := cmp.Diff(want, changed); diff != "" {
 				t.Error(diff)
 			}

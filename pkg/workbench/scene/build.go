@@ -153,7 +153,7 @@ func (b *builder) sortShoots() error {
 		}
 		s := b.stage(cmp.Or(adopted.Namespace, b.defaultNamespace()))
 		if s.shoot != nil {
-			return fmt.Errorf("%s: the Shoot of this control plane stands at %s already", o.Position, s.shoot.Position)
+			return fmt.Errorf("%s: the Shoot of this control plane is already at %s", o.Position, s.shoot.Position)
 		}
 		s.shoot = &o
 	}

@@ -56,7 +56,7 @@ func FindProgram() (Program, error) {
 	}
 	path, err := exec.LookPath(GeneratorName)
 	if err != nil {
-		return Program{}, fmt.Errorf("%w: put it beside graft or into PATH (`make build` builds both), or give manifests", ErrNoGenerator)
+		return Program{}, fmt.Errorf("%w: put it next to graft or into PATH (`make build` builds both), or give manifests", ErrNoGenerator)
 	}
 	return Program{path}, nil
 }

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Kubernetes is the version of the shoot, such as 1.34.2.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// HighAvailability asks for failure tolerance of type zone; IPv6 for networks of IPv6 only; Hibernated and Workerless speak
+	// HighAvailability asks for failure tolerance of type zone; IPv6 for IPv6-only networks; Hibernated and Workerless speak
 	// for themselves.
 	HighAvailability bool `json:"highAvailability,omitempty"`
 	IPv6             bool `json:"ipv6,omitempty"`

@@ -124,11 +124,11 @@ func (g Generated) facts() (*facts.Facts, error) {
 		found, err = facts.FromCluster(g.Cluster)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what was generated: %w", err)
+		return nil, fmt.Errorf("reading the generated objects: %w", err)
 	}
 	namespace, err := namespaceOf(g.Namespace)
 	if err != nil {
-		return nil, fmt.Errorf("reading what was generated: %w", err)
+		return nil, fmt.Errorf("reading the generated objects: %w", err)
 	}
 	return found.WithNamespace(namespace), nil
 }
@@ -138,7 +138,7 @@ func (g Generated) objects() ([]manifest.Object, error) {
 	for _, raw := range g.Objects {
 		object, err := manifest.New(raw, source.Position{})
 		if err != nil {
-			return nil, fmt.Errorf("reading what was generated: %w", err)
+			return nil, fmt.Errorf("reading the generated objects: %w", err)
 		}
 		objects = append(objects, object)
 	}

@@ -158,7 +158,7 @@ func TestBuildRefuses(t *testing.T) {
 		want      string
 	}{
 		{"a version that Gardener's code here does not know", scene.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
-		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane stands at shoot.yaml:4:1 already"},
+		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane is already at shoot.yaml:4:1"},
 		{"no control plane", scene.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: 3 objects of the namespaces default and kube-system, which are no control planes"},
 		{"a Cluster that cannot be decoded", scene.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
 	} {

@@ -31,7 +31,7 @@ func (c *NetworkProviderConfiguration) validate(root source.Node) source.Finding
 // leaks requires periods that are long enough to protect new allocations.
 func (v *validator) leaks(l Leaks, cluster bool) {
 	if l.Mode == "free" && !cluster {
-		v.add("needs kubernetes: without it nobody knows whose holders do not exist any more", "leaks", "mode")
+		v.add("needs kubernetes: without it the owners of allocations cannot be checked", "leaks", "mode")
 	}
 	if l.Period.Set && l.Period.Duration < time.Minute {
 		v.add("must be a minute at least", "leaks", "period")

@@ -14,7 +14,7 @@ type ProviderProfile struct {
 	Kind string `json:"kind"`
 	// Metadata names the profile.
 	Metadata Metadata `json:"metadata"`
-	// Providers are the values of the namespace labels {shoot,seed,backup}.gardener.cloud/provider that the profile serves.
+	// Providers are the values of the namespace labels {shoot,seed,backup}.gardener.cloud/provider of the profile.
 	Providers []string `json:"providers"`
 	// Mode is enforce (the default), or observe: rules are counted but not applied.
 	Mode string `json:"mode,omitempty"`

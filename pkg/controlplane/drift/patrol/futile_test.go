@@ -43,7 +43,7 @@ func TestTurns(t *testing.T) {
 				}
 			}
 			if got := int(value(t, p.Metrics.touched.WithLabelValues("stays"))); got < 2*count {
-				t.Errorf("%d touches have mended nothing", got)
+				t.Errorf("%d touches have fixed nothing", got)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 )
 
-// Metrics count what is found. Their labels are bounded by the profiles in force.
+// Metrics count what is found. Their labels are bounded by the active profiles.
 type Metrics struct {
 	drifted  *prometheus.GaugeVec
 	unread   prometheus.Gauge
@@ -33,7 +33,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_drifted_objects",
-			Help: "Objects that are not as they should be, at the last look, by what is with them: unmutated, outdated, edited, marked, denied or unknown.",
+			Help: "Objects with drift at the last search, by state: unmutated, outdated, edited, marked, denied or unknown.",
 		}, []string{"set", "target", "state"}),
 		unread: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_drift_unread_namespaces", Help: "Control planes that could not be read at the last look for drift.",
@@ -45,14 +45,14 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Name: "graft_drift_failures_total", Help: "Looks for drift that failed as a whole.",
 		}),
 		touched: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_drift_touched_total", Help: "Objects that were touched, by what became of them: mended, stays, gone or failed.",
+			Name: "graft_drift_touched_total", Help: "Touched objects by result: fixed (fixed), stays, gone (deleted) or failed.",
 		}, []string{"outcome"}),
 		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_drift_given_up_total", Help: "Looks after which touching was given up, since touches in a row had mended nothing.",
+			Name: "graft_drift_given_up_total", Help: "Searches that stopped touching objects because consecutive touches fixed nothing.",
 		}),
 		resting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_drift_resting_objects",
-			Help: "Objects that are not touched at the next look, since touches of them have mended nothing.",
+			Help: "Objects that the next search does not touch because earlier touches fixed nothing.",
 		}),
 	}
 	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched, m.givenUp, m.resting)

@@ -29,7 +29,7 @@ type Patrol struct {
 	Metrics *Metrics
 	Log     logr.Logger
 
-	// futile has objects rest whose touches have mended nothing.
+	// futile has objects rest whose touches have fixed nothing.
 	futile futile
 }
 

@@ -148,8 +148,8 @@ func value(t *testing.T, metric prometheus.Collector) float64 {
 
 func (p *Patrol) counted(t *testing.T, want string) {
 	t.Helper()
-	got := fmt.Sprintf("%v drifted, %v touched, %v mended, %v failures, at %v", value(t, p.Metrics.drifted), value(t, p.Metrics.touched),
-		value(t, p.Metrics.touched.WithLabelValues("mended")), value(t, p.Metrics.failures), value(t, p.Metrics.last))
+	got := fmt.Sprintf("%v drifted, %v touched, %v fixed, %v failures, at %v", value(t, p.Metrics.drifted), value(t, p.Metrics.touched),
+		value(t, p.Metrics.touched.WithLabelValues("fixed")), value(t, p.Metrics.failures), value(t, p.Metrics.last))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
@@ -165,18 +165,18 @@ func TestCounts(t *testing.T) {
 	sleeps := run(t, p, clock)
 	asked <- unready
 	sleeps()
-	p.counted(t, "0 drifted, 0 touched, 0 mended, 0 failures, at 0")
+	p.counted(t, "0 drifted, 0 touched, 0 fixed, 0 failures, at 0")
 	clock.Step(notReady)
 	asked <- nil
 	sleeps()
-	p.counted(t, "3 drifted, 0 touched, 0 mended, 0 failures, at 1001")
+	p.counted(t, "3 drifted, 0 touched, 0 fixed, 0 failures, at 1001")
 	s.mutex.Lock()
 	s.fail = errors.New("the API server is away")
 	s.mutex.Unlock()
 	clock.Step(time.Hour)
 	asked <- nil
 	sleeps()
-	p.counted(t, "3 drifted, 0 touched, 0 mended, 1 failures, at 1001")
+	p.counted(t, "3 drifted, 0 touched, 0 fixed, 1 failures, at 1001")
 	if !p.NeedLeaderElection() || s.touches() > 0 {
 		t.Errorf("%d touches", s.touches())
 	}
@@ -198,17 +198,17 @@ func TestTouches(t *testing.T) {
 	sleeps()
 	clock.Step(time.Hour)
 	sleeps()
-	p.counted(t, "0 drifted, 4 touched, 4 mended, 0 failures, at 4604")
+	p.counted(t, "0 drifted, 4 touched, 4 fixed, 0 failures, at 4604")
 }
 
-// TestInVain holds that touching is given up until the next look when three touches in a row have mended nothing.
+// TestInVain holds that touching is given up until the next look when three touches in a row have fixed nothing.
 func TestInVain(t *testing.T) {
 	s := &seed{count: 5, touched: map[string]bool{}, all: true}
 	p, clock := newPatrol(t, s)
 	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
 	sleeps := run(t, p, clock)
 	sleeps()
-	p.counted(t, "5 drifted, 3 touched, 0 mended, 0 failures, at 1000")
+	p.counted(t, "5 drifted, 3 touched, 0 fixed, 0 failures, at 1000")
 	if got := value(t, p.Metrics.givenUp); got != 1 {
 		t.Errorf("given up %v times", got)
 	}
@@ -217,12 +217,12 @@ func TestInVain(t *testing.T) {
 	s.mutex.Unlock()
 	clock.Step(time.Hour)
 	sleeps()
-	p.counted(t, "5 drifted, 5 touched, 2 mended, 0 failures, at 4600")
+	p.counted(t, "5 drifted, 5 touched, 2 fixed, 0 failures, at 4600")
 	clock.Step(time.Hour)
 	sleeps()
-	p.counted(t, "3 drifted, 8 touched, 5 mended, 0 failures, at 8200")
+	p.counted(t, "3 drifted, 8 touched, 5 fixed, 0 failures, at 8200")
 	if got := value(t, p.Metrics.givenUp); got != 1 {
-		t.Errorf("given up %v times when they are mended", got)
+		t.Errorf("given up %v times when they are fixed", got)
 	}
 }
 
@@ -250,7 +250,7 @@ func TestFutile(t *testing.T) {
 		{want: "cloud-3; 0 rest"},
 		{want: three + "3 rest"},
 		{want: "; 3 rest"},
-		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // somebody else has mended it
+		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // somebody else has fixed it
 		{want: "; 0 rest", then: func() { delete(s.touched, "cloud-0") }},
 		{want: three + "3 rest"},
 		{want: "; 2 rest", then: func() { p.Finder.Engine = renamed{p.Finder.Engine} }},

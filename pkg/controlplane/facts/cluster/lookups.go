@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// lookups are the watchers for the objects that the program in force names.
+// lookups are the watchers for the objects that the active program names.
 type lookups struct {
 	client client.WithWatch // nil: nothing is watched
 

@@ -38,7 +38,7 @@ func TestGuard(t *testing.T) {
 	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
 	w.create(spaced("leased", "graft-local", "10.81.0.0/29", ""))
 	w.create(bare("bare"))
-	put := errors.New("put in force")
+	put := errors.New("activated")
 	guard := func(pools ...string) string {
 		t.Helper()
 		return w.Guard(t.Context(), w.pools(pools...), func() error { return put }).Error()

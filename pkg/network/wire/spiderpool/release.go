@@ -88,7 +88,7 @@ func (h *handler) holder(ctx context.Context, what *released) (owner network.Own
 	held, err := h.Service.At(ctx, pool.Name, what.address)
 	switch {
 	case errors.Is(err, network.ErrNotHeld):
-		return network.Owner{}, "nobody holds the address", nil
+		return network.Owner{}, "the address has no owner", nil
 	case err != nil:
 		return network.Owner{}, "", err
 	case held.Owner.Contract != Contract:

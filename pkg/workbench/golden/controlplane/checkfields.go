@@ -29,7 +29,7 @@ func metadata(c *compiler, path string) {
 			var want any
 			if !node.Absent() {
 				if want = node.Value; node.Kind != yaml.ScalarNode {
-					c.refuse(node, fieldName(path, of.field, key), "must be text, or null for what is not there")
+					c.refuse(node, fieldName(path, of.field, key), "must be text, or null for a missing value")
 					continue
 				}
 			}

@@ -105,7 +105,7 @@ func (a *asked) infer(at source.Node, w *v1alpha1.InterpreterTestWant, path stri
 		}
 	}
 	if len(possible) != 1 {
-		return source.Findings{at.Finding(strings.TrimSuffix(path, "."), "does not say what is asked: operation is missing")}
+		return source.Findings{at.Finding(strings.TrimSuffix(path, "."), "operation is missing")}
 	}
 	a.operations = append(a.operations, possible[0])
 	return nil

@@ -45,7 +45,7 @@ type Question struct {
 	// Case is the case with the operation, and Position where it is written.
 	Case     string
 	Position source.Position
-	// Documents are the profiles that are in force.
+	// Documents are the profiles that are active.
 	Documents []*profile.Interpreter
 	Request   interpreter.Request
 }
