@@ -147,7 +147,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
 	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
 	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
-	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -timeout 60m $(TESTFLAGS) ./test/history
+	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more. Not part of test-system yet: on a loaded machine,
 # the API server may call the first installation's webhook for a moment after its Service is gone, when a seed is moved.

@@ -16,15 +16,10 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
 // checking bounds how long Porcupine looks at one history. It takes seconds.
 const checking = 10 * time.Minute
-
-// lease is longer than the lease of a server on etcd.
-const lease = 35 * time.Second
 
 // TestFile records histories of one program with a ledger on a file. The program is killed, and stopped for longer than a call of the cloud can take
 // effect.
@@ -48,24 +43,6 @@ func TestFile(t *testing.T) {
 			if len(w.cloud.wrong()) > 0 {
 				t.Errorf("the cloud was asked for addresses that it had bound: %v", w.cloud.wrong())
 			}
-		})
-	}
-}
-
-// TestEtcd records histories of three programs that share a ledger on three members of etcd. Programs are killed, and one is stopped until its lease
-// has ended; the member that leads is killed and stopped.
-func TestEtcd(t *testing.T) {
-	if os.Getenv("GRAFT_HISTORY_ETCD") == "" {
-		t.Skip("make test-system runs it: GRAFT_HISTORY_ETCD is the number of kills")
-	}
-	for seed, kills := range histories(t, "GRAFT_HISTORY_ETCD", 0, 20, 20) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			c := cluster.Start(t, 3)
-			w := newWorld(t, seed)
-			w.storeIn(fmt.Sprintf("ledger: {etcd: {endpoints: ['%s', '%s', '%s'], prefix: /history, caFile: %s, certFile: %s, keyFile: %s}}",
-				c.Endpoints[0], c.Endpoints[1], c.Endpoints[2], c.CAFile, c.CertFile, c.KeyFile), 3)
-			w.run(8, func(random *rand.Rand) { w.disturbAll(c, random, kills) })
-			t.Logf("binds that the cloud refused since another owner had the address: %d", len(w.cloud.wrong()))
 		})
 	}
 }
@@ -101,33 +78,6 @@ func (w *world) restart(server int) {
 	p.WaitExit()
 	p.Start()
 	p.Ready()
-}
-
-// disturbAll kills the first two programs in turn, while the third is stopped, and so is the leader of etcd, which is also killed.
-func (w *world) disturbAll(c *cluster.Cluster, random *rand.Rand, kills int) {
-	var others sync.WaitGroup
-	others.Go(func() {
-		w.servers[2].Signal(syscall.SIGSTOP)
-		time.Sleep(lease)
-		w.servers[2].Signal(syscall.SIGCONT)
-	})
-	for i := range kills {
-		pause(random, 500, 2500)
-		switch i {
-		case kills / 4:
-			leader := c.Leader()
-			c.Kill(leader)
-			pause(random, 0, 2000)
-			c.Restart(leader)
-		case kills / 2:
-			leader := c.Leader()
-			c.Pause(leader)
-			pause(random, 2000, 8000)
-			c.Resume(leader)
-		}
-		w.restart(i % 2)
-	}
-	others.Wait()
 }
 
 // run lets clients work until all faults are over, and checks the history and what is left.
