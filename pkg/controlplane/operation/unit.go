@@ -217,9 +217,10 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		}}.compile(arguments, path, a.Set, a.Remove)
 	}
 	if !a.Add.Absent() {
-		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
+		add := func(option string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return addOptions(o, a, option, v.Texts) }
-		}}.compile(arguments, path, a.Add, nil)
+		}
+		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: add}.compile(arguments, path, a.Add, nil)
 		for i := range added {
 			// What is added goes beside what others add, so that each addition is a place of its own.
 			added[i].Place.Name += " added at " + added[i].At.Position().String()

@@ -36,9 +36,9 @@ func TestSite(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	make := exec.CommandContext(ctx, "make", "--no-print-directory", "docs")
-	make.Dir = "../../.."
-	output, err := make.CombinedOutput()
+	docs := exec.CommandContext(ctx, "make", "--no-print-directory", "docs")
+	docs.Dir = "../../.."
+	output, err := docs.CombinedOutput()
 	Expect(err).NotTo(HaveOccurred(), "make docs printed:\n%s", output)
 
 	server = httptest.NewServer(http.FileServer(http.Dir("../../../bin/docs")))
