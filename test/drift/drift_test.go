@@ -151,7 +151,7 @@ func TestDrift(t *testing.T) {
 					t.Errorf("%q is not said:\n%s", want, got.out)
 				}
 			}
-			if asked := graft(t, next, "--touch"); asked.status != 2 || !strings.Contains(asked.err, "say so with --yes") {
+			if asked := graft(t, next, "--touch"); asked.status != 2 || !strings.Contains(asked.err, "give --yes") {
 				t.Errorf("status %d without a question: %s", asked.status, asked.err)
 			}
 			if fixed := graft(t, next, "--touch", "--yes", "--rate", "50"); fixed.status != 0 || !strings.Contains(fixed.out, "Touched, fixed: 3.") {

@@ -201,7 +201,7 @@ func TestPermissions(t *testing.T) {
 		{"a namespace without a Cluster", reader, []string{"diff", "--live", "-p", next, "-n", "people"}, 2, "", "there is no Cluster people"},
 		{"no permission at all", nobody(t), []string{"diff", "--live", "-p", next}, 2, "", "listing namespaces: "},
 		{"no kubeconfig", "testdata/none", []string{"diff", "--live", "-p", next}, 2, "", "reading the kubeconfig"},
-		{"manifests beside it", reader, []string{"diff", "--live", "-p", next, "testdata/next.yaml"}, 2, "", "give no manifests beside it"},
+		{"manifests as well", reader, []string{"diff", "--live", "-p", next, "testdata/next.yaml"}, 2, "", "do not give manifests as well"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := command(t, c.kubeconfig, c.arguments...)
