@@ -52,7 +52,7 @@ func read(t *testing.T, name string) string {
 func TestUnits(t *testing.T) {
 	folder := units(t)
 	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", filepath.Join(folder, service), filepath.Join(folder, socket)).CombinedOutput()
-	if err != nil || len(said) > 0 {
+	if err != nil || strings.Contains(string(said), "graft") { // it also names faults of units that the machine has
 		t.Errorf("%v\n%s", err, said)
 	}
 	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold="+exposure,

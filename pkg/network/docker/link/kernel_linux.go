@@ -60,8 +60,17 @@ func Open(o Options) (*Kernel, error) {
 		keys: keymutex.NewHashed(buckets)}, nil
 }
 
-// Close releases the namespace.
-func (k *Kernel) Close() error { return k.namespace.Close() }
+// Close waits for the operations that run, at most for the timeout, and releases the namespace. It fails, and keeps
+// the namespace open, if one is still blocked in the kernel: it would otherwise continue with a descriptor that may
+// mean another file.
+func (k *Kernel) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), k.options.Timeout)
+	defer cancel()
+	if err := k.slots.Acquire(ctx, concurrency); err != nil {
+		return fmt.Errorf("waiting for calls that the kernel does not answer: %w", err)
+	}
+	return k.namespace.Close()
+}
 
 // Own locks the network namespace for this process until Close or its end, because two processes with different
 // ledgers would remove each other's links. The error wraps network.ErrTaken if another process has the lock. It

@@ -53,18 +53,18 @@ func TestKernelHangs(t *testing.T) {
 	}
 }
 
-// When all lines hang, callers are told so in time, and it goes on when they come back.
+// When as many calls hang as may run at a time, callers get an error in time, and work continues when the calls return.
 func TestKernelAllHang(t *testing.T) {
 	m := newMachine(t)
 	hang := make(chan struct{})
 	for i := range concurrency {
-		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		err := m.do(short, "hanging", Bridge, fmt.Sprint(i), func(session) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		err := m.do(ctx, "hanging", Bridge, fmt.Sprint(i), func(session) error {
+			cancel()
 			<-hang
 			return nil
 		})
-		holds(t, err, context.DeadlineExceeded, "")
-		cancel()
+		holds(t, err, context.Canceled, "")
 	}
 	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -73,6 +73,31 @@ func TestKernelAllHang(t *testing.T) {
 	close(hang)
 	_, err = m.Marked(t.Context())
 	m.must(t, err)
+}
+
+// Close does not release a namespace in which a call still runs.
+func TestKernelCloseWhileCallHangs(t *testing.T) {
+	k, err := Open(Options{Timeout: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	hang := make(chan struct{})
+	holds(t, k.do(ctx, "hanging", Bridge, "x", func(session) error {
+		cancel()
+		<-hang
+		return nil
+	}), context.Canceled, "")
+	holds(t, k.Close(), context.DeadlineExceeded, "waiting for calls that the kernel does not answer")
+	if !k.namespace.IsOpen() {
+		t.Error("the namespace was released")
+	}
+	close(hang)
+	for k.namespace.IsOpen() {
+		if err := k.Close(); err != nil {
+			holds(t, err, context.DeadlineExceeded, "")
+		}
+	}
 }
 
 // What cannot be read is an error of one operation.
