@@ -136,6 +136,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
+	@$(MAKE) --no-print-directory test-gardener
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
@@ -149,8 +150,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
 	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history
 
-# Six minutes on two cores. The programs of Gardener are built once, which takes ten more. Not part of test-system yet: on a loaded machine,
-# the API server may call the first installation's webhook for a moment after its Service is gone, when a seed is moved.
+# Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, whose programs are built from its module, in namespaces of its own.
 	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
