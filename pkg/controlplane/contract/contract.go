@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract holds the clauses of Gardener's control-plane webhook contract as checks: what a rule may not write,
-// found when a profile is loaded, and what of an object must be the same after a mutation as before, whatever wrote it. It
-// knows targets and documents, but no rules; it must not read clusters. Enter at Reserved and Protect.
+// Package contract checks the clauses of Gardener's control-plane webhook contract: places that a rule must not write,
+// which are found when a profile is loaded, and parts of an object that no mutation may change, regardless of the
+// operation. It uses targets and documents, but no rules, and must not read clusters. Start reading at Reserved and
+// Protect.
 package contract
 
 import (
@@ -84,7 +85,7 @@ func (g Generation) String() string {
 type Clause struct {
 	// ID is the name of the statement in docs/contract.md, such as kube-apiserver/sni.
 	ID string
-	// Text says in our words what the statement demands.
+	// Text describes the requirement in our own words.
 	Text string
 }
 

@@ -17,15 +17,15 @@ import (
 // pkg/nodeagent/controller/operatingsystemconfig/reconciler.go).
 const unitDirectory = "/etc/systemd/system"
 
-// laterUnit stands for the unit of the kubelet in an OperatingSystemConfig without one: what provisions a machine stays on it when
-// Gardener brings the unit, which reads these files and this variable (gardener:
+// laterUnit replaces the kubelet's unit in an OperatingSystemConfig without one. The files of a provisioning config
+// remain on the node when Gardener adds the unit, which reads these files and this variable (gardener:
 // pkg/component/extensions/operatingsystemconfig/original/components/kubelet/component.go).
 const laterUnit = "[Service]\nEnvironmentFile=/etc/environment\nEnvironmentFile=-/var/lib/kubelet/extra_args\n" +
 	"ExecStart=/opt/bin/kubelet $KUBELET_EXTRA_ARGS\n"
 
-// protectKubelet compares what an OperatingSystemConfig says about the kubelet: that the unit and the configuration file are
-// there, and that what systemd runs is the same command with the same values of Gardener's flags, whichever units, drop-ins and
-// files define it.
+// protectKubelet compares the kubelet's parts of an OperatingSystemConfig. It fails if the unit or the configuration
+// file is missing, or if systemd would run another command or other values of Gardener's flags, whichever units,
+// drop-ins and files define them.
 func protectKubelet(o *target.Object, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if kubeletUnitOf(before) != nil && kubeletUnitOf(after) == nil {
@@ -44,7 +44,7 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	}
 	was, err := effectiveKubelet(nodeFiles(before))
 	if err != nil {
-		// What was not readable before cannot have been edited as a command line.
+		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // the result is what counts
 	}
 	if !slices.Equal(was.Program(), is.Program()) {
@@ -62,14 +62,14 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	return checkFlags(kubelet, was.Differences(is), false, exempt)
 }
 
-// DefinesKubelet reports whether a file of a node can define what systemd runs as the kubelet: a file of systemd, or one from which
-// Gardener's unit reads variables. A profile with other environment files names them in the unit.
+// DefinesKubelet reports whether a file of a node can influence the kubelet command that systemd runs: a file of
+// systemd, or one with variables for Gardener's unit. A profile with other environment files names them in the unit.
 func DefinesKubelet(file string) bool {
 	file = document.RealPath(file)
 	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
 }
 
-// effectiveKubelet computes what systemd runs as the kubelet.
+// effectiveKubelet returns the kubelet service as systemd would run it.
 func effectiveKubelet(files []document.File) (*document.Service, error) {
 	later := document.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
 	return document.EffectiveService(target.KubeletUnit, append([]document.File{later}, files...))
@@ -99,7 +99,7 @@ func nodeFiles(root *document.Node) []document.File {
 	return files
 }
 
-// writtenTwice returns the first path to which several files are written, "" for none.
+// writtenTwice returns the first path of several files, or "".
 func writtenTwice(files []document.File) string {
 	seen := make(map[string]bool, len(files))
 	for _, file := range files {

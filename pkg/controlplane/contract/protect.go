@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// ErrBroken means that a mutation changed what the contract protects.
+// ErrBroken means that a mutation changed a protected part.
 var ErrBroken = errors.New("contract broken")
 
 // dataPath is where the contract has the claim mounted into the etcd container.
@@ -25,8 +25,8 @@ const dataPath = "/var/etcd/data"
 // flag, for putting environment variables, Secrets or ConfigMaps into it.
 type Exemption func(flag string) bool
 
-// Protect compares the protected parts of an object's document with what they were before the edits. It looks at the result
-// alone, so that no operation can go around it. The error names the clause.
+// Protect compares the protected parts of an object's document with their state before the edits. It considers only the
+// result, so that no operation can bypass it. The error names the clause.
 func Protect(o *target.Object, g Generation, exempt Exemption) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if clause, locked := ServiceLocked(o, g); locked {
@@ -66,7 +66,7 @@ func broken(clause Clause, format string, arguments ...any) error {
 	return fmt.Errorf("%w: %s: %s", ErrBroken, fmt.Sprintf(format, arguments...), clause)
 }
 
-// protectIdentity compares what the API server and Gardener know an object by.
+// protectIdentity compares the fields that identify an object for kube-apiserver and Gardener.
 func protectIdentity(d *document.Document) error {
 	for _, path := range [][]string{
 		{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "uid"},
@@ -130,7 +130,7 @@ func checkFlags(t *target.Target, changed []string, locked bool, exempt Exemptio
 	return nil
 }
 
-// protectInputs compares the environment and the Secrets and ConfigMaps of a container in which they make no sense.
+// protectInputs compares the environment, Secrets and ConfigMaps of a container that must not get any.
 func protectInputs(before, after, was, is *document.Node) error {
 	if !same(was.Get("env"), is.Get("env")) || !same(was.Get("envFrom"), is.Get("envFrom")) {
 		return broken(senseless, "the environment of the container changed")
@@ -141,7 +141,7 @@ func protectInputs(before, after, was, is *document.Node) error {
 	return nil
 }
 
-// secretMounts are the mounts of a container whose volume comes from a Secret or a ConfigMap, as JSON.
+// secretMounts returns the mounts of a container with volumes from a Secret or a ConfigMap, as JSON.
 func secretMounts(root, container *document.Node) []string {
 	var mounts []string
 	for _, mount := range container.Get("volumeMounts").Items() {
@@ -167,7 +167,7 @@ func protectData(name string, before, after, was, is *document.Node) error {
 	return nil
 }
 
-// dataMounts are the mounts at, above and below the path of the etcd's data, as JSON.
+// dataMounts returns the mounts at, above and below the path of the etcd's data, as JSON.
 func dataMounts(container *document.Node) []string {
 	var mounts []string
 	for _, mount := range container.Get("volumeMounts").Items() {
@@ -189,7 +189,7 @@ func claimTemplate(root *document.Node, name string) *document.Node {
 	return nil
 }
 
-// managed says whether the object is labelled as part of Gardener's SNI.
+// managed reports whether the object is labelled as part of Gardener's SNI.
 func managed(root *document.Node) bool {
 	label, _ := root.Find("metadata", "labels", LabelExposure).Text()
 	return label == ExposureManaged
@@ -199,5 +199,5 @@ func mainContainer(t *target.Target, root *document.Node) *document.Node {
 	return root.Find("spec", "template", "spec", "containers").ItemWith("name", t.Container)
 }
 
-// same compares two values as they are written, which is enough for what must not have been edited at all.
+// same compares the raw text of two values, which suffices for values that must not be edited.
 func same(a, b *document.Node) bool { return bytes.Equal(a.Raw(), b.Raw()) }

@@ -11,16 +11,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// reservation is a clause by which flags of a component are Gardener's. A name that ends in * stands for all flags that
-// begin so.
+// reservation is a clause that reserves flags of a component for Gardener. A name that ends in * is a prefix.
 type reservation struct {
 	component string
 	clause    Clause
 	flags     []string
 }
 
-// reservations are the flags of which the contract says that webhooks should ignore them, component by component. Where the
-// contract ends a list with dots, the flags of the same purpose that Gardener sets are added.
+// reservations lists the flags that webhooks should ignore according to the contract, by component. If the contract
+// ends a list with dots, it includes the flags that Gardener sets for the same purpose.
 var reservations = []reservation{
 	{"kube-apiserver", Clause{"kube-apiserver/admission", "the admission plugins are edited by entry only, through admissionPlugins"},
 		[]string{"enable-admission-plugins", "disable-admission-plugins"}},
@@ -78,14 +77,14 @@ var (
 	annotations  = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )
 
-// ownAnnotations begin the annotations in which Graft notes what it has done.
+// ownAnnotations is the prefix of the annotations with Graft's own data.
 const ownAnnotations = "graft.provider.extensions.gardener.cloud/"
 
 // LockedFlags are the flags that must not change where Gardener uses SNI.
 var LockedFlags = []string{"endpoint-reconciler-type", "advertise-address"}
 
-// ReservedFlag finds the clause by which a flag of a target's own container is Gardener's. Such a clause can be overridden
-// with a reason, but not that of the locked flags.
+// ReservedFlag returns the clause that reserves a flag of a target's own container for Gardener. A rule can override it
+// with a reason, unlike the clause of locked flags.
 func ReservedFlag(t *target.Target, flag string) (Clause, bool) {
 	for _, r := range reservations {
 		if r.component != t.Component {
@@ -100,8 +99,8 @@ func ReservedFlag(t *target.Target, flag string) (Clause, bool) {
 	return Clause{}, false
 }
 
-// LockedFlag finds the clause by which a flag may not be written in the given generation whatever a rule says. In the
-// labelled generation it depends on the object, and Protect decides.
+// LockedFlag returns the clause that forbids any rule to write a flag in the given generation. In the labelled
+// generation, this depends on the object, and Protect decides.
 func LockedFlag(t *target.Target, flag string, g Generation) (Clause, bool) {
 	if g != Today || t.Component != "kube-apiserver" {
 		return Clause{}, false
@@ -114,13 +113,13 @@ func LockedFlag(t *target.Target, flag string, g Generation) (Clause, bool) {
 	return Clause{}, false
 }
 
-// SenselessInput finds the clause by which environment variables, Secrets and ConfigMaps have no place in the target's own
+// SenselessInput returns the clause that forbids environment variables, Secrets and ConfigMaps in the target's own
 // container.
 func SenselessInput(t *target.Target) (Clause, bool) {
 	return senseless, t.Component == "kube-scheduler" || t.Component == "etcd"
 }
 
-// The labels by which Gardener says something about an object to webhooks.
+// Labels with which Gardener marks objects for webhooks.
 const (
 	// LabelExposure marks objects of the older generation that belong to Gardener's SNI.
 	LabelExposure = "core.gardener.cloud/apiserver-exposure"
@@ -130,15 +129,15 @@ const (
 	LabelMutated = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook"
 )
 
-// keptLabels are the labels by which Gardener and its network policies find objects and pods.
+// keptLabels lists the labels by which Gardener and its network policies select objects and pods.
 var keptLabels = []string{LabelExposure, LabelMutated, "app", "role", "gardener.cloud/role"}
 
-// ReservedLabel finds the clause by which a label is Gardener's.
+// ReservedLabel returns the clause that reserves a label for Gardener.
 func ReservedLabel(key string) (Clause, bool) {
 	return identity, slices.Contains(keptLabels, key)
 }
 
-// ReservedAnnotation finds the clause by which an annotation is Gardener's, or this program's own.
+// ReservedAnnotation returns the clause that reserves an annotation for Gardener or Graft.
 func ReservedAnnotation(key string) (Clause, bool) {
 	if strings.HasPrefix(key, ownAnnotations) {
 		return own, true
@@ -154,7 +153,8 @@ var reservedFields = []string{
 	"status", "spec.selector", "spec.purpose", "spec.type",
 }
 
-// reservedParts are fields that stand for what the contract reserves elsewhere. Such a clause can be overridden with a reason.
+// reservedParts lists fields that are equivalent to reserved ones elsewhere. A rule can override these clauses with a
+// reason.
 var reservedParts = []struct {
 	component, field string // every component without one
 	without          []string
@@ -165,7 +165,7 @@ var reservedParts = []struct {
 	{"", "spec.template.spec.hostNetwork", nil, hostNetwork},
 }
 
-// ReservedPart finds the clause by which a field of a target's own object is Gardener's, given its path.
+// ReservedPart returns the clause that reserves a field of a target's own object for Gardener, given its path.
 func ReservedPart(t *target.Target, path string) (Clause, bool) {
 	for _, r := range reservedParts {
 		within := func(field string) bool { return inside(path, field) }
@@ -176,21 +176,21 @@ func ReservedPart(t *target.Target, path string) (Clause, bool) {
 	return Clause{}, false
 }
 
-// ReservedField finds the clause by which a field may not be written, given its path: members with dots between them.
+// ReservedField returns the clause that forbids a field, given its path: members separated by dots.
 func ReservedField(path string) (Clause, bool) {
 	return fields, slices.ContainsFunc(reservedFields, func(reserved string) bool {
 		return inside(path, reserved) || inside(reserved, path)
 	})
 }
 
-// inside says whether a path is another one or leads on from it.
+// inside reports whether a path equals or extends another one.
 func inside(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// ServiceLocked finds the clause by which a Service must be left alone: always with today's Gardener; in the labelled
-// generation when it is labelled or not of type LoadBalancer.
+// ServiceLocked returns the clause that forbids changes of a Service: always for today's Gardener; in the labelled
+// generation if it is labelled or not of type LoadBalancer.
 func ServiceLocked(o *target.Object, g Generation) (Clause, bool) {
 	if o.Form.Kind != "Service" || o.Target.Other {
 		return Clause{}, false
@@ -200,8 +200,8 @@ func ServiceLocked(o *target.Object, g Generation) (Clause, bool) {
 	return sniService, g == Today || kind != "LoadBalancer" || managed(root)
 }
 
-// OwnContainer finds the clause by which a rule may not remove the target's own container, nor write its command line
-// other than flag by flag; fields are the members that the rule sets, none when it removes the container.
+// OwnContainer returns the clause that forbids a rule to remove the target's own container, or to write its command
+// line as a whole; fields lists the members that the rule sets and is empty if it removes the container.
 func OwnContainer(t *target.Target, name string, fields []string) (Clause, bool) {
 	if name != t.Container || name == "" {
 		return Clause{}, false
@@ -209,13 +209,13 @@ func OwnContainer(t *target.Target, name string, fields []string) (Clause, bool)
 	return container, len(fields) == 0 || slices.Contains(fields, "command") || slices.Contains(fields, "args")
 }
 
-// Reserved are flags of one clause; a name that ends in * stands for all flags that begin so.
+// Reserved holds the flags of one clause. A name that ends in * is a prefix.
 type Reserved struct {
 	Clause Clause
 	Flags  []string
 }
 
-// ReservedFlags are the flags of a target's own container that are Gardener's, for those who list them.
+// ReservedFlags returns the reserved flags of a target's own container, for lists.
 func ReservedFlags(t *target.Target) []Reserved {
 	var all []Reserved
 	for _, r := range reservations {

@@ -23,17 +23,17 @@ type Call struct {
 	touch bool
 }
 
-// Read is a call that reads what is at a path.
+// Read returns a call that reads a path.
 func Read(path string, query url.Values) Call { return Call{path: path, query: query} }
 
-// Touch is a call that sends the object at a path a patch without content. The API server asks the webhooks about it all the same, and writes what they make
-// of the object.
+// Touch returns a call that sends an empty patch for the object at a path. kube-apiserver calls the webhooks for it and
+// stores their changes.
 func Touch(path string) Call { return Call{path: path, touch: true} }
 
-// Touches says whether the call is a touch.
+// Touches reports whether the call is a touch.
 func (c Call) Touches() bool { return c.touch }
 
-// Verb is the method of HTTP.
+// Verb returns the HTTP method.
 func (c Call) Verb() string {
 	if c.touch {
 		return http.MethodPatch
@@ -41,10 +41,10 @@ func (c Call) Verb() string {
 	return http.MethodGet
 }
 
-// Path is where the call goes, below the address of the API server.
+// Path returns the path of the call, relative to the address of kube-apiserver.
 func (c Call) Path() string { return c.path }
 
-// Query is what is asked for. That of a touch says who writes the object's fields then, for those who look at managedFields.
+// Query returns the query of the call. For a touch it sets the field manager, which appears in managedFields.
 func (c Call) Query() url.Values {
 	if c.touch {
 		return url.Values{"fieldManager": {"graft-drift"}}
@@ -52,7 +52,7 @@ func (c Call) Query() url.Values {
 	return c.query
 }
 
-// Body is the media type and the content of what is sent; both are empty where nothing is.
+// Body returns the media type and the content of the request, or empty strings.
 func (c Call) Body() (media, content string) {
 	if c.touch {
 		return "application/merge-patch+json", "{}"
@@ -68,7 +68,7 @@ type API interface {
 // ErrTooLarge is wrapped by the error of an answer that has more bytes than are read.
 var ErrTooLarge = errors.New("the answer of the API server is too large")
 
-// hasStatus says whether an error is an answer with a status.
+// hasStatus reports whether an error is a response with a status.
 func hasStatus(err error, status int) bool {
 	var answer interface{ HTTPStatus() int }
 	return errors.As(err, &answer) && answer.HTTPStatus() == status
@@ -76,7 +76,8 @@ func hasStatus(err error, status int) bool {
 
 func notFound(err error) bool { return hasStatus(err, http.StatusNotFound) }
 
-// pathOf is that of objects of a form in a namespace, or of one of them; no namespace: in none.
+// pathOf returns the path of objects of a form in a namespace, or of one of them. The namespace is empty for
+// cluster-scoped objects.
 func pathOf(f target.Form, namespace, name string) string {
 	path := "/apis/" + f.Group + "/" + f.Version
 	if f.Group == "" {
@@ -104,10 +105,10 @@ const mostPages = 4000
 // errEndless is for a list that does not come to an end.
 var errEndless = fmt.Errorf("the list has more than %d pages", mostPages)
 
-// restarts is how often a list is begun anew whose next page the API server does not have any more.
+// restarts limits how often a list is restarted because its next page has expired.
 const restarts = 3
 
-// list calls each for objects, page by page. When it is begun anew, those that were seen already come again.
+// list calls each for the objects, page by page. After a restart, objects are repeated.
 func list(ctx context.Context, api API, path, labels string, limit int, each func(json.RawMessage) error) error {
 	for begun := 0; ; begun++ {
 		err := pages(ctx, api, path, labels, limit, each)

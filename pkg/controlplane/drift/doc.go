@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift finds objects of control planes that are not what the profiles would make of them: those that were admitted while the webhook was away,
-// before it was installed or under other profiles, and those that carry what rules wrote which are gone. It makes of each object, as it stands, what the
-// webhook would make of an update that changes nothing; where that is a patch, the object has drifted. On request it touches such objects, one after
-// the other at a bounded rate, so that they pass the webhook.
+// Package drift finds objects of control planes that differ from the result of the profiles: those admitted while the
+// webhook was unavailable, not installed, or running other profiles, and those with values of removed rules. It
+// computes the webhook's response to an update without changes; if this is a patch, the object has drifted. On request
+// it touches such objects, one at a time at a limited rate, so that the webhook mutates them.
 //
-// It reads page by page, keeps no object, and writes nothing but touches, which change nothing themselves. It has no clock but the one that it is given.
-// Enter at Finder.Find and Toucher.Touch; package patrol does both now and then.
+// It reads page by page, keeps no objects, and writes only touches, which change nothing themselves. It uses only the
+// given clock. Start reading at Finder.Find and Toucher.Touch; package patrol runs both periodically.
 package drift

@@ -29,13 +29,13 @@ type Engine interface {
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 
-// Timely is an engine that takes no longer for an object than a Timeout, whatever it looks up.
+// Timely limits the time of an engine for each object, including lookups, to Timeout.
 type Timely struct {
 	Engine
 	Timeout time.Duration
 }
 
-// Admit is the engine's.
+// Admit calls the engine with the timeout.
 func (t Timely) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	ctx, end := context.WithTimeout(ctx, t.Timeout)
 	defer end()
@@ -46,7 +46,7 @@ func (t Timely) Admit(ctx context.Context, r mutation.Request) (*mutation.Result
 type Finder struct {
 	API    API
 	Engine Engine
-	// Namespace is the only one that is looked at; empty: all for which there are webhooks.
+	// Namespace restricts the search to one namespace; empty means all with webhooks.
 	Namespace string
 	// Parallel is how many namespaces are looked at at a time; 0: one.
 	Parallel int
@@ -55,14 +55,14 @@ type Finder struct {
 	Left     func(namespace string)
 }
 
-// Summary is what was looked at.
+// Summary counts the searched objects.
 type Summary struct {
-	// ControlPlanes are the namespaces, and Objects what profiles have rules for in them.
+	// ControlPlanes counts the namespaces, and Objects the objects in them with rules.
 	ControlPlanes int `json:"controlPlanes"`
 	Objects       int `json:"objects"`
 	// OptedOut are namespaces that are left alone as they say so.
 	OptedOut []string `json:"optedOut,omitempty"`
-	// Unread are namespaces of which something could not be read.
+	// Unread lists namespaces that could not be read completely.
 	Unread []Unread `json:"unread,omitempty"`
 	// Found are the findings by their states.
 	Found map[State]int `json:"found"`
@@ -74,7 +74,7 @@ type Unread struct {
 	Problem   string `json:"problem"`
 }
 
-// Drifted is how many objects are not what the profiles make of them.
+// Drifted returns the number of drifted objects.
 func (s Summary) Drifted() int {
 	count := 0
 	for state, n := range s.Found {
@@ -92,15 +92,15 @@ type search struct {
 	// known are the versions of the profiles.
 	known []string
 
-	// mutex guards what follows, and each is called under it.
+	// mutex guards the following fields; each is called under it.
 	mutex   sync.Mutex
 	summary Summary
 	done    int
 	each    func(Finding) error
 }
 
-// Find calls each for what is found, one after the other, in no order of namespaces where several are looked at at a time. The error is that of each, of
-// the context, or of the list of namespaces; a namespace that cannot be read is in the summary.
+// Find calls each for every finding, one at a time; with several namespaces in parallel, their order is undefined. It
+// fails if each, the context, or the list of namespaces fails; the summary contains namespaces that cannot be read.
 func (f *Finder) Find(ctx context.Context, each func(Finding) error) (Summary, error) {
 	s := &search{Finder: f, registrations: f.Engine.Registrations(), known: versionsOf(f.Engine), each: each, summary: Summary{Found: map[State]int{}}}
 	all, err := f.namespaces(ctx, s.registrations)
@@ -157,7 +157,7 @@ func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 	return nil
 }
 
-// stop is the error of whoever is told of findings.
+// stop is an error returned by the callback for findings.
 type stop struct{ error }
 
 // objects looks at all objects of a namespace that rules are for.
@@ -197,7 +197,7 @@ func (s *search) objects(ctx context.Context, n namespace) error {
 // errNotSelected is for a namespace that was named.
 var errNotSelected = errors.New("the profiles have no webhook for it: its labels name other providers, or none")
 
-// distinct are forms, each once; one of all names makes those with names of the same kind superfluous.
+// distinct returns each form once, and omits named forms if there is one for all names of the kind.
 func distinct(forms []target.Form) []target.Form {
 	var all []target.Form
 	for _, form := range forms {

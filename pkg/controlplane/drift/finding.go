@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// State says what is with an object.
+// State is the state of an object.
 type State string
 
 // The states of objects that are found.
@@ -19,22 +19,22 @@ const (
 	Unmutated State = "unmutated"
 	// Outdated: the profiles change it, and its mark names other versions of profiles.
 	Outdated State = "outdated"
-	// Edited: the profiles change it, and its mark names the versions that are given: it was written later without the webhook, or what the rules
-	// look up has changed.
+	// Edited: the profiles change it, although its mark names the current versions: it was later written without the
+	// webhook, or the objects of lookups have changed.
 	Edited State = "edited"
-	// Marked: it is as the profiles want it, and its mark names another version. Nothing is to be done, as long as no rule is gone that wrote into a pod
-	// template, a unit or a file: nobody has recorded that.
+	// Marked: the profiles do not change it, but its mark names another version. Nothing needs to be done, unless a
+	// removed rule wrote a pod template, a unit or a file, which is not recorded.
 	Marked State = "marked"
 	// Denied: the profiles refuse it.
 	Denied State = "denied"
-	// Unknown: what the profiles make of it is not known, since what they read is not there or cannot be read.
+	// Unknown: the result of the profiles is unknown, because an object that they read is missing or unreadable.
 	Unknown State = "unknown"
 )
 
-// States are all of them.
+// States returns all states.
 func States() []State { return []State{Unmutated, Outdated, Edited, Marked, Denied, Unknown} }
 
-// Drifted says that the object is not what the profiles make of it, and would be after it was touched.
+// Drifted reports whether the object differs from the result of the profiles and a touch would fix it.
 func (s State) Drifted() bool { return s == Unmutated || s == Outdated || s == Edited }
 
 // Object names an object, and the webhook that is for it.
@@ -52,15 +52,15 @@ type Object struct {
 	Name      string `json:"name"`
 }
 
-// String is the object as people name it.
+// String returns the kind and the name of the object.
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
-// Same says whether two are one object, for different webhooks perhaps.
+// Same reports whether both are the same object, possibly for different webhooks.
 func (o Object) Same(other Object) bool {
 	return o.Namespace == other.Namespace && o.Group == other.Group && o.Resource == other.Resource && o.Name == other.Name
 }
 
-// path is where the API server has the object.
+// path returns the API path of the object.
 func (o Object) path() string {
 	return pathOf(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
 }
@@ -73,11 +73,11 @@ type Finding struct {
 	State  State  `json:"state"`
 	// Mark are the versions of profiles under which it was mutated last, as its mark says: <profile>@<beginning of the hash>.
 	Mark []string `json:"mark,omitempty"`
-	// Rules are those that would change it; none where only what rules wrote that are gone would be taken back.
+	// Rules lists the rules that would change it. It is empty if only values of removed rules would be restored.
 	Rules []string `json:"rules,omitempty"`
 	// Problem is why it is denied or not known.
 	Problem string `json:"problem,omitempty"`
 }
 
-// Versions is the mark in one word.
+// Versions returns the mark as one string.
 func (f Finding) Versions() string { return strings.Join(f.Mark, ",") }

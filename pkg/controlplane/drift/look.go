@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// object is one as it stands.
+// object is an object as it is in the cluster.
 type object struct {
 	name string
 	raw  []byte
@@ -44,8 +44,8 @@ func readObject(raw []byte, form target.Form) (object, error) {
 	return object{name, parsed.Bytes()}, nil
 }
 
-// look makes of an object what the webhook would make of an update that changes nothing. Without a state the object is as it should be; it is not selected
-// where no rule is for it. known are the versions of the profiles.
+// look computes the webhook's response to an update of an object without changes. The state is empty if the object is
+// up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
 func look(ctx context.Context, e Engine, known []string, of Object, o object) (f Finding, selected bool, err error) {
 	parsed, err := document.Parse(o.raw)
 	if err != nil {
@@ -91,7 +91,7 @@ func look(ctx context.Context, e Engine, known []string, of Object, o object) (f
 	return f, true, nil
 }
 
-// changing are the rules that change the object, each once.
+// changing returns the rules that change the object, each once.
 func changing(result *mutation.Result) []string {
 	var rules []string
 	for _, applied := range result.Applied {

@@ -19,7 +19,7 @@ import (
 // namespaceForm is the form of namespaces.
 var namespaceForm = target.Form{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
 
-// namespace is what is kept of one.
+// namespace holds the required data of a namespace.
 type namespace struct {
 	name   string
 	labels map[string]string
@@ -27,7 +27,7 @@ type namespace struct {
 	optOut string
 }
 
-// namespaces are those for which there are webhooks, by name, or the one that is named.
+// namespaces returns the namespaces with webhooks, sorted by name, or only the given one.
 func (f *Finder) namespaces(ctx context.Context, registrations []mutation.Registration) ([]namespace, error) {
 	found := map[string]namespace{}
 	take := func(raw json.RawMessage) error {
@@ -63,7 +63,8 @@ func (f *Finder) namespaces(ctx context.Context, registrations []mutation.Regist
 	return slices.SortedFunc(maps.Values(found), func(a, b namespace) int { return strings.Compare(a.name, b.name) }), nil
 }
 
-// selectorsOf are those of the namespaces' labels, one for each set, and whether there is a webhook for the garden.
+// selectorsOf returns the label selectors of namespaces, one for each set, and whether there is a webhook for the
+// garden.
 func selectorsOf(registrations []mutation.Registration) (selectors []string, garden bool) {
 	providers := map[target.Set][]string{}
 	for _, r := range registrations {

@@ -13,7 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// Permission is what must be allowed of objects of a kind, beside what every installation is allowed: to read namespaces and Clusters.
+// Permission is a permission for objects of a kind, in addition to those that every installation has: to read
+// namespaces and Clusters.
 type Permission struct {
 	Group    string `json:"group"`
 	Resource string `json:"resource"`
@@ -21,7 +22,7 @@ type Permission struct {
 	Names []string `json:"names,omitempty"`
 }
 
-// Permissions are those for all objects that profiles have rules for, sorted.
+// Permissions returns the permissions for all objects with rules, sorted.
 func Permissions(registrations []mutation.Registration) []Permission {
 	var forms []target.Form
 	for _, r := range registrations {

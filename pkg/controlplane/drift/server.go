@@ -29,16 +29,17 @@ type Server struct {
 	MostBytes int64
 }
 
-// Answer is an answer other than success, as an error. Its message names objects and never holds their content, but for what webhooks say.
+// Answer is an unsuccessful response as an error. Its message names objects but contains no content of them, except for
+// messages of webhooks.
 type Answer struct {
 	Code    int
 	Message string
 }
 
-// Error is what the API server says.
+// Error returns the message of kube-apiserver.
 func (a *Answer) Error() string { return a.Message }
 
-// HTTPStatus is the code.
+// HTTPStatus returns the status code.
 func (a *Answer) HTTPStatus() int { return a.Code }
 
 // Call implements API.
@@ -93,7 +94,7 @@ func (s Server) request(ctx context.Context, c Call) (*http.Request, error) {
 	return request, nil
 }
 
-// ReadAnswer reads an answer to its end, or no more than most bytes of it, after which the error is ErrTooLarge; 0: it is not bounded.
+// ReadAnswer reads a response completely. It fails with ErrTooLarge if it has more than most bytes; 0 means no limit.
 func ReadAnswer(body io.Reader, most int64) ([]byte, error) {
 	if most > 0 {
 		body = io.LimitReader(body, most+1)

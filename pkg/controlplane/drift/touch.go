@@ -28,14 +28,15 @@ type Toucher struct {
 	next time.Time
 }
 
-// Outcome is what became of a touch.
+// Outcome is the outcome of a touch.
 type Outcome string
 
 // The outcomes of touches.
 const (
-	// Fixed: the object is what the profiles make of it.
+	// Fixed: the object now agrees with the profiles.
 	Fixed Outcome = "fixed"
-	// Stays: the webhook that answered has not made of it what the profiles would: it has others, or it is not there.
+	// Stays: the object still differs from the result of the profiles: the webhook has other profiles or was not
+	// called.
 	Stays Outcome = "stays"
 	// Gone: the object is not there any more.
 	Gone Outcome = "gone"
@@ -43,7 +44,7 @@ const (
 	Failed Outcome = "failed"
 )
 
-// Outcomes are all of them.
+// Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Fixed, Stays, Gone, Failed} }
 
 // inVain is after how many touches in a row that have fixed nothing it is given up.
@@ -52,8 +53,8 @@ const inVain = 3
 // Vain counts touches in a row that have fixed nothing. The zero value has seen none.
 type Vain struct{ row int }
 
-// Seen takes what became of the next touch, and says whether there have been so many in vain that further ones had better be left: the webhook does not
-// answer, or has other profiles.
+// Seen records the outcome of the next touch. It reports whether so many touches in a row were futile that no more
+// should follow: the webhook does not respond, or has other profiles.
 func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
 	if v.row++; outcome == Fixed || outcome == Gone {
 		v.row = 0
@@ -61,13 +62,13 @@ func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
 	return v.row >= inVain
 }
 
-// String says why it was given up.
+// String returns the reason for stopping.
 func (v *Vain) String() string {
 	return fmt.Sprintf("%d touches in a row fixed nothing: check that the webhook answers and has these profiles", v.row)
 }
 
-// Touch waits for its turn, touches an object and looks at what was made of it. What could not be done is Failed, with the error; that of the context
-// comes without an outcome.
+// Touch waits for the rate limit, touches an object and checks the result. If it cannot touch the object, the outcome
+// is Failed, with the error. If the context ends, it returns its error without an outcome.
 func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	if err := t.wait(ctx); err != nil {
 		return "", err

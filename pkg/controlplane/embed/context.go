@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// contextFacts are the facts of one object, from its GardenContext. With inner, that is asked, and the context says no more than the
-// namespace.
+// contextFacts provides the facts of one object from its GardenContext. If inner is set, the facts come from it, and
+// the context provides only the namespace.
 type contextFacts struct {
 	gctx  extensionscontextwebhook.GardenContext
 	inner facts.Source
@@ -46,7 +46,7 @@ func (c *contextFacts) Read(ctx context.Context, _ string) (*facts.Facts, error)
 	return c.found, err
 }
 
-// refresh reads again what inner has read from a cache; nothing otherwise.
+// refresh reads again the objects that inner read from a cache, if any.
 func (c *contextFacts) refresh(ctx context.Context) error {
 	refresher, ok := c.inner.(facts.Refresher)
 	if !ok {

@@ -60,7 +60,7 @@ func (e *Ensurer) deployment(ctx context.Context, gctx extensionscontextwebhook.
 	return e.object(ctx, appsv1.SchemeGroupVersion.WithKind("Deployment"), current, objectOf(old), e.source(gctx))
 }
 
-// objectOf is an object that may not be there.
+// objectOf returns an object that may be nil.
 func objectOf[T any, P interface {
 	*T
 	client.Object

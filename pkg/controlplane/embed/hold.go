@@ -25,8 +25,8 @@ var goTypes = map[string]reflect.Type{
 	"VerticalPodAutoscaler": reflect.TypeFor[vpaautoscalingv1.VerticalPodAutoscaler](), "Etcd": reflect.TypeFor[druidcorev1alpha1.Etcd](),
 }
 
-// cannotHold says which field of a whole object the Go type of none of its kinds has, so that it would be lost; empty for none. What
-// is inside a value is found when it is written.
+// cannotHold returns the first written field of a whole object that none of its Go types has, so that it would be lost,
+// or an empty string. Fields inside a value are checked when it is written.
 func cannotHold(info mutation.RuleInfo) string {
 	if info.Computed {
 		return ""
@@ -52,7 +52,7 @@ func cannotHold(info mutation.RuleInfo) string {
 
 var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
 
-// holds says whether a Go type has a field at a path. A type that reads its JSON itself may have any.
+// holds reports whether a Go type has a field at a path. It returns true for types with their own JSON decoding.
 func holds(t reflect.Type, path fieldpath.Path) bool {
 	for _, step := range path {
 		for t.Kind() == reflect.Pointer {
@@ -77,7 +77,7 @@ func holds(t reflect.Type, path fieldpath.Path) bool {
 	return true
 }
 
-// memberOf is the type of the member of a struct that has a name in JSON.
+// memberOf returns the type of a struct's member by its JSON name.
 func memberOf(t reflect.Type, name string) (reflect.Type, bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)

@@ -19,9 +19,9 @@ import (
 // ErrNoProfiles means that there is no profile to be loaded.
 var ErrNoProfiles = errors.New("no profiles")
 
-// Load reads the profiles in the top folder of a file system, such as an embed.FS: all files that end in .yaml or .yml, but for those
-// that a profile names as a file beside it. Give a folder on disk as the FS of an os.Root, whose links stay inside. An error of a profile
-// is source.Findings, with positions.
+// Load reads the profiles in the top folder of a file system, such as an embed.FS: all files that end in .yaml or .yml,
+// except those that a profile uses as a file. For a folder on disk, pass the FS of an os.Root, which does not follow
+// links out of it. An error of a profile is of type source.Findings, with positions.
 func Load(folder fs.FS) ([]*profile.Document, error) {
 	files, err := readProfiles(folder)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-// Mutator applies profiles to whole objects. It can say all that profiles can.
+// Mutator applies profiles to whole objects. It supports all features of profiles.
 type Mutator struct {
 	compiled
 
@@ -47,7 +47,7 @@ func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options)
 	return &Mutator{compiled: *c, scheme: scheme}, nil
 }
 
-// needsFacts says which part of the facts a rule names; empty for none.
+// needsFacts returns the first variable of the facts that a rule uses, or an empty string.
 func needsFacts(info mutation.RuleInfo) string {
 	for _, name := range []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", "images", "lookups"} {
 		if names(info.References, name) {
@@ -57,9 +57,9 @@ func needsFacts(info mutation.RuleInfo) string {
 	return ""
 }
 
-// Types are the kinds of objects for which there are rules, as unstructured objects. A webhook that is registered with them loses
-// nothing; one with typed objects writes only fields that the types have, and lets fields that they lack move between items of a list when
-// items before them come or go, as Gardener's library does.
+// Types returns the kinds of objects with rules, as unstructured objects. A webhook registered with them loses nothing;
+// one with typed objects writes only fields that the types have, and unknown fields can move between items of a list
+// when earlier items are added or removed, as with Gardener's library.
 func (m *Mutator) Types() []extensionswebhook.Type {
 	var kinds []schema.GroupVersionKind
 	for _, registration := range m.program.Registrations() {
@@ -119,7 +119,7 @@ func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, curr
 	return nil
 }
 
-// operationOf is what an object that was there before says of the request.
+// operationOf returns the operation of the request, derived from the old object.
 func operationOf(old []byte) string {
 	if old == nil {
 		return "CREATE"

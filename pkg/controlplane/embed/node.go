@@ -125,7 +125,7 @@ func poolOf(ctx context.Context, read *contextFacts, version *semver.Version) (s
 	return "", nil
 }
 
-// factsFailure says that facts could not be read as the engine says it.
+// factsFailure converts an error of reading facts to the failure that the engine reports.
 func factsFailure(err error) error {
 	reason := mutation.FactsUnavailable
 	switch {

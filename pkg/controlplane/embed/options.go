@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options say for whom profiles are used.
+// Options are the settings for profiles in an extension.
 type Options struct {
 	// Provider is the type of the extension, such as openstack. Profiles for other providers have no rules here.
 	Provider string
@@ -33,9 +33,9 @@ type Options struct {
 	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager. An Ensurer without
 	// it takes the Cluster from its GardenContext, and refuses profiles that need more.
 	Facts facts.Source
-	// Images take the place of those in the image vectors of profiles, as what IMAGEVECTOR_OVERWRITE names does elsewhere; nil for none.
+	// Images override those in the image vectors of profiles, like IMAGEVECTOR_OVERWRITE elsewhere; nil for none.
 	Images *image.Vector
-	// Kubernetes are the versions that are served; nil: all. Rules are not held against the flags of others.
+	// Kubernetes restricts the served versions; nil means all. Rules are checked only against the flags of these.
 	Kubernetes *semver.Constraints
 }
 
@@ -71,7 +71,7 @@ func compile(profiles []*profile.Document, o Options) (*compiled, error) {
 	return c, nil
 }
 
-// refuse is the error of those rules for which a reason is given; nil when there is none.
+// refuse returns an error for the rules for which reason returns a text, or nil.
 func (c *compiled) refuse(reason func(mutation.RuleInfo) string) error {
 	var findings source.Findings
 	for _, info := range c.rules {
@@ -99,7 +99,7 @@ func (c *compiled) admit(ctx context.Context, program *mutation.Program, r mutat
 	return result, err
 }
 
-// names says whether one of the references is a name or something below it.
+// names reports whether one of the references is a name or a path below it.
 func names(references []string, name string) bool {
 	return slices.ContainsFunc(references, func(reference string) bool {
 		return reference == name || strings.HasPrefix(reference, name+".")

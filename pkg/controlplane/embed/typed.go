@@ -25,7 +25,7 @@ var ErrFieldUnknown = errors.New("field unknown to this program")
 // ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The value is not told: it may come from a Secret.
 var ErrFieldType = errors.New("value of another type than the field has")
 
-// encode is the object as JSON, with apiVersion and kind, which typed objects often lack. Nil is nil.
+// encode returns the object as JSON with apiVersion and kind, which typed objects often lack. It returns nil for nil.
 func encode(o client.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	if absent(o) {
 		return nil, nil
@@ -41,12 +41,12 @@ func encode(o client.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	return raw, nil
 }
 
-// absent says whether there is no object, which callers also say by a nil pointer of some type.
+// absent reports whether the object is nil, or an interface with a nil pointer.
 func absent(o client.Object) bool {
 	return o == nil || reflect.ValueOf(o).Kind() == reflect.Pointer && reflect.ValueOf(o).IsNil()
 }
 
-// decode makes the object what the JSON says, but for apiVersion and kind. Nothing changes in case of an error.
+// decode sets the object to the JSON, except apiVersion and kind. It changes nothing if it fails.
 func decode(raw []byte, into client.Object) error {
 	before := into.GetObjectKind().GroupVersionKind()
 	if u, ok := into.(*unstructured.Unstructured); ok {
@@ -67,8 +67,8 @@ func decode(raw []byte, into client.Object) error {
 	return nil
 }
 
-// decodeStrictly reads JSON as Kubernetes does. What it was made of had no unknown fields, so that rules have written those
-// that are found. Errors name fields and no values.
+// decodeStrictly decodes JSON as Kubernetes does. The original object had no unknown fields, so that rules wrote those
+// that it finds. Errors name fields but no values.
 func decodeStrictly(raw []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
@@ -80,7 +80,8 @@ func decodeStrictly(raw []byte, into any) error {
 	return nil
 }
 
-// culprit is the path of the first field of an object that its type cannot hold, since the error of a decoder may quote the value.
+// culprit returns the path of the first field that the type cannot hold, because the decoder's error may quote the
+// value.
 func culprit(raw []byte, kind reflect.Type) string {
 	var path []string
 	for {
@@ -97,7 +98,7 @@ func culprit(raw []byte, kind reflect.Type) string {
 	}
 }
 
-// fits says whether an object of the type can have just this.
+// fits reports whether an object of the type can have only this value.
 func fits(kind reflect.Type, path []string, raw []byte) bool {
 	for _, key := range slices.Backward(path) {
 		quoted, err := json.Marshal(key)

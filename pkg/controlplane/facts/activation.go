@@ -37,8 +37,8 @@ func (f *Facts) cel() *celValues {
 	return &f.values
 }
 
-// partValue is the value of a part, nil when it is not known. The engine asks for parts before it evaluates, so that one that cannot
-// be decoded is no matter of an expression.
+// partValue returns the value of a part, or nil if it is unknown. The engine decodes parts before it evaluates
+// expressions, so that expressions need not handle decoding errors.
 func partValue[T any](p *Part[T], value func(*T) ref.Val) ref.Val {
 	switch resource, err := p.Get(); {
 	case err != nil:
@@ -101,7 +101,7 @@ func (s *Shoot) value() (ref.Val, map[string]ref.Val) {
 	return shootType.Value(fields), named
 }
 
-// within is what stands at a path below the spec of a resource.
+// within returns the value at a path below the spec of a resource.
 func within(m *Manifest, path ...string) expression.Lazy {
 	return func() any { return m.In(path...) }
 }
@@ -118,7 +118,8 @@ var wholeOfWorker = map[string][]string{
 	"providerConfig":           {"providerConfig"},
 }
 
-// inWorker returns what stands at a path below a worker, by the worker's index: nil when there is nothing, or an error.
+// inWorker returns the value at a path below a worker, by the worker's index. It returns nil if there is none, or an
+// error.
 func (s *Shoot) inWorker(i int, path []string) any {
 	workers := s.Manifest.In("provider", "workers")
 	if _, failed := workers.(error); failed {
@@ -181,7 +182,7 @@ func (t Taint) value() ref.Val {
 	return taintType.Value(expression.Values{"key": text(t.Key), "value": text(t.Value), "effect": text(t.Effect)})
 }
 
-// values makes a list of what value returns for each item.
+// values returns a list with the result of value for each item.
 func values[T any](items []T, value func(T) ref.Val) ref.Val {
 	all := make([]ref.Val, len(items))
 	for i, item := range items {
@@ -198,7 +199,7 @@ func metadata(name string, labels, annotations map[string]string) expression.Val
 	}
 }
 
-// text is a string that counts as not set when it is empty.
+// text returns a string, or nil for an empty one.
 func text(s string) any {
 	if s == "" {
 		return expression.Unset{Default: types.String("")}
@@ -208,7 +209,7 @@ func text(s string) any {
 
 func list(items []string) ref.Val { return types.NewStringList(types.DefaultTypeAdapter, items) }
 
-// version is a parsed version. Decoded facts have good ones; others may not.
+// version returns a parsed version. Decoded facts always contain valid ones; others may not.
 func version(s string) any {
 	v, err := expression.ParseVersion(s)
 	if err != nil {
@@ -266,7 +267,7 @@ var (
 		"maxSurge":       cel.DynType,
 		"maxUnavailable": cel.DynType,
 		"caBundle":       cel.DynType,
-		// What Gardener says of the pool's components.
+		// Gardener's settings of the pool's components.
 		"kubelet":                  cel.DynType,
 		"machineControllerManager": cel.DynType,
 		"clusterAutoscaler":        cel.DynType,
@@ -291,7 +292,7 @@ var (
 		"workers":          cel.ListType(workerType.Type()),
 		"spec":             cel.DynType,
 		"status":           cel.DynType,
-		// What the cloud's own API says of the shoot, from spec.provider.
+		// The cloud-specific parts of the shoot, from spec.provider.
 		"infrastructureConfig": cel.DynType,
 		"controlPlaneConfig":   cel.DynType,
 	}, networkingType, workerType)
@@ -340,8 +341,8 @@ var (
 	})
 )
 
-// Variables are the variables that facts give to expressions. The namespace is namespaceObject, as in Kubernetes' admission policies, because
-// CEL reserves the word namespace.
+// Variables returns the variables that facts provide to expressions. The namespace is namespaceObject, as in
+// Kubernetes' admission policies, because CEL reserves the word namespace.
 func Variables() []expression.Variable {
 	return []expression.Variable{
 		{Name: "shoot", Object: shootType},
@@ -356,7 +357,8 @@ func Variables() []expression.Variable {
 	}
 }
 
-// Summary says in a line what a variable is, or a field, whose name has that of its type in front: graft.Shoot.purpose.
+// Summary describes a variable in one line, or a field, given as its type's name followed by its own:
+// graft.Shoot.purpose.
 func Summary(name string) string { return summaries[name] }
 
 // summaries are for the reference. Each variable and each field has one.
@@ -482,15 +484,15 @@ type Object struct {
 	Raw func() any
 }
 
-// Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. What is not known is not bound:
-// an expression that names it fails. Other variables can be added by an activation that has this one as its parent.
+// Activation binds the variables to the facts for one object. The operation is CREATE or UPDATE. Unknown facts are not
+// bound: an expression that uses them fails. An activation with this one as its parent can add variables.
 func (f *Facts) Activation(object Object, operation string) interpreter.Activation {
 	a := &activation{values: f.cel(), operation: types.String(operation)}
 	a.fields.Object = object
 	return a
 }
 
-// LabelWorkerPool is the label by which an OperatingSystemConfig names its worker pool (gardener:
+// LabelWorkerPool is the label of an OperatingSystemConfig with the name of its worker pool (gardener:
 // pkg/apis/core/v1beta1/constants).
 const LabelWorkerPool = "worker.gardener.cloud/pool"
 
@@ -733,8 +735,8 @@ func (m *workerManifest) worker(version string) Worker {
 	}
 }
 
-// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot at once, the others when they are asked for.
-// Those that are empty or null are not known. The bytes are kept and must not change any more.
+// FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot immediately, the rest on first
+// use. Empty and null resources are unknown. It keeps the bytes, which must not change afterwards.
 func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
 	f := &Facts{Namespace: Namespace{Name: name}}
 	var err error
@@ -750,7 +752,7 @@ func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, 
 	return f, nil
 }
 
-// InManifest says whether it takes the whole Shoot to tell a member of a variable; without a name, all members.
+// InManifest reports whether a member of a variable needs the whole Shoot. An empty name means all members.
 func InManifest(variable, member string) bool {
 	switch variable {
 	case "pool":
@@ -769,7 +771,7 @@ func InManifest(variable, member string) bool {
 	}
 }
 
-// Spec is the decoded spec, nil when there is none, or an error.
+// Spec returns the decoded spec, nil if there is none, or an error.
 func (m *Manifest) Spec() any {
 	if m == nil {
 		return nil
@@ -780,7 +782,7 @@ func (m *Manifest) Spec() any {
 	return m.tree.Spec
 }
 
-// In is what stands at a path of members below spec, nil when there is none, or an error.
+// In returns the value at a path below spec, nil if there is none, or an error.
 func (m *Manifest) In(path ...string) any {
 	value := m.Spec()
 	if _, failed := value.(error); failed {

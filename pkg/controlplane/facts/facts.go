@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// celValues are what CEL sees of Facts; nil for what is not known.
+// celValues holds the CEL values of Facts; nil for unknown ones.
 type celValues struct {
 	namespace, shoot, garden ref.Val
 	// seed and cloudProfile are decoded when they are first called for.
@@ -41,7 +41,7 @@ type celValues struct {
 var (
 	// ErrNotFound says that a namespace has no facts, or that a lookup's object or key does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrUndecodable says that a resource is not what it should be.
+	// ErrUndecodable means that a resource has an unexpected form.
 	ErrUndecodable = errors.New("cannot be decoded")
 	// ErrUnavailable says that the facts could not be read now; a later attempt may succeed.
 	ErrUnavailable = errors.New("unavailable")
@@ -51,19 +51,19 @@ var (
 type Source interface {
 	// Read returns the facts of a control-plane namespace, or those of the garden for the namespace "garden".
 	Read(ctx context.Context, namespace string) (*Facts, error)
-	// Lookup reads an object for a control plane in the namespace and returns what the request names. An optional lookup of
-	// an object that does not exist returns nil, and of one that lacks keys or paths those that it has.
+	// Lookup reads an object for a control plane in the namespace and returns the requested parts. For an optional
+	// lookup, it returns nil if the object does not exist, and omits missing keys or paths.
 	Lookup(ctx context.Context, namespace string, l LookupRequest) (*Found, error)
 }
 
-// Refresher is a Source whose Read may lag behind what is stored, such as one that reads from a cache.
+// Refresher is a Source with a Read that may return outdated facts, for example from a cache.
 type Refresher interface {
-	// Refresh is Read of what is stored now.
+	// Refresh works like Read, but returns the stored state.
 	Refresh(ctx context.Context, namespace string) (*Facts, error)
 }
 
-// Facts are what is known of a control plane. What is not known is nil. They are immutable, safe for concurrent use and must not
-// be copied.
+// Facts holds the known data about a control plane; unknown parts are nil. It is immutable, safe for concurrent use and
+// must not be copied.
 type Facts struct {
 	Namespace    Namespace
 	Shoot        *Shoot
@@ -80,7 +80,7 @@ func (f *Facts) WithNamespace(n Namespace) *Facts {
 	return &Facts{Namespace: n, Shoot: f.Shoot, Seed: f.Seed, CloudProfile: f.CloudProfile, Garden: f.Garden}
 }
 
-// Kubernetes is the version of the control plane, such as 1.34.2; empty when it is not known.
+// Kubernetes returns the version of the control plane, such as 1.34.2, or an empty string if it is unknown.
 func (f *Facts) Kubernetes() string {
 	switch {
 	case f.Shoot != nil:
@@ -92,7 +92,7 @@ func (f *Facts) Kubernetes() string {
 	}
 }
 
-// Pool is the shoot's worker pool with this name; nil when there is none.
+// Pool returns the shoot's worker pool with this name, or nil.
 func (f *Facts) Pool(name string) *Worker {
 	if f.Shoot == nil || name == "" {
 		return nil
@@ -232,12 +232,12 @@ const (
 	ScopeCluster    Scope = "Cluster"
 )
 
-// LookupRequest names an object and what is read of it.
+// LookupRequest names an object and the parts of it to read.
 type LookupRequest struct {
 	// Name is that of the lookup in expressions: lookups.<name>.
 	Name string
 	schema.GroupVersionKind
-	// Resource is the plural by which the API knows the kind.
+	// Resource is the plural name of the kind in the API.
 	Resource string
 	Scope    Scope
 	// Namespace is that of the object where it is not the control plane's.
@@ -257,10 +257,10 @@ type LookupRequest struct {
 	Optional bool
 }
 
-// IsSecret says that what is read must never be shown.
+// IsSecret reports that the result must never be displayed.
 func (l LookupRequest) IsSecret() bool { return l.GroupVersionKind == Secret }
 
-// In is the namespace in which the object is looked up for a control plane in the given one; "" where the kind has none.
+// In returns the namespace of the object for a control plane in the given one. It is empty for a cluster-scoped kind.
 func (l LookupRequest) In(namespace string) string {
 	switch {
 	case l.Scope == ScopeCluster:
@@ -272,14 +272,14 @@ func (l LookupRequest) In(namespace string) string {
 	}
 }
 
-// Selection is what the request reads.
+// Selection returns the parts that the request reads.
 func (l LookupRequest) Selection() Selection {
 	return Selection{
 		Keys: l.Keys, Paths: slices.Collect(maps.Values(l.Fields)), Labels: l.Labels, Annotations: l.Annotations, Checksum: l.Checksum,
 	}
 }
 
-// Found is what was read of an object: only what is named, and of that what is there.
+// Found holds the requested and existing parts of an object.
 type Found struct {
 	Keys map[string]string
 	// Fields are by the name that the request gives them; before Pick, by their path.
@@ -288,7 +288,7 @@ type Found struct {
 	Checksum            string
 }
 
-// Missing is the error for an object that does not exist; nil when the lookup is optional.
+// Missing returns the error for an object that does not exist, or nil if the lookup is optional.
 func (l LookupRequest) Missing() error {
 	if l.Optional {
 		return nil
@@ -296,7 +296,8 @@ func (l LookupRequest) Missing() error {
 	return fmt.Errorf("reading the %s %s: %w", l.Kind, l.ObjectName, ErrNotFound)
 }
 
-// Pick keeps of what was found what the request names. A key or path that is missing is ErrNotFound unless the request is optional.
+// Pick returns the requested parts of a result. It fails with ErrNotFound if a key or path is missing, unless the
+// request is optional.
 func (l LookupRequest) Pick(f *Found) (*Found, error) {
 	picked := &Found{
 		Keys: keep(f.Keys, l.Keys), Labels: keep(f.Labels, l.Labels), Annotations: keep(f.Annotations, l.Annotations),
@@ -326,7 +327,7 @@ func (l LookupRequest) Pick(f *Found) (*Found, error) {
 	return picked, nil
 }
 
-// Read picks what the request names of an object as JSON decodes it, with whole numbers as int64.
+// Read returns the requested parts of an object in decoded JSON, with integers as int64.
 func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 	found, err := l.Selection().Of(object)
 	if err != nil {
@@ -335,10 +336,10 @@ func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 	return l.Pick(found)
 }
 
-// Lookups is the variable that holds what lookups have read. It has a field for each lookup, which has a string for each key
-// and a value of any type for each path: lookups.cloudprovider.region, or lookups.tls.`ca.crt` for a key that is no identifier.
-// Labels and annotations are maps, lookups.x.labels[?"a"], and the checksum is a string. An optional lookup whose object is
-// missing, and a key or path that is missing, are not set: lookups.?cloudprovider.?region.orValue("").
+// Lookups is the variable with the results of lookups. It has a field for each lookup, which has a string for each key
+// and a value of any type for each path: lookups.cloudprovider.region, or lookups.tls.`ca.crt` for a key that is no
+// identifier. Labels and annotations are maps, lookups.x.labels[?"a"], and the checksum is a string. Missing objects of
+// optional lookups, and missing keys and paths, are unset: lookups.?cloudprovider.?region.orValue("").
 type Lookups struct {
 	object  *expression.Object
 	lookups map[string]*expression.Object
@@ -346,7 +347,7 @@ type Lookups struct {
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// NewLookups declares the variable for these requests, and fields of any type for other lookups of which nothing is known.
+// NewLookups declares the variable for these requests, and fields of any type for other lookups with unknown content.
 func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
 	l := &Lookups{lookups: map[string]*expression.Object{}}
 	fields := map[string]*cel.Type{}
@@ -366,7 +367,7 @@ func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
 	return l, nil
 }
 
-// members are the types of what expressions see of a lookup.
+// members returns the types of a lookup's fields in expressions.
 func (l LookupRequest) members() map[string]*cel.Type {
 	members := map[string]*cel.Type{}
 	for _, key := range l.Keys {
@@ -392,7 +393,7 @@ func (l *Lookups) Variable() expression.Variable {
 	return expression.Variable{Name: "lookups", Object: l.object}
 }
 
-// Value is the variable's value for what the lookups returned, by name; nil for an object that is missing.
+// Value returns the variable's value for the results of lookups, by name; nil for a missing object.
 func (l *Lookups) Value(results map[string]*Found) ref.Val {
 	fields := expression.Values{}
 	for name, result := range results {
@@ -420,20 +421,22 @@ func (f *Found) values() expression.Values {
 	return values
 }
 
-// Read is what lookups read of one kind: what an installation has to allow beside Clusters, Namespaces and Gardens. Objects by
-// name are got, listed and watched by that name; of a kind of which names are computed, any is got.
+// Read describes the objects of one kind that lookups read and that an installation must be allowed to read in addition
+// to Clusters, Namespaces and Gardens. Named objects are read, listed and watched by name; with computed names, any
+// object may be read.
 type Read struct {
 	schema.GroupVersionKind
-	// Resource is the plural by which the API knows the kind.
+	// Resource is the plural name of the kind in the API.
 	Resource string
 	Scope    Scope
-	// Namespace is the only one in which is read; empty: any, or none for a kind without.
+	// Namespace is the only namespace to read from. It is empty for any namespace, and for cluster-scoped kinds.
 	Namespace string
 	// Names are the objects, sorted; nil: names are computed, and any object may be read.
 	Names []string
 }
 
-// ReadsOf are the reads for requests, sorted. Those of one kind are one, or two where some names are computed.
+// ReadsOf returns the reads for requests, sorted. It combines those of one kind into one, or two if some names are
+// computed.
 func ReadsOf(requests []LookupRequest) []Read {
 	var reads []Read
 	for _, l := range requests {
@@ -460,7 +463,7 @@ func ReadsOf(requests []LookupRequest) []Read {
 	return reads
 }
 
-// Static is a Source of what is known beforehand, for previews from files and for tests.
+// Static is a Source with fixed data, for previews from files and for tests.
 type Static struct {
 	// Facts are those of every namespace; nil means that there are none.
 	Facts *Facts
@@ -505,7 +508,7 @@ func (s *Static) Lookup(_ context.Context, namespace string, l LookupRequest) (*
 	return l.Pick(found)
 }
 
-// names says whether the request for a control plane in the namespace is for this object.
+// names reports whether the request for a control plane in the namespace selects this object.
 func (l LookupRequest) names(object map[string]any, namespace string) bool {
 	metadata, _ := object["metadata"].(map[string]any)
 	in, _ := metadata["namespace"].(string)
@@ -513,7 +516,7 @@ func (l LookupRequest) names(object map[string]any, namespace string) bool {
 		(in == "" || in == l.In(namespace))
 }
 
-// checksum is that of decoded data.
+// checksum returns the checksum of decoded data.
 func (l LookupRequest) checksum(data map[string]string) string {
 	if l.GroupVersionKind == ConfigMap {
 		return checksum(data)
@@ -525,7 +528,7 @@ func (l LookupRequest) checksum(data map[string]string) string {
 	return checksum(encoded)
 }
 
-// Selection is what is read of an object and kept; nothing else of it is.
+// Selection lists the parts of an object that are read and kept.
 type Selection struct {
 	// Keys are keys of the data of a Secret or ConfigMap.
 	Keys []string
@@ -537,7 +540,7 @@ type Selection struct {
 	Checksum bool
 }
 
-// Join is what either selection keeps, sorted.
+// Join returns the union of both selections, sorted.
 func (s Selection) Join(t Selection) Selection {
 	return Selection{
 		Keys: union(s.Keys, t.Keys), Paths: union(s.Paths, t.Paths),
@@ -545,7 +548,7 @@ func (s Selection) Join(t Selection) Selection {
 	}
 }
 
-// Covers says whether what the selection keeps is enough for another.
+// Covers reports whether the selection includes another one.
 func (s Selection) Covers(t Selection) bool {
 	return contains(s.Keys, t.Keys) && contains(s.Paths, t.Paths) && contains(s.Labels, t.Labels) && contains(s.Annotations, t.Annotations) &&
 		(s.Checksum || !t.Checksum)
@@ -562,8 +565,8 @@ func union[T cmp.Ordered](a, b []T) []T {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
-// Of keeps what the selection names of an object as JSON decodes it. The values of keys are decoded where the object is a
-// Secret; the error holds none.
+// Of returns the selected parts of an object in decoded JSON. It decodes the values of a Secret's keys; its errors
+// contain no values.
 func (s Selection) Of(object map[string]any) (*Found, error) {
 	metadata, _ := object["metadata"].(map[string]any)
 	found := &Found{
@@ -596,14 +599,15 @@ func (s Selection) Of(object map[string]any) (*Found, error) {
 	return found, nil
 }
 
-// checksum is utils.ComputeChecksum of Gardener for the data of a ConfigMap, or of a Secret in base64.
+// checksum computes the same value as Gardener's utils.ComputeChecksum for the data of a ConfigMap, or of a Secret in
+// base64.
 func checksum(data map[string]string) string {
 	raw, _ := json.Marshal(data) // strings can always be encoded
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])
 }
 
-// keep is a map of the named entries that are there; nil when there are none.
+// keep returns the existing entries with these names, or nil.
 func keep[V any](all map[string]V, names []string) map[string]V {
 	var kept map[string]V
 	for _, name := range names {
@@ -619,7 +623,7 @@ func keep[V any](all map[string]V, names []string) map[string]V {
 	return kept
 }
 
-// stringsOf are the strings in a JSON object; nil for what is none.
+// stringsOf returns the strings in a JSON object, or nil for another value.
 func stringsOf(value any) map[string]string {
 	members, ok := value.(map[string]any)
 	if !ok {
@@ -634,7 +638,8 @@ func stringsOf(value any) map[string]string {
 	return result
 }
 
-// Parts say what is named of a Cluster beside the members of a Shoot that are decoded at once, so that a Source need not keep the rest.
+// Parts lists the used parts of a Cluster, apart from the members of a Shoot that are always decoded, so that a Source
+// can drop the rest.
 type Parts struct {
 	// Manifest is the whole Shoot.
 	Manifest           bool
@@ -644,20 +649,20 @@ type Parts struct {
 // AllParts names everything.
 func AllParts() Parts { return Parts{Manifest: true, Seed: true, CloudProfile: true} }
 
-// Cover says whether the others are among these.
+// Cover reports whether these parts include others.
 func (p Parts) Cover(others Parts) bool {
 	return (p.Manifest || !others.Manifest) && (p.Seed || !others.Seed) && (p.CloudProfile || !others.CloudProfile)
 }
 
-// Join names what either names.
+// Join returns the union of both.
 func (p Parts) Join(others Parts) Parts {
 	return Parts{
 		Manifest: p.Manifest || others.Manifest, Seed: p.Seed || others.Seed, CloudProfile: p.CloudProfile || others.CloudProfile,
 	}
 }
 
-// Part is a resource inside a Cluster that is decoded when it is first asked for, as most rules name no more than the shoot. A nil
-// Part is one that is not known.
+// Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part
+// is an unknown one.
 type Part[T any] struct {
 	once   sync.Once
 	decode func() (*T, error)
@@ -665,10 +670,10 @@ type Part[T any] struct {
 	err    error
 }
 
-// Lazy is a part that decode gives; a nil result means that it is not there.
+// Lazy returns a part that decode produces on first use; a nil result means that it does not exist.
 func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{decode: decode} }
 
-// Get is the resource, nil when it is not known. The error wraps ErrUndecodable.
+// Get returns the resource, or nil if it is unknown. The error wraps ErrUndecodable.
 func (p *Part[T]) Get() (*T, error) {
 	if p == nil {
 		return nil, nil
@@ -686,13 +691,13 @@ func (p *Part[T]) Get() (*T, error) {
 // status.networks.subnets[purpose=nodes].id, spec.zones[0].
 type Path string
 
-// ParsePath checks a path; the error says what is wrong with it.
+// ParsePath returns the path, or an error that explains its mistake.
 func ParsePath(text string) (Path, error) {
 	_, err := fieldpath.Parse(text)
 	return Path(text), err
 }
 
-// In is the value at the path in an object; false when there is none, or it is null.
+// In returns the value at the path in an object. It returns false if there is none or it is null.
 func (p Path) In(object any) (any, bool) {
 	steps, err := fieldpath.Parse(string(p))
 	if err != nil {
@@ -728,7 +733,7 @@ func follow(value any, s fieldpath.Step) any {
 	return nil
 }
 
-// scalar is the text by which an item of a list is found: 443 and "443" are the same.
+// scalar returns the text that identifies an item of a list: 443 and "443" are equal.
 func scalar(value any) (string, bool) {
 	switch value := value.(type) {
 	case string:

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// Manifest is a whole resource of which spec and status are decoded when they are first asked for. A nil Manifest has neither.
+// Manifest is a whole resource with spec and status that are decoded on first use. A nil Manifest has neither.
 type Manifest struct {
 	raw  []byte
 	once sync.Once
@@ -26,7 +26,8 @@ type Manifest struct {
 // NewManifest keeps the JSON of a resource; the bytes must not change any more.
 func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
 
-// Dropped is in the place of a manifest that is not kept since nothing names it. To ask it for anything is an error.
+// Dropped returns the placeholder for a manifest that is not kept because nothing uses it. Its accessors return an
+// error.
 func Dropped() *Manifest {
 	m := &Manifest{}
 	m.once.Do(func() { m.err = expression.Failure("the resource is not kept") })
@@ -43,7 +44,7 @@ func (m *Manifest) decode() error {
 	return m.err
 }
 
-// Status is the decoded status, nil when there is none, or an error.
+// Status returns the decoded status, nil if there is none, or an error.
 func (m *Manifest) Status() any {
 	if m == nil {
 		return nil

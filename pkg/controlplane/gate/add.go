@@ -18,8 +18,8 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// Add runs the gate in the replica that leads, and gives it a cache, of the Extensions of its name alone: one in a namespace, whatever else a shoot has. The
-// definition of the kind may come later.
+// Add runs the gate in the leader with a cache of the Extensions with its name only: at most one per namespace. The
+// custom resource definition may be created later.
 func Add(mgr manager.Manager, g *Gate) error {
 	extensions, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

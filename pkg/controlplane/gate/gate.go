@@ -40,8 +40,8 @@ type Gate struct {
 	Type string
 	// Extensions reads them.
 	Extensions client.Reader
-	// Namespaces reads the metadata of namespaces. It asks the API server: a cache that is behind would open the gate of a control plane whose labels it does not
-	// know yet.
+	// Namespaces reads the metadata of namespaces from kube-apiserver: an outdated cache without the current labels
+	// could open the gate of a control plane too early.
 	Namespaces client.Reader
 	// Writer writes the answers.
 	Writer Writer
@@ -51,7 +51,8 @@ type Gate struct {
 	Clock clock.PassiveClock
 }
 
-// Reconcile answers one Extension, if gardenlet waits for an answer. What is not in place is no error of the controller, whose retries come ever later.
+// Reconcile sets the status of one Extension if gardenlet waits for it. Missing webhooks are not an error, because the
+// controller would increase the time between retries.
 func (g *Gate) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	extension := &extensionsv1alpha1.Extension{}
 	if err := g.Extensions.Get(ctx, request.NamespacedName, extension); err != nil {
@@ -73,7 +74,7 @@ func (g *Gate) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	case apierrors.IsNotFound(err):
 		return reconcile.Result{}, nil
 	case apierrors.IsConflict(err):
-		// gardenlet has written meanwhile, and the cache is behind.
+		// gardenlet has changed the object since it was cached.
 		return reconcile.Result{RequeueAfter: retry}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("answering the Extension: %w", err)
@@ -83,13 +84,13 @@ func (g *Gate) Reconcile(ctx context.Context, request reconcile.Request) (reconc
 	return reconcile.Result{}, nil
 }
 
-// concerns says whether an Extension is one of a shoot, and of the gate's type.
+// concerns reports whether an Extension belongs to a shoot and has the gate's type.
 func (g *Gate) concerns(e *extensionsv1alpha1.Extension) bool {
 	class := extensionsv1alpha1helper.GetExtensionClassOrDefault(e.Spec.Class)
 	return e.Spec.Type == g.Type && class == extensionsv1alpha1.ExtensionClassShoot
 }
 
-// waits says whether gardenlet wants an answer: it has asked for one, or the last one was no success.
+// waits reports whether gardenlet needs a response: it has requested one, or the last one was not successful.
 func waits(e *extensionsv1alpha1.Extension) bool {
 	if e.DeletionTimestamp != nil {
 		return false // there is nothing to take away, and no finalizer that would wait for it
@@ -104,7 +105,7 @@ func waits(e *extensionsv1alpha1.Extension) bool {
 	return last == nil || last.State != gardencorev1beta1.LastOperationStateSucceeded
 }
 
-// check returns what is not in place for the control plane in a namespace.
+// check returns a description of what is missing for the control plane in a namespace, or an empty string.
 func (g *Gate) check(ctx context.Context, name string) string {
 	namespace := &metav1.PartialObjectMetadata{}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -117,8 +118,9 @@ func (g *Gate) check(ctx context.Context, name string) string {
 	return ""
 }
 
-// answer writes the status, and after a success takes the annotation away by which gardenlet asked. In this order gardenlet, which waits for both, never takes
-// an old success for a new one. Each write demands that nobody has written since the object was read.
+// answer writes the status, and after a success removes the annotation of gardenlet's request. gardenlet waits for
+// both; in this order it cannot mistake an old success for a new one. Each write fails if the object was changed after
+// it was read.
 func (g *Gate) answer(ctx context.Context, e *extensionsv1alpha1.Extension, operation gardencorev1beta1.LastOperationType, problem string) error {
 	before := e.DeepCopy()
 	e.Status.ObservedGeneration = e.Generation
@@ -151,7 +153,7 @@ func (g *Gate) write(status *extensionsv1alpha1.ExtensionStatus, operation garde
 	status.LastError = &gardencorev1beta1.LastError{Description: last.Description, LastUpdateTime: &now}
 }
 
-// tells says whether one status tells what the other does, but for the time.
+// tells reports whether two statuses are equal except for the time.
 func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
 	if a.LastOperation == nil || a.LastError == nil || a.ObservedGeneration != b.ObservedGeneration {
 		return false

@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image chooses images from image vectors: the files in which Gardener's components list the images that they deploy,
-// each for versions of Kubernetes and architectures (gardener: docs/deployment/image_vector.md). A profile brings one, and the
-// operator of a landscape overwrites parts of all of them with another.
+// Package image selects images from image vectors: files in which Gardener's components list the images that they
+// deploy, each for versions of Kubernetes and architectures (gardener: docs/deployment/image_vector.md). A profile
+// contains one, and the operator of a landscape can override parts of all of them.
 //
-// The choice is Gardener's own. The package reads no file: whoever loads profiles gives it bytes. Enter at Parse.
+// It selects images with Gardener's own code. The package reads no files; the loader of profiles passes the content.
+// Start reading at Parse.
 package image
 
 import (
@@ -37,10 +38,11 @@ func Parse(raw []byte) (*Vector, error) {
 	return v, nil
 }
 
-// Names are the names of the images, sorted.
+// Names returns the names of the images, sorted.
 func (v *Vector) Names() []string { return v.names }
 
-// Overwrite is the vector with the images of the same names as the other has them, and no more images; nil overwrites nothing.
+// Overwrite returns the vector with images replaced by those with the same names in other. It adds no images; nil
+// replaces none.
 func (v *Vector) Overwrite(other *Vector) *Vector {
 	if other == nil {
 		return v
@@ -51,9 +53,10 @@ func (v *Vector) Overwrite(other *Vector) *Vector {
 	})}
 }
 
-// Wanted says for what images are chosen. What is empty decides nothing; an empty architecture is amd64.
+// Wanted holds the criteria for selecting images. Empty ones are ignored, except that an empty architecture means
+// amd64.
 type Wanted struct {
-	// Target is the version of Kubernetes with which the image works, Runtime that of the cluster in which it runs.
+	// Target is the version of Kubernetes that the image manages, and Runtime that of the cluster in which it runs.
 	Target, Runtime string
 	Architecture    string
 }

@@ -47,8 +47,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// RuntimeNamespacePrefix begins the namespace into which gardener-operator installs an extension beside the virtual garden
-// (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two must not share a name.
+// RuntimeNamespacePrefix is the prefix of the namespace into which gardener-operator installs an extension for the
+// virtual garden (gardener: pkg/utils/gardener/operator/extension.go). A seed may run in the same cluster, and the two
+// must have different names.
 const RuntimeNamespacePrefix = "runtime-extension-"
 
 // Installation is an extension as its flags and its configuration describe it.
@@ -74,7 +75,7 @@ type Installation struct {
 	WebhookHost, CertDir string
 	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty requires none.
 	ClientCA []byte
-	// ManagedResource is what is deleted first when the installation is removed; empty for none.
+	// ManagedResource is deleted first when the installation is removed; it may be empty.
 	ManagedResource client.ObjectKey
 	// HeartbeatNamespace and HeartbeatSeconds are those of the heartbeat Lease; no heartbeat without a namespace.
 	HeartbeatNamespace string
@@ -151,8 +152,8 @@ func (o *Installation) addCallers(ctx context.Context, mgr manager.Manager, r *w
 	return callers, webhook.AddPeers(ctx, mgr, callers, r.Installations)
 }
 
-// addProfiles loads the profiles once, and again when they change. Profiles that are invalid do not keep the program from serving the others. The
-// first time the cache is not running yet.
+// addProfiles loads the profiles now and after every change. Invalid profiles do not prevent the program from serving
+// the valid ones. For the first load, the cache is not running yet.
 func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, *cluster.Source, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
 	compiler, source, err := o.compiler(mgr)
@@ -235,10 +236,10 @@ func (p program) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 	return p.Program.Admit(ctx, r, p.counted)
 }
 
-// Activate makes the source follow what this program looks up, and no longer what the one before did.
+// Activate makes the source watch the objects that this program looks up, instead of those of the previous one.
 func (p program) Activate() { p.source.Serve(p.Lookups()) }
 
-// compiler binds programs to the cluster. All programs share one source, and with it what is decoded.
+// compiler returns a compiler of programs for the cluster. All programs share one source with its decoded facts.
 func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster.Source, error) {
 	watcher, err := client.NewWithWatch(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
@@ -302,7 +303,7 @@ func readOverwrite(path string) (*image.Vector, error) {
 	return overwrite, nil
 }
 
-// overwriteFile is what stands in the file that readOverwrite reads; nothing where it cannot be read.
+// overwriteFile returns the content of the file that readOverwrite reads, or nothing if it is unreadable.
 func overwriteFile() []byte {
 	raw, _ := disk.ReadFile(os.Getenv(imagevector.OverrideEnv), disk.DocumentSize)
 	return raw
@@ -319,8 +320,8 @@ func warm(ctx context.Context, mgr manager.Manager) error {
 	return nil
 }
 
-// addGate has the replica that leads answer the Extension resources by which gardenlet waits, where that is wanted. Beside a virtual garden nothing waits: the
-// shoots of a seed in the same cluster are answered by the installation of the seed.
+// addGate adds the gate to the leader if it is enabled. An installation for a virtual garden has none: the installation
+// of a seed in the same cluster handles the shoots of that seed.
 func (o *Installation) addGate(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
 	if !o.Config.Gate.Enabled || strings.HasPrefix(o.Certificates.Namespace, RuntimeNamespacePrefix) {
 		return nil
@@ -346,8 +347,9 @@ func (o *Installation) addGate(mgr manager.Manager, store *webhook.Store, regist
 	})
 }
 
-// What the search for drift asks of the API server at most, so that the admissions beside it have what they need: requests in a second, the time of one of them,
-// which is longer than a webhook's, and the size of an answer. An object has less than two megabytes in etcd, and some more in JSON.
+// Limits of the search for drift on kube-apiserver, so that admissions are not delayed: requests per second, the time
+// of one request, which is longer than a webhook's, and the size of a response. An object takes less than two megabytes
+// in etcd, and slightly more in JSON.
 const (
 	patrolRate    = 50
 	patrolTimeout = 30 * time.Second

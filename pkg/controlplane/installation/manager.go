@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 )
 
-// newScheme has the kinds that the program itself reads and writes; what it mutates stays JSON.
+// newScheme returns a scheme with the kinds that the program itself reads and writes; mutated objects stay JSON.
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -78,8 +78,8 @@ func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager
 	return mgr, nil
 }
 
-// cacheOptions keep the cache, and with it the permissions, to what is needed: of Secrets the certificates in the own namespace,
-// of ConfigMaps the profiles in it, the registrations of this program; Namespaces everywhere.
+// cacheOptions restricts the cache, and with it the permissions: Secrets to the certificates in its own namespace,
+// ConfigMaps to the profiles there, webhook registrations to its own; Namespaces are not restricted.
 func (o *Installation) cacheOptions() cache.Options {
 	own := map[string]cache.Config{o.Certificates.Namespace: {}}
 	options := cache.Options{

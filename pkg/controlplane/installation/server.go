@@ -26,8 +26,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// callsOnConnection are how many admissions there are on a connection, on the average: few enough that connections are spread a minute after a replica has come
-// where there are some admissions in a second, and so many that what it costs to connect is nothing beside them.
+// callsOnConnection is the average number of admissions on a connection: low enough to distribute connections to a new
+// replica within a minute at a few admissions per second, and high enough to make the cost of connecting negligible.
 const callsOnConnection = 256
 
 // addServer adds the webhook server, for admissions and for the validation of profiles. It replaces controller-runtime's, which limits

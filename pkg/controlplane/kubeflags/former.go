@@ -4,8 +4,8 @@
 
 package kubeflags
 
-// former are flags from before the oldest version of the table, by component, with a version that had them. Providers still
-// remove such flags, or set them where nobody noticed that they went. Read in the sources of Kubernetes v1.13.0 and v1.29.6;
+// former lists flags that were removed before the oldest version of the table, by component, with a version that had
+// them. Providers still remove such flags, or still set them by mistake. Source: Kubernetes v1.13.0 and v1.29.6;
 // v1.30.14 has none of them.
 var former = map[string]map[string]Minor{
 	"kube-apiserver":          {"basic-auth-file": 13, "insecure-port": 13},
@@ -24,7 +24,8 @@ var former = map[string]map[string]Minor{
 	},
 }
 
-// Former is a version before the table that had a flag which the table does not know; false when no such flag is known.
+// Former returns a version before the table that had a flag missing in the table. It returns false if no such flag is
+// known.
 func Former(component, name string) (Minor, bool) {
 	had, ok := former[component][name]
 	return had, ok

@@ -22,7 +22,7 @@ const (
 	Deprecated Stage = "deprecated"
 )
 
-// GateState is what a feature gate is in one version.
+// GateState is the state of a feature gate in one version.
 type GateState struct {
 	Stage Stage
 	// Default is the value where nothing is said.
@@ -31,13 +31,13 @@ type GateState struct {
 	Locked bool
 }
 
-// GateHistory is what became of a feature gate of one component, by version; a version without the gate is missing.
+// GateHistory holds the states of a feature gate of one component, by version; versions without the gate are missing.
 type GateHistory map[Minor]GateState
 
-// In says whether the component knows the gate in a version. It does not start with a gate that it does not know.
+// In reports whether the component knows the gate in a version. It does not start with an unknown gate.
 func (h GateHistory) In(m Minor) bool { _, ok := h[m]; return ok }
 
-// String says in which versions the gate is there and what it was in them, for messages.
+// String lists the versions of the gate with its stages, for messages.
 func (h GateHistory) String() string {
 	var words []string
 	last := ""
@@ -59,7 +59,7 @@ func (h GateHistory) String() string {
 	return strings.Join(words, ", ")
 }
 
-// String says the stage, and the value of a gate that is locked.
+// String returns the stage, and the value of a locked gate.
 func (s GateState) String() string {
 	if s.Locked {
 		return fmt.Sprintf("%s and locked to %t", s.Stage, s.Default)
@@ -67,7 +67,7 @@ func (s GateState) String() string {
 	return string(s.Stage)
 }
 
-// Gate is the history of a feature gate of a component; false when no version in the table has it.
+// Gate returns the history of a feature gate of a component. It returns false if no version in the table has it.
 func Gate(component, name string) (GateHistory, bool) {
 	line, ok := load().gate(component, name)
 	if !ok {
@@ -82,7 +82,7 @@ func Gate(component, name string) (GateHistory, bool) {
 	return history, true
 }
 
-// Gates are the gates that a component knows in a version, sorted.
+// Gates returns the gates that a component knows in a version, sorted.
 func Gates(component string, m Minor) []string {
 	var names []string
 	t := load()

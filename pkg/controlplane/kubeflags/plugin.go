@@ -6,7 +6,7 @@ package kubeflags
 
 import "slices"
 
-// PluginHistory is what became of an admission plugin of kube-apiserver.
+// PluginHistory is the history of an admission plugin of kube-apiserver.
 type PluginHistory struct {
 	Span
 	// Default says that kube-apiserver enables the plugin unless it is told otherwise, in the newest version that has it.

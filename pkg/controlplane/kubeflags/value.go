@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Check says what is wrong with the values of a flag, as far as its type tells: one text for each time the flag stands in the
-// command line, none for a flag without a value. Empty: nothing.
+// Check returns a description of an invalid value of a flag according to its type: one text for each occurrence of the
+// flag in the command line, none for a flag without a value. It returns an empty string if all values are valid.
 func (h FlagHistory) Check(texts []string) string {
 	if len(texts) == 0 && parsers[h.Type] != nil && h.Type != "bool" {
 		return "needs a value, of type " + h.Type

@@ -25,7 +25,7 @@ func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*R
 	return result, asError(err)
 }
 
-// Trace is Admit with an observer that sees the object after each step.
+// Trace works like Admit and calls the observer with the object after each step.
 func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, error) {
 	result, err := p.admit(ctx, r, source, observe)
 	return result, asError(err)
@@ -122,14 +122,14 @@ type admission struct {
 	done   bool // nothing is left to do
 }
 
-// admissionSteps are the steps of an admission in their order. Each is a function of the admission, which holds what the steps
-// before it found. A step that sets done ends the admission.
+// admissionSteps lists the steps of an admission in their order. Each is a function of the admission, which holds the
+// results of the steps before it. A step that sets done ends the admission.
 var admissionSteps = []func(context.Context, *admission) error{
 	readObject,      // parse the object, check the container that the contract requires
-	lookUpFacts,     // read the facts and lookups that the rules name, and no others
+	lookUpFacts,     // read only the facts and lookups that the rules name
 	planRules,       // evaluate conditions and values, find overridden writes and denials
 	applyPlan,       // write the values into the object
-	recordOriginals, // record what the rules replaced, restore what former rules replaced
+	recordOriginals, // record the replaced values, and restore those that former rules replaced
 	protectContract, // compare the protected parts with the original
 	markVersions,    // write the versions of the profiles into an annotation
 }
@@ -243,9 +243,8 @@ func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
 	return document.Parse(raw)
 }
 
-// observe adds to the result of the rules that are enforced what the others would have done. They are tried on a copy of the
-// object, together with those that are enforced, and whatever goes wrong there is told and denies nothing: neither a panic, nor the time
-// that they take.
+// observe adds the effects of observed rules to the result of the enforced ones. It applies both to a copy of the
+// object. It reports failures there, but denies nothing: neither a panic nor a timeout affects the admission.
 func (p *Program) observe(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
 	if !r.ObserveUntil.IsZero() {
 		var cancel context.CancelFunc
@@ -268,7 +267,7 @@ func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, so
 	r.Document = nil
 	all, failure := p.enforce(ctx, selected, r, source, nil)
 	if failure != nil {
-		// Once more without what cannot be computed, to tell the rule that is to blame from the others.
+		// Try again without expressions that cannot be computed, to find the rule that caused the failure.
 		lenient := *selected
 		lenient.how.rehearsed = true
 		var again *Failure
@@ -303,7 +302,7 @@ func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, so
 
 const wouldDeny = "would deny the object: "
 
-// denyAll says of all rules that are only observed that the object would be denied, where nobody knows which is to blame.
+// denyAll reports for every observed rule that it would deny the object. It is used if the failing rule is unknown.
 func (r *Result) denyAll(selected *selection, failure *Failure) {
 	for _, rule := range selected.rules {
 		if rule.observed {
@@ -314,7 +313,7 @@ func (r *Result) denyAll(selected *selection, failure *Failure) {
 	}
 }
 
-// observed is what is told of a rule that was tried on a copy.
+// observed returns the outcome to report for a rule that was applied to a copy.
 func (a Applied) observed() Applied {
 	switch a.Outcome {
 	case Changed:

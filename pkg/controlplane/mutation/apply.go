@@ -26,8 +26,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// exemption says which flags of a target's own container, or (for an empty flag) whether its inputs, some applied rule gave a
-// reason for.
+// exemption returns a function that reports whether an applied rule gave a reason to change a flag of a target's own
+// container, or, for an empty flag, its inputs.
 func (p Plan) exemption() contract.Exemption {
 	return func(flag string) bool {
 		for _, planned := range p.Rules {
@@ -45,7 +45,7 @@ func (p Plan) exemption() contract.Exemption {
 	}
 }
 
-// requestFor is the admission of an object that is being created.
+// requestFor returns the admission request for the creation of an object.
 func requestFor(root *document.Node, garden bool) Request {
 	version := schema.FromAPIVersionAndKind(text(root.Get("apiVersion")), text(root.Get("kind")))
 	return Request{
@@ -54,8 +54,9 @@ func requestFor(root *document.Node, garden bool) Request {
 	}
 }
 
-// apply makes the edits of the plan and reports what became of each rule. With an error, the last one reported is to blame, or
-// none where all are reported. What the memory knows, which may be nil, is not computed again; an observer sees each step in any case.
+// apply makes the edits of the plan and reports the outcome of each rule. On an error, the last reported rule is the
+// cause, unless all rules were reported. Outcomes in the memory, which may be nil, are reused; an observer still sees
+// each step.
 func (p Plan) apply(o *target.Object, observe Observer, known *memory) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
@@ -103,7 +104,7 @@ func (p Plan) apply(o *target.Object, observe Observer, known *memory) ([]Applie
 	return applied, nil
 }
 
-// unapplied is what is said of the rule before it was applied.
+// unapplied returns the outcome of the rule before it is applied.
 func (p *PlannedRule) unapplied() Applied {
 	return Applied{Profile: p.rule.profile, Rule: p.rule.name, Item: p.rule.item, Position: p.rule.position, Outcome: Skipped, Reason: p.Skipped}
 }
@@ -117,7 +118,7 @@ func (p *PlannedRule) apply(o *target.Object, applied *Applied, observe Observer
 	}
 	before := o.Edits()
 	if p.rule.target.Component == "kubelet" {
-		// The contract requires a single command line, whatever the rule edits.
+		// The contract requires a single command line, even if the rule edits other fields.
 		if _, err := o.CommandLine(p.rule.target.Container); err != nil {
 			return applyFailure("rule "+p.rule.String(), err)
 		}
@@ -146,7 +147,7 @@ func (p *PlannedRule) apply(o *target.Object, applied *Applied, observe Observer
 	return nil
 }
 
-// report says what became of the rule once it was applied.
+// report sets the outcome of the rule after it was applied.
 func (p *PlannedRule) report(applied *Applied, changed bool) {
 	overridden := 0
 	for i := range p.Steps {
@@ -165,12 +166,13 @@ func (p *PlannedRule) report(applied *Applied, changed bool) {
 	}
 }
 
-// inTexts says whether the rule edits nothing but texts that the object reads once and can write back when all rules are done.
+// inTexts reports whether the rule edits only embedded texts. The object reads these once and can write them back after
+// all rules.
 func (p *PlannedRule) inTexts() bool {
 	return !slices.ContainsFunc(p.Steps, func(s Step) bool { return !operation.InText(s.Place.Kind) })
 }
 
-// references are the steps of the rule that may have added or dropped the use of a Secret or ConfigMap.
+// references returns the steps of the rule that may have added or removed a reference to a Secret or ConfigMap.
 func (p *PlannedRule) references(o *target.Object) []operation.Reference {
 	var references []operation.Reference
 	for _, step := range p.Steps {
@@ -206,7 +208,7 @@ func applyFailure(what string, err error) *Failure {
 }
 
 const (
-	// memoryEntries and memoryBytes bound what a memory holds, memoryEntryBytes what each entry does.
+	// memoryEntries and memoryBytes limit the size of a memory, and memoryEntryBytes that of each entry.
 	memoryEntries    = 1024
 	memoryBytes      = 8 << 20
 	memoryEntryBytes = 64 << 10
@@ -214,8 +216,8 @@ const (
 	memoryGlances = 256
 )
 
-// memory holds what rules made of the two texts of the kubelet, for objects that have the same texts: the rules, with their values, and the texts are
-// the key, and compared as a whole. What it holds goes with the program. It is safe for use by several at the same time
+// memory caches the results of applying rules to the kubelet's two texts. Rules with their values and the texts form
+// the key, and are compared completely. The cache lives as long as the program. It is safe for concurrent use
 // (docs/decisions/0016-what-became-of-kubelets-texts.md).
 type memory struct {
 	seed maphash.Seed
@@ -228,7 +230,7 @@ type memory struct {
 	bytes    int
 }
 
-// outcome is what a run of rules made of texts.
+// outcome holds the result of applying a run of rules to texts.
 type outcome struct {
 	rules []rememberedRule
 	texts target.KubeletTexts
@@ -249,7 +251,8 @@ type rememberedStep struct {
 	value      operation.Resolved
 }
 
-// run is how many of the first rules write nothing but the two texts of the kubelet, from values, or are skipped; 0 where none of them writes.
+// run returns the number of leading rules that are skipped or write only the kubelet's two texts from values. It
+// returns 0 if none of them writes.
 func run(rules []PlannedRule) int {
 	end := 0
 	for i := range rules {
@@ -264,12 +267,12 @@ func run(rules []PlannedRule) int {
 	return end
 }
 
-// memorable says whether all that the rule does depends on its values and on the two texts of the kubelet.
+// memorable reports whether the effect of the rule depends only on its values and on the kubelet's two texts.
 func (p *PlannedRule) memorable() bool {
 	return p.rule.inKubelet && !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kept })
 }
 
-// memoryFor is the memory of the program that may be used for the selection; nil: none.
+// memoryFor returns the memory of the program if the selection may use it, or nil.
 func memoryFor(s *selection, p *Program) *memory {
 	if s.confides {
 		return nil
@@ -277,8 +280,9 @@ func memoryFor(s *selection, p *Program) *memory {
 	return p.memory
 }
 
-// confides says whether one of the rules for the kubelet may write there what a Secret holds, or another part of the object, which may hold tokens: an
-// object that was admitted before still has it in the texts that the other rules are given. Then nothing is remembered.
+// confides reports whether a rule for the kubelet may write a value from a Secret or from another part of the object,
+// which may contain tokens. An object that was admitted before still has such a value in the texts that other rules
+// read, so that nothing may be cached.
 func confides(rules []*rule) bool {
 	return slices.ContainsFunc(rules, func(r *rule) bool {
 		if r.target.Component != "kubelet" {
@@ -295,7 +299,8 @@ func confides(rules []*rule) bool {
 	})
 }
 
-// inConfiguration says whether one of the rules edits the configuration file. The unit is read by every rule for the kubelet.
+// inConfiguration reports whether one of the rules edits the configuration file. Every rule for the kubelet reads the
+// unit.
 func inConfiguration(rules []PlannedRule) bool {
 	for i := range rules {
 		for j := range rules[i].Steps {
@@ -342,7 +347,7 @@ func (m *memory) apply(rules []PlannedRule, o *target.Object, applied []Applied)
 	return len(rules), nil
 }
 
-// hash is that of the rules with their values, and of the texts.
+// hash returns the hash of the rules with their values and the texts.
 func (m *memory) hash(rules []PlannedRule, texts target.KubeletTexts) uint64 {
 	var h maphash.Hash
 	h.SetSeed(m.seed)
@@ -375,7 +380,7 @@ func (m *memory) find(hash uint64, rules []PlannedRule, texts target.KubeletText
 	return found
 }
 
-// of says whether the outcome is of these rules and values.
+// of reports whether the outcome belongs to these rules and values.
 func (k *outcome) of(rules []PlannedRule) bool {
 	next := 0
 	for i := range rules {
@@ -395,7 +400,7 @@ func (k *outcome) of(rules []PlannedRule) bool {
 	return next == len(k.rules)
 }
 
-// report says of the rules what became of them.
+// report sets the outcomes of the rules.
 func (k *outcome) report(rules []PlannedRule, applied []Applied) {
 	next := 0
 	for i := range rules {
@@ -406,7 +411,7 @@ func (k *outcome) report(rules []PlannedRule, applied []Applied) {
 	}
 }
 
-// outcomeOf is the outcome of rules that were applied, with copies of all.
+// outcomeOf returns the outcome of applied rules. It copies everything that it keeps.
 func outcomeOf(rules []PlannedRule, applied []Applied, texts target.KubeletTexts, edit target.KubeletEdit) *outcome {
 	k := &outcome{edit: edit, texts: target.KubeletTexts{Unit: bytes.Clone(texts.Unit), Configuration: bytes.Clone(texts.Configuration)}}
 	for i := range rules {
@@ -427,7 +432,7 @@ func outcomeOf(rules []PlannedRule, applied []Applied, texts target.KubeletTexts
 	return k
 }
 
-// measure is about how many bytes the outcome takes, with all that it refers to and its place in the memory.
+// measure estimates the size of the outcome in bytes, including its entry in the memory.
 func (k *outcome) measure() int {
 	// The place is a hash and a pointer in the map, and the hash in the order.
 	size := 3*sizeOf[uint64]() + sizeOf[outcome]() + cap(k.texts.Unit) + cap(k.texts.Configuration) + k.edit.Bytes() + cap(k.rules)*sizeOf[rememberedRule]()
@@ -445,7 +450,7 @@ func (k *outcome) measure() int {
 
 func sizeOf[T any]() int { return int(reflect.TypeFor[T]().Size()) }
 
-// again says whether texts with the hash have come not long ago, and notes that they have.
+// again reports whether texts with this hash were seen recently, and records the hash.
 func (m *memory) again(hash uint64) bool { return m.glances[hash%memoryGlances].Swap(hash) == hash }
 
 // keep keeps an outcome, and drops the oldest ones where there is no room.
@@ -466,34 +471,35 @@ func (m *memory) keep(hash uint64, k *outcome) {
 	m.outcomes[hash], m.order, m.bytes = k, append(m.order, hash), m.bytes+k.size
 }
 
-// recordAnnotation and the name of the set are the annotation in which Graft records what stood where it wrote, as long as Gardener
-// does not write those places itself.
+// recordAnnotation and the name of the set form the annotation in which Graft records the values that it replaced in
+// places that Gardener does not write at each reconciliation.
 const recordAnnotation = annotationPrefix + "written-"
 
 const (
-	// recordedBytes is the longest value that is recorded; what was longer is not taken back.
+	// recordedBytes limits the length of a recorded value. Longer values are not restored.
 	recordedBytes = 1024
 	// recordBytes is the longest record that is written and read; of an object with a longer one, nothing is taken back.
 	recordBytes = 64 << 10
 )
 
-// record is what rules of a set wrote on an object and nobody writes anew.
+// record holds the places that rules of a set wrote and that Gardener does not write again.
 type record map[operation.Trace]recorded
 
 // recorded is one place.
 type recorded struct {
-	// Wrote is the beginning of the hash of what a rule wrote.
+	// Wrote is the beginning of the hash of the value that a rule wrote.
 	Wrote string `json:"wrote"`
-	// Before is what stood there; nil: nothing did, or it is not told because a Secret is among what the value is made of.
+	// Before is the former value. It is nil if there was none, or if the new value contains a Secret.
 	Before json.RawMessage `json:"before,omitempty"`
 }
 
-// lastsOnObject says whether the rule writes something that stays when it is gone.
+// lastsOnObject reports whether the rule writes a value that remains after the rule is removed.
 func lastsOnObject(r *rule) bool {
 	return slices.ContainsFunc(r.writes, func(w operation.Write) bool { return len(w.Traces(nil)) > 0 })
 }
 
-// writeRecord brings the record of an object up to date after its rules were applied, and takes back what no rule writes any more.
+// writeRecord updates the record of an object after its rules were applied, and restores the values that no rule writes
+// now.
 func writeRecord(s *selection, o *target.Object, plan Plan) error {
 	if s.record == "" {
 		return nil
@@ -524,7 +530,7 @@ type recorder struct {
 	all  bool
 }
 
-// note finds what the rules of the plan have written.
+// note records the places that the rules of the plan wrote.
 func (r *recorder) note(p Plan) {
 	for _, planned := range p.Rules {
 		if planned.Skipped != "" {
@@ -564,10 +570,10 @@ func (r *recorder) hold(traces ...operation.Trace) {
 	}
 }
 
-// entry is the record of one trace; there is none for what was so without the rule.
+// entry returns the record entry of one trace. It reports false if the rule did not change the value.
 func (r *recorder) entry(s Step, trace operation.Trace) (recorded, bool) {
 	if r.object.Form.Kind == "Secret" && !strings.HasPrefix(trace.Outer(), "metadata.") {
-		// The annotation would tell what the data was.
+		// The annotation would reveal the former data.
 		return recorded{}, false
 	}
 	before, after := r.before.Get(trace), r.after.Get(trace)
@@ -577,17 +583,17 @@ func (r *recorder) entry(s Step, trace operation.Trace) (recorded, bool) {
 	}
 	entry := recorded{Wrote: operation.Digest(after), Before: before}
 	if ok && earlier.Wrote == operation.Digest(before) {
-		// What stood there was a rule's, too.
+		// A rule wrote the former value, too.
 		entry.Before = earlier.Before
 	}
 	if len(s.Value.From) > 0 {
-		// It may be what the Secret held before.
+		// The former value may come from the Secret.
 		entry.Before = nil
 	}
 	return entry, !s.Kept && len(entry.Before) <= recordedBytes
 }
 
-// takeBack makes what no rule writes any more what it was, if what a rule wrote still stands there.
+// takeBack restores the values that no rule writes now, if the object still has the value that the rule wrote.
 func (r *recorder) takeBack() error {
 	byText := func(a, b operation.Trace) int { return strings.Compare(a.String(), b.String()) }
 	for _, trace := range slices.SortedFunc(maps.Keys(r.known), byText) {
@@ -628,7 +634,7 @@ func (r record) write(o *target.Object, key, here string) error {
 	return writeAnnotation(o, key, document.Quote(string(raw)))
 }
 
-// readRecord reads the first text that is one. What nobody can read is no record.
+// readRecord returns the first text that is a valid record. It ignores invalid ones.
 func readRecord(texts ...string) record {
 	for _, raw := range texts {
 		if raw == "" || len(raw) > recordBytes {
@@ -646,21 +652,22 @@ func annotation(root *document.Node, key string) string {
 	return text(root.Find("metadata", "annotations").Get(key))
 }
 
-// annotationPrefix is that of the annotations in which Graft keeps what it has to know about an object; no rule may write them.
+// annotationPrefix is the prefix of the annotations in which Graft keeps its own data about an object. Rules may not
+// write them.
 const annotationPrefix = "graft.provider.extensions.gardener.cloud/"
 
-// markAnnotation and the name of the set are the annotation that says which profiles have rules for an object, and in which
-// versions.
+// markAnnotation and the name of the set form the annotation that names the profiles, with their versions, that have
+// rules for an object.
 const markAnnotation = annotationPrefix + "mutated-by-"
 
-// markDigits is how much of a profile's hash stands in a mark.
+// markDigits is the number of digits of a profile's hash in a mark.
 const markDigits = 8
 
 // OptOutAnnotation on a namespace takes the control plane in it out of Graft's hands. The value is the reason; one that is empty does not count.
 const OptOutAnnotation = annotationPrefix + "opt-out"
 
-// Marks are the versions of profiles under which an object was mutated last by the webhook of a set, as it came: <profile>@<beginning of the hash>; none
-// where that did not, or its marks are gone.
+// Marks returns the versions of the profiles with which the webhook of a set last mutated the object, as received:
+// <profile>@<beginning of the hash>. It returns none if the webhook did not mutate it or the annotation was removed.
 func Marks(object *document.Document, set target.Set) []string {
 	return versionsIn(object.CameText("metadata", "annotations", markAnnotation+string(set)))
 }
@@ -705,19 +712,19 @@ func writeAnnotation(o *target.Object, key string, value []byte) error {
 	return err
 }
 
-// TakenBack is an object without what the records on it say that rules wrote.
+// TakenBack is an object without the values that, according to its records, rules wrote.
 type TakenBack struct {
 	// Object is the object as JSON, also without the annotations that Graft writes.
 	Object []byte
 	// Profiles are the versions of profiles that mutated the object, as its marks name them: <profile>@<beginning of the hash>. None:
 	// Graft did not, or without marks.
 	Profiles []string
-	// Changed are recorded places that hold something else than what a rule wrote; they were left as they are.
+	// Changed lists recorded places that no longer have the value that a rule wrote. They are left as they are.
 	Changed []string
 }
 
-// TakeBack makes of an object as it stands in a cluster what it would be without Graft, as far as records say that: places that
-// Gardener writes anew at each reconciliation are in no record, and stay. The error wraps one of package document.
+// TakeBack returns the object in a cluster as it would be without Graft, according to its records. Places that Gardener
+// writes at each reconciliation are not recorded and stay as they are. The error wraps one of package document.
 func TakeBack(object []byte) (*TakenBack, error) {
 	parsed, err := document.Parse(object)
 	if err != nil {
@@ -737,7 +744,7 @@ func TakeBack(object []byte) (*TakenBack, error) {
 	return taken, nil
 }
 
-// Unmarked is an object, as JSON, without the annotations that Graft writes.
+// Unmarked returns an object, as JSON, without Graft's annotations.
 func Unmarked(object []byte) ([]byte, error) {
 	parsed, err := document.Parse(object)
 	if err != nil {
@@ -747,10 +754,12 @@ func Unmarked(object []byte) ([]byte, error) {
 	return parsed.Bytes(), nil
 }
 
-// Lasts says whether what the step writes stays when its rule is gone, so that records have it: nobody else writes it anew.
+// Lasts reports whether the value that the step writes remains after its rule is removed. Records contain such values,
+// because Gardener does not write them again.
 func (s Step) Lasts() bool { return s.write != nil && len(s.write.Traces(nil)) > 0 }
 
-// RemovesNothing reports whether the step removes what no sample of the object has: Gardener does not write it there. It is false where there is no sample.
+// RemovesNothing reports whether the step removes a value that no sample of the object has, because Gardener does not
+// write it there. It returns false if there is no sample.
 func (s Step) RemovesNothing(o *target.Object) bool {
 	if s.Kept || !s.Value.Absent {
 		return false
@@ -776,7 +785,7 @@ func (s Step) RemovesNothing(o *target.Object) bool {
 	return found
 }
 
-// Version is how a mark names a version of a profile.
+// Version returns the name of the version in a mark.
 func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }
 
 func versionsIn(mark string) []string {
@@ -804,7 +813,7 @@ func (t *TakenBack) restore(root *document.Node, known record) error {
 	return traces.Flush()
 }
 
-// removeOwn removes Graft's annotations, and the mapping of annotations if it held no others.
+// removeOwn removes Graft's annotations, and also the annotations field if it becomes empty.
 func removeOwn(root *document.Node) {
 	annotations := root.Find("metadata", "annotations")
 	var own []string

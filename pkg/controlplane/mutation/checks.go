@@ -28,12 +28,12 @@ func compareScopes(a, b scopeKey) int {
 	return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.set), slices.Index(target.Sets(), b.set)), strings.Compare(a.provider, b.provider))
 }
 
-// warn adds a warning: the profile can be used, and is likely not what its author wants.
+// warn adds a warning: the profile is valid, but probably not as its author intended.
 func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format string, arguments ...any) {
 	c.program.warnings = append(c.program.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
 }
 
-// dead finds a condition that never holds: whatever the facts are, or in every version of Kubernetes that is served.
+// dead reports a condition that never holds, either for any facts or in every supported version of Kubernetes.
 func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	if r.when == nil {
 		return nil
@@ -61,7 +61,7 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 	return nil
 }
 
-// tidy warns of what a profile has and does not use.
+// tidy warns of unused declarations of a profile.
 func (c *profileCompiler) tidy() {
 	used := map[string]bool{}
 	for _, r := range c.rules {
@@ -92,14 +92,14 @@ func (c *profileCompiler) tidy() {
 	}
 }
 
-// mayUse says whether something that could not be compiled may use a name, or a misspelt name may be meant for it.
+// mayUse reports whether a rule that could not be compiled may use a name, or whether a misspelt name may mean it.
 func (c *profileCompiler) mayUse(name string) bool {
 	return slices.ContainsFunc(c.broken, mentions(name)) || slices.ContainsFunc(c.findings, func(f source.Finding) bool {
 		return f.Rule == expression.UnknownName && strings.Contains(f.Message, strconv.Quote(name))
 	})
 }
 
-// mentions says of a value whether a name stands in one of its texts.
+// mentions returns a function that reports whether a value contains a name in one of its texts.
 func mentions(name string) func(source.Node) bool {
 	var visit func(n *yaml.Node) bool
 	visit = func(n *yaml.Node) bool {
@@ -186,7 +186,8 @@ func checkOrder(p *Program) source.Findings {
 	return findings
 }
 
-// hidesEarlier says whether the rule always writes all that an earlier one writes, so that the earlier one has no effect.
+// hidesEarlier reports whether the rule always overwrites everything that an earlier one writes, so that the earlier
+// one has no effect.
 func hidesEarlier(r *rule, earlier *rule) bool {
 	if r.when != nil || r.family != nil || earlier.family != nil || r.observed != earlier.observed || r.target != earlier.target ||
 		earlier.when == nil && isConstantRule(earlier) {
@@ -211,13 +212,13 @@ func hidesEarlier(r *rule, earlier *rule) bool {
 	return !skipsLookup(r.scope, r) // last, since it follows all variables of the rule
 }
 
-// skipsLookup says whether the rule is left out where a lookup finds nothing.
+// skipsLookup reports whether the rule is skipped if a lookup finds nothing.
 func skipsLookup(s *scope, r *rule) bool {
 	read := s.reach(r.references()).lookups[s]
 	return slices.ContainsFunc(s.lookups, func(l *lookup) bool { return l.skip && read[l.request.Name] })
 }
 
-// isConstantRule says whether all values of the rule are known.
+// isConstantRule reports whether all values of the rule are constants.
 func isConstantRule(r *rule) bool {
 	return !slices.ContainsFunc(r.writes, func(w operation.Write) bool { _, ok := w.Value.Constant(); return !ok })
 }
@@ -236,7 +237,7 @@ func writesTooEarly(r *rule, earlier, later []*rule) (operation.Write, *rule) {
 	return operation.Write{}, nil
 }
 
-// bringsContainer says whether the rule adds a whole container of a name.
+// bringsContainer reports whether the rule adds a whole container with a name.
 func bringsContainer(r *rule, container string) bool {
 	return slices.ContainsFunc(r.writes, func(w operation.Write) bool {
 		return (w.Place.Kind == operation.Container || w.Place.Kind == operation.InitContainer) && w.Place.Name == container &&
@@ -256,7 +257,7 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	}
 }
 
-// outdated warns of a rule that edits what only an object of the older generation has.
+// outdated warns of a rule that edits a part that only objects of the older Gardener generation have.
 func (c *profileCompiler) outdated(r *rule, from v1alpha1.Rule) {
 	if c.options.Generation != contract.Today || r.target.Other || r.target.HasToday(r.operation.Parts) {
 		return
@@ -265,7 +266,8 @@ func (c *profileCompiler) outdated(r *rule, from v1alpha1.Rule) {
 		r.target.Name, r.target.Forms[0].Kind, r.operation.Name, cmp.Or(onEtcd[r.operation.Name], "fields, for what an Etcd has itself"))
 }
 
-// onEtcd says how an Etcd of etcd-druid takes what other objects have in a pod template (etcd-druid: api/core/v1alpha1, EtcdSpec).
+// onEtcd names the fields of an Etcd of etcd-druid that correspond to fields of a pod template (etcd-druid:
+// api/core/v1alpha1, EtcdSpec).
 var onEtcd = map[string]string{
 	"podAnnotations": "fields with spec.annotations, which the etcd's pods get", "checksumAnnotations": "fields with spec.annotations, which the etcd's pods get",
 	"podLabels": "fields with spec.labels, which the etcd's pods get",
@@ -274,9 +276,9 @@ var onEtcd = map[string]string{
 // serviceTarget is the target that exists in the older generation only.
 const serviceTarget = "kube-apiserver-service"
 
-// findConflicts finds rules without a condition that always write the same place differently, in one profile or in several, in one
-// set or in the sets of one provider: those of a shoot whose seed is on the same cloud. Where a condition or a computed value
-// decides, the order decides when the object is there.
+// findConflicts reports unconditional rules that always write different values to the same place: in one profile or in
+// several, in one set or in the two sets of one provider, which meet if a shoot's seed is on the same cloud. It ignores
+// conditions and computed values: there, the order of the rules decides during the admission.
 func findConflicts(p *Program) source.Findings {
 	var findings source.Findings
 	seen := map[string]bool{}
@@ -291,14 +293,14 @@ func findConflicts(p *Program) source.Findings {
 	return findings
 }
 
-// meetingKey is a form of a provider, in whatever set.
+// meetingKey is a form of objects of a provider, in any set.
 type meetingKey struct {
 	provider string
 	garden   bool
 	form     formKey
 }
 
-// rulesByPlace are the rules that can meet at one object, in the order in which they apply.
+// rulesByPlace returns the rules that can apply to the same object, in the order of their application.
 func rulesByPlace(p *Program) map[meetingKey][]*rule {
 	rules := map[meetingKey][]*rule{}
 	for _, set := range target.Sets() {
@@ -346,8 +348,8 @@ type constantWrite struct {
 	value operation.Resolved
 }
 
-// contradicts says whether two writes cannot both be active: other values for one place, a field and
-// one in it, or a whole flag and its entry.
+// contradicts reports whether two writes exclude each other: different values for one place, a field and one inside it,
+// or a whole flag and one of its entries.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place
 	if w.rule.observed != other.rule.observed {
@@ -377,7 +379,7 @@ func (w constantWrite) contradicts(other constantWrite) bool {
 	return oneIsFlag && a.Container == b.Container && flagOf(a) != "" && flagOf(a) == flagOf(b)
 }
 
-// samplePods are what the pods of each target have in any of the samples.
+// samplePods returns the parts of the pods of each target in all samples.
 var samplePods = sync.OnceValue(func() map[string]podParts {
 	parts := map[string]podParts{}
 	for _, plane := range static.Planes() {
@@ -445,7 +447,7 @@ func checkContainers(r *rule, all []*rule) source.Findings {
 	return findings
 }
 
-// brought says whether a rule may bring a volume of a name.
+// brought reports whether a rule may add a volume with a name.
 func brought(rules []*rule, name string) bool {
 	for _, r := range rules {
 		for i := range r.writes {

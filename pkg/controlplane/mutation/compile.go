@@ -101,7 +101,8 @@ func (c *profileCompiler) put(set target.Set, entry v1alpha1.TargetRules, t *tar
 	}
 }
 
-// providers are those of the profile; without any, which is a finding of its own, its rules are compared all the same.
+// providers returns the providers of the profile. It returns a placeholder if there are none, which is a separate
+// finding, so that the rules are still compared.
 func (c *profileCompiler) providers() []string {
 	if len(c.document.Providers) == 0 {
 		return []string{""}
@@ -109,7 +110,7 @@ func (c *profileCompiler) providers() []string {
 	return c.document.Providers
 }
 
-// targetOf is the target of an entry of a set. With findings it is the one that is likely meant, or nil.
+// targetOf returns the target of an entry of a set. With findings, it returns the probable target, or nil.
 func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Findings) {
 	if entry.Objects != nil {
 		return otherTarget(entry, at)
@@ -127,7 +128,7 @@ func targetOf(entry v1alpha1.TargetRules, at string) (*target.Target, source.Fin
 	return t, source.Findings{finding}
 }
 
-// formsOfScope are the selections of a scope.
+// formsOfScope returns the selections of a scope.
 func formsOfScope(p *Program, key scopeKey) map[formKey]*selection {
 	if p.scopes[key] == nil {
 		p.scopes[key] = map[formKey]*selection{}
@@ -156,7 +157,8 @@ func compareRegistrations(a, b Registration) int {
 	)
 }
 
-// Compile checks the profiles and makes them ready to run. The error is source.Findings: all that is wrong, with positions.
+// Compile checks and compiles the profiles. The error is of type source.Findings and contains all findings with their
+// positions.
 func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	program, findings := Check(profiles, o)
 	if program != nil {
@@ -168,10 +170,10 @@ func Compile(profiles []*profile.Document, o Options) (*Program, error) {
 	return nil, findings.Errors().Err()
 }
 
-// Check compiles the profiles and goes on after each mistake: documents that have findings are compiled as far as that is possible.
-// It gives all findings and warnings beside those that the documents have, sorted, and none that only follows from another. The
-// program is nil where the profiles cannot be used. Profiles for another generation of Gardener
-// are checked for that one, and are not part of the program.
+// Check compiles the profiles and continues after each mistake: it compiles documents with findings as far as possible.
+// It returns all findings and warnings, sorted, in addition to those of the documents, and omits consequences of
+// another finding. The program is nil if the profiles cannot be used. Profiles for the other generation of Gardener are
+// checked for that one, but not part of the program.
 func Check(profiles []*profile.Document, o Options) (*Program, source.Findings) {
 	own := slices.DeleteFunc(slices.Clone(profiles), func(d *profile.Document) bool { return !o.Generation.For(d.Gardener) })
 	program, findings := check(own, o)
@@ -221,7 +223,7 @@ func check(profiles []*profile.Document, o Options) (*Program, source.Findings) 
 // found are the findings of all stages so far, and those that the documents had before.
 type found struct {
 	findings source.Findings
-	// starts are the documents by file, in the order in which they stand there; of is what is wrong with each.
+	// starts holds the documents by file, in their order there; of holds the findings of each.
 	starts map[string][]*profile.Document
 	of     map[*profile.Document]source.Findings
 }
@@ -238,7 +240,7 @@ func newFound(documents []*profile.Document) *found {
 	return f
 }
 
-// document is the one in which a position is; nil for none.
+// document returns the document that contains a position, or nil.
 func (f *found) document(at source.Position) *profile.Document {
 	var in *profile.Document
 	for _, d := range f.starts[at.File] {
@@ -249,7 +251,7 @@ func (f *found) document(at source.Position) *profile.Document {
 	return in
 }
 
-// beyond are the findings that do not follow from those so far.
+// beyond returns the findings that are not consequences of those so far.
 func (f *found) beyond(findings source.Findings) source.Findings {
 	var beyond source.Findings
 	for _, finding := range findings {
@@ -258,8 +260,8 @@ func (f *found) beyond(findings source.Findings) source.Findings {
 	return beyond
 }
 
-// add adds the findings of a stage. What was said of the same place in the same words, of a lookup that a rule makes by itself, is not
-// said of the rule too.
+// add adds the findings of a stage. It omits a finding of a rule that repeats one for the same place, as for a lookup
+// that the rule makes implicitly.
 func (f *found) add(findings source.Findings) {
 	for _, finding := range f.beyond(findings) {
 		d := f.document(finding.Position)
@@ -273,7 +275,7 @@ func (f *found) add(findings source.Findings) {
 	}
 }
 
-// sound are the findings of rules with which nothing is wrong so far.
+// sound returns the findings of rules that have no findings so far.
 func (f *found) sound(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
@@ -282,8 +284,8 @@ func (f *found) sound(findings source.Findings) source.Findings {
 	})
 }
 
-// declared leaves out that samples would be denied where something is wrong with what the document declares: nobody knows what expressions
-// see then.
+// declared removes findings about denied samples if the declarations of the document have findings: the values of
+// expressions are then unknown.
 func (f *found) declared(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
 		return finding.Rule == SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
@@ -292,7 +294,7 @@ func (f *found) declared(findings source.Findings) source.Findings {
 	})
 }
 
-// refused says whether the profiles cannot be used.
+// refused reports whether the profiles cannot be used.
 func (f *found) refused() bool {
 	for _, findings := range f.of {
 		if len(findings.Errors()) > 0 {
@@ -302,7 +304,7 @@ func (f *found) refused() bool {
 	return len(f.findings) > 0
 }
 
-// anyName is what selections for other objects of any name are kept by; a name with a * behind is that of a beginning.
+// anyName is the key of selections for other objects with any name; a name followed by * is a prefix.
 const anyName = "*"
 
 // otherTarget makes the target of an entry of objects.
@@ -347,7 +349,7 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 	return target.Other(form), findings
 }
 
-// contracted is the target of the contract that objects of a form always are; nil when there is none.
+// contracted returns the target of the contract for objects of a form, or nil.
 func contracted(form target.Form, isPrefix bool) *target.Target {
 	name := form.Name
 	if isPrefix {
@@ -501,7 +503,8 @@ func (i *items) declare(result *cel.Type) (expression.Variable, string) {
 
 func newMemory() *memory { return &memory{seed: maphash.MakeSeed(), outcomes: map[uint64]*outcome{}} }
 
-// purposesOf are the purposes to which a rule of the node side applies; nil for targets without.
+// purposesOf returns the purposes of OperatingSystemConfigs to which a rule applies, or nil for targets without
+// purposes.
 func purposesOf(t *target.Target, r v1alpha1.Rule) ([]string, source.Findings) {
 	path := r.Path + ".purposes"
 	if r.Purposes.Absent() {
@@ -538,7 +541,7 @@ func usable(t *target.Target) string {
 	return strings.Join(names, ", ")
 }
 
-// WithLookups is the profile with the lookups that operations in its rules make by themselves among those that it declares.
+// WithLookups returns the profile with implicit lookups of its rules' operations added to the declared ones.
 func WithLookups(d *profile.Document) *profile.Document {
 	own := map[string]v1alpha1.Lookup{}
 	for _, set := range []v1alpha1.Set{d.ControlPlane, d.ControlPlaneExposure, d.ControlPlaneBackup} {
@@ -567,8 +570,8 @@ func WithLookups(d *profile.Document) *profile.Document {
 	return &with
 }
 
-// rule compiles a rule. It goes on after each mistake; the rule is nil when it could not be compiled, and what depends on it as a
-// whole is not checked.
+// rule compiles a rule and continues after each mistake. It returns nil if the rule cannot be compiled; then checks of
+// the whole rule are omitted.
 func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*rule, source.Findings) {
 	definition, arguments, findings := operationOf(t, r)
 	purposes, problems := purposesOf(t, r)
@@ -589,7 +592,7 @@ func (c *profileCompiler) rule(t *target.Target, r v1alpha1.Rule, index int) (*r
 	return compiled, c.check(compiled, r)
 }
 
-// fill compiles the expressions and the operation of a rule; the operation is empty where nobody knows which is meant.
+// fill compiles the expressions and the operation of a rule. The operation is empty if it is unknown.
 func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source.Field) source.Findings {
 	var findings, problems source.Findings
 	definition, path := compiled.operation, r.Path+"."+compiled.operation.Name
@@ -602,7 +605,7 @@ func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source
 	context := operation.Context{Target: compiled.target, Expressions: environment, Files: c.document.Attachments, Refused: c.document.Refused}
 	if r.ForEach.Node != nil {
 		if compiled.family, problems = c.family(r, context, arguments.Value, path); len(problems) > 0 {
-			// What an item is, and so what the rest of the rule means, is not known.
+			// The type of an item is unknown, and with it the meaning of the rest of the rule.
 			return append(findings, problems...)
 		}
 		environment = compiled.family.environment
@@ -624,7 +627,7 @@ func (c *profileCompiler) fill(compiled *rule, r v1alpha1.Rule, arguments source
 	return append(findings, problems...)
 }
 
-// check finds what is wrong with a rule as a whole.
+// check returns the findings of a rule as a whole.
 func (c *profileCompiler) check(compiled *rule, from v1alpha1.Rule) source.Findings {
 	compiled.keep = from.OnUpdate == v1alpha1.OnUpdateKeep || from.OnUpdate == "" && compiled.operation.KeepsByDefault
 	findings := append(doubleWrites(compiled), refuse(compiled.target, compiled, c.options.Generation)...)
@@ -706,7 +709,7 @@ func unknownOperation(t *target.Target, r v1alpha1.Rule, field source.Field, kno
 	return finding
 }
 
-// settleSelections finds once what each selection needs to know.
+// settleSelections computes the properties of each selection once.
 func settleSelections(p *Program) {
 	for key, forms := range p.scopes {
 		for _, selected := range forms {
@@ -719,7 +722,7 @@ func settleSelections(p *Program) {
 	}
 }
 
-// appliedRules is the selection of the rules that are applied.
+// appliedRules returns the selection of the rules that are enforced.
 func appliedRules(s *selection) *selection {
 	if s.enforced != nil {
 		return s.enforced
@@ -758,7 +761,8 @@ func findContests(s *selection) {
 	}
 }
 
-// markOf is the mark of rules of a set; without a value when there are no rules, so that an earlier one goes.
+// markOf returns the mark of the rules of a set. Its value is empty if there are no rules, so that an earlier mark is
+// removed.
 func markOf(set target.Set, rules []*rule, profiles []ProfileVersion) mark {
 	var versions []string
 	for _, p := range profiles {

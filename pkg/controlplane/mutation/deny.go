@@ -28,7 +28,7 @@ func (c *profileCompiler) rulesOf(set target.Set) v1alpha1.Set {
 	}
 }
 
-// observes says whether a rule is computed only: the rule itself says so, or else its set or the profile.
+// observes reports whether a rule is only observed, as set by the rule itself, its set, or the profile, in this order.
 func (c *profileCompiler) observes(r v1alpha1.Rule) bool {
 	if r.Mode != "" {
 		return r.Mode == v1alpha1.ModeObserve
@@ -36,8 +36,8 @@ func (c *profileCompiler) observes(r v1alpha1.Rule) bool {
 	return c.document.Mode == v1alpha1.ModeObserve || slices.Contains(c.document.Observe, string(c.set))
 }
 
-// denials compiles the denials of the profile that apply to a target. They are rules whose only write is the message, and
-// stand before the target's other rules.
+// denials compiles the denials of the profile for a target. They are rules that write only the message, and come before
+// the target's other rules.
 func (c *profileCompiler) denials(t *target.Target) []*rule {
 	var rules []*rule
 	for i, d := range c.document.Deny {
@@ -95,7 +95,8 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 	return compiled, append(findings, c.dead(compiled, from)...)
 }
 
-// tellsSecret finds a message that is made of a Secret: it stands in answers, events and logs.
+// tellsSecret reports a message that contains a value from a Secret, because messages appear in responses, Events and
+// logs.
 func (c *profileCompiler) tellsSecret(r *rule, message source.Node) source.Findings {
 	references, path := r.writes[0].Value.References(), r.writes[0].Path
 	const text = "the message must not come from a Secret, as this one does from "
@@ -147,7 +148,8 @@ func (c *profileCompiler) checkDenials() {
 	}
 }
 
-// unknownTo are the variables that are never known where an object of a target is admitted, and where they are.
+// unknownTo returns the variables that are never known for objects of a target, with the places in which they are
+// known.
 func unknownTo(t *target.Target) map[string]string {
 	const ofShoots = "the target %s is of a virtual garden, where there is no shoot"
 	switch {
@@ -161,7 +163,7 @@ func unknownTo(t *target.Target) map[string]string {
 	}
 }
 
-// seenBy is what expressions of rules for a target see. It is made once for all targets that are alike.
+// seenBy returns the environment of expressions of rules for a target. Targets with the same properties share one.
 func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
 	like := [2]bool{t.Garden, t.Purposed || t.Other}
 	if known := c.seen[like]; known != nil {
@@ -178,8 +180,8 @@ func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
 	return environment
 }
 
-// notKnown finds variables and lookups of the profile that a rule uses and that need what its target does not know. What a variable
-// names in some cases only may be right, as these may tell targets apart.
+// notKnown reports variables and lookups of the profile that a rule uses and that need facts unknown for its target. It
+// ignores conditional uses, because the condition may depend on the target.
 func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings {
 	elsewhere := unknownTo(r.target)
 	var findings source.Findings
@@ -215,7 +217,7 @@ func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings 
 	return findings
 }
 
-// certainKeys are the references that the name of the object needs in each case.
+// certainKeys returns the references that the object name of the lookup always needs.
 func certainKeys(l *lookup) []string {
 	var references []string
 	for _, template := range []*expression.Template{l.name, l.namespace} {

@@ -23,11 +23,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Profiles are the profiles of the program, sorted by name.
+// Profiles returns the profiles of the program, sorted by name.
 func (p *Program) Profiles() []ProfileVersion { return p.profiles }
 
-// Registrations are the webhooks that the program needs, in the order in which sets apply, then by provider. With today's Gardener the Service of
-// the kube-apiserver is not among the objects, since it must not be mutated at all.
+// Registrations returns the webhooks that the program needs, in the order in which sets apply, then by provider. For
+// today's Gardener, they exclude the kube-apiserver Service, which must not be mutated at all.
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
 	for key, forms := range p.scopes {
@@ -55,17 +55,18 @@ type RuleInfo struct {
 	Garden   bool
 	// Target is the object that it edits.
 	Target *target.Target
-	// Profile and Name are those of the profile and the rule; Position and Path are where it stands.
+	// Profile and Name are the names of the profile and the rule; Position and Path locate the rule.
 	Profile, Name string
 	Position      source.Position
 	Path          string
-	// Operation is its name, and Places are what it writes; samples of that where Computed says that names come from expressions.
+	// Operation is the name of the operation, and Places lists the places that it writes; if Computed is true, these
+	// are samples, because expressions compute the names.
 	Operation string
 	Places    []operation.Place
 	Computed  bool
-	// Purposes are those of OperatingSystemConfigs to which it applies; nil for other targets.
+	// Purposes lists the purposes of OperatingSystemConfigs to which the rule applies; nil for other targets.
 	Purposes []string
-	// References are the dotted paths of what its expressions name, with those of the variables and names of lookups that they use.
+	// References lists the dotted paths that its expressions use, directly or through variables and names of lookups.
 	References []string
 }
 
@@ -92,7 +93,7 @@ func (p *Program) Rules() []RuleInfo {
 	return infos
 }
 
-// Only is the program without the rules for which keep is false. It answers for the same sets and providers.
+// Only returns the program with only the rules for which keep returns true. It serves the same sets and providers.
 func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 	reduced := *p
 	reduced.scopes = make(map[scopeKey]map[formKey]*selection, len(p.scopes))
@@ -123,14 +124,15 @@ func infoOf(r *rule, key scopeKey) RuleInfo {
 	return info
 }
 
-// Permission is what an installation must be allowed to do for a lookup, as far as that is known before an admission.
+// Permission is a permission that an installation needs for a lookup, as far as it is known before an admission.
 type Permission struct {
 	// Profile and Lookup name the lookup; Position is where it names its object.
 	Profile, Lookup string
 	Position        source.Position
 	// Group and Resource are those of the object.
 	Group, Resource string
-	// Namespace is the only one in which it is read; empty: in that of each control plane, or it has none.
+	// Namespace is the only namespace that the lookup reads. It is empty for the namespace of each control plane, and
+	// for cluster-scoped objects.
 	Namespace string
 	// Name is the name of the object; empty: it is computed for each control plane.
 	Name string
@@ -141,7 +143,7 @@ type Permission struct {
 // Ask is one thing that must be allowed: a verb, in a namespace or, empty, in all.
 type Ask struct{ Verb, Namespace string }
 
-// Asks are what must be allowed for the lookup.
+// Asks returns the verbs and namespaces that the lookup needs.
 func (p Permission) Asks() []Ask {
 	asks := []Ask{{"get", p.Namespace}}
 	if !p.Followed {
@@ -154,8 +156,8 @@ func (p Permission) Asks() []Ask {
 	return append(asks, Ask{"list", namespace}, Ask{"watch", namespace})
 }
 
-// Permissions are those for all lookups that a rule needs, sorted by profile, lookup and namespace. What every program reads
-// (Clusters, namespaces, Gardens) is not among them.
+// Permissions returns the permissions for all lookups that rules use, sorted by profile, lookup and namespace. It omits
+// those that every program needs (Clusters, namespaces, Gardens).
 func (p *Program) Permissions() []Permission {
 	seen := map[Permission]bool{}
 	var needed []Permission
@@ -180,7 +182,7 @@ func (p *Program) Permissions() []Permission {
 	return needed
 }
 
-// permissionOf is what the lookup needs for the control planes of shoots, or for the garden.
+// permissionOf returns the permission that the lookup needs for the control planes of shoots, or for the garden.
 func permissionOf(l *lookup, s *scope, garden bool) Permission {
 	request := l.request
 	// A name that is made of parameters alone is known already: nothing else is there to be seen.
@@ -200,8 +202,8 @@ func permissionOf(l *lookup, s *scope, garden bool) Permission {
 	return needed
 }
 
-// Lookups are the lookups of all profiles that some rule names, with the names of the objects where those are constant. The
-// order is that of the profiles, then by name.
+// Lookups returns the lookups of all profiles that some rule uses, with the names of their objects if they are
+// constant. They are sorted by the order of the profiles, then by name.
 func (p *Program) Lookups() []facts.LookupRequest {
 	named := map[*lookup]bool{}
 	var scopes []*scope
@@ -229,10 +231,11 @@ func (p *Program) Lookups() []facts.LookupRequest {
 	return requests
 }
 
-// Reads are what the lookups of the program read in a seed, for those who grant permissions or ask for them.
+// Reads returns the objects that lookups of the program read in a seed. It is used to grant permissions or request
+// them.
 func (p *Program) Reads() []facts.Read { return facts.ReadsOf(p.Lookups()) }
 
-// Parts are what some rule names of a Cluster.
+// Parts returns the parts of a Cluster that rules use.
 func (p *Program) Parts() facts.Parts {
 	var parts facts.Parts
 	for _, forms := range p.scopes {
@@ -243,9 +246,9 @@ func (p *Program) Parts() facts.Parts {
 	return parts
 }
 
-// Claims returns the webhooks for the objects that a profile is meant to mutate, as far as the profile can be read: without the profile
-// these objects must not be admitted. A profile of which no set can be read claims every object of the contract in the control plane.
-// Sets that are only observed, and retired profiles, claim nothing.
+// Claims returns the webhooks for the objects that a profile is meant to mutate, as far as the profile can be parsed.
+// Without the profile, these objects must not be admitted. A profile without a readable set claims every object of the
+// contract in the control plane. Observed sets and retired profiles claim nothing.
 func Claims(document *profile.Document) []Registration {
 	if document.Retired || document.Mode == v1alpha1.ModeObserve {
 		return nil
@@ -322,5 +325,6 @@ func claim(claims map[scopeKey][]target.Form, document *profile.Document, set ta
 	}
 }
 
-// Warnings are what the profiles may say but should not much longer: flags that Kubernetes deprecates, gates that are gone.
+// Warnings returns the warnings about the profiles, for example deprecated flags of Kubernetes and removed feature
+// gates.
 func (p *Program) Warnings() source.Findings { return p.warnings }

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mutation is the engine: profiles compiled into a Program, and the way of an object through it: select the rules of
-// its target, plan (evaluate conditions and values, find what overrides what), check the plan against the contract, apply it
-// to the document, and compare the protected parts. It is pure: it reads no file, cluster or clock, and everything that it
-// decides can be printed. Enter at Compile and Program.Admit.
+// Package mutation is the engine. It compiles profiles into a Program and mutates objects with it: it selects the rules
+// for an object, plans them (evaluates conditions and values, and finds overridden writes), checks the plan against the
+// contract, applies it to the document, and compares the protected parts. It reads no files, clusters or clocks, and
+// can explain every decision. Start reading at Compile and Program.Admit.
 package mutation

@@ -26,7 +26,7 @@ type explainer struct {
 	object   *target.Object
 	views    views
 	lookups  []ExplainedLookup
-	// seen counts the members of families by what messages call them, as two may be called the same.
+	// seen counts the members of families by their names in messages, because two may have the same name.
 	seen map[string]int
 }
 
@@ -36,8 +36,8 @@ type attempt struct {
 	failed error
 }
 
-// attempts plan each rule for itself, so that one that cannot be computed does not hide the others. Rules that are only observed
-// are planned among all others, those that are enforced among themselves.
+// attempts plans each rule separately, so that one that cannot be computed does not hide the rest. It plans observed
+// rules together with all rules, and enforced ones only with each other.
 func (e *explainer) attempts() []attempt {
 	all := e.plan(e.selected)
 	if e.selected.enforced == nil {
@@ -88,14 +88,15 @@ func (e *explainer) rule(a attempt, denied *Failure) ExplainedRule {
 	return explained
 }
 
-// concerns says whether anything had to be decided for the rule: the object has what it is for, and the contract lets it be changed.
+// concerns reports whether the rule was considered: the object has the part that the rule edits, and the contract
+// allows the change.
 func (e *explainer) concerns(r *rule) bool {
 	_, locked := contract.ServiceLocked(e.object, e.program.generation)
 	return !locked && r.misses(e.object) == ""
 }
 
-// missing says whether the object is denied because a lookup found nothing for a rule that concerns it, and which; nil when all found
-// something.
+// missing reports whether the object is denied because a required lookup of the rule found nothing, with the reason.
+// The reason is nil if all lookups found an object.
 func (e *explainer) missing(r *rule) (denies bool, reason error) {
 	shown := e.views.missing(r)
 	if shown == "" {
@@ -110,7 +111,7 @@ func (e *explainer) missing(r *rule) (denies bool, reason error) {
 	return false, errors.New(shown)
 }
 
-// terms explains the condition of a rule and what its items come from.
+// terms explains the condition of a rule and the source of its items.
 func (e *explainer) terms(r *rule, into *ExplainedRule) {
 	variables, secret := e.views.of(r.scope), []string(nil)
 	whole := r.origin()
@@ -132,13 +133,13 @@ func (e *explainer) terms(r *rule, into *ExplainedRule) {
 	}
 	t := e.term(r, term, variables, secret)
 	if term.Value != nil {
-		// What the whole came to is seen in what became of the rule.
+		// The outcome of the rule already shows the value of the whole.
 		t.Value, t.From = describeTerm(term), nil
 	}
 	into.When = &t
 }
 
-// itemOf is what the expressions of a member of a family see.
+// itemOf returns the variables for the expressions of a member of a family.
 func (e *explainer) itemOf(r *rule, variables operation.Variables) operation.Variables {
 	found, err := r.origin().family.itemsFor(e.ctx, variables)
 	if err != nil {
@@ -159,7 +160,7 @@ func (e *explainer) itemOf(r *rule, variables operation.Variables) operation.Var
 	return nil
 }
 
-// surveyRules reads what the rules of the selection need as far as it is there: nothing that is missing keeps the rest from being read.
+// surveyRules reads all facts that the rules of the selection need. It continues if some are missing.
 func surveyRules(ctx context.Context, s *selection, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, []ExplainedLookup) {
 	needs := s.needsFor(g, o)
 	found := &facts.Facts{}
@@ -179,7 +180,7 @@ func surveyRules(ctx context.Context, s *selection, g contract.Generation, r Req
 	return result, lookups
 }
 
-// survey makes the named lookups, and says of each what came of it.
+// survey makes the named lookups and reports the result of each.
 func (v *view) survey(ctx context.Context, namespace string, named map[string]bool, source facts.Source) []ExplainedLookup {
 	found := map[string]*facts.Found{}
 	var explained []ExplainedLookup
@@ -201,39 +202,39 @@ func (v *view) survey(ctx context.Context, namespace string, named map[string]bo
 	return explained
 }
 
-// Explanation is what each rule for an object does with it, and why. Its texts and terms hold no value of a Secret; the states of
-// the object hold what the object holds.
+// Explanation describes the effect of each rule for an object, and the reason. Its texts and terms contain no values of
+// Secrets; the states of the object contain everything that the object contains.
 type Explanation struct {
 	// Target is the name of the target; empty when no rule is for the object.
 	Target string
-	// Rules are those for the object in the order in which they are applied; those with forEach once for each item.
+	// Rules lists the rules for the object in the order of their application, and those with forEach once per item.
 	Rules []ExplainedRule
 	// Elsewhere counts the rules of the same set and provider for other objects.
 	Elsewhere int
 	// Lookups are those that the rules for the object need.
 	Lookups []ExplainedLookup
-	// Denied is why the object is not admitted; nil when it is. Outcomes are then those of what was decided before.
+	// Denied is the reason for denying the object, or nil. Outcomes then describe the decisions made before.
 	Denied *Failure
 	// Deleting says that the object is being deleted, so that no rule is applied.
 	Deleting bool
-	// After is the object with what was applied to it, as JSON; as it came where it was denied.
+	// After is the object, as JSON, after the rules were applied. If it was denied, it is the original object.
 	After []byte
 }
 
 // ExplainedRule is one rule for the object.
 type ExplainedRule struct {
-	// Applied is what became of the rule; the outcome is empty where the object was denied before that was known.
+	// Applied is the outcome of the rule. It is empty if the object was denied before the outcome was known.
 	Applied
-	// Set is where the rule stands; Path is its field in the profile, and Target and Operation are what it is.
+	// Set and Path locate the rule in the profile; Target and Operation name the object and the operation.
 	Set                     target.Set
 	Path, Target, Operation string
 	// When is the condition; nil for a rule without, and for one that was skipped before the condition was asked.
 	When *Term
 	// ForEach are the expressions of the list or mapping that a rule with forEach is for.
 	ForEach []Term
-	// Writes are what the rule writes when it applies; with forEach and without an item, samples of that.
+	// Writes lists the places that the rule writes if it applies. For forEach without an item, these are samples.
 	Writes []ExplainedWrite
-	// Steps are what it wrote; none where it was skipped.
+	// Steps lists the values that it wrote. It is empty if the rule was skipped.
 	Steps []ExplainedStep
 	// Failed is why the rule could not be computed or applied; nil when it could.
 	Failed error
@@ -242,9 +243,9 @@ type ExplainedRule struct {
 // ExplainedWrite is a place that a rule writes.
 type ExplainedWrite struct {
 	Place operation.Place
-	// Flag is the flag that the place is, or is part of, without dashes; empty for others.
+	// Flag is the flag, without dashes, that contains the place. It is empty for other places.
 	Flag string
-	// At is where the value stands in the profile.
+	// At is the position of the value in the profile.
 	At source.Position
 }
 
@@ -260,7 +261,8 @@ type ExplainedStep struct {
 
 // ExplainedLookup is a lookup that rules for the object need.
 type ExplainedLookup struct {
-	// Profile and Name are those of the profile and the lookup; Kind and Object are the kind and, as it is written, the name of what it reads.
+	// Profile and Name identify the lookup; Kind and Object are the kind and the name, as written in the profile, of
+	// the object that it reads.
 	Profile, Name, Kind, Object string
 	// Failed is why nothing was found; nil when something was, or when nothing had to be.
 	Failed error
@@ -268,8 +270,8 @@ type ExplainedLookup struct {
 	Skips bool
 }
 
-// Explain takes an object all the way, as Admit does, and says of each rule for it what became of it and why. It does not fail where
-// Admit does: what cannot be decided is part of the explanation. The request must have the Object; its documents are not used.
+// Explain processes an object as Admit does, and explains the outcome of each rule. Where Admit fails, Explain adds the
+// error to the explanation. The request must have the Object; its documents are ignored.
 func (p *Program) Explain(ctx context.Context, r Request, source facts.Source) (*Explanation, error) {
 	r.Document, r.OldDocument = nil, nil
 	selected, failure := p.selectRules(r)
@@ -326,8 +328,8 @@ func rulesElsewhere(p *Program, r Request, selected *selection) int {
 	return len(seen) - here
 }
 
-// outcomes takes over what became of the rules, which are in the same order unless nobody knows which of those that are only observed
-// would deny the object.
+// outcomes copies the outcomes of the rules. They have the same order, unless it is unknown which of several observed
+// rules would deny the object.
 func (e *Explanation) outcomes(all []Applied) {
 	same := len(all) == len(e.Rules)
 	for i := range e.Rules {
@@ -379,14 +381,14 @@ func trackKey(rule Applied, place operation.Place) string {
 	return fmt.Sprintf("%s %s %q %v", rule.Profile, rule.Position, rule.Item, place)
 }
 
-// Term is a part of an expression, what it came to, and why. It holds no value of a Secret.
+// Term is a part of an expression with its value and the reason for it. It contains no values of Secrets.
 type Term struct {
 	// Text is the part as CEL writes it, in one line; Position is where it begins.
 	Text     string
 	Position source.Position
-	// Value is what it came to, for people; empty where From, Failed or Skipped say why there is none.
+	// Value is the value in readable form. It is empty if From, Failed or Skipped explain its absence.
 	Value string
-	// From are the Secrets of which the value is made, so that it is not shown.
+	// From lists the Secrets that the value contains, so that it is hidden.
 	From []string
 	// Failed is why it came to nothing.
 	Failed string
@@ -394,15 +396,15 @@ type Term struct {
 	Skipped bool
 	// Terms are the parts that had a say in it; below a variable of the profile those of its expression.
 	Terms []Term
-	// Each says, of a macro such as exists, what its condition came to for each Item up to the one that decided; More counts the items
-	// that are left out.
+	// Each has, for a macro such as exists, the value of its condition for each Item up to the deciding one; More
+	// counts the omitted items.
 	Each []Term
 	More int
-	// Item is what the item is called that a term in Each is about.
+	// Item is the name of the item that a term in Each describes.
 	Item string
 }
 
-// term makes a term fit to be shown; secret are the Secrets of which the items of the rule are made.
+// term converts a term for display; secret lists the Secrets that the items of the rule contain.
 func (e *explainer) term(r *rule, from expression.Term, variables operation.Variables, secret []string) Term {
 	t := Term{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
 	references := slices.Concat(from.References, from.Items)
@@ -461,7 +463,7 @@ func (e *explainer) templateTerms(r *rule, template *expression.Template, variab
 	return terms
 }
 
-// failedBecause is the message of an evaluation that failed: its position is that of the term, or in it.
+// failedBecause returns the message of a failed evaluation, without its position, which is the term or inside it.
 func failedBecause(err error) string {
 	var failed *expression.EvaluationError
 	if errors.As(err, &failed) {
@@ -472,12 +474,13 @@ func failedBecause(err error) string {
 
 func describeTerm(t expression.Term) string { return expression.Describe(t.Value) }
 
-// secretNamesIn are the Secrets of which a value with these references is or may be made; nil: none.
+// secretNamesIn returns the Secrets that a value with these references contains or may contain, or nil.
 func secretNamesIn(s *scope, t *target.Target, references []string) []string {
 	return s.namesOf(t, references, tellsSecretOf(s, t, references))
 }
 
-// tellsSecretOf says whether a value with these references is or may be made of what a Secret holds that is admitted itself.
+// tellsSecretOf reports whether a value with these references contains or may contain data of a Secret that is being
+// admitted.
 func tellsSecretOf(s *scope, t *target.Target, references []string) bool {
 	form := t.Forms[0]
 	return form.Group == "" && form.Kind == facts.Secret.Kind && s.tellsObject(references)

@@ -30,13 +30,13 @@ func (f *family) compileMember(definition operation.Definition, replaced map[*ya
 // maximumItems is how many items a forEach may have.
 const maximumItems = 256
 
-// item is one item of a family and what messages call it.
+// item is one item of a family with its name in messages.
 type item struct {
 	value ref.Val
 	label string
 }
 
-// itemView is what the expressions of a rule with forEach see.
+// itemView provides the variables for expressions of a rule with forEach.
 type itemView struct {
 	operation.Variables
 
@@ -162,7 +162,7 @@ func (i *items) evaluate(ctx context.Context, variables operation.Variables) (re
 	return expression.Value(value), err
 }
 
-// entries are the items of a mapping: objects with key and value.
+// entries returns the items of a mapping: objects with key and value.
 func (i *items) entries(m traits.Mapper) ([]item, error) {
 	values := map[string]ref.Val{}
 	var keys []string
@@ -187,7 +187,7 @@ func (i *items) entries(m traits.Mapper) ([]item, error) {
 	return found, nil
 }
 
-// labelOf is what messages call an item: a scalar itself, the name or the key that it has, or its number.
+// labelOf returns the name of an item in messages: a scalar itself, its name or key, or its number.
 func (f *family) labelOf(value ref.Val, index int) string {
 	if f.secret {
 		return fmt.Sprint(index)
@@ -195,7 +195,7 @@ func (f *family) labelOf(value ref.Val, index int) string {
 	return labelOf(value, index)
 }
 
-// labelOf is what people call an item that is no secret.
+// labelOf returns the readable name of an item without secret data.
 func labelOf(value ref.Val, index int) string {
 	const most = 60
 	if indexed, ok := value.(traits.Indexer); ok {
@@ -212,7 +212,7 @@ func labelOf(value ref.Val, index int) string {
 	return fmt.Sprint(index)
 }
 
-// sampleShapes are what names look like, in the order in which they are tried: one that the operation accepts will do.
+// sampleShapes lists typical forms of names. They are tried in this order until the operation accepts one.
 var sampleShapes = []string{"item%d", "/item%d", "item%d.service", "Item%d", "ITEM%d", "item%d.conf", "%d", "0%d", "item%d=a", "item%d.item"}
 
 // Template implements expression.Templates.
@@ -239,7 +239,7 @@ func (f *family) sample(definition operation.Definition) ([]operation.Write, sou
 	if findings := f.compileNames(); len(findings) > 0 {
 		return nil, findings
 	}
-	// A first time to see what the operation compiles itself.
+	// Compile once to find the errors of the operation itself.
 	_, _ = f.compileMember(definition, f.samples())
 	var first source.Findings
 	for range len(texts)*len(sampleShapes) + 2 {
@@ -318,14 +318,14 @@ func (n *computedName) isBlamed(f source.Finding) bool {
 	return f.Position == n.node.Position() || !n.key && f.Path == n.path
 }
 
-// as is the node with another value.
+// as returns the node with another value.
 func (n *computedName) as(value, tag string) *yaml.Node {
 	node := *n.node.Node
 	node.Value, node.Tag = value, tag
 	return &node
 }
 
-// evaluate computes the name as the node that stands for it.
+// evaluate computes the name and returns it as a YAML node.
 func (n *computedName) evaluate(ctx context.Context, variables operation.Variables) (*yaml.Node, error) {
 	value, err := n.template.Evaluate(ctx, variables)
 	if err != nil {
@@ -345,7 +345,7 @@ func (n *computedName) evaluate(ctx context.Context, variables operation.Variabl
 	return n.as(text, tag), nil
 }
 
-// computed are the keys and strings below a node that hold an expression.
+// computed returns the keys and strings below a node that contain an expression.
 func computed(n source.Node, path string) []*computedName {
 	var found []*computedName
 	for _, field := range n.Fields() {

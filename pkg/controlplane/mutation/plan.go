@@ -18,14 +18,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// leave gives the room back with nothing in it. What it holds of the plan must not be used any more.
+// leave clears the room and returns it. The plan's data in it must not be used afterwards.
 func (r *planRoom) leave() {
 	clear(r.rules[:cap(r.rules)])
 	clear(r.steps[:cap(r.steps)])
 	planRooms.Put(r)
 }
 
-// denies returns the failure of a denial whose condition holds; nil for any other rule.
+// denies returns the failure of a denial with a true condition, or nil for any other rule.
 func (p *PlannedRule) denies() error {
 	if len(p.Steps) != 1 || p.Steps[0].Place.Kind != operation.Denied {
 		return nil
@@ -47,8 +47,8 @@ func (s Step) String() string {
 	return text
 }
 
-// Without is the object, as JSON, as it would be without what the step wrote, so that one sees where that stands also if it stood there
-// before. The object itself stays as it is. The error is of an operation that cannot take away what it writes.
+// Without returns the object, as JSON, without the value that the step wrote. This shows the written place even if it
+// had a value before. The object itself stays unchanged. It fails if the operation cannot remove its value.
 func (s Step) Without(o *target.Object) ([]byte, error) {
 	copied, err := document.Parse(bytes.Clone(o.Document.Bytes()))
 	if err != nil {
@@ -64,7 +64,7 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 	return copied.Bytes(), copied.Err()
 }
 
-// agrees says whether two steps leave the same in a place.
+// agrees reports whether two steps write the same value to a place.
 func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.Equal(other.Value) }
 
 // String writes the plan, one rule and its steps after the other.
@@ -94,7 +94,7 @@ type planRoom struct {
 
 var planRooms = sync.Pool{New: func() any { return new(planRoom) }}
 
-// plan decides the conditions, computes the values and finds what overrides what.
+// plan evaluates the conditions and values, and finds overridden writes.
 func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
 	return s.planIn(ctx, new(planRoom), g, o, views)
 }
@@ -166,7 +166,7 @@ func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables,
 	return p.denies()
 }
 
-// override marks the steps of which the place is written differently further down.
+// override marks the steps that later steps overwrite with another value.
 func (p Plan) override(c contests) {
 	if len(c.places) == 0 && !c.any {
 		return

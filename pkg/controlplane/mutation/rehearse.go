@@ -22,11 +22,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// rehearseAll applies the rules to sample control planes: with all conditions taken for true, and as they are. What comes out is
-// admitted a second time and must not change, and must be within the contract. A rule that cannot be computed on a sample is
-// left out. Findings of which a single rule is the cause are returned; others, and objects that would be denied, are warnings: a real
-// control plane may have what the sample lacks. Rules that break the contract only together are refused where the profiles are
-// sound so far.
+// rehearseAll applies the rules to sample control planes, first with all conditions true and then as they are. It
+// admits the result a second time, which must not change it, and checks it against the contract. Rules that cannot be
+// computed on a sample are omitted. It returns findings with a single rule as their cause; other findings and denied
+// objects become warnings, because a real control plane may have parts that the sample lacks. Rules that violate the
+// contract only in combination are refused if the profiles have no findings so far.
 func rehearseAll(p *Program, sound bool) (findings, warnings source.Findings) {
 	r := rehearsal{program: p, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
@@ -82,7 +82,8 @@ func (r *rehearsal) object(stage *stage, id string, raw []byte) {
 	}
 }
 
-// scenes are an object with its conditions taken for true, and as they are; the latter also where optional lookups find nothing.
+// scenes rehearses an object with its conditions true and as they are, and the latter also with optional lookups that
+// find nothing.
 func (r *rehearsal) scenes(stage *stage, selected *selection, request Request) {
 	forced := scene{r.program, stage, selected, request, how{rehearsed: true, forced: true}}
 	evaluated := forced
@@ -105,7 +106,7 @@ func (r *rehearsal) scenes(stage *stage, selected *selection, request Request) {
 	}
 }
 
-// play plays a scene twice. It gives what came of the first time.
+// play admits the object of a scene twice and returns the result of the first admission.
 func (r *rehearsal) play(s scene) act {
 	first := s.act(s.request.Object)
 	if !s.how.forced {
@@ -135,8 +136,8 @@ func (r *rehearsal) play(s scene) act {
 	return first
 }
 
-// breaks blames the rules that break the contract when they are applied alone, or else the first with which those before it do:
-// it is refused if none of them has a condition.
+// breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
+// those before it: this one is refused if none of them has a condition.
 func (r *rehearsal) breaks(s scene, first act) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
@@ -159,7 +160,7 @@ func (r *rehearsal) breaks(s scene, first act) {
 	}
 }
 
-// denials warns of rules for which the sample would be denied: they ask for a container, unit or file that it does not have.
+// denials warns of rules for which the sample would be denied because it lacks a container, unit or file.
 func (r *rehearsal) denials(s scene, a act) {
 	if r.program.partial[s.selected.target.Name] {
 		return
@@ -171,8 +172,8 @@ func (r *rehearsal) denials(s scene, a act) {
 	}
 }
 
-// failures refuses expressions that exceed a limit on the sample, and warns of others that have no result on it, where that does not come
-// of what only a sample has.
+// failures refuses expressions that exceed a limit on the sample. It warns of others that fail on it, unless the cause
+// is special to samples.
 func (r *rehearsal) failures(s scene, all []failed) {
 	for _, f := range all {
 		if expression.ExceedsLimit(f.err) {
@@ -208,7 +209,7 @@ func (r *rehearsal) once(into *source.Findings, finding source.Finding, key, for
 	*into = append(*into, finding)
 }
 
-// places are where a patch changes the object, the first few.
+// places returns the first few places that a patch changes.
 func places(patch []byte) string {
 	const most = 3
 	parsed, err := document.Parse(patch)
@@ -227,7 +228,7 @@ func places(patch []byte) string {
 	return strings.Join(found, ", ")
 }
 
-// scene is one object, the rules for it, and what is known of its control plane.
+// scene is an object with the rules for it and the facts about its control plane.
 type scene struct {
 	program  *Program
 	stage    *stage
@@ -236,7 +237,7 @@ type scene struct {
 	how      how
 }
 
-// act is what became of the object.
+// act is the result of admitting the object.
 type act struct {
 	// object is the object after it; nil when it could not be taken to the end.
 	object  []byte
@@ -253,13 +254,13 @@ type denial struct {
 	err  *Failure
 }
 
-// subject is the object for messages.
+// subject returns the name of the object for messages.
 func (s scene) subject() string { return s.selected.target.Subject() }
 
-// alone is the scene with one rule only.
+// alone returns the scene with only one rule.
 func (s scene) alone(r *rule) scene { return s.with([]*rule{r.origin()}) }
 
-// with is the scene with these rules only.
+// with returns the scene with only these rules.
 func (s scene) with(rules []*rule) scene {
 	only := &selection{target: s.selected.target, form: s.selected.form, rules: rules}
 	only.need()
@@ -268,7 +269,7 @@ func (s scene) with(rules []*rule) scene {
 	return s
 }
 
-// repeats says whether the rules change the object when they are applied a second time.
+// repeats reports whether a second application of the rules changes the object again.
 func (s scene) repeats() bool {
 	first := s.act(s.request.Object)
 	return first.object != nil && first.broken == nil && s.act(first.object).patch != nil
@@ -333,7 +334,7 @@ func (s scene) applyTo(object *target.Object, selected *selection, request Reque
 	return nil
 }
 
-// neutral is what a lookup finds in a rehearsal: text that is a name, a path and a region just as well as anything else.
+// neutral is the value of lookups in a rehearsal. It is valid as a name, a path and a region.
 const neutral = "sample"
 
 // stage is the source of facts for a sample control plane.
@@ -344,7 +345,7 @@ type stage struct {
 	bare bool
 }
 
-// String is the name of the sample for messages, and what it is a sample of.
+// String returns the name of the sample for messages, with its kind.
 func (s *stage) String() string {
 	of := "a shoot's control plane as Gardener writes it"
 	switch {
@@ -358,10 +359,10 @@ func (s *stage) String() string {
 	return s.plane.Name + " (" + of + ")"
 }
 
-// withoutOptional is the stage where optional lookups find nothing.
+// withoutOptional returns the stage with optional lookups that find nothing.
 func (s *stage) withoutOptional() *stage { return &stage{s.plane, s.facts, true} }
 
-// lacks says in messages what is missing on the stage; empty for nothing.
+// lacks returns the part of a message that names the missing lookups, or an empty string.
 func (s *stage) lacks() string {
 	if s.bare {
 		return ", where an optional lookup finds nothing; what it finds is read with ?"
@@ -394,7 +395,7 @@ func (s *stage) Read(_ context.Context, namespace string) (*facts.Facts, error) 
 	return s.facts.WithNamespace(facts.Namespace{Name: namespace}), nil
 }
 
-// Lookup implements facts.Source: everything is found, or what is not optional.
+// Lookup implements facts.Source. It finds every object, or only those of required lookups.
 func (s *stage) Lookup(_ context.Context, _ string, l facts.LookupRequest) (*facts.Found, error) {
 	if s.bare && l.Optional {
 		return nil, l.Missing()
@@ -422,12 +423,12 @@ type failed struct {
 	// rule is the one that has it; nil for the name of an object that is looked up.
 	rule *rule
 	err  *expression.EvaluationError
-	// scope is what it sees, and references are the variables that the part of the rule names in which it stands.
+	// scope defines the variables of the expression, and references lists those that this part of the rule uses.
 	scope      *scope
 	references []string
 }
 
-// path is where it stands.
+// path returns the path of the expression in the profile.
 func (f failed) path() string {
 	if f.rule == nil {
 		return lookupsName
@@ -435,7 +436,7 @@ func (f failed) path() string {
 	return f.rule.path
 }
 
-// failed are the rules that a plan leaves out because an expression has no result.
+// failed returns the rules that a plan omits because an expression failed.
 func (s scene) failed(ctx context.Context, plan Plan, views views) []failed {
 	var all []failed
 	for i := range plan.Rules {
@@ -468,7 +469,7 @@ func (s scene) fails(ctx context.Context, r *rule, views views) ([]string, error
 	return nil, nil
 }
 
-// unread is the name of an object that is looked up, for which nothing could be read.
+// unread returns the failed name of an object to look up.
 func (s scene) unread(selected *selection, failure *Failure) []failed {
 	found := new(expression.EvaluationError)
 	if !errors.As(failure, &found) {
@@ -489,14 +490,14 @@ func (s scene) unread(selected *selection, failure *Failure) []failed {
 	return []failed{unread}
 }
 
-// ofClouds are what a sample has otherwise than a control plane of the cloud that a profile is for, what only an installation knows,
-// and what lookups find, which a sample has no more than a word of.
+// ofClouds lists the variables that differ between a sample and a control plane of the profile's cloud: those of the
+// cloud, those that only an installation has, and results of lookups, for which a sample has a placeholder.
 var ofClouds = []string{
 	"shoot.infrastructureConfig", "shoot.controlPlaneConfig", "shoot.spec.provider", "shoot.workers", "pool.providerConfig",
 	"seed.providerConfig", "seed.spec", "seed.labels", "seed.annotations", "cloudProfile", "namespaceObject", imagesName, lookupsName,
 }
 
-// unlike says whether the expression may fail only because a sample is none of the real control planes.
+// unlike reports whether the expression may fail only because a sample differs from real control planes.
 func (f failed) unlike() bool {
 	named := map[string]bool{}
 	f.scope.expand(f.references, named)
@@ -508,7 +509,7 @@ func (f failed) unlike() bool {
 	return false
 }
 
-// innermost is the failure of which others follow: that of a variable of the profile is also one of those that name it.
+// innermost returns the original failure: the failure of a profile's variable also fails the expressions that use it.
 func innermost(err *expression.EvaluationError) *expression.EvaluationError {
 	for inner := new(expression.EvaluationError); errors.As(err.Unwrap(), &inner); {
 		err = inner
@@ -516,7 +517,7 @@ func innermost(err *expression.EvaluationError) *expression.EvaluationError {
 	return err
 }
 
-// mayMissValues says whether the rule reads a lookup that may find nothing.
+// mayMissValues reports whether the rule reads a lookup that may find nothing.
 func mayMissValues(r *rule) bool {
 	r.need()
 	return slices.ContainsFunc(r.scope.lookups, func(l *lookup) bool {

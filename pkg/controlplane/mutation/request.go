@@ -28,7 +28,7 @@ type Registration struct {
 	Observed bool
 }
 
-// Selects says whether the webhook is called for objects in a namespace with these labels.
+// Selects reports whether the webhook is called for objects in a namespace with these labels.
 func (r Registration) Selects(namespace string, labels map[string]string) bool {
 	if r.Garden {
 		return namespace == target.GardenNamespace
@@ -37,7 +37,7 @@ func (r Registration) Selects(namespace string, labels map[string]string) bool {
 	return ok && provider == r.Provider
 }
 
-// Has says whether rules exist for an object.
+// Has reports whether rules exist for an object.
 func (r Registration) Has(group, kind, name string) bool {
 	return slices.ContainsFunc(r.Forms, func(f target.Form) bool {
 		prefix, isPrefix := strings.CutSuffix(f.Name, "*")
@@ -56,20 +56,20 @@ type Request struct {
 	Group, Version, Kind string
 	// Object is the object as JSON.
 	Object []byte
-	// OldObject is the object as it stands, as JSON; nil on CREATE.
+	// OldObject is the current object as JSON, or nil on CREATE.
 	OldObject []byte
 	// Document and OldDocument are Object and OldObject for a caller that has scanned them already, and nil for any other.
 	// The admission edits Document.
 	Document, OldDocument *document.Document
-	// ObserveUntil is when rules that are only observed are given up, so that what is applied keeps time for its answer; zero: when
-	// the context ends.
+	// ObserveUntil is the time at which observed rules are given up, to leave time for the response. If zero, they run
+	// until the context ends.
 	ObserveUntil time.Time
 }
 
-// ConditionFalse is the reason for which a rule is skipped that has a condition which does not hold.
+// ConditionFalse is the reason for skipping a rule with a false condition.
 const ConditionFalse = "the condition is false"
 
-// Outcome says what became of a rule.
+// Outcome is the outcome of a rule.
 type Outcome string
 
 // The outcomes of a rule.
@@ -82,28 +82,31 @@ const (
 	Skipped Outcome = "skipped"
 	// Overridden: everything that the rule writes is written differently by a later rule.
 	Overridden Outcome = "overridden"
-	// Observed: the rule is not applied, as its mode is observe; Would and Reason say what it would do.
+	// Observed: the rule is not applied, because its mode is observe; Would and Reason describe the effect that it
+	// would have.
 	Observed Outcome = "observed"
 	// Denied: the rule would have the object denied. Only a rule that is Observed Would be it, and By of a Failure is.
 	Denied Outcome = "denied"
 )
 
-// Applied is one rule of the object's target and what became of it.
+// Applied is one rule of the object's target with its outcome.
 type Applied struct {
 	// Profile and Rule are the names of the profile and the rule.
 	Profile, Rule string
 	// Item is the item of a rule with forEach; empty for other rules.
 	Item string
-	// Position is where the rule stands.
+	// Position is the position of the rule in the profile.
 	Position source.Position
 	Outcome  Outcome
-	// Would is what would become of a rule that is Observed: Changed, Unchanged, Overridden or Denied; empty for others.
+	// Would is the outcome that an Observed rule would have: Changed, Unchanged, Overridden or Denied. It is empty for
+	// other rules.
 	Would Outcome
-	// Reason says why a rule was skipped, by which rule it was overridden or what it would do; empty otherwise.
+	// Reason is the reason for skipping the rule, the name of the overriding rule, or the effect that it would have. It
+	// is empty otherwise.
 	Reason string
 }
 
-// Result is what the engine made of an object.
+// Result is the result of an admission.
 type Result struct {
 	// Target is the name of the target; empty when the object is none or no rule is for it.
 	Target string
@@ -111,9 +114,10 @@ type Result struct {
 	Patch []byte
 	// Observed is the patch with the rules that are only observed; nil where there are none, or where nothing would change.
 	Observed []byte
-	// Versions are those of the profiles whose rules made Patch, as Marks has them, with commas, as a string of JSON; nil without a patch.
+	// Versions lists the versions of the profiles with rules in Patch, in the form of Marks, separated by commas, as a
+	// JSON string. It is nil without a patch.
 	Versions []byte
-	// Applied are the rules of the target in the order in which they were applied.
+	// Applied lists the rules of the target in the order of their application.
 	Applied []Applied
 	// Panic is a fault in Graft that rules brought about which are only observed, with its stack, for the log; nil: none.
 	Panic error
@@ -154,7 +158,7 @@ var codes = map[Reason]int32{
 // of a denial writes one into its message.
 type Failure struct {
 	Reason Reason
-	// Message says what is wrong, with the rule and its position where a rule is to blame.
+	// Message describes the error, with the rule and its position if a rule caused it.
 	Message string
 	// Target is the name of the target; empty when no rule is for the object.
 	Target string
@@ -164,7 +168,7 @@ type Failure struct {
 	Err error
 }
 
-// The rules of profiles: what the engine finds when it compiles, compares and rehearses them.
+// Rules of findings that the engine reports when it compiles, compares and rehearses profiles.
 const (
 	// UnknownTarget is a target that the contract does not have.
 	UnknownTarget source.Rule = "unknown-target"
@@ -186,19 +190,19 @@ const (
 	NeedlessOverride source.Rule = "needless-override"
 	// SecretInName is a name that is made of a Secret.
 	SecretInName source.Rule = "secret-in-name"
-	// CannotKeep is a place that cannot stay what the old object has.
+	// CannotKeep is a place that cannot keep the value of the old object.
 	CannotKeep source.Rule = "cannot-keep"
-	// UnnamedContainer is an edit of a container where nobody says of which.
+	// UnnamedContainer is an edit of a container without a container name.
 	UnnamedContainer source.Rule = "unnamed-container"
-	// NoEffect is a rule, or a target, from which nothing comes.
+	// NoEffect is a rule or a target without any effect.
 	NoEffect source.Rule = "no-effect"
 	// TooEarly is a rule for a container that a later rule adds.
 	TooEarly source.Rule = "too-early"
 	// Conflict are two rules that cannot both be active.
 	Conflict source.Rule = "conflict"
-	// UnknownVolume is a mount of a volume that nobody brings.
+	// UnknownVolume is a mount of a volume that neither the object nor a rule has.
 	UnknownVolume source.Rule = "unknown-volume"
-	// UnknownContainer is a container without an image that nobody brings.
+	// UnknownContainer is a container without an image that neither the object nor a rule has.
 	UnknownContainer source.Rule = "unknown-container"
 	// UnknownFlag is a flag that a version of a component does not have.
 	UnknownFlag source.Rule = "unknown-flag"
@@ -210,18 +214,18 @@ const (
 	UnknownPlugin source.Rule = "unknown-admission-plugin"
 	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
 	Deprecated source.Rule = "deprecated"
-	// NotIdempotent is a rule that changes again what it has made.
+	// NotIdempotent is a rule that changes its own result when applied again.
 	NotIdempotent source.Rule = "not-idempotent"
 	// BreaksContract is a rule with which a sample is changed in a way that the contract forbids.
 	BreaksContract source.Rule = "breaks-contract"
-	// SampleDenied is a rule for which a sample would be denied.
+	// SampleDenied is a rule that would deny a sample.
 	SampleDenied source.Rule = "sample-denied"
 )
 
-// Name is the name of the rule with its item.
+// Name returns the name of the rule with its item.
 func (a Applied) Name() string { return nameOf(a.Rule, a.Item) }
 
-// Error is the message, and the cause.
+// Error returns the message with the cause.
 func (f *Failure) Error() string {
 	if f.Err != nil {
 		return f.Message + ": " + f.Err.Error()
@@ -229,17 +233,17 @@ func (f *Failure) Error() string {
 	return f.Message
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Code is the HTTP status code for the answer to the API server.
+// Code returns the HTTP status code for the response to kube-apiserver.
 func (f *Failure) Code() int32 { return codes[f.Reason] }
 
 func fail(reason Reason, err error, format string, arguments ...any) *Failure {
 	return &Failure{Reason: reason, Message: fmt.Sprintf(format, arguments...), Err: err}
 }
 
-// nameOf is the name of a rule with its item.
+// nameOf returns the name of a rule with its item.
 func nameOf(rule, item string) string {
 	if item == "" {
 		return rule

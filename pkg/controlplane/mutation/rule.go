@@ -29,16 +29,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options are what an installation says about all profiles.
+// Options are settings of an installation for all profiles.
 type Options struct {
 	// Generation is the generation of Gardener that is served.
 	Generation contract.Generation
-	// Kubernetes are the versions that are served; nil: all. Rules are not held against the flags of others.
+	// Kubernetes restricts the served versions; nil means all. Rules are checked only against the flags of these.
 	Kubernetes *semver.Constraints
 	// ImageOverwrite has images that take the place of those in the image vectors of profiles; nil for none.
 	ImageOverwrite *image.Vector
-	// Mark makes a patch say, in annotations, which profiles and which versions of them it is of, and what stood where it writes, so
-	// that it can be taken back.
+	// Mark adds annotations to the patch that name the profiles with their versions and record the replaced values, so
+	// that they can be restored.
 	Mark bool
 }
 
@@ -49,11 +49,12 @@ type Program struct {
 	profiles   []ProfileVersion
 	scopes     map[scopeKey]map[formKey]*selection
 	warnings   source.Findings
-	// others are the forms of objects that the contract does not name.
+	// others holds the forms of objects that the contract does not name.
 	others []*target.Form
-	// partial are the names of the targets for which a rule could not be compiled: what the others lack, it may bring.
+	// partial holds the names of the targets with a rule that could not be compiled, because that rule may add parts
+	// that other rules need.
 	partial map[string]bool
-	// memory is what became of texts of the kubelet so far.
+	// memory caches results for the kubelet's texts.
 	memory *memory
 }
 
@@ -63,7 +64,7 @@ type ProfileVersion struct {
 	Providers  []string
 }
 
-// scopeKey is what a webhook is registered for; provider is empty for the garden namespace.
+// scopeKey identifies the scope of a webhook; provider is empty for the garden namespace.
 type scopeKey struct {
 	set      target.Set
 	provider string
@@ -77,22 +78,22 @@ type profileCompiler struct {
 	options  Options
 	scope    *scope
 	findings source.Findings
-	// views are what is seen of the versions of Kubernetes, by the variable that holds the version.
+	// views holds the properties of the versions of Kubernetes, by the variable that holds the version.
 	views map[string][]versionView
-	// seen are what expressions see, by what targets have in common for that.
+	// seen holds the environments of expressions, by the properties of targets that determine them.
 	seen map[[2]bool]*expression.Environment
 	// set is the set of which rules are compiled, and rules are those compiled so far.
 	set   target.Set
 	rules []*rule
-	// broken are the values and rules that could not be compiled; what they would use is not known.
+	// broken holds the values and rules that could not be compiled; the names that they use are unknown.
 	broken []source.Node
 }
 
-// itemName is what the expressions of a rule with forEach call the item.
+// itemName is the name of the item in expressions of a rule with forEach.
 const itemName = "item"
 
-// family is what a rule with forEach stands for: a rule for each item of a list or a mapping. Operations do not know of it.
-// Names that the rule computes are put into the arguments for each item, and the operation is compiled on those; values are
+// family represents a rule with forEach: one rule for each item of a list or a mapping. Operations do not know about
+// it. For each item, computed names are inserted into the arguments and the operation is compiled with them; values are
 // compiled once, when the profile is loaded.
 type family struct {
 	items       items
@@ -114,7 +115,7 @@ type items struct {
 	template *expression.Template
 	tree     operation.Value
 	node     source.Node
-	// record is the type of an item where it has key and value; nil for items of a list, or of what is not known before.
+	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
 	record *expression.Object
 }
 
@@ -125,7 +126,7 @@ type images struct {
 	choices *lru.Cache
 }
 
-// versionView is what the expressions of a profile see when nothing but the version of Kubernetes is known.
+// versionView provides the variables of a profile if only the version of Kubernetes is known.
 type versionView struct {
 	minor   kubeflags.Minor
 	partial *expression.Partial
@@ -133,23 +134,25 @@ type versionView struct {
 
 type formKey struct{ group, kind, name string }
 
-// selection is what is to be done with one object of the contract, which may be several targets: kubelet and node are both
-// in an OperatingSystemConfig.
+// selection holds the rules for one object of the contract, which may comprise several targets: kubelet and node are
+// both parts of an OperatingSystemConfig.
 type selection struct {
 	target *target.Target
 	form   *target.Form
 	rules  []*rule
 	needs  needs
-	// needsIn are the needs by what an OperatingSystemConfig is, where not all rules concern all; nil: needs are those of each object.
+	// needsIn holds the needs by the kind of OperatingSystemConfig if not all rules concern each one. If nil, needs
+	// holds those of every object.
 	needsIn  map[concern]*needs
 	contests contests
 	// enforced is the selection without rules that are only observed; nil where there are none of those.
 	enforced *selection
 	mark     mark
-	// record is the annotation in which is recorded what the rules write; empty: nothing is. lasts says that there may be something.
+	// record is the annotation that records the places that the rules write, or empty. lasts reports that there may be
+	// such places.
 	record string
 	lasts  bool
-	// confides says that a rule, observed or not, may write into the texts of the kubelet what must not be kept.
+	// confides reports that a rule, observed or not, may write values into the kubelet's texts that must not be cached.
 	confides bool
 	// how is for rehearsals; in an admission it is empty.
 	how how
@@ -164,8 +167,8 @@ type contests struct {
 // Observer is told of each step after it was applied, with the object as it then is.
 type Observer func(rule Applied, step Step, object *target.Object)
 
-// Plan is what is going to be done with an object: every rule of its target with its condition decided and its values
-// computed. It is data, and prints as text.
+// Plan is the list of changes to an object: every rule of its target with its condition and values evaluated. It is
+// plain data and can be printed.
 type Plan struct {
 	Rules []PlannedRule
 }
@@ -182,17 +185,17 @@ type PlannedRule struct {
 type Step struct {
 	Place operation.Place
 	Value operation.Resolved
-	// Kept says that the place stays what the old object has; there is no value then.
+	// Kept means that the place keeps the value of the old object; there is no new value then.
 	Kept bool
 	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
 	Overridden string
 
 	write *operation.Write
-	// secrecy tells what of the value is made of Secrets; nil: nothing is.
+	// secrecy finds the parts of the value that come from Secrets. It is nil if there are none.
 	secrecy *secrecy
 }
 
-// how says in which way a plan is made.
+// how selects the way in which a plan is made.
 type how struct {
 	// exists says that the object is being updated.
 	exists bool
@@ -222,7 +225,7 @@ func (i *items) references() []string {
 	return i.tree.References()
 }
 
-// references are the dotted paths of what the family needs beside its condition and values.
+// references returns the dotted paths that the family needs in addition to those of its condition and values.
 func (f *family) references() []string {
 	references := f.items.references()
 	for _, name := range f.names {
@@ -231,7 +234,7 @@ func (f *family) references() []string {
 	return references
 }
 
-// usesItem says whether references name the item.
+// usesItem reports whether references contain the item.
 func usesItem(references []string) bool {
 	for _, reference := range references {
 		if root, _, _ := strings.Cut(reference, "."); root == itemName {
@@ -241,7 +244,7 @@ func usesItem(references []string) bool {
 	return false
 }
 
-// origin is the rule as it was compiled, of which a member of a family is a copy.
+// origin returns the compiled rule of a member of a family, or the rule itself.
 func (r *rule) origin() *rule {
 	if r.whole != nil {
 		return r.whole
@@ -249,7 +252,7 @@ func (r *rule) origin() *rule {
 	return r
 }
 
-// writesKubelet says whether all that the rule writes stands in the two texts of the kubelet.
+// writesKubelet reports whether the rule writes only the kubelet's two texts.
 func (r *rule) writesKubelet() bool {
 	return r.target.Component == "kubelet" && r.family == nil && r.whole == nil && len(r.writes) > 0 &&
 		!slices.ContainsFunc(r.writes, func(w operation.Write) bool {
@@ -274,21 +277,21 @@ type rule struct {
 	path      string
 	operation operation.Definition
 	when      *expression.Expression
-	whenText  string // as it is written; empty for a family, whose items each see another one
+	whenText  string // as written; empty for a family, where it differs for each item
 	writes    []operation.Write
-	// keep says that on UPDATE the places stay what the old object has.
+	// keep means that places keep the values of the old object on UPDATE.
 	keep bool
 	// observed says that the rule is computed and not applied.
 	observed bool
-	// override says that the rule gave a reason for writing what the contract reserves.
+	// override means that the rule gave a reason for writing a reserved place.
 	override bool
 	scope    *scope
-	// family is set for a rule with forEach, of which the writes are samples; item is set for one of its members.
+	// family is set for a rule with forEach, with samples as writes; item is set for one of its members.
 	family *family
 	item   string
-	// whole is the rule of which this is a member.
+	// whole is the rule with forEach to which this member belongs.
 	whole *rule
-	// reach is what its expressions need; early says that its condition needs no lookup, though the rule does.
+	// reach holds the needs of its expressions; early means that its condition needs no lookup, although the rule does.
 	reach *needs
 	early bool
 	// inKubelet says that it writes nothing but the texts of the kubelet.
@@ -300,7 +303,7 @@ func (r *rule) String() string {
 	return fmt.Sprintf("%s/%s (%s)", r.profile, nameOf(r.name, r.item), r.position)
 }
 
-// itemReferences are the dotted paths of what the items of the rule come from; nil without forEach.
+// itemReferences returns the dotted paths used by the items of the rule, or nil without forEach.
 func (r *rule) itemReferences() []string {
 	if r.family == nil {
 		return nil
@@ -341,7 +344,7 @@ func doubleWrites(r *rule) source.Findings {
 	return findings
 }
 
-// references are the dotted paths of the variables that the rule needs.
+// references returns the dotted paths of the variables that the rule needs.
 func (r *rule) references() []string {
 	var references []string
 	if r.family != nil {
@@ -356,8 +359,8 @@ func (r *rule) references() []string {
 	return references
 }
 
-// computedName is a key or a scalar in the arguments of a rule with forEach that is known for an item only. What an operation
-// compiles itself is none: that is a value.
+// computedName is a key or a scalar in the arguments of a rule with forEach that depends on the item. Expressions that
+// the operation compiles itself are values instead.
 type computedName struct {
 	node     source.Node
 	path     string
@@ -381,7 +384,7 @@ type compiledValue struct {
 	at   source.Position
 }
 
-// scope is what the expressions of one profile see beside the facts.
+// scope provides the names that expressions of one profile can use in addition to the facts.
 type scope struct {
 	profile     string
 	environment *expression.Environment
@@ -405,7 +408,7 @@ type lookup struct {
 	request facts.LookupRequest
 	// name and namespace are nil when they are constant.
 	name, namespace *expression.Template
-	// at is where the name stands.
+	// at is the position of the name.
 	at source.Position
 	// shown is the name of the object as messages have it.
 	shown string
@@ -415,7 +418,7 @@ type lookup struct {
 	skip bool
 }
 
-// secrecy is what tells which parts of a value are made of Secrets.
+// secrecy finds the parts of a value that come from Secrets.
 type secrecy struct {
 	rule      *rule
 	variables operation.Variables

@@ -41,7 +41,7 @@ const imagesName = "images"
 // choicesKept is how many choices of images are kept: one for each version and architecture that a seed has.
 const choicesKept = 256
 
-// namesOfCluster are the variables for which the Cluster, the namespace or the Garden has to be read.
+// namesOfCluster lists the variables that need the Cluster, the namespace or the Garden.
 var namesOfCluster = []string{"shoot", "seed", "cloudProfile", "namespaceObject", "garden", "pool", imagesName}
 
 func (n *needs) add(s *scope, references []string, seen map[string]bool) {
@@ -72,7 +72,7 @@ func (n *needs) addVariables(s *scope, name string, seen map[string]bool) {
 	}
 }
 
-// addLookups adds the named lookup, or all, and what the names of their objects need.
+// addLookups adds the named lookup, or all, with the needs of their object names.
 func (n *needs) addLookups(s *scope, name string, seen map[string]bool) {
 	for _, l := range s.lookups {
 		if (name == "" || l.request.Name == name) && !n.lookups[s][l.request.Name] {
@@ -82,14 +82,14 @@ func (n *needs) addLookups(s *scope, name string, seen map[string]bool) {
 	}
 }
 
-// reach is what is needed for expressions that name these references.
+// reach returns the needs of expressions with these references.
 func (s *scope) reach(references []string) needs {
 	n := needs{lookups: map[*scope]map[string]bool{s: {}}}
 	n.add(s, references, map[string]bool{})
 	return n
 }
 
-// namesOf are the Secrets among the lookups that references name, and the object itself where own says that it is one of which something is told.
+// namesOf returns the Secrets among the referenced lookups. If own is true, it includes the object itself.
 func (s *scope) namesOf(t *target.Target, references []string, own bool) []string {
 	var names []string
 	for _, l := range s.secretsIn(references) {
@@ -101,7 +101,8 @@ func (s *scope) namesOf(t *target.Target, references []string, own bool) []strin
 	return names
 }
 
-// tellsObject says whether a value with these references is or may be made of what the object holds beside its names and labels.
+// tellsObject reports whether a value with these references contains or may contain data of the object other than names
+// and labels.
 func (s *scope) tellsObject(references []string) bool {
 	named := map[string]bool{}
 	s.expand(references, named)
@@ -162,15 +163,15 @@ func (i *images) variable() expression.Variable {
 	return expression.Variable{Name: imagesName, Type: cel.MapType(cel.StringType, cel.StringType), Keys: i.vector.Names()}
 }
 
-// The names of what a profile adds to what every expression sees.
+// Names that a profile adds to the variables of every expression.
 const (
 	parametersName = "parameters"
 	variablesName  = "variables"
 	lookupsName    = "lookups"
 )
 
-// newScope declares the parameters, lookups and variables of a profile. What is wrong with one of them is a finding, and it is then
-// declared so that every use of it is possible. The scope is nil when nothing can be declared.
+// newScope declares the parameters, lookups and variables of a profile. An invalid declaration is a finding and then
+// declared with any type, so that its uses cause no further findings. It returns nil if nothing can be declared.
 func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	s := &scope{profile: d.Metadata.Name, node: d.Node.Node, conditions: map[string]int{}}
 	base, err := expression.NewEnvironment(facts.Variables()...)
@@ -198,7 +199,8 @@ func newScope(d *profile.Document, o Options) (*scope, source.Findings) {
 	return s, append(findings, s.nameLookups(d)...)
 }
 
-// unlessBroken is the variable for a section of a profile; where nobody knows what the section says, it is of any type, as its members are.
+// unlessBroken returns the variable for a section of a profile. If the section has findings, the variable and its
+// members have the dynamic type.
 func unlessBroken(d *profile.Document, v expression.Variable) expression.Variable {
 	if slices.ContainsFunc(d.Findings, func(f source.Finding) bool {
 		if f.Partial {
@@ -238,7 +240,7 @@ func (s *scope) declareParameters(d *profile.Document) (expression.Variable, sou
 	return expression.Variable{Name: parametersName, Object: object}, findings
 }
 
-// typeOf is the CEL type of a YAML or JSON value.
+// typeOf returns the CEL type of a YAML or JSON value.
 func typeOf(value any) *cel.Type {
 	switch value := value.(type) {
 	case string:
@@ -274,7 +276,8 @@ func normal(value any) any {
 	return value
 }
 
-// declareLookups declares each lookup as an object of what it keeps. The names are compiled later, when variables are known.
+// declareLookups declares each lookup as an object with the fields that it keeps. The object names are compiled later,
+// after variables are known.
 func (s *scope) declareLookups(d *profile.Document) source.Findings {
 	var (
 		findings source.Findings
@@ -284,7 +287,7 @@ func (s *scope) declareLookups(d *profile.Document) source.Findings {
 	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
 		declared := d.Lookups[name]
 		if !declarable(name, declared) {
-			// Which is said already, and what expressions would see of it is not known.
+			// There is a finding about it already, and its type is unknown.
 			unknown = append(unknown, name)
 			s.broken = append(s.broken, nodeAt(d.Node, lookupsName, name))
 			continue
@@ -308,7 +311,7 @@ func (s *scope) declareLookups(d *profile.Document) source.Findings {
 	return append(findings, source.FindingsOf(d.Node, lookupsName, err).Of(WrongLookup)...)
 }
 
-// declarable says whether a lookup has a name that expressions can use, and says which one object it reads.
+// declarable reports whether expressions can use the lookup by name and whether it names exactly one object.
 func declarable(name string, l v1alpha1.Lookup) bool {
 	objects := 0
 	for _, given := range []bool{
@@ -345,7 +348,7 @@ func requestOf(name string, l v1alpha1.Lookup) facts.LookupRequest {
 	return r
 }
 
-// objectNameOf is the name of the object that the lookup reads, as it was written.
+// objectNameOf returns the name, as written, of the object that the lookup reads.
 func objectNameOf(l v1alpha1.Lookup) source.Text {
 	if l.Object != nil {
 		return l.Object.Name
@@ -358,7 +361,7 @@ func objectNameOf(l v1alpha1.Lookup) source.Text {
 	return l.BackupBucket
 }
 
-// nameLookups compiles the names of the objects. What a lookup has read cannot say what to look up.
+// nameLookups compiles the names of the objects. They must not depend on results of lookups.
 func (s *scope) nameLookups(d *profile.Document) source.Findings {
 	var findings source.Findings
 	for _, l := range s.lookups {
@@ -410,7 +413,7 @@ func (s *scope) lookupName(text source.Text, at string) (*expression.Template, s
 	return nil, name, source.FindingsOf(text.At, at, err).Of(WrongLookup)
 }
 
-// checkName refuses what would be another path in the API, whatever the kind allows besides.
+// checkName rejects names that would change the path in the API, even if the kind allows them.
 func checkName(name string) error {
 	if name == "" {
 		return fmt.Errorf("the name is empty")
@@ -421,7 +424,8 @@ func checkName(name string) error {
 	return nil
 }
 
-// secretsIn are the lookups of Secrets of which a value with these references is or may be made, through variables too.
+// secretsIn returns the lookups of Secrets that a value with these references contains or may contain, also through
+// variables.
 func (s *scope) secretsIn(references []string) []*lookup {
 	var secrets []*lookup
 	read := s.reach(references).lookups[s]
@@ -433,7 +437,8 @@ func (s *scope) secretsIn(references []string) []*lookup {
 	return secrets
 }
 
-// readsSecret says whether a value with these references is or may be made of what the object holds, and that is a Secret.
+// readsSecret reports whether the object is a Secret and a value with these references contains or may contain its
+// data.
 func (s *scope) readsSecret(t *target.Target, references []string) bool {
 	if form := t.Forms[0]; form.Group != "" || form.Kind != facts.Secret.Kind {
 		return false
@@ -448,7 +453,7 @@ func (s *scope) readsSecret(t *target.Target, references []string) bool {
 	return false
 }
 
-// references are the dotted paths that the name of the object needs.
+// references returns the dotted paths that the object name needs.
 func (l *lookup) references() []string {
 	var references []string
 	for _, template := range []*expression.Template{l.name, l.namespace} {
@@ -459,7 +464,7 @@ func (l *lookup) references() []string {
 	return references
 }
 
-// nodeAt is the value below the keys, or the nearest one above it that is there.
+// nodeAt returns the value below the keys, or its nearest existing ancestor.
 func nodeAt(n source.Node, keys ...string) source.Node {
 	for _, key := range keys {
 		i := slices.IndexFunc(n.Fields(), func(f source.Field) bool { return f.Key.Value == key })
@@ -471,8 +476,8 @@ func nodeAt(n source.Node, keys ...string) source.Node {
 	return n
 }
 
-// Confided are the scalars of the step's value in which something of Secrets stands; nil where nothing does. It is for observers, before
-// the object is done. The error is as that of computing the value.
+// Confided returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers during the
+// admission. It fails if the value cannot be computed.
 func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
 	if s.secrecy == nil {
 		return nil, nil
@@ -480,7 +485,7 @@ func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
 	return s.secrecy.confided(ctx, s.write)
 }
 
-// Writes says whether the profile has the text in what its author wrote, so that it is known to all who know the profile.
+// Writes reports whether the profile itself contains the text, so that it is not confidential.
 func (s Step) Writes(text string) bool {
 	return s.secrecy != nil && holds(s.secrecy.rule.scope.node, text)
 }
@@ -497,7 +502,8 @@ func (y *secrecy) confided(ctx context.Context, w *operation.Write) ([]operation
 	})
 }
 
-// secretsOf are the names of the Secrets of which a value with these references is made; items are the references of the forEach around it.
+// secretsOf returns the names of the Secrets that a value with these references contains; items holds the references of
+// the surrounding forEach.
 func (s *scope) secretsOf(t *target.Target, references, items []string) []string {
 	if usesItem(references) {
 		references = slices.Concat(references, items)
@@ -505,7 +511,7 @@ func (s *scope) secretsOf(t *target.Target, references, items []string) []string
 	return s.namesOf(t, references, s.readsSecret(t, references))
 }
 
-// taint marks the writes whose values come from Secrets; items are the references of the forEach around them.
+// taint marks the writes with values from Secrets; items holds the references of the surrounding forEach.
 func (s *scope) taint(t *target.Target, writes []operation.Write, items []string) {
 	for i := range writes {
 		if names := s.secretsOf(t, writes[i].Value.References(), items); names != nil {
@@ -514,7 +520,7 @@ func (s *scope) taint(t *target.Target, writes []operation.Write, items []string
 	}
 }
 
-// valueOf is the value of a variable by its dotted path, false for a field of one and for anything else.
+// valueOf returns the value of a variable by its dotted path. It returns false for a field of one and for other paths.
 func (s *scope) valueOf(path string) (operation.Value, bool) {
 	name, ok := strings.CutPrefix(path, variablesName+".")
 	if v := s.variableOf[name]; ok && v != nil {
@@ -526,7 +532,7 @@ func (s *scope) valueOf(path string) (operation.Value, bool) {
 	return operation.Value{}, false
 }
 
-// holds says whether a text stands in a scalar of a document.
+// holds reports whether a scalar of a document contains a text.
 func holds(n *yaml.Node, text string) bool {
 	if n == nil {
 		return false
@@ -535,8 +541,7 @@ func holds(n *yaml.Node, text string) bool {
 		slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return holds(child, text) })
 }
 
-// refuse finds what the contract forbids a rule to write. What a clause merely reserves is allowed to a rule that gives a
-// reason.
+// refuse reports writes that the contract forbids. Reserved places are allowed to a rule that gives a reason.
 func refuse(t *target.Target, r *rule, g contract.Generation) source.Findings {
 	var findings source.Findings
 	for _, write := range r.writes {
@@ -552,8 +557,8 @@ func refuse(t *target.Target, r *rule, g contract.Generation) source.Findings {
 	return findings
 }
 
-// needless says that a rule gives a reason and needs none, so that reasons do not outlive their cause. Of computed names
-// nobody knows before.
+// needless reports whether a rule gives a reason without need, so that obsolete reasons are found. It returns false for
+// computed names, which are unknown at this point.
 func needless(t *target.Target, r *rule) bool {
 	if r.family != nil && len(r.family.names) > 0 {
 		return false
@@ -564,7 +569,7 @@ func needless(t *target.Target, r *rule) bool {
 	})
 }
 
-// definesKubelet reports whether a place is a part of what systemd runs as the kubelet, beside its flags.
+// definesKubelet reports whether a place, other than a flag, determines the kubelet command that systemd runs.
 func definesKubelet(p operation.Place) bool {
 	switch p.Kind {
 	case operation.File:
@@ -629,12 +634,13 @@ func reserved(t *target.Target, write operation.Write, writes []operation.Write)
 	return contract.Clause{}, false
 }
 
-// bringsInput says whether the fields of a container include environment or mounts.
+// bringsInput reports whether the fields of a container include environment variables or mounts.
 func bringsInput(fields []string) bool {
 	return slices.ContainsFunc([]string{"env", "envFrom", "volumeMounts"}, func(field string) bool { return slices.Contains(fields, field) })
 }
 
-// mountsSecret says whether a rule's mount is of a Secret or ConfigMap; it is taken for one where the rule does not say.
+// mountsSecret reports whether a rule's mount refers to a Secret or ConfigMap. It returns true if the rule does not
+// define the volume.
 func mountsSecret(volume string, writes []operation.Write) bool {
 	for _, write := range writes {
 		if write.Place.Kind == operation.Volume && write.Place.Name == volume {
@@ -645,7 +651,7 @@ func mountsSecret(volume string, writes []operation.Write) bool {
 	return true
 }
 
-// flagOf is the flag of which a place is the whole value or an entry; empty for places that are no part of a flag.
+// flagOf returns the flag that a place contains completely or in part, or an empty string for other places.
 func flagOf(p operation.Place) string {
 	switch p.Kind {
 	case operation.Flag:
@@ -744,7 +750,7 @@ func typeOfNode(n source.Node) *cel.Type {
 	return typeOf(value)
 }
 
-// variablesIn are the names of the variables among references.
+// variablesIn returns the names of the variables among references.
 func variablesIn(references []string) []string {
 	var names []string
 	for _, reference := range references {
@@ -756,7 +762,7 @@ func variablesIn(references []string) []string {
 	return names
 }
 
-// orderVariables sorts the variables so that each stands behind those it uses; a cycle is a finding with its whole round.
+// orderVariables sorts the variables by their dependencies. A cycle is a finding that lists all its variables.
 func (s *scope) orderVariables() ([]string, source.Findings) {
 	var (
 		order    []string
@@ -791,7 +797,7 @@ func (s *scope) orderVariables() ([]string, source.Findings) {
 	return order, findings
 }
 
-// references are the dotted paths that the variable names.
+// references returns the dotted paths that the variable uses.
 func (v *variable) references() []string {
 	if v.template != nil {
 		return v.template.References()
@@ -799,8 +805,8 @@ func (v *variable) references() []string {
 	return v.tree.References()
 }
 
-// misread finds numbers that YAML reads otherwise than they are written, such as 1.30, 0755 or 1_000: whoever wrote them may have
-// meant text.
+// misread warns of numbers that YAML reads differently from their text, such as 1.30, 0755 or 1_000: the author may
+// have meant a string.
 func misread(n source.Node, path string) source.Findings {
 	var findings source.Findings
 	for _, field := range n.Fields() {
@@ -827,7 +833,7 @@ func misread(n source.Node, path string) source.Findings {
 	return nil
 }
 
-// checkKeep finds a place that cannot stay what the old object has.
+// checkKeep reports a place that cannot keep the value of the old object.
 func checkKeep(r *rule) source.Findings {
 	if !r.keep {
 		return nil

@@ -27,9 +27,9 @@ import (
 // pkg/apis/core/validation, as Kubernetes' version skew policy).
 const poolSkew = 3
 
-// versionsOfRule are the versions in the table in which the component of a rule may run when the rule applies: those that the
-// profile supports and for which the condition is not false whatever else is known. None for components that the table does not
-// know, and for the older generation, whose versions are all older than the table.
+// versionsOfRule returns the versions in the table in which the component may run when the rule applies: those that the
+// profile supports and for which the condition may be true. It returns none for components missing in the table and for
+// the older generation, because all its versions are older than the table.
 func versionsOfRule(c *profileCompiler, r *rule) []kubeflags.Minor {
 	if c.options.Generation == contract.Labelled || !slices.Contains(kubeflags.Components(), r.target.Component) {
 		return nil
@@ -43,7 +43,8 @@ func versionsOfRule(c *profileCompiler, r *rule) []kubeflags.Minor {
 	return versions
 }
 
-// viewsOfVersions are the views of all versions, for pools some older than the table too, oldest first, made once for each variable that holds the version.
+// viewsOfVersions returns the views of all versions, oldest first, including some older than the table for pools. It
+// creates them once for each variable that holds the version.
 func viewsOfVersions(c *profileCompiler, t *target.Target) []versionView {
 	variable := "shoot"
 	switch {
@@ -80,7 +81,8 @@ func viewsOfVersions(c *profileCompiler, t *target.Target) []versionView {
 	return views
 }
 
-// versionsSeen are the versions in the table and, for pools, those that a pool of a shoot in the table may have besides.
+// versionsSeen returns the versions in the table and, for pools, older ones that a pool of a shoot in the table may
+// have.
 func versionsSeen(variable string) []kubeflags.Minor {
 	versions := kubeflags.Versions()
 	for range poolSkew {
@@ -91,7 +93,8 @@ func versionsSeen(variable string) []kubeflags.Minor {
 	return versions
 }
 
-// servesVersion says whether there are control planes of a version: whether the installation has it and, for shoots, the profile supports it.
+// servesVersion reports whether control planes of a version exist: the installation serves it and, for shoots, the
+// profile supports it.
 func servesVersion(c *profileCompiler, variable string, minor kubeflags.Minor, patch int) bool {
 	if o := c.options.Kubernetes; o != nil && !o.Check(semver.New(1, uint64(minor), uint64(patch), "", "")) {
 		return false
@@ -107,7 +110,7 @@ func knowVersion(p *expression.Partial, variable string, minor kubeflags.Minor, 
 	return p.With(variable, "kubernetes", version)
 }
 
-// withVariables adds the variables of the profile that follow from what is known.
+// withVariables adds the variables of the profile that can be derived from the known values.
 func withVariables(s *scope, p *expression.Partial) *expression.Partial {
 	for _, v := range s.variables {
 		if v.template == nil {
@@ -125,8 +128,8 @@ var patchVersion = regexp.MustCompile(`\b1\.\d+\.(\d+)`)
 // mostPatches bounds them: every condition is evaluated for each, and versions of other things may look like Kubernetes'.
 const mostPatches = 64
 
-// patchesIn are the patch versions at which the conditions of a document can change: the first, the last, and those around every
-// patch that it names.
+// patchesIn returns the patch versions at which conditions of a document can change: the first, the last, and the
+// neighbours of every patch that it contains.
 func patchesIn(n *yaml.Node) []int {
 	patches := []int{0, 999}
 	var visit func(n *yaml.Node)
@@ -148,8 +151,8 @@ func patchesIn(n *yaml.Node) []int {
 	return slices.Compact(patches)
 }
 
-// checkVersions finds the flags, feature gates, admission plugins and kubelet configuration fields that a rule writes and that a version of Kubernetes
-// in which the rule may apply does not have.
+// checkVersions reports the flags, feature gates, admission plugins and kubelet configuration fields in writes of a
+// rule that are missing in a version of Kubernetes to which the rule may apply.
 func checkVersions(c *profileCompiler, r *rule) source.Findings {
 	versions := versionsOfRule(c, r)
 	if len(versions) == 0 {
@@ -183,7 +186,7 @@ func checkVersions(c *profileCompiler, r *rule) source.Findings {
 	return check.findings
 }
 
-// computes says whether a name is one that the family computes, for which a sample stands.
+// computes reports whether the family computes a name and uses a sample for it.
 func (f *family) computes(name string) bool {
 	for _, sample := range f.samples() {
 		if strings.Contains(name, sample.Value) {
@@ -196,7 +199,7 @@ func (f *family) computes(name string) bool {
 // versionCheck holds the writes of one rule against the table.
 type versionCheck struct {
 	component string
-	// variable is the one whose field kubernetes is the version of the component.
+	// variable is the variable with the component's version in its field kubernetes.
 	variable string
 	versions []kubeflags.Minor
 	document source.Node
@@ -236,12 +239,12 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 	}
 }
 
-// flags are the flags of the newest version.
+// flags returns the flags of the newest version.
 func (c *versionCheck) flags() []string {
 	return kubeflags.Flags(c.component, c.versions[len(c.versions)-1])
 }
 
-// gates are the feature gates of the newest version.
+// gates returns the feature gates of the newest version.
 func (c *versionCheck) gates() []string {
 	return kubeflags.Gates(c.component, c.versions[len(c.versions)-1])
 }
@@ -250,7 +253,8 @@ func (c *versionCheck) gate(write *operation.Write) {
 	name := write.Place.Name
 	history, known := kubeflags.Gate(c.component, name)
 	if removes(write) {
-		// Gates come and go, and a profile may clean up after versions that had one: only what looks like a slip is worth a word.
+		// Feature gates are added and removed, and a profile may remove one that only former versions had. Warn only of
+		// a probable typo.
 		if suggestion := source.Suggest(name, c.gates()); !known && suggestion != "" {
 			c.warn(UnknownGate, write, "%s has had no feature gate %s since Kubernetes %s%s", c.component, name, kubeflags.Versions()[0], suggestion)
 		}
@@ -306,7 +310,7 @@ func (c *versionCheck) plugin(write *operation.Write) {
 	}
 }
 
-// field checks a field of the kubelet's configuration and what is known of the value below it.
+// field checks a field of the kubelet's configuration with the known parts of its value.
 func (c *versionCheck) field(write *operation.Write, path string, value any) {
 	history, known := kubeflags.Field(path)
 	if !known {
@@ -341,7 +345,7 @@ func (c *versionCheck) field(write *operation.Write, path string, value any) {
 	}
 }
 
-// without are the versions of the rule for which something does not hold.
+// without returns the versions of the rule for which a predicate is false.
 func (c *versionCheck) without(holds func(kubeflags.Minor) bool) []kubeflags.Minor {
 	return slices.DeleteFunc(slices.Clone(c.versions), holds)
 }
@@ -361,7 +365,7 @@ func join(bounds []string) string {
 	return out.String()
 }
 
-// narrow says by which condition the rule would apply to the versions only for which something holds.
+// narrow returns a condition that limits the rule to the versions for which a predicate is true.
 func (c *versionCheck) narrow(holds func(kubeflags.Minor) bool) string {
 	all := kubeflags.Versions()
 	if !slices.ContainsFunc(all, holds) {

@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// value are the images for a control plane, or for a worker pool of it.
+// value returns the images for a control plane, or for one of its worker pools.
 func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	wanted := image.Wanted{Target: f.Kubernetes()}
 	if seed, err := f.Seed.Get(); err == nil && seed != nil {
@@ -42,7 +42,7 @@ func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	return chosen
 }
 
-// views are what the expressions of each profile see for one object: the facts, and the profile's own values.
+// views holds the variables for the expressions of each profile for one object: the facts and the profile's own values.
 type views []*view
 
 func (v views) of(s *scope) operation.Variables {
@@ -57,7 +57,7 @@ type view struct {
 	facts   *facts.Facts
 	pool    string
 	lookups ref.Val
-	// missing are the lookups that found nothing and say that their rules are to be left out.
+	// missing holds the lookups that found nothing and whose rules are skipped then.
 	missing map[string]bool
 	known   map[string]any
 	// decided are the conditions that several rules have.
@@ -83,7 +83,7 @@ func (v *view) holds(ctx context.Context, r *rule) (bool, error) {
 	return holds, nil
 }
 
-// missing says which lookup leaves out the rule because it found nothing; empty when none does.
+// missing returns the name of the lookup that found nothing, so that the rule is skipped. It is empty if there is none.
 func (v views) missing(r *rule) string {
 	of := v.of(r.scope).(*view)
 	if len(of.missing) == 0 {
@@ -139,7 +139,7 @@ func (v *view) Field(name string) (any, bool) {
 	return value, true
 }
 
-// facts reads what the rules of the selection need and no more.
+// facts reads only the facts that the rules of the selection need.
 func (s *selection) facts(ctx context.Context, g contract.Generation, r Request, o *target.Object, source facts.Source) (views, *Failure) {
 	needs := s.needsFor(g, o)
 	found := noFacts
@@ -167,7 +167,7 @@ func (s *selection) facts(ctx context.Context, g contract.Generation, r Request,
 	return result, nil
 }
 
-// noFacts is what is known of a control plane that no rule asks for.
+// noFacts holds the facts about a control plane if no rule needs any.
 var noFacts = &facts.Facts{}
 
 // look makes the named lookups; one that is not named is not made.
@@ -210,7 +210,7 @@ func factsFailure(namespace string, err error) *Failure {
 	}
 }
 
-// describe is the object as expressions see it.
+// describe returns the object in the form that expressions use.
 func describe(ctx context.Context, o *target.Object, r Request) facts.Object {
 	metadata := o.Document.Original().Get("metadata")
 	return facts.Object{
@@ -238,8 +238,8 @@ func texts(n *document.Node) map[string]string {
 	return result
 }
 
-// wanted are the lookups of rules that apply, as far as their conditions say so without a lookup. A condition that has no result is
-// left to the plan, which denies the object.
+// wanted returns the lookups of rules that apply, as far as conditions can be evaluated without lookups. Failing
+// conditions are left to the plan, which denies the object.
 func (s *selection) wanted(ctx context.Context, o *target.Object, v *view, all map[string]bool) map[string]bool {
 	if len(all) == 0 || s.how.forced {
 		return all
@@ -264,7 +264,7 @@ func (s *selection) wanted(ctx context.Context, o *target.Object, v *view, all m
 	return wanted
 }
 
-// needsFor are the needs of the rules that concern the object: nothing is read, and nothing can be missing, for the others.
+// needsFor returns the needs of the rules that concern the object. Nothing is read for other rules.
 func (s *selection) needsFor(g contract.Generation, o *target.Object) *needs {
 	if _, locked := contract.ServiceLocked(o, g); locked {
 		return &needs{}
@@ -279,10 +279,10 @@ func (s *selection) needsFor(g contract.Generation, o *target.Object) *needs {
 	return s.needsOfConcerned(purpose, o)
 }
 
-// HasKubelet is like that of an object.
+// HasKubelet reports whether the object configures a kubelet.
 func (c concern) HasKubelet() bool { return c.kubelet }
 
-// need finds what the rules need, once.
+// need computes the needs of the rules once.
 func (s *selection) need() {
 	for _, r := range s.rules {
 		r.need()
@@ -317,7 +317,7 @@ func (n *needs) decode(f *facts.Facts) error {
 	return nil
 }
 
-// need finds what the rule reaches, and whether its condition can be decided before its lookups are made.
+// need computes the needs of the rule, and whether its condition can be evaluated without lookups.
 func (r *rule) need() {
 	if r.reach != nil {
 		return
@@ -352,7 +352,7 @@ func needsOf(rules []*rule) needs {
 // errUnnamed says that a name was computed, and is empty.
 var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
 
-// read makes the lookup for a control plane in the namespace; what is optional and missing is nil.
+// read makes the lookup for a control plane in the namespace. It returns nil if an optional object is missing.
 func (l *lookup) read(ctx context.Context, namespace string, variables operation.Variables, source facts.Source) (*facts.Found, *Failure) {
 	request, err := l.resolve(ctx, variables)
 	if err != nil {
@@ -380,7 +380,7 @@ func lookupFailure(l *lookup, reason Reason, err error) *Failure {
 		reason = DeadlineExceeded
 	}
 	if l.request.Checksum && strings.HasPrefix(l.request.Name, "checksum_") {
-		// Nobody wrote the name of a lookup that an operation makes by itself.
+		// The profile does not contain the name of an implicit lookup.
 		return fail(reason, err, "profile %s: the checksum of %s (%s)", l.profile, l.shown, l.at)
 	}
 	return fail(reason, err, "profile %s: lookup %s", l.profile, l.request.Name)
@@ -423,8 +423,8 @@ func readFacts(ctx context.Context, namespace string, o *target.Object, source f
 	return found, nil
 }
 
-// behind says whether the object is of a newer state of the shoot than the facts. An OperatingSystemConfig has the version of
-// its pool, which may be older than that of the control plane.
+// behind reports whether the object belongs to a newer state of the shoot than the facts. An OperatingSystemConfig has
+// the version of its pool, which may be older than that of the control plane.
 func behind(f *facts.Facts, o *target.Object) bool {
 	pool, ok := o.Document.Original().Find("metadata", "labels").Get(facts.LabelWorkerPool).Text()
 	if f.Shoot == nil || o.Form.Kind != "OperatingSystemConfig" || !ok {
@@ -434,8 +434,8 @@ func behind(f *facts.Facts, o *target.Object) bool {
 	return worker == nil || newer(o.ImageVersion(), worker.Kubernetes)
 }
 
-// newer says whether one version of Kubernetes is newer than another. What follows major, minor and patch is the business of
-// those who build images, and what is no version is not newer than any.
+// newer reports whether one version of Kubernetes is newer than another. It ignores suffixes, which depend on the
+// build. An invalid version is not newer than any.
 func newer(version, than string) bool {
 	if version == than {
 		return false
@@ -454,10 +454,10 @@ const reconcile, provision = "reconcile", "provision"
 
 var knownPurposes = []string{reconcile, provision}
 
-// misses says why the rule does not concern an object; empty when it does.
+// misses returns the reason for which the rule does not concern an object. It is empty if it does.
 func (r *rule) misses(o *target.Object) string { return r.missesIn(o.Form, o.Purpose(), o) }
 
-// missesIn is misses for an object of the form and the purpose.
+// missesIn works like misses for an object of the form and the purpose.
 func (r *rule) missesIn(of *target.Form, purpose string, o interface{ HasKubelet() bool }) string {
 	for i := range r.target.Forms {
 		form := &r.target.Forms[i]

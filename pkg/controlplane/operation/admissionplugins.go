@@ -17,9 +17,9 @@ const (
 	disablePlugins = "disable-admission-plugins"
 )
 
-// admissionPlugins is the only way to edit the two lists of admission plugins: a plugin stands in one of them at the most.
-// The contract wants plugins that do not go together with CSI, such as PersistentVolumeLabel, enabled without CSI and
-// disabled with it.
+// admissionPlugins defines the only operation for the two lists of admission plugins. A plugin is in at most one of
+// them. The contract requires that plugins that conflict with CSI, such as PersistentVolumeLabel, are enabled without
+// CSI and disabled with it.
 func admissionPlugins() Definition {
 	return Definition{
 		Name:     "admissionPlugins",

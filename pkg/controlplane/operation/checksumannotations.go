@@ -36,7 +36,7 @@ func checksumAnnotations() Definition {
 	}
 }
 
-// checksumSource is whose checksum an annotation has.
+// checksumSource names the object that a checksum annotation describes.
 type checksumSource struct {
 	Secret    source.Text `json:"secret"`
 	ConfigMap source.Text `json:"configMap"`
@@ -45,7 +45,8 @@ type checksumSource struct {
 
 var noIdentifier = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
-// lookup is the name of the lookup that reads the checksum, and the lookup. The text tells lookups apart, as it may hold ${ }.
+// lookup returns the lookup that reads the checksum, with its name. The name contains the text of the object name,
+// which may contain ${ }, so that different lookups have different names.
 func (s checksumSource) lookup() (string, v1alpha1.Lookup) {
 	kind, object := "secret_", s.Secret.Value
 	if object == "" {
@@ -62,7 +63,7 @@ func (s checksumSource) lookup() (string, v1alpha1.Lookup) {
 	return "checksum_" + kind + name, v1alpha1.Lookup{Secret: s.Secret, ConfigMap: s.ConfigMap, Checksum: true, Optional: s.Optional}
 }
 
-// checksumLookups are the lookups that the arguments need.
+// checksumLookups returns the lookups that the arguments need.
 func checksumLookups(arguments source.Node) map[string]v1alpha1.Lookup {
 	var a struct {
 		Set    map[string]checksumSource `json:"set"`
@@ -103,7 +104,7 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-// compileChecksum is the value of a lookup, and empty where an optional object is missing.
+// compileChecksum returns the value of a lookup, which is empty if an optional object is missing.
 func compileChecksum(c *Context, n source.Node, path string) (Value, source.Findings) {
 	var s checksumSource
 	if n.Node == nil || n.Kind != yaml.MappingNode {

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// serviceFields are the fields that a cloud may set: none of them says which Pods are reached, or where.
+// serviceFields lists the fields that a profile may set. None of them selects Pods or addresses.
 var serviceFields = []string{
 	"allocateLoadBalancerNodePorts", "externalTrafficPolicy", "healthCheckNodePort", "internalTrafficPolicy",
 	"ipFamilies", "ipFamilyPolicy", "loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution",
@@ -57,7 +57,7 @@ func withMember(raw []byte, key, value string) []byte {
 	return append(out, raw[1:]...)
 }
 
-// namedObjects says how edits become writes whose values are objects that stand in a list under a name, which is their member key.
+// namedObjects compiles edits of objects in a list that are identified by a member, their key.
 type namedObjects struct {
 	kind   Kind
 	key    string
@@ -102,7 +102,7 @@ func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([
 
 var flagName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9.-]*$`)
 
-// keyedFlags are flags whose value holds several entries; they have operations of their own, which merge by entry.
+// keyedFlags maps flags with several entries in one value to their own operations, which merge by entry.
 var keyedFlags = map[string]string{
 	"feature-gates":             "featureGates",
 	"enable-admission-plugins":  "admissionPlugins",
@@ -119,7 +119,7 @@ func checkFlagName(name string) string {
 	return ""
 }
 
-// edits are the arguments that most operations share: what to set, by name, and which names to remove.
+// edits are the arguments that most operations share: values to set, by name, and names to remove.
 type edits struct {
 	Set    source.Node   `json:"set"`
 	Remove []source.Node `json:"remove"`
@@ -132,7 +132,7 @@ type containerEdits struct {
 	Container string        `json:"container"`
 }
 
-// decodeEdits decodes edits; where names stand beside each other as if they were arguments, the finding says where they belong.
+// decodeEdits decodes edits. If names are given directly as arguments, the finding tells where they belong.
 func decodeEdits(arguments source.Node, path string, into any) source.Findings {
 	findings := source.Decode(arguments, path, into)
 	fields := arguments.Fields()
@@ -150,7 +150,7 @@ func decodeEdits(arguments source.Node, path string, into any) source.Findings {
 	return findings
 }
 
-// container is the container that the arguments mean.
+// container returns the name of the container that the arguments select.
 func (c *Context) container(name string) string {
 	if name == "" {
 		return c.Target.Container
@@ -161,9 +161,9 @@ func (c *Context) container(name string) string {
 // compiler says how the entries of edits become writes.
 type compiler struct {
 	place Place
-	// field is the argument with what is set, for findings; "set" if it is empty.
+	// field is the argument with the values, for findings; "set" if empty.
 	field string
-	// value compiles what is to be set.
+	// value compiles a value.
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check judges a name; nil: every name that is not empty will do.
 	check func(name string) string
@@ -180,8 +180,8 @@ func (c *Context) with(compile func(*Context, source.Node, string) (Value, sourc
 	return func(n source.Node, path string) (Value, source.Findings) { return compile(c, n, path) }
 }
 
-// inCommandLine returns a function that compiles values for the command line of a container. That of the kubelet is a command of a
-// unit, in which values are escaped for systemd.
+// inCommandLine returns a function that compiles values for the command line of a container. The kubelet's command line
+// is part of a unit, for which values are escaped.
 func (c *Context) inCommandLine(container string, read func(source.Node, string) (Value, source.Findings)) func(source.Node, string) (Value, source.Findings) {
 	if !c.inUnit(container) {
 		return read
@@ -257,7 +257,7 @@ func (k compiler) checkName(name string) string {
 	return k.check(name)
 }
 
-// checkName judges a name in which nothing is evaluated.
+// checkName validates a name without expressions.
 func checkName(name string) string {
 	switch {
 	case name == "":
@@ -274,34 +274,35 @@ type Confided struct {
 	// Keys lead to it in a structured value: those of mappings, and the names of items.
 	Keys []string
 	Text string
-	// Parts are in their order; what stands between them is made of no Secret.
+	// Parts lists the parts from Secrets in their order; the text between them contains no Secret.
 	Parts []ConfidedPart
 }
 
 // ConfidedPart is a part of a text, from one byte to before another.
 type ConfidedPart struct {
 	From, To int
-	// Secrets are those of which it is made, as profiles name them.
+	// Secrets lists the Secrets that the part contains, by their names in profiles.
 	Secrets []string
 }
 
-// Shown stands for the part wherever it would be shown.
+// Shown returns the replacement for the part in output.
 func (p ConfidedPart) Shown() string { return fromSecrets(p.Secrets) }
 
-// Confiding says what of values is made of Secrets.
+// Confiding finds the Secrets that values contain.
 type Confiding struct {
-	// Secrets are those of which what has these references is made; nil: none.
+	// Secrets returns the Secrets that a value with these references contains, or nil.
 	Secrets func(references []string) []string
-	// Variable is the value of a variable by its dotted path, so that what its author wrote as it is can be told from what is computed.
+	// Variable returns the value of a variable by its dotted path, so that constant text can be distinguished from
+	// computed text.
 	Variable func(path string) (Value, bool)
 }
 
-// ValueOf is the value of one template.
+// ValueOf returns the value of one template.
 func ValueOf(template *expression.Template) Value {
 	return Value{texts: []*expression.Template{template}}
 }
 
-// Confided computes the value again, and tells which of its scalars have in them what Secrets hold.
+// Confided computes the value again and returns the scalars that contain data of Secrets.
 func (v Value) Confided(ctx context.Context, variables Variables, c Confiding) ([]Confided, error) {
 	return v.confided(ctx, variables, c, nil)
 }
@@ -336,7 +337,7 @@ func (v Value) confided(ctx context.Context, variables Variables, c Confiding, a
 	return all, v.tree.Templates(tell)
 }
 
-// confided is what of a scalar is made of Secrets.
+// confided returns the parts of a scalar that come from Secrets.
 func (c Confiding) confided(scalar expression.Scalar) Confided {
 	found := Confided{Keys: scalar.Keys, Text: scalar.Text}
 	for _, part := range scalar.Parts {
@@ -347,8 +348,8 @@ func (c Confiding) confided(scalar expression.Scalar) Confided {
 	return found
 }
 
-// editFlagValue replaces the value of a flag that holds several entries by what edit makes of it. Where the flag stands
-// several times, the last occurrence is edited, since that is the active one for the entry. A flag that is left empty goes.
+// editFlagValue applies edit to the value of a flag with several entries. If the flag occurs several times, it edits
+// the last occurrence, which is the effective one. It removes a flag that becomes empty.
 func editFlagValue(o *target.Object, container, flag string, edit func(value string) (string, error)) error {
 	line, err := o.CommandLine(container)
 	if err != nil {
@@ -406,12 +407,12 @@ func editEveryFlagValue(o *target.Object, container, flag string, edit func(valu
 	}
 }
 
-// old is the object as it stands in the cluster.
+// old returns the object as it is in the cluster.
 func old(o *target.Object) *target.Object {
 	return &target.Object{Target: o.Target, Form: o.Form, Document: o.Old}
 }
 
-// keepFlag makes a flag what it is in the old object. Where that does not have the container, there is nothing to keep.
+// keepFlag restores a flag from the old object, unless the old object lacks the container.
 func keepFlag(container, name string) func(*target.Object) error {
 	return func(o *target.Object) error {
 		now, err := o.CommandLine(container)
@@ -439,7 +440,7 @@ func keepFlag(container, name string) func(*target.Object) error {
 	}
 }
 
-// keepEnv makes an environment variable what it is in the old object, with the same exception.
+// keepEnv restores an environment variable from the old object, unless the old object lacks the container.
 func keepEnv(container, name string) func(*target.Object) error {
 	path := fieldPath{{Key: "env"}, {Key: name, By: "name", Quoted: true}}
 	return func(o *target.Object) error {
@@ -471,8 +472,8 @@ func (c *Context) Tree(n source.Node, path string) (Value, source.Findings) {
 	return Value{constant: &Resolved{JSON: raw}}, nil
 }
 
-// owner is a field of which another operation knows more: it merges by entry, keeps what must be kept, and the contract's
-// clauses know its places.
+// owner is a field with an operation of its own, which merges by entry, keeps required values, and writes places known
+// to the contract's clauses.
 type owner struct {
 	path      string
 	parts     target.Part
@@ -481,7 +482,7 @@ type owner struct {
 	parted bool
 }
 
-// owners are in the order in which they are looked at. The items of lists are left out of the paths.
+// owners is ordered by precedence. Its paths omit the items of lists.
 var owners = slices.Concat([]owner{
 	{"metadata.labels", target.Metadata, "labels", false},
 	{"metadata.annotations", target.Metadata, "annotations", false},
@@ -512,7 +513,7 @@ func serviceOwners() []owner {
 	return all
 }
 
-// checkOwner says which operation is to be used instead; empty when there is none.
+// checkOwner returns the operation to use instead, or an empty string.
 func checkOwner(t *target.Target, p fieldPath, removed bool) string {
 	keys := strings.Join(p.keys(), ".")
 	for _, o := range owners {
@@ -536,7 +537,7 @@ func (o owner) message() string {
 	return fmt.Sprintf("%s is edited with the operation %s", o.path, o.operation)
 }
 
-// inside says whether a path leads on from another one.
+// inside reports whether a path extends another one.
 func inside(path, outer string) bool { return strings.HasPrefix(path, outer+".") }
 
 // fieldCompiler says how edits of fields, by path, become writes. A mapping becomes a write for each of its members, so
@@ -549,7 +550,8 @@ type fieldCompiler struct {
 	apply func(p fieldPath) func(*target.Object, Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(p fieldPath) func(*target.Object) error
-	// trace returns what a write of the path leaves in an object; false: nothing. Nil: the place tells it.
+	// trace returns the remaining effect of a write of the path, or false if there is none. If nil, the place
+	// determines it.
 	trace func(p fieldPath) (Trace, bool)
 	// appendTo appends an item to the list at a path, or several items from a list. Nil: there is no append.
 	appendTo func(p fieldPath, several bool) func(*target.Object, Resolved) error
@@ -720,7 +722,7 @@ func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, sev
 	})
 }
 
-// flagsTo is a mapping of flags; those with operations of their own are not among them.
+// flagsTo returns a mapping of flags without those that have operations of their own.
 func flagsTo(items Type) Type {
 	return mappingOf(items).named(flagName, slices.Sorted(maps.Keys(keyedFlags))...)
 }

@@ -99,8 +99,8 @@ func setKubeletField(o *target.Object, v Resolved, path ...string) error {
 	return nested(yaml.Merge(v.JSON, path...), "%s of the kubelet's configuration", strings.Join(path, "."))
 }
 
-// kubeletFields are the fields of the kubelet's configuration that some version of Kubernetes in the table has, sorted. In which
-// versions each is there is judged where the versions of a profile are known.
+// kubeletFields returns the fields of the kubelet's configuration in all versions of Kubernetes in the table, sorted.
+// The versions of each field are checked when the versions of a profile are known.
 var kubeletFields = sync.OnceValue(func() []string {
 	var all []string
 	for _, version := range kubeflags.Versions() {
@@ -110,7 +110,8 @@ var kubeletFields = sync.OnceValue(func() []string {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return name == "kind" || name == "apiVersion" })
 })
 
-// kubeletShape is what may be set: what the Go type has, which editors get with its comments, and what came after it.
+// kubeletShape returns the type of the settable fields: those of the Go type, with its comments for editors, and newer
+// ones.
 func kubeletShape() Type {
 	shape := shapeLike[kubeletconfigv1beta1.KubeletConfiguration]("kind", "apiVersion", "featureGates")
 	var typed []string
@@ -127,7 +128,7 @@ func kubeletShape() Type {
 	return shape
 }
 
-// kubeletFieldType is what may stand in a field that only the table knows.
+// kubeletFieldType returns the type of a field that only the table contains.
 func kubeletFieldType(path string) Type {
 	history, _ := kubeflags.Field(path)
 	switch history.Kind {
@@ -144,8 +145,8 @@ func kubeletFieldType(path string) Type {
 	}
 }
 
-// checkKubeletValue judges a value as the kubelet would: by the Go type, which says most, and by the table for what that does not know.
-// It is empty for what the kubelet can read.
+// checkKubeletValue validates a value as the kubelet would: with the Go type, which is the most precise, and with the
+// table for newer fields. It returns an empty string if the kubelet can read the value.
 func checkKubeletValue(name string, raw []byte) string {
 	var (
 		typed kubeletconfigv1beta1.KubeletConfiguration
@@ -179,7 +180,7 @@ func checkKubeletPath(path string, value any) string {
 	return ""
 }
 
-// kindsOfValue are the kinds of fields that can hold a value.
+// kindsOfValue returns the kinds of fields that accept a value.
 func kindsOfValue(value any, path string) []string {
 	switch of := value.(type) {
 	case nil:
@@ -205,7 +206,7 @@ func kindsOfValue(value any, path string) []string {
 	}
 }
 
-// belowKubeletPath are the members of a mapping, or the items of a list, with their paths.
+// belowKubeletPath returns the members of a mapping, or the items of a list, with their paths.
 func belowKubeletPath(path, kind string, value any) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		switch of := value.(type) {
@@ -229,8 +230,9 @@ func belowKubeletPath(path, kind string, value any) iter.Seq2[string, any] {
 	}
 }
 
-// kubeletChecks are what the kubelet holds of its configuration before it starts, in all versions of the table of kubeflags: Kubernetes'
-// pkg/kubelet/apis/config/validation/validation.go, and pkg/kubelet/eviction/helpers.go for what begins with eviction.
+// kubeletChecks lists the validations of the kubelet at start, in all versions of the table of kubeflags: Kubernetes'
+// pkg/kubelet/apis/config/validation/validation.go, and pkg/kubelet/eviction/helpers.go for fields that begin with
+// eviction.
 var kubeletChecks = slices.Concat([]check{
 	{"imageGCHighThresholdPercent", between(0, 100)},
 	{"imageGCLowThresholdPercent", between(0, 100)},
@@ -270,7 +272,7 @@ var kubeletChecks = slices.Concat([]check{
 	below([]check{{"", hasSignals}}, "evictionHard", "evictionSoft", "evictionSoftGracePeriod", "evictionMinimumReclaim"),
 )
 
-// signals are what evictions go by: pkg/kubelet/eviction/api/types.go of Kubernetes.
+// signals lists the signals of evictions: pkg/kubelet/eviction/api/types.go of Kubernetes.
 var signals = []string{
 	"memory.available", "nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree",
 	"containerfs.available", "containerfs.inodesFree", "allocatableMemory.available", "pid.available",
@@ -310,7 +312,8 @@ func isThreshold(n source.Node, at string) source.Findings {
 	return nil
 }
 
-// lasts holds that a duration is in a range, both ends among it; of what is no duration, types say it.
+// lasts returns a check that a duration is in a range, inclusively. It ignores invalid durations, which the type check
+// reports.
 func lasts(least, most time.Duration) judge {
 	allowed := fmt.Sprintf("must be a duration of %s or more", least)
 	if most < math.MaxInt64 {

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// containerPolicies sets what a VerticalPodAutoscaler does with a container.
+// containerPolicies defines the operation for the container policies of a VerticalPodAutoscaler.
 func containerPolicies() Definition {
 	return Definition{
 		Name:      "containerPolicies",

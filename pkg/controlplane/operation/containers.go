@@ -26,7 +26,7 @@ func containers() Definition {
 	}
 }
 
-// containersIn are the containers in a list of the pod template.
+// containersIn describes the containers in a list of the pod template.
 func containersIn(list string, kind Kind) namedObjects {
 	return namedObjects{kind: kind, key: "name", shape: shapeOf[corev1.Container], checks: containerChecks, name: checkLabel,
 		apply: func(o *target.Object, name string, v Resolved) error { return setContainer(o, list, name, v) }}

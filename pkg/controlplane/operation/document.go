@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// embeddedDocument edits a document that stands inside the object.
+// embeddedDocument defines the operation that edits a document inside the object.
 func embeddedDocument() Definition {
 	return Definition{
 		Name: "document",
@@ -129,7 +129,7 @@ func checkDocumentFile(c *Context, a documentArguments) string {
 	return ""
 }
 
-// checkDocumentField says what else is to be used for a field; the provider's configuration is a document.
+// checkDocumentField returns the operation to use instead for a field; the provider's configuration is a document.
 func checkDocumentField(t *target.Target, field fieldPath) string {
 	problem := checkOwner(t, field, false)
 	switch {

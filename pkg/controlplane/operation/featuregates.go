@@ -58,7 +58,7 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 	return writes, findings
 }
 
-// compileGateValue is true, false, an expression for one of them, or null.
+// compileGateValue compiles true, false, an expression with such a value, or null.
 func compileGateValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Absent() {
 		return Remove(), nil

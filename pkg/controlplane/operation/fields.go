@@ -9,7 +9,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// fields sets and removes any field of an object for which there is no operation of its own.
+// fields defines the operation that sets and removes any field of an object without an operation of its own.
 func fields() Definition {
 	return Definition{
 		Name: "fields",

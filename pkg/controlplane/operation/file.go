@@ -95,7 +95,7 @@ func compileFile(c *Context, arguments source.Node, at string) ([]Write, source.
 	return []Write{write}, findings
 }
 
-// compileFileFields is the file as it stands in an OperatingSystemConfig, as YAML in which content may still hold expressions.
+// compileFileFields returns the file for an OperatingSystemConfig, as YAML. Its content may still contain expressions.
 func compileFileFields(c *Context, a fileArguments, arguments source.Node, at string) (source.Node, source.Findings) {
 	content, findings := compileFileContent(c, a, arguments, at)
 	fields := mapping(arguments)
@@ -144,7 +144,8 @@ func compileFileContent(c *Context, a fileArguments, arguments source.Node, at s
 	return content, findings
 }
 
-// compileTextOrFile is the text of content, or that of the file that contentFrom names, in which ${ } means nothing; nil for neither.
+// compileTextOrFile returns the text of content, or that of the file named by contentFrom, in which ${ } has no
+// meaning. It returns nil if neither is given.
 func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
 	switch {
 	case !content.Absent() && !contentFrom.Absent():
@@ -176,7 +177,7 @@ func permissions(n source.Node) (uint64, error) {
 	return mode, nil
 }
 
-// checkBoolean finds what is neither true nor false nor an expression.
+// checkBoolean reports a value that is neither a boolean nor an expression.
 func checkBoolean(n source.Node, at string) source.Findings {
 	if n.Absent() || n.Tag == "!!bool" || (n.Kind == yaml.ScalarNode && strings.Contains(n.Value, "${")) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// flags sets and removes flags of a container's command line, wherever in command and args they stand.
+// flags defines the operation that sets and removes flags of a container's command line, in command and args.
 func flags() Definition {
 	return Definition{
 		Name:      "flags",
@@ -39,7 +39,7 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 	}.compile(arguments, path, a.Set, a.Remove)
 }
 
-// compileFlagValue is one text, a list of texts for a flag that is repeated, or null for a flag without a value.
+// compileFlagValue compiles one string, a list of strings for a repeated flag, or null for a flag without a value.
 func compileFlagValue(c *Context, n source.Node, path string) (Value, source.Findings) {
 	switch {
 	case n.Absent():
@@ -71,7 +71,8 @@ func applyFlag(container, name string) func(*target.Object, Resolved) error {
 	}
 }
 
-// OfFlag is the operation for a flag whose value holds several entries; false for all others, which are for flags.
+// OfFlag returns the operation for a flag with several entries in its value. It returns false for other flags, which
+// the operation flags edits.
 func OfFlag(flag string) (string, bool) {
 	name, ok := keyedFlags[flag]
 	return name, ok

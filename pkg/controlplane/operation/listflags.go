@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// listFlags edits flags whose value is a list, such as --controllers=*,-nodeipam.
+// listFlags defines the operation for flags with a list as their value, such as --controllers=*,-nodeipam.
 func listFlags() Definition {
 	return Definition{
 		Name:    "listFlags",

@@ -53,7 +53,7 @@ type machineProviderArguments struct {
 
 var (
 	providerName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	// sidecarMountFields are those of a mount but for the containers, of which there is one.
+	// sidecarMountFields lists the fields of a mount except the containers, because there is only one.
 	sidecarMountFields = slices.DeleteFunc(slices.Clone(mountFields), func(field string) bool { return field == "containers" })
 )
 
@@ -78,7 +78,7 @@ func compileMachineProvider(c *Context, arguments source.Node, path string) ([]W
 	return append([]Write{write}, inputs...), append(findings, problems...)
 }
 
-// compileSidecarPolicy is the policy that leaves the limits of the sidecar alone.
+// compileSidecarPolicy returns the policy that prevents changes of the sidecar's limits.
 func compileSidecarPolicy(a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
 	var findings source.Findings
 	for _, other := range []struct {
@@ -96,7 +96,7 @@ func compileSidecarPolicy(a machineProviderArguments, name string, arguments sou
 	}, findings
 }
 
-// compileSidecarInputs are the environment and the mounts of the sidecar: the kubeconfig, and what the profile gives.
+// compileSidecarInputs returns the environment and the mounts of the sidecar: the kubeconfig and those of the profile.
 func compileSidecarInputs(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) ([]Write, source.Findings) {
 	var (
 		writes   []Write
@@ -147,7 +147,7 @@ func sidecarMount(container, volume string, value Value, at source.Node, path st
 	}
 }
 
-// sidecar is what every provider's container has beside name, image and args.
+// sidecar contains the fields of every provider's container except name, image and args.
 const sidecar = `
 imagePullPolicy: IfNotPresent
 livenessProbe:
@@ -188,7 +188,7 @@ var sidecarFlags = []struct{ name, value string }{
 	{"v", "3"},
 }
 
-// compileSidecarContainer is the container but for its environment and mounts, which are places of their own.
+// compileSidecarContainer returns the container without its environment and mounts, which are separate places.
 func compileSidecarContainer(c *Context, a machineProviderArguments, name string, arguments source.Node, path string) (Write, source.Findings) {
 	write := Write{
 		Place: Place{Kind: Container, Name: name}, At: arguments, Path: path,
@@ -216,7 +216,8 @@ func compileSidecarContainer(c *Context, a machineProviderArguments, name string
 	return write, findings
 }
 
-// compileSidecarArgs are the flags: those of every sidecar with the values that the profile gives, and then the others.
+// compileSidecarArgs returns the flags: first those of every sidecar, with values from the profile, then the profile's
+// own.
 func compileSidecarArgs(c *Context, given, arguments source.Node, path string) (*yaml.Node, source.Findings) {
 	flags := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Line: arguments.Line, Column: arguments.Column}
 	if !given.Absent() && given.Kind != yaml.MappingNode {
@@ -257,7 +258,7 @@ func compileSidecarArgs(c *Context, given, arguments source.Node, path string) (
 	return flags, findings
 }
 
-// flagNodes is the flag with its value as one argument; nothing for null.
+// flagNodes returns the flag with its value as one argument, or nothing for null.
 func flagNodes(field source.Field) []*yaml.Node {
 	if field.Value.Absent() {
 		return nil

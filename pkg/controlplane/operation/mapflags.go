@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// mapFlags edits flags whose value is a map, such as --runtime-config=a=true,b=false.
+// mapFlags defines the operation for flags with a map as their value, such as --runtime-config=a=true,b=false.
 func mapFlags() Definition {
 	return Definition{
 		Name:      "mapFlags",
@@ -42,7 +42,7 @@ func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, s
 	})
 }
 
-// compileFlagEntries compiles a mapping of flags to what is to be done with their entries.
+// compileFlagEntries compiles a mapping of flags to edits of their entries.
 func compileFlagEntries(arguments source.Node, path string, one func(flag string, n source.Node, path string) ([]Write, source.Findings)) ([]Write, source.Findings) {
 	if arguments.Node == nil || arguments.Kind != yaml.MappingNode || len(arguments.Fields()) == 0 {
 		return nil, source.Findings{arguments.Finding(path, "must be a mapping of flags to the entries that change").Of(source.WrongType)}

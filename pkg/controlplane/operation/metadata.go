@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// compileKeyed compiles edits of a map of strings, such as labels, which stands at a path; where finds the object that has it
-// as a member.
+// compileKeyed compiles edits of a map of strings at a path, such as labels; where finds the object that has the map as
+// a member.
 func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at fieldPath,
 	where func(*target.Object) (*document.Node, error),
 ) ([]Write, source.Findings) {

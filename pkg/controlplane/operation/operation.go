@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// nested marks an error as one of something that stands inside the object.
+// nested marks an error as one of a document inside the object.
 func nested(err error, format string, arguments ...any) error {
 	if err == nil {
 		return nil
@@ -27,9 +27,11 @@ func nested(err error, format string, arguments ...any) error {
 	return fmt.Errorf("%w: %s: %w", target.ErrNested, fmt.Sprintf(format, arguments...), err)
 }
 
-// Trace is what a rule leaves on an object where nobody writes it anew: a field, or an item of a list, of the object or of a document inside it.
+// Trace is a lasting effect of a rule on an object that Gardener does not write again: a field or an item of a list, in
+// the object or in a document inside it.
 type Trace struct {
-	// Document is the path of the field in which the document is, with its format and encoding; empty: the object itself.
+	// Document is the path of the field that contains the document, with its format and encoding. It is empty for the
+	// object itself.
 	Document, Format, Encoding string
 	// Path is that of the field or list, without positions.
 	Path string
@@ -46,18 +48,19 @@ type Resolved struct {
 	Texts []string
 	// JSON is a structured value.
 	JSON []byte
-	// From are the Secrets of which the value is made; nil: none. Such a value is written to the object and shown nowhere.
+	// From lists the Secrets that the value contains, or is nil. Such a value is written to the object but never
+	// displayed.
 	From []string
 }
 
-// Value is what a write will leave in its place: constant, or computed from facts.
+// Value is the value of a write: constant, or computed from facts.
 type Value struct {
 	constant *Resolved
 	texts    []*expression.Template
 	tree     *expression.Tree
 	shape    func([]byte) ([]byte, error)
 	escape   escape
-	secrets  []string // of which it is made
+	secrets  []string // the Secrets that it contains
 }
 
 // escape writes values so that systemd reads them back. The zero value writes them as they are.
@@ -72,38 +75,38 @@ type escape struct {
 type Definition struct {
 	// Name is the key of the operation in a rule.
 	Name string
-	// Summary says in a line what it does.
+	// Summary describes the operation in one line.
 	Summary string
 	// Example is a rule that uses it, as YAML.
 	Example string
-	// Examples are further rules, so that each argument stands in one of them.
+	// Examples are further rules, so that the examples cover all arguments.
 	Examples []string
-	// Arguments are all that Compile accepts; the reference and the JSON Schema say the same.
+	// Arguments describes all arguments that Compile accepts, for the reference and the JSON Schema.
 	Arguments []Argument
 	// Parts are the parts that an object must have for it.
 	Parts target.Part
-	// Components are those of the targets for which it is made; nil: all that have the parts.
+	// Components lists the components with this operation; nil means all that have the parts.
 	Components []string
-	// KeepsByDefault says that a rule without onUpdate keeps, on UPDATE, what the old object has.
+	// KeepsByDefault means that a rule without onUpdate keeps the values of the old object on UPDATE.
 	KeepsByDefault bool
 	// Lookups are lookups that the operation needs for its arguments and that the profile need not declare, by name; nil: none.
 	Lookups func(arguments source.Node) map[string]v1alpha1.Lookup
-	// Compile reads the arguments. The findings are all that is wrong with them.
+	// Compile parses the arguments and returns all findings about them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
 }
 
-// On says whether the operation can be used on the target.
+// On reports whether the operation can be used on the target.
 func (d Definition) On(t *target.Target) bool {
 	return t.Has(d.Parts) && (d.Components == nil || slices.Contains(d.Components, t.Component))
 }
 
-// Context is what an operation may use when it reads its arguments.
+// Context provides the data that an operation may use to parse its arguments.
 type Context struct {
 	// Target is the target of the rule.
 	Target *target.Target
 	// Expressions compiles ${ CEL } in strings.
 	Expressions expression.Templates
-	// Files are the files beside the profile, by the path that it writes in contentFrom.
+	// Files maps the paths in contentFrom to the files next to the profile.
 	Files map[string][]byte
 	// Refused says of such files why they could not be read.
 	Refused map[string]string
@@ -112,19 +115,21 @@ type Context struct {
 // Write is one place that an operation writes.
 type Write struct {
 	Place Place
-	// Value is what will stand there.
+	// Value is the value to write.
 	Value Value
-	// At is where the value stands in the profile, and Path its field.
+	// At is the position of the value in the profile, and Path its field.
 	At   source.Node
 	Path string
-	// Adds says that it goes beside what other writes put there, even one for the same place: it overrides none, and none it.
+	// Adds means that the value is added to those of other writes, even for the same place: none of them overrides
+	// another.
 	Adds bool
 	// Apply writes the resolved value. It makes no edit where the object is so already.
 	Apply func(o *target.Object, v Resolved) error
-	// Keep makes the place what it is in o.Old, which is there. Nil: the operation cannot, and a rule that keeps is refused.
+	// Keep restores the place from o.Old, which is not nil. If Keep is nil, the operation does not support it, and a
+	// rule that keeps values is refused.
 	Keep func(o *target.Object) error
 
-	// leaves returns what Traces does; nil: what the place tells.
+	// leaves implements Traces; if nil, the place determines them.
 	leaves func(v *Resolved) []Trace
 }
 
@@ -164,20 +169,20 @@ const (
 	Field Kind = "field"
 	// DocumentField is a field of a document inside a field or file, which is the container.
 	DocumentField Kind = "document field"
-	// Denied is no place in an object: it stands for the message of a denial.
+	// Denied is not a place in an object but the message of a denial.
 	Denied Kind = "denial"
 )
 
-// InText says whether places of the kind stand in units and files of an OperatingSystemConfig that are edited through
-// target.Object alone, or in command lines.
+// InText reports whether places of the kind are in command lines, or in units and files of an OperatingSystemConfig
+// that are edited only through target.Object.
 func InText(kind Kind) bool {
 	return slices.Contains([]Kind{Flag, FeatureGate, ListFlagItem, MapFlagEntry, KubeletField, UnitOption}, kind)
 }
 
-// Place is what a write writes: comparable, and printable.
+// Place identifies the target of a write. It is comparable and printable.
 type Place struct {
 	Kind Kind
-	// Container is the container, the unit or the document to which the place belongs; empty for those of the pod or the object.
+	// Container is the container, unit or document with the place. It is empty for places of the pod or the object.
 	Container string
 	// Name is the name of the flag, label, volume and so on.
 	Name string
@@ -202,7 +207,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s %s of %s %s", p.Kind, name, owner, p.Container)
 }
 
-// Covers says whether the place holds another one: a field and what is below it.
+// Covers reports whether the place contains another one: a field contains the fields below it.
 func (p Place) Covers(q Place) bool {
 	if p.Kind != q.Kind || p.Container != q.Container || p.Kind != Field && p.Kind != DocumentField {
 		return false
@@ -211,18 +216,18 @@ func (p Place) Covers(q Place) bool {
 	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
 }
 
-// Variables are what expressions see when a value is resolved.
+// Variables holds the variables for the expressions of a value.
 type Variables = interpreter.Activation
 
-// Argument is one argument of an operation, as the reference and the JSON Schema know it. Compile judges what is given; a
-// test holds the two together.
+// Argument describes one argument of an operation for the reference and the JSON Schema. Compile validates the actual
+// values; a test ensures that both agree.
 type Argument struct {
-	// Name is the key of the argument; empty for the one of an operation whose arguments are no fixed fields: Type is then that
-	// of all that stands below the operation.
+	// Name is the key of the argument. It is empty for an operation without fixed fields; Type then describes
+	// everything below the operation.
 	Name string
-	// Type is what may stand there.
+	// Type is the type of the value.
 	Type Type
-	// Summary says in a line what it means, without a full stop.
+	// Summary describes the argument in one line, without a full stop.
 	Summary string
 	// Required says that the operation is refused without it.
 	Required bool
@@ -247,7 +252,8 @@ const (
 	Mapping Form = "mapping"
 	// Fields is a mapping with the given Fields.
 	Fields Form = "fields"
-	// Shape is what Kubernetes decodes as the type Of: all its members, or those in Values, none of those in Without, and Fields beside them.
+	// Shape is a value that Kubernetes decodes as the type Of: all its members, or only Values, except Without, plus
+	// Fields.
 	Shape Form = "shape"
 	// Tree is anything.
 	Tree Form = "tree"
@@ -255,18 +261,18 @@ const (
 	Either Form = "either"
 )
 
-// Type is what an argument may be.
+// Type is the type of an argument.
 type Type struct {
 	Form Form
 	// Computed says that a string may hold ${ CEL }, and that one which is an expression and nothing else may stand for a value.
 	Computed bool
-	// Values are all that a String may be, and the members that a Shape may have; nil: any.
+	// Values lists the values of a String or the members of a Shape; nil means any.
 	Values []string
 	// Without are members of a Shape, or names in a Mapping, that cannot be given.
 	Without []string
-	// Names is what the names in a Mapping are like; nil: any.
+	// Names matches the names in a Mapping; nil means any.
 	Names *regexp.Regexp
-	// Items is what each entry of a List or Mapping is.
+	// Items is the type of each entry of a List or Mapping.
 	Items *Type
 	// Fields are the members of Fields, and those of a Shape that Kubernetes does not know.
 	Fields []Argument
@@ -278,7 +284,7 @@ type Type struct {
 	Null bool
 }
 
-// Type is what all that stands below the operation may be.
+// Type returns the type of everything below the operation.
 func (d Definition) Type() Type {
 	if len(d.Arguments) == 1 && d.Arguments[0].Name == "" {
 		return d.Arguments[0].Type
@@ -290,11 +296,11 @@ func (d Definition) Type() Type {
 var (
 	// anyText is a value that becomes text: the value of a label or a flag.
 	anyText = Type{Form: Scalar, Computed: true}
-	// longText is a longer text, in which numbers make no sense.
+	// longText is a longer text, which cannot be a number.
 	longText = Type{Form: String, Computed: true}
-	// oneOrMore is a text, or several for what may stand several times.
+	// oneOrMore is a text, or a list of texts for a repeatable value.
 	oneOrMore = either(anyText, listOf(anyText))
-	// fixedText is a string in which ${ } is not evaluated.
+	// fixedText is a string without expressions.
 	fixedText = Type{Form: String}
 	boolean   = Type{Form: Boolean}
 	// anyTree is any YAML value with ${ CEL } in its strings.
@@ -303,13 +309,13 @@ var (
 	names = listOf(Type{Form: Scalar})
 )
 
-// oneOfTexts is a string out of a few.
+// oneOfTexts returns the type of a string with a few possible values.
 func oneOfTexts(values ...string) Type { return Type{Form: String, Values: values} }
 
-// listOf is a list.
+// listOf returns the type of a list.
 func listOf(items Type) Type { return Type{Form: List, Items: &items} }
 
-// mappingOf is a mapping of names that the profile chooses.
+// mappingOf returns the type of a mapping with names that the profile chooses.
 func mappingOf(items Type) Type { return Type{Form: Mapping, Items: &items} }
 
 // named bounds the names that the profile chooses.
@@ -318,21 +324,22 @@ func (t Type) named(names *regexp.Regexp, without ...string) Type {
 	return t
 }
 
-// members is a mapping with the given members.
+// members returns the type of a mapping with the given members.
 func members(fields ...Argument) Type { return Type{Form: Fields, Fields: fields} }
 
-// shapeLike is what Kubernetes decodes as a T, but for some members; its strings may hold ${ CEL }.
+// shapeLike returns the type of a value that Kubernetes decodes as a T, without some members; its strings may contain
+// ${ CEL }.
 func shapeLike[T any](without ...string) Type {
 	return Type{Form: Shape, Of: reflect.TypeFor[T](), Without: without, Computed: true}
 }
 
-// only leaves the named members of a shape, and adds others.
+// only restricts a shape to the named members and adds more fields.
 func (t Type) only(values []string, more ...Argument) Type {
 	t.Values, t.Fields = values, more
 	return t
 }
 
-// either is a value of one of several types.
+// either returns the type of a value with one of several types.
 func either(types ...Type) Type { return Type{Form: Either, Types: types} }
 
 // orNull lets null stand for a value, too.
@@ -347,7 +354,7 @@ func computed(t Type) Type {
 	return t
 }
 
-// setAndRemove are the arguments that most operations have: what to set, by name, and what to remove.
+// setAndRemove returns the arguments that most operations have: values to set, by name, and names to remove.
 func setAndRemove(what string, values Type) []Argument {
 	return []Argument{
 		{Name: "set", Type: values, Summary: what + " to set, by name"},
@@ -355,24 +362,24 @@ func setAndRemove(what string, values Type) []Argument {
 	}
 }
 
-// inContainer is the argument that chooses a container.
+// inContainer returns the argument that selects a container.
 func inContainer() Argument {
 	return Argument{Name: "container", Type: fixedText, Summary: "the container; by default the one that the contract requires"}
 }
 
-// The rules of what operations are given.
+// Rules of findings about the arguments of operations.
 const (
 	// NothingToDo is an operation that changes nothing.
 	NothingToDo source.Rule = "nothing-to-do"
 	// WrongTarget is an operation or an argument that is not for the target.
 	WrongTarget source.Rule = "wrong-target"
-	// OtherOperation is an edit for which there is an operation of its own.
+	// OtherOperation is an edit for which another operation exists.
 	OtherOperation source.Rule = "other-operation"
-	// WrongShape is a value that is not what Kubernetes has in the place.
+	// WrongShape is a value that differs from the type in Kubernetes.
 	WrongShape source.Rule = "wrong-shape"
 	// WrittenTwice is a place that one rule writes twice.
 	WrittenTwice source.Rule = "written-twice"
-	// MisplacedField is a field that says what is said already, or cannot be said there.
+	// MisplacedField is a field that repeats another one or is not allowed in this place.
 	MisplacedField source.Rule = "misplaced-field"
 	// UnknownKubeletField is a field that the kubelet's configuration does not have, or not in a version.
 	UnknownKubeletField source.Rule = "unknown-kubelet-field"

@@ -35,16 +35,16 @@ func parsePath(text string) (fieldPath, error) {
 // String writes the path in the one form that places compare.
 func (p fieldPath) String() string { return fieldpath.Path(p).String() }
 
-// with is the path to a member below.
+// with returns the path to a member below.
 func (p fieldPath) with(key string) fieldPath { return fieldPath(fieldpath.Path(p).With(key)) }
 
-// keys are the members on the way; the items of lists are left out.
+// keys returns the members on the path, without the items of lists.
 func (p fieldPath) keys() []string { return fieldpath.Path(p).Keys() }
 
-// isItem says whether the path ends at the item of a list.
+// isItem reports whether the path ends at the item of a list.
 func (p fieldPath) isItem() bool { return len(p) > 0 && p[len(p)-1].By != "" }
 
-// find is what stands at the path, nil where nothing does.
+// find returns the value at the path, or nil.
 func (p fieldPath) find(n *document.Node) *document.Node {
 	for _, s := range p {
 		n = findStep(n, s)
@@ -64,14 +64,14 @@ func findStep(n *document.Node, s fieldpath.Step) *document.Node {
 	return nil
 }
 
-// isMeant says whether an item is the one that is meant: 443 and "443" are the same.
+// isMeant reports whether the step selects the item: 443 and "443" are equal.
 func isMeant(item *document.Node, s fieldpath.Step) bool {
 	member := item.Get(s.By)
 	return member.Is(s.Key) || member.Kind() != document.String && string(member.Raw()) == s.Key
 }
 
-// merge merges a value into the place. What is missing on the way is made: objects, lists, and the item of a list with the
-// member by which it is found. A null removes.
+// merge merges a value into the place. It creates missing parents: objects, lists, and the item of a list with the
+// member that identifies it. A null removes the place.
 func (p fieldPath) merge(root *document.Node, raw []byte) error {
 	wanted, err := document.Parse(raw)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p fieldPath) merge(root *document.Node, raw []byte) error {
 	return nested(merge(item, wanted.Root(), ""), "%s", p)
 }
 
-// ensureParent is the object or list in which the last step of the path stands.
+// ensureParent returns the object or list that contains the last step of the path.
 func (p fieldPath) ensureParent(n *document.Node) (*document.Node, fieldpath.Step, error) {
 	for i, s := range p[:len(p)-1] {
 		kind := document.Object
@@ -130,7 +130,7 @@ func ensureStep(n *document.Node, s fieldpath.Step, kind document.Kind) (*docume
 
 var number = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// itemKey is the value by which an item is found, as it is written into a new one.
+// itemKey returns the identifying value to write into a new item.
 func itemKey(s fieldpath.Step) []byte {
 	if !s.Quoted && (s.Key == "true" || s.Key == "false" || number.MatchString(s.Key)) {
 		return []byte(s.Key)
@@ -138,7 +138,7 @@ func itemKey(s fieldpath.Step) []byte {
 	return document.Quote(s.Key)
 }
 
-// remove takes the place away, and of items of a list all that are meant.
+// remove removes the place; for an item of a list, it removes all items that the step selects.
 func (p fieldPath) remove(root *document.Node) {
 	parent, last := p[:len(p)-1].find(root), p[len(p)-1]
 	if last.By == "" {
@@ -173,12 +173,12 @@ func (p fieldPath) add(root *document.Node, items []*document.Node) error {
 	return nil
 }
 
-// keep makes the place what it is in the old object.
+// keep restores the place from the old object.
 func (p fieldPath) keep(o *target.Object) error {
 	return p.keepBelow(o.Document.Root(), o.Old.Original())
 }
 
-// keepBelow is keep for a path below other nodes than the roots.
+// keepBelow works like keep for a path below nodes other than the roots.
 func (p fieldPath) keepBelow(now, then *document.Node) error {
 	old := p.find(then)
 	if old == nil {
@@ -188,7 +188,7 @@ func (p fieldPath) keepBelow(now, then *document.Node) error {
 	return p.put(now, old.Raw())
 }
 
-// put makes the place what raw says.
+// put sets the place to raw.
 func (p fieldPath) put(now *document.Node, raw []byte) error {
 	parent, last, err := p.ensureParent(now)
 	if err != nil {
@@ -206,21 +206,20 @@ func (p fieldPath) put(now *document.Node, raw []byte) error {
 	return nested(err, "%s", p)
 }
 
-// listKeys are the members by which the items of a list are told apart when they are merged: the list map keys of
-// Kubernetes' API types, path for the items of a Secret or ConfigMap, and containerName for the policies of a
-// VerticalPodAutoscaler.
+// listKeys names the members that identify the items of a list in a merge: the list map keys of Kubernetes' API types,
+// path for the items of a Secret or ConfigMap, and containerName for the policies of a VerticalPodAutoscaler.
 var listKeys = map[string][]string{
 	"containers": {"name"}, "initContainers": {"name"}, "volumes": {"name"}, "env": {"name"}, "volumeMounts": {"mountPath"},
 	"ports": {"containerPort", "protocol"}, "imagePullSecrets": {"name"}, "containerPolicies": {"containerName"}, "items": {"path"},
 }
 
-// defaults are what the API server puts for a list key that is not written.
+// defaults holds the values that kube-apiserver sets for missing list keys.
 var defaults = map[string]string{"protocol": `"TCP"`}
 
-// quantityFields are the members whose values are quantities, which the API server may spell in another way.
+// quantityFields lists the members with quantities, which kube-apiserver may convert to another notation.
 var quantityFields = []string{"requests", "limits", "minAllowed", "maxAllowed"}
 
-// unions are members of which an object has one: where a rule writes another one, the one that stands there goes.
+// unions lists members that exclude each other: if a rule writes one, the existing one is removed.
 var unions = [][]string{
 	{"value", "valueFrom"},
 	{"secretKeyRef", "configMapKeyRef", "fieldRef", "resourceFieldRef", "fileKeyRef"},
@@ -228,8 +227,8 @@ var unions = [][]string{
 	{"secret", "configMap", "downwardAPI", "serviceAccountToken", "clusterTrustBundle", "podCertificate"},
 }
 
-// merge makes node hold what wanted says and leaves everything else in it, such as what the API server defaulted. A null
-// removes. name is the member under which node stands.
+// merge sets the values of wanted in node and leaves all other values unchanged, such as defaults of kube-apiserver. A
+// null removes a member. name is the member that contains node.
 func merge(node, wanted *document.Node, name string) error {
 	switch {
 	case node.Kind() == document.Object && wanted.Kind() == document.Object:
@@ -286,7 +285,7 @@ func mergeList(node, wanted *document.Node, name string) error {
 	return nil
 }
 
-// removeAlternatives removes from node the members of a union of which wanted has another one.
+// removeAlternatives removes the members of node that exclude one in wanted.
 func removeAlternatives(node, wanted *document.Node) {
 	for _, union := range unions {
 		if !slices.ContainsFunc(union, func(key string) bool { return wanted.Get(key) != nil }) {
@@ -300,7 +299,8 @@ func removeAlternatives(node, wanted *document.Node) {
 	}
 }
 
-// itemsByKey are the items of a list by their key; false when there is no key, an item has none, or two have the same.
+// itemsByKey returns the items of a list by their key. It returns false if there is no key, an item lacks it, or two
+// items have the same.
 func itemsByKey(list *document.Node, keys []string) (map[string]*document.Node, bool) {
 	items := map[string]*document.Node{}
 	for _, item := range list.Items() {
@@ -313,7 +313,7 @@ func itemsByKey(list *document.Node, keys []string) (map[string]*document.Node, 
 	return items, len(keys) > 0
 }
 
-// keyOf is what tells an item from others; empty when it has no such member.
+// keyOf returns the key of an item, or an empty string.
 func keyOf(item *document.Node, keys []string) string {
 	var out []byte
 	for _, key := range keys {
@@ -371,7 +371,7 @@ func mergeNamed(parent *document.Node, member, key, name string, raw []byte) err
 	return err
 }
 
-// removeNamed removes the items of a list in which the member key has the given text.
+// removeNamed removes the items of a list with the given value of the member key.
 func removeNamed(parent *document.Node, member, key, name string) {
 	list := parent.Get(member)
 	items := list.Items()
@@ -396,7 +396,7 @@ func equalQuantities(a, b string) bool {
 	return errX == nil && errY == nil && x.Cmp(y) == 0
 }
 
-// text is a string's text, or the JSON of anything else.
+// text returns the text of a string, or the JSON of another value.
 func text(n *document.Node) string {
 	if s, ok := n.Text(); ok {
 		return s
@@ -404,7 +404,7 @@ func text(n *document.Node) string {
 	return string(n.Raw())
 }
 
-// object is a JSON object of the given keys and raw values.
+// object returns a JSON object of the given keys and raw values.
 func object(pairs ...any) []byte {
 	out := []byte{'{'}
 	for i := 0; i+1 < len(pairs); i += 2 {

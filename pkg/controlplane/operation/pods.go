@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// The checks of what stands in pods: those of Kubernetes' pkg/apis/core/validation/validation.go that hold of a field alone. A field that is
-// needed is among them only where what is merged into cannot have it.
+// Checks of parts of pods: those of Kubernetes' pkg/apis/core/validation/validation.go that concern one field. Required
+// fields are checked only if the existing object cannot have them.
 var (
 	containerChecks = slices.Concat([]check{
 		{"imagePullPolicy", oneOf(corev1.PullAlways, corev1.PullIfNotPresent, corev1.PullNever)},

@@ -14,10 +14,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// WriteReferences writes the reference annotations of object and pod template after steps that wrote volumes, environment
-// variables or containers: one for each Secret and ConfigMap that a step brought in, and none for what the pod no longer
-// uses. Annotations without a name, which Gardener sets for other uses, stay, and so does the absence of annotations for
-// what Gardener itself put there: adding those would roll the pods for nothing. Only where something was lost can anything have fallen out of use.
+// WriteReferences updates the reference annotations of the object and its pod template after steps that wrote volumes,
+// environment variables or containers. It adds one for each Secret and ConfigMap that a step added, and removes those
+// that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses, and adds none
+// for Gardener's own references, because this would restart the pods without need. It looks for unused references only
+// if a step removed one (lost).
 func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	var brought, was, using used
 	for _, step := range steps {
@@ -61,12 +62,12 @@ type Reference struct {
 	Value Resolved
 }
 
-// MayReference says whether writes of the kind can add or drop the use of a Secret or ConfigMap.
+// MayReference reports whether writes of the kind can add or remove a reference to a Secret or ConfigMap.
 func MayReference(kind Kind) bool {
 	return kind == Volume || kind == Env || kind == Container || kind == Field
 }
 
-// Standing is what stands in a place that may reference; absent where nothing does.
+// Standing returns the current value of a place that may contain references. It is absent if there is none.
 func Standing(o *target.Object, p Place) Resolved {
 	var found *document.Node
 	switch p.Kind {
@@ -85,7 +86,8 @@ func Standing(o *target.Object, p Place) Resolved {
 	return Resolved{JSON: found.Raw()}
 }
 
-// removeStale removes the reference annotations for what the pod used and no longer uses; others are somebody else's.
+// removeStale removes the reference annotations for objects that the pod does not use any more. It keeps annotations of
+// other owners.
 func removeStale(annotations *document.Node, was, using used) {
 	for key, value := range annotations.Members() {
 		kind, ok := strings.CutPrefix(key, target.ReferencePrefix)
@@ -100,13 +102,13 @@ func removeStale(annotations *document.Node, was, using used) {
 	}
 }
 
-// used is what a pod uses, in the order of first use.
+// used lists the objects that a pod uses, in the order of their first use.
 type used []use
 
 // use is the use of a Secret or ConfigMap; kind is as in the annotation.
 type use struct{ kind, name string }
 
-// annotation is the annotation that Gardener's garbage collector looks for.
+// annotation returns the annotation that Gardener's garbage collector looks for.
 func (u use) annotation() string {
 	sum := sha256.Sum256([]byte(u.name))
 	return target.ReferencePrefix + u.kind + "-" + hex.EncodeToString(sum[:4])
@@ -119,7 +121,7 @@ func (u *used) add(kind string, name *document.Node) {
 	}
 }
 
-// addStep adds what the value of a step uses.
+// addStep adds the objects that the value of a step uses.
 func (u *used) addStep(root *document.Node, step Reference) error {
 	if step.Value.JSON == nil {
 		return nil
@@ -139,7 +141,7 @@ func (u *used) addStep(root *document.Node, step Reference) error {
 	return nil
 }
 
-// addNew adds what the pod uses and did not use when it came.
+// addNew adds the objects that the pod uses but did not use in the received object.
 func (u *used) addNew(o *target.Object) {
 	var was, using used
 	was.addPod(o.Document.Original().Find("spec", "template", "spec"))
@@ -151,8 +153,8 @@ func (u *used) addNew(o *target.Object) {
 	}
 }
 
-// addPod adds what Gardener's own InjectAnnotations finds (volumes, containers' env and envFrom, pull secrets), and the init
-// containers, which it forgets.
+// addPod adds the objects that Gardener's own InjectAnnotations finds (volumes, containers' env and envFrom, pull
+// secrets), and those of init containers, which it ignores.
 func (u *used) addPod(spec *document.Node) {
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, container := range spec.Get(list).Items() {

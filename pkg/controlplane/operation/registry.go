@@ -58,7 +58,7 @@ var registered = sync.OnceValue(func() map[string]Definition {
 	return all
 })
 
-// Names are the names of all operations in the order of the registry.
+// Names returns the names of all operations in the order of the registry.
 func Names() []string { return slices.Clone(registeredNames()) }
 
 var registeredNames = sync.OnceValue(func() []string {

@@ -33,9 +33,10 @@ func checkFields(n source.Node, path string, known []string) source.Findings {
 	return findings
 }
 
-// shapeOf gives values the form in which the API server stores them: without zero values that it drops and nulls, and with
-// quantities in their canonical spelling. Otherwise the same rule would write them again at each update. What is no T is an
-// error, also a field that T does not have, or has in other letters: Go reads such a one, and the API server drops it.
+// shapeOf converts a value to the form in which kube-apiserver stores it: without nulls and omitted zero values, and
+// with quantities in canonical notation. Otherwise the same rule would write the value at every update. It fails for a
+// value that is not a T, and for a field that T lacks or that differs in case: Go accepts such a field, but
+// kube-apiserver drops it.
 func shapeOf[T any](raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()
@@ -59,7 +60,7 @@ func shapeOf[T any](raw []byte) ([]byte, error) {
 	return json.Marshal(result)
 }
 
-// meant is the hint at the field that must have been meant, where the error is that a value has one which its type has not.
+// meant returns a hint at the probable field if the error is about an unknown field in a value.
 func meant(err error, raw []byte, of reflect.Type) string {
 	var (
 		value any
@@ -72,7 +73,7 @@ func meant(err error, raw []byte, of reflect.Type) string {
 	return source.Suggest(name, beside(name, value, of))
 }
 
-// beside are the fields that there are in place of the first one of a name that a value has, and its type has not.
+// beside returns the existing fields next to the first unknown field with a name in a value.
 func beside(name string, value any, of reflect.Type) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -121,7 +122,8 @@ func decode(raw []byte, into *any) error {
 	return decoder.Decode(into)
 }
 
-// common is the canonical value without the members that were not written. Slips are about members that were written in other letters.
+// common returns the canonical value without members that were not written. It adds members that differ in case to
+// slips.
 func common(written, canonical any, slips *[]string) any {
 	switch canonical := canonical.(type) {
 	case map[string]any:
@@ -150,7 +152,7 @@ func common(written, canonical any, slips *[]string) any {
 	return canonical
 }
 
-// appendInOtherLetters appends what is said of each member that is a field but for the case of its letters.
+// appendInOtherLetters appends a message for each member that differs from a field only in case.
 func appendInOtherLetters(slips []string, members, canonical map[string]any) []string {
 	for key := range members {
 		if _, ok := canonical[key]; ok {
@@ -165,7 +167,8 @@ func appendInOtherLetters(slips []string, members, canonical map[string]any) []s
 	return slips
 }
 
-// shaped is a structured value that is given a shape: at once when it is constant, which is then checked, or when it is computed.
+// shaped returns a structured value that shape converts: immediately if it is constant, with findings, or after its
+// computation.
 func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path string) (Value, source.Findings) {
 	if v.constant == nil {
 		v.shape = shape
@@ -179,17 +182,18 @@ func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path st
 	return v, nil
 }
 
-// check is what must hold of the values at a path. Types do not say it, and the API server, or a component when it starts, does.
+// check is a condition for the values at a path, which types do not express, but kube-apiserver or the component at its
+// start enforces.
 type check struct {
 	// path leads to the values: keys with dots between them, [] for the items of a list, {} for the values of a mapping. Empty: the value itself.
 	path  string
 	judge judge
 }
 
-// judge finds what is wrong with a value that is known when the profile is loaded; at is its field.
+// judge returns the findings of a value that is known when the profile is loaded; at is its field.
 type judge func(n source.Node, at string) source.Findings
 
-// below are the checks of what stands below each of some paths.
+// below returns the checks for the values below each of several paths.
 func below(checks []check, paths ...string) []check {
 	var all []check
 	for _, path := range paths {
@@ -200,7 +204,7 @@ func below(checks []check, paths ...string) []check {
 	return all
 }
 
-// hold finds what does not hold in a value. What is computed is left out.
+// hold returns the findings of the checks for a value. It ignores computed parts.
 func hold(checks []check, n source.Node, at string) source.Findings {
 	var findings source.Findings
 	for _, c := range checks {
@@ -209,7 +213,7 @@ func hold(checks []check, n source.Node, at string) source.Findings {
 	return findings
 }
 
-// wrong is a finding of a value, unless there is nothing to say.
+// wrong returns a finding about a value, or none if there are no problems.
 func wrong(n source.Node, at string, rule source.Rule, problems ...string) source.Findings {
 	if len(problems) == 0 {
 		return nil
@@ -235,7 +239,7 @@ func oneOf[T ~string](words ...T) judge {
 	}
 }
 
-// integer holds what is to be held of a number; of what is none, types say it.
+// integer returns a check of a number. It ignores other values, which the type check reports.
 func integer(problems func(int) []string) judge {
 	return func(n source.Node, at string) source.Findings {
 		var value int

@@ -14,9 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// storage sets the class and the capacity of an etcd's volumes, of an Etcd and of the older generation's StatefulSet. By
-// default an etcd that exists keeps what it has, since neither can change any more: a StatefulSet's volumeClaimTemplates are
-// immutable, and so is storageClass of an Etcd.
+// storage defines the operation for the class and the capacity of an etcd's volumes, in an Etcd and in the older
+// generation's StatefulSet. By default an existing etcd keeps its values, because neither can change: a StatefulSet's
+// volumeClaimTemplates are immutable, and so is storageClass of an Etcd.
 func storage() Definition {
 	return Definition{
 		Name:     "storage",
@@ -81,7 +81,8 @@ func setStorage(o *target.Object, field, value string) error {
 	return writeStorage(o, field, document.Quote(value))
 }
 
-// keepStorage writes what the old object has in a field. Where that has none, a class is removed, and a capacity stays as Gardener writes it.
+// keepStorage restores a field from the old object. If the old object lacks it, a class is removed, and a capacity
+// remains as Gardener writes it.
 func keepStorage(o *target.Object, field string) error {
 	if old := storageNode(o, o.Old.Original(), field); old != nil {
 		return writeStorage(o, field, old.Raw())
@@ -112,7 +113,7 @@ func writeStorage(o *target.Object, field string, wanted []byte) error {
 	return err
 }
 
-// storageNode is the field in a document that is of the object's form, or nil.
+// storageNode returns the field in a document of the object's form, or nil.
 func storageNode(o *target.Object, root *document.Node, field string) *document.Node {
 	if o.Form.Kind == "Etcd" {
 		return root.Find("spec", etcdFields[field])
@@ -129,7 +130,7 @@ func storageNode(o *target.Object, root *document.Node, field string) *document.
 	return spec.Find("resources", "requests", "storage")
 }
 
-// storagePlace is the object and its member where the field is written.
+// storagePlace returns the object and the member that hold the field.
 func storagePlace(o *target.Object, field string) (*document.Node, string, error) {
 	spec, err := o.Document.Root().Ensure("spec", document.Object)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
-// documentPlace is where a document stands.
+// documentPlace locates a document.
 type documentPlace struct {
 	name             string
 	field            fieldPath
@@ -62,13 +62,13 @@ var (
 	podAnnotationsPath = fieldPath{{Key: "spec"}, {Key: "template"}, {Key: "metadata"}, {Key: "annotations"}}
 )
 
-// AnyItem stands in a Trace for all items of a list.
+// AnyItem selects all items of a list in a Trace.
 const AnyItem = "*"
 
-// Outer is the path of the field of the object in which the trace is.
+// Outer returns the path of the object's field that contains the trace.
 func (t Trace) Outer() string { return cmp.Or(t.Document, t.Path) }
 
-// Any is the trace of all items of the list.
+// Any returns the trace of all items of the list.
 func (t Trace) Any() Trace {
 	t.Item = AnyItem
 	return t
@@ -95,10 +95,10 @@ func (t Trace) String() string {
 	return text
 }
 
-// MarshalText is String.
+// MarshalText returns the text of String.
 func (t Trace) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText reads what String writes; everything else is a path that leads nowhere.
+// UnmarshalText parses the text of String. Any other text becomes a path without a value.
 func (t *Trace) UnmarshalText(text []byte) error {
 	*t = Trace{Path: string(text)}
 	if m := documentPrefix.FindStringSubmatch(t.Path); m != nil {
@@ -112,7 +112,8 @@ func (t *Trace) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// itemsOf are the traces of the items of a value: of all in a list where several are meant, else of the value itself.
+// itemsOf returns the traces of the items of a value: of each item of a list if several is true, or else of the value
+// itself.
 func (t Trace) itemsOf(raw []byte, several bool) []Trace {
 	value, err := document.Parse(raw)
 	if err != nil {
@@ -131,7 +132,7 @@ func (t Trace) itemsOf(raw []byte, several bool) []Trace {
 	return traces
 }
 
-// Canonical is a value in the one form that digests compare; nil for what is not there.
+// Canonical returns a value in the canonical form for digests, or nil for a missing one.
 func Canonical(n *document.Node) []byte {
 	if n == nil {
 		return nil
@@ -143,7 +144,7 @@ func Canonical(n *document.Node) []byte {
 	return raw
 }
 
-// Digest is the beginning of the hash of a value; - for none.
+// Digest returns the beginning of the hash of a value, or - for none.
 func Digest(value []byte) string {
 	if value == nil {
 		return "-"
@@ -161,7 +162,7 @@ type Traces struct {
 // TracesIn reads traces in the object that has the root.
 func TracesIn(root *document.Node) *Traces { return &Traces{root: root} }
 
-// Get is what stands at the trace, in the canonical form; nil where nothing does or nothing can be read.
+// Get returns the value at the trace in canonical form, or nil if it is missing or unreadable.
 func (s *Traces) Get(t Trace) []byte {
 	p, err := parsePath(t.Path)
 	if err != nil {
@@ -182,8 +183,8 @@ func (s *Traces) Get(t Trace) []byte {
 	return found
 }
 
-// Restore puts back what stood at a lasting trace, as JSON; nil removes what is there. Other traces are left alone. What was
-// restored in a document is in the object after Flush.
+// Restore restores the former value at a lasting trace, as JSON; nil removes the value. It ignores other traces.
+// Changes in a document are written to the object by Flush.
 func (s *Traces) Restore(t Trace, before []byte) error {
 	p, err := parsePath(t.Path)
 	if outer, problem := parsePath(t.Document); err != nil || t.Document == "" && !isLasting(p) || t.Document != "" && (problem != nil || !isLasting(outer)) {
@@ -215,7 +216,7 @@ func (s *Traces) Flush() error {
 	return nil
 }
 
-// in is the document in which the trace is.
+// in returns the document that contains the trace.
 func (s *Traces) in(t Trace) (*embedded, error) {
 	if t.Document == "" {
 		return &embedded{tree: s.root}, nil
@@ -240,7 +241,7 @@ func (s *Traces) in(t Trace) (*embedded, error) {
 	return opened, nil
 }
 
-// itemWith is the position of the item that has the digest; -1 where none has.
+// itemWith returns the index of the item with the digest, or -1.
 func itemWith(list *document.Node, digest string) int {
 	for i, item := range list.Items() {
 		if Digest(Canonical(item)) == digest {
@@ -250,10 +251,11 @@ func itemWith(list *document.Node, digest string) int {
 	return -1
 }
 
-// The beginnings of paths that can be restored, and of those below that gardenlet writes anew each time or that cannot change. The policies
-// of a VerticalPodAutoscaler are among these: gardenlet sets the whole list before its merge patch, which replaces lists as a whole (gardener:
-// pkg/component/nodemanagement/machinecontrollermanager/machine_controller_manager.go, pkg/component/kubernetes/apiserver/verticalpodautoscaler.go,
-// and so in every other component with one).
+// Prefixes of paths that can be restored, and of exceptions that gardenlet writes at each reconciliation or that cannot
+// change. The policies of a VerticalPodAutoscaler are exceptions: gardenlet sets the whole list before its merge patch,
+// which replaces whole lists (gardener:
+// pkg/component/nodemanagement/machinecontrollermanager/machine_controller_manager.go,
+// pkg/component/kubernetes/apiserver/verticalpodautoscaler.go, and likewise in every other component with one).
 var (
 	lasting   = []string{"metadata.labels", "metadata.annotations", "spec", "data"}
 	transient = []string{
@@ -262,8 +264,8 @@ var (
 	}
 )
 
-// Traces returns what the write of a value leaves in an object; the trace of all items of a list stands for what cannot be told, as for
-// a nil value, which says that none was computed.
+// Traces returns the lasting effects of writing a value to an object. If they cannot be determined, as for a nil value,
+// which was not computed, it returns the trace of all items of the list.
 func (w *Write) Traces(v *Resolved) []Trace {
 	if w.leaves != nil {
 		return w.leaves(v)
@@ -275,8 +277,9 @@ func (w *Write) Traces(v *Resolved) []Trace {
 	return []Trace{{Path: path}}
 }
 
-// lastingPath is the path of a place that stays as a rule left it when the rule is gone, because nobody writes it anew: labels,
-// annotations and fields of the object itself. Pod templates, and what nodes are made of, Gardener writes at each reconciliation.
+// lastingPath returns the path of a place that keeps its value after the rule is removed, because Gardener does not
+// write it again: labels, annotations and fields of the object itself. Gardener writes pod templates and parts of nodes
+// at each reconciliation.
 func lastingPath(p Place) (string, bool) {
 	var path fieldPath
 	switch p.Kind {
@@ -310,7 +313,7 @@ func isLasting(p fieldPath) bool {
 type embedded struct {
 	tree *document.Node
 	yaml *yamledit.File
-	// text is what tree was read from; nil where tree is part of the object.
+	// text is the document from which tree was read. It is nil if tree is part of the object.
 	text *document.Document
 	// write puts the text back.
 	write func(text []byte) error
@@ -422,7 +425,7 @@ func (e *embedded) look(p fieldPath, see func(root *document.Node, p fieldPath))
 	})
 }
 
-// put makes a field what raw says.
+// put sets a field to raw.
 func (e *embedded) put(p fieldPath, raw []byte) error {
 	switch {
 	case e.yaml == nil:
@@ -449,7 +452,7 @@ func (e *embedded) removeItem(p fieldPath, digest string) error {
 	return e.inList(p, p.depth(), remove)
 }
 
-// depth is how many steps of the path are keys before the first item of a list.
+// depth returns the number of keys in the path before the first item of a list.
 func (p fieldPath) depth() int {
 	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {
 		return i
@@ -457,8 +460,8 @@ func (p fieldPath) depth() int {
 	return len(p)
 }
 
-// inList edits a list in YAML as JSON. Setting it then edits only what differs, so that comments and the order stay. The path of
-// the edit leads on from an object whose member "list" is the list.
+// inList edits a list in YAML as JSON. Setting it then edits only the differences, so that comments and the order
+// remain. The path of the edit starts at an object with the list as its member "list".
 func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node, p fieldPath) error) error {
 	keys := p[:depth].keys()
 	raw := []byte("null")
@@ -482,7 +485,7 @@ func (e *embedded) inList(p fieldPath, depth int, edit func(root *document.Node,
 	return e.yaml.Set(list.Root().Get("list").Raw(), keys...)
 }
 
-// appendValue writes a value of YAML as JSON in which 1.0 stays a number with a fraction.
+// appendValue writes a YAML value as JSON and keeps 1.0 as a number with a fraction.
 func appendValue(out []byte, value any) ([]byte, error) {
 	switch value := value.(type) {
 	case float64:

@@ -126,7 +126,7 @@ func compileUnitContent(c *Context, a unitArguments, arguments source.Node, path
 	}}, findings
 }
 
-// compileUnitFields are the fields of a unit that say what systemd does with it.
+// compileUnitFields compiles the fields of a unit that control its use by systemd.
 func compileUnitFields(c *Context, a unitArguments, _ source.Node, path string) ([]Write, source.Findings) {
 	var (
 		writes   []Write
@@ -182,7 +182,7 @@ func compileUnitDropIns(c *Context, a unitArguments, _ source.Node, path string)
 	return writes, findings
 }
 
-// compileUnitOptions are the edits of options in one section.
+// compileUnitOptions compiles edits of options in one section.
 func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path string) ([]Write, source.Findings) {
 	if a.Set.Absent() && a.Add.Absent() && len(a.Remove) == 0 {
 		if a.Section != "" {
@@ -222,7 +222,7 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		}
 		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: add}.compile(arguments, path, a.Add, nil)
 		for i := range added {
-			// What is added goes beside what others add, so that each addition is a place of its own.
+			// Several rules may add options, so that each addition is a separate place.
 			added[i].Place.Name += " added at " + added[i].At.Position().String()
 			added[i].Adds = true
 		}
@@ -235,7 +235,7 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 	return writes, findings
 }
 
-// compileOptionValues is one text or a list of them, for an option that is repeated.
+// compileOptionValues compiles one text, or a list of texts for a repeated option.
 func compileOptionValues(c *Context, n source.Node, path string) (Value, source.Findings) {
 	if n.Node != nil && n.Kind == yaml.SequenceNode && len(n.Content) > 0 {
 		return c.Texts(n.Items(), path)
@@ -305,14 +305,15 @@ func setDropIn(o *target.Object, name, dropIn string, v Resolved) error {
 	return mergeNamed(found, "dropIns", "name", dropIn, object("name", document.Quote(dropIn), "content", document.Quote(v.Text())))
 }
 
-// unitSections are the sections that systemd reads in each type of unit beside [Unit] and [Install] (systemd.unit(5) and the page of each
-// type; src/core/load-fragment-gperf.gperf.in). It ignores others, and those that begin with X- without a word.
+// unitSections lists the sections that systemd reads in each type of unit in addition to [Unit] and [Install]
+// (systemd.unit(5) and the page of each type; src/core/load-fragment-gperf.gperf.in). systemd ignores other sections,
+// and those with the prefix X- silently.
 var unitSections = map[string][]string{
 	".service": {"Service"}, ".socket": {"Socket"}, ".mount": {"Mount"}, ".automount": {"Automount"}, ".swap": {"Swap"}, ".path": {"Path"},
 	".timer": {"Timer"}, ".slice": {"Slice"}, ".scope": {"Scope"}, ".target": {}, ".device": {},
 }
 
-// sectionsOf are the sections of a unit; nil where its type is not known.
+// sectionsOf returns the sections of a unit, or nil for an unknown type.
 func sectionsOf(unit string) []string {
 	own, known := unitSections[path.Ext(unit)]
 	if !known {
@@ -321,7 +322,8 @@ func sectionsOf(unit string) []string {
 	return append([]string{"Unit", "Install"}, own...)
 }
 
-// checkSection judges the section of a unit; "" for one that systemd reads, or in a unit of which the type is not known.
+// checkSection validates the section of a unit. It returns "" for a section that systemd reads, and for units of an
+// unknown type.
 func checkSection(unit, section string) string {
 	sections := sectionsOf(unit)
 	if sections == nil || strings.HasPrefix(section, "X-") || slices.Contains(sections, section) {
@@ -330,7 +332,7 @@ func checkSection(unit, section string) string {
 	return fmt.Sprintf("systemd reads no section %q in %s%s", section, unit, source.Suggest(section, sections))
 }
 
-// standsFor is written for what an expression gives: it can be part of a value, and a line of its own.
+// standsFor is the placeholder for an expression: valid both as a part of a value and as a line.
 const standsFor = "x=x"
 
 // checkUnitText judges the text of a unit or a drop-in; "" for one that systemd reads as a whole, as far as it is known.
@@ -360,7 +362,7 @@ func checkUnitText(unit string, v Value) string {
 	return ""
 }
 
-// constantUnitText is a text in which something stands for what is computed, and whether anything is.
+// constantUnitText returns a text with placeholders for computed parts, and whether there are any.
 func constantUnitText(v Value) (string, bool) {
 	if constant, ok := v.Constant(); ok {
 		return constant.Text(), false
@@ -371,7 +373,7 @@ func constantUnitText(v Value) (string, bool) {
 	return v.texts[0].With(standsFor), true
 }
 
-// isUnit finds what is wrong with the text of a unit or a drop-in at its place in the profile.
+// isUnit returns the findings of the text of a unit or a drop-in.
 func isUnit(unit string, v Value, n source.Node, path string) source.Findings {
 	if problem := checkUnitText(unit, v); problem != "" {
 		return source.Findings{n.Finding(path, "%s", problem).Of(WrongUnit)}

@@ -22,7 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Mounts calls a function with each volume that the write mounts, as far as they are known when the profile is loaded, and where that stands.
+// Mounts calls a function with each volume that the write mounts, as far as they are known when the profile is loaded,
+// with their positions.
 func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
 	if constant, ok := w.Value.Constant(); ok && constant.Absent {
 		return
@@ -37,11 +38,11 @@ func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
 
 var (
 	optionName = regexp.MustCompile(`^[-.a-zA-Z0-9]+$`)
-	// begun is a text of which the first section is written.
+	// begun matches a text that begins with a section.
 	begun = regexp.MustCompile(`\A(\s*[#;][^\n]*\n)*\s*\[`)
 )
 
-// ErrValue means that what an expression gave cannot stand in its place.
+// ErrValue means that the value of an expression is not allowed in its place.
 var ErrValue = errors.New("value not possible here")
 
 // visit calls a function with each value at a path that is there and not computed.
@@ -72,12 +73,12 @@ func visit(n source.Node, at, path string, do func(n source.Node, at string)) {
 	visit(n.Get(path[:end]), at+"."+path[:end], strings.TrimPrefix(path[end:], "."), do)
 }
 
-// isComputed says whether a scalar may hold an expression.
+// isComputed reports whether a scalar may contain an expression.
 func isComputed(n source.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
 }
 
-// Text is the only or the first text.
+// Text returns the first text, or an empty string.
 func (r Resolved) Text() string {
 	if len(r.Texts) == 0 {
 		return ""
@@ -85,7 +86,7 @@ func (r Resolved) Text() string {
 	return r.Texts[0]
 }
 
-// Equal says whether two values would leave the same in a place.
+// Equal reports whether two values have the same effect in a place.
 func (r Resolved) Equal(s Resolved) bool {
 	return r.Absent == s.Absent && slices.Equal(r.Texts, s.Texts) && bytes.Equal(r.JSON, s.JSON)
 }
@@ -107,10 +108,10 @@ func (r Resolved) String() string {
 	}
 }
 
-// Remove is the value that takes a place away.
+// Remove returns the value that removes a place.
 func Remove() Value { return Value{constant: &Resolved{Absent: true}} }
 
-// Fixed is a value of constant texts.
+// Fixed returns a value of constant texts.
 func Fixed(texts ...string) Value {
 	if texts == nil {
 		texts = []string{}
@@ -118,7 +119,7 @@ func Fixed(texts ...string) Value {
 	return Value{constant: &Resolved{Texts: texts}}
 }
 
-// Constant is the value if it is known when the profile is loaded.
+// Constant returns the value if it is known when the profile is loaded.
 func (v Value) Constant() (Resolved, bool) {
 	if v.constant == nil {
 		return Resolved{}, false
@@ -126,7 +127,7 @@ func (v Value) Constant() (Resolved, bool) {
 	return *v.constant, true
 }
 
-// References are the dotted paths of the variables that the value needs.
+// References returns the dotted paths of the variables that the value needs.
 func (v Value) References() []string {
 	var references []string
 	for _, text := range v.texts {
@@ -200,13 +201,13 @@ func (c *Context) template(n source.Node) (*expression.Template, error) {
 	return c.Expressions.Template(text, expression.At(n))
 }
 
-// literal is a text in which ${ means nothing, as a template.
+// literal returns a template for a text without expressions.
 func literal(text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// Size is the estimated size of a value that is computed as a whole; zero for others.
+// Size returns the estimated size of a value that is computed as a whole, or zero.
 func (v Value) Size() expression.Size { return v.tree.Size() }
 
-// Keys are the members of a value that is a mapping, as far as they are known when the profile is loaded: all but computed ones.
+// Keys returns the members of a mapping, except computed ones.
 func (v Value) Keys() []string {
 	if v.tree != nil {
 		return v.tree.Keys()
@@ -225,30 +226,31 @@ func (v Value) Keys() []string {
 	return keys
 }
 
-// FromSecrets is the write for a value that is made of what these Secrets hold: neither its text nor its errors show it.
+// FromSecrets returns the write for a value that contains data of these Secrets: neither its text nor its errors
+// display it.
 func (w Write) FromSecrets(names ...string) Write {
 	apply, from := w.Apply, fromSecrets(names)
 	w.Value.secrets = names
 	w.Apply = func(o *target.Object, v Resolved) error {
 		err := apply(o, v)
 		if errors.Is(err, target.ErrContainerMissing) || errors.Is(err, target.ErrNodePartMissing) {
-			return err // says only what is not there
+			return err // names only the missing object
 		}
 		return hide(err, from)
 	}
 	return w
 }
 
-// fromSecrets stands where a value would.
+// fromSecrets returns the replacement for a value in output.
 func fromSecrets(names []string) string { return "(from Secret " + strings.Join(names, ", ") + ")" }
 
-// hidden is an error of which the text could hold what a Secret holds.
+// hidden wraps an error with a message that may contain data of a Secret.
 type hidden struct {
 	err  error
 	from string
 }
 
-// hide keeps what kind of error it is, and no word of it. What an evaluation says holds no values.
+// hide keeps the kind of an error without its message. Messages of evaluations contain no values.
 func hide(err error, from string) error {
 	var evaluation *expression.EvaluationError
 	if err == nil || errors.As(err, &evaluation) {
@@ -257,10 +259,10 @@ func hide(err error, from string) error {
 	return hidden{err, from}
 }
 
-// Error says where the value is from.
+// Error returns a message that names the source of the value.
 func (h hidden) Error() string { return "the value " + h.from + " is not possible here" }
 
-// Is says what kind of error it is.
+// Is reports whether the hidden error matches target.
 func (h hidden) Is(target error) bool { return errors.Is(h.err, target) }
 
 // text evaluates a template.
@@ -292,13 +294,13 @@ func (v Value) escaped(e escape) Value {
 	return v
 }
 
-// computedDollar stands for a dollar sign from an expression until the whole is escaped.
+// computedDollar is the placeholder for a dollar sign from an expression until the whole is escaped.
 const computedDollar = "\x00"
 
 var dollar = regexp.MustCompile(`\$(\{[a-zA-Z_][a-zA-Z0-9_]*\})?`)
 
-// inCommand escapes the value of a kubelet's flag: the kubelet is given what the profile says. Only ${NAME}, which a profile writes
-// as $${NAME}, stays a variable of the unit.
+// inCommand escapes the value of a kubelet flag, so that the kubelet receives the value in the profile. Only ${NAME},
+// written as $${NAME} in a profile, remains a variable of the unit.
 var inCommand = escape{
 	computed: func(_, computed string) (string, error) {
 		if strings.ContainsAny(computed, "\r\n") {
@@ -350,8 +352,8 @@ func unitValue(computed string, command bool) (string, error) {
 	return computed, nil
 }
 
-// Known is a structured value as far as it is known when the profile is loaded, as encoding/json reads it: what is computed is
-// nil in it. It is nil for texts.
+// Known returns a structured value, in the form of encoding/json, as far as it is known when the profile is loaded:
+// computed parts are nil. It returns nil for texts.
 func (v Value) Known() any {
 	if v.tree != nil {
 		return v.tree.Known()

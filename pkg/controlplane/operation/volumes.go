@@ -37,7 +37,7 @@ var volumeSources = []string{"secret", "configMap", "projected", "emptyDir", "do
 
 var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly", "containers"}
 
-// volumeMount is a mount, and which containers have it.
+// volumeMount returns the type of a mount with the containers that have it.
 func volumeMount() Type {
 	return shapeLike[corev1.VolumeMount]().only(mountFields[:len(mountFields)-1], Argument{
 		Name: "containers", Type: names, Summary: "the containers that mount it; by default the one that the contract requires",
@@ -141,7 +141,7 @@ func compileMounts(c *Context, volume string, mount source.Node, path string) ([
 	return writes, append(findings, problems...)
 }
 
-// compileMountValue is a mount without its volume; known are the fields that may be written, of which containers is not part of it.
+// compileMountValue compiles a mount without its volume; known lists the allowed fields, except containers.
 func compileMountValue(c *Context, mount source.Node, path string, known []string) (Value, source.Findings) {
 	findings := checkFields(mount, path, known)
 	mounted := false

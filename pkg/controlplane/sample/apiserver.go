@@ -123,7 +123,7 @@ func (p *plane) vpnOfAPIServer() kubeapiserver.VPNConfig {
 	}
 }
 
-// authorizationWebhooks is the authorizer of the node agents, which every shoot with nodes has.
+// authorizationWebhooks returns the authorizer of the node agents, which every shoot with nodes has.
 func (p *plane) authorizationWebhooks() []kubeapiserver.AuthorizationWebhook {
 	if p.Workerless || p.prefix != "" {
 		return nil
@@ -151,7 +151,7 @@ func (p *plane) apiServerService(ctx context.Context) error {
 	return nil
 }
 
-// enabledPlugins are those of the Shoot that are not disabled, beside the one that gardenlet always enables.
+// enabledPlugins returns the plugins of the Shoot that are not disabled, and the one that gardenlet always enables.
 func enabledPlugins(configured []gardencorev1beta1.AdmissionPlugin) []apiserver.AdmissionPluginConfig {
 	plugins := []gardencorev1beta1.AdmissionPlugin{{Name: "NodeRestriction"}}
 	for _, plugin := range configured {

@@ -138,8 +138,8 @@ func (o Options) shoot() *gardencorev1beta1.Shoot {
 	return shoot
 }
 
-// workers are two pools, so that there is more than one type of operating system and, where Kubernetes allows it here,
-// more than one version of the kubelet.
+// workers returns two pools, so that the sample has several types of operating systems and, if Kubernetes permits it,
+// several versions of the kubelet.
 func (o Options) workers() []gardencorev1beta1.Worker {
 	if o.Workerless {
 		return nil

@@ -180,7 +180,7 @@ func (p *plane) etcds(ctx context.Context) error {
 	return nil
 }
 
-// etcdReplicas is nil for a hibernated shoot, as gardenlet leaves it: then a new Etcd gets none.
+// etcdReplicas returns nil for a hibernated shoot, as gardenlet does: a new Etcd then has no replicas field.
 func (p *plane) etcdReplicas() *int32 {
 	switch {
 	case p.Hibernated:

@@ -44,7 +44,7 @@ func ControlPlane(ctx context.Context, o Options) ([]Object, error) {
 	return p.run(ctx, steps)
 }
 
-// plane is what the components of one control plane share, as gardenlet's Botanist holds it.
+// plane holds the data that the components of one control plane share, like gardenlet's Botanist.
 type plane struct {
 	Options
 
@@ -81,7 +81,7 @@ func newPlane(o Options, prefix, namespace string, shoot *gardencorev1beta1.Shoo
 	}, nil
 }
 
-// run deploys one component after the other and collects what they wrote.
+// run deploys the components in order and returns the objects that they wrote.
 func (p *plane) run(ctx context.Context, steps []func(context.Context) error) ([]Object, error) {
 	for _, step := range steps {
 		if err := ctx.Err(); err != nil {
@@ -128,7 +128,7 @@ func (p *plane) image(name string) (string, error) {
 	return image.String(), nil
 }
 
-// replicas is n, or 0 for a hibernated shoot.
+// replicas returns n, or 0 for a hibernated shoot.
 func (p *plane) replicas(n int32) int32 {
 	if p.Hibernated {
 		return 0

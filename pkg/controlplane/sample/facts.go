@@ -11,7 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// Facts are what expressions see of the shoot: what its Cluster and its namespace say. Errors wrap ErrOptions when the options are wrong.
+// Facts returns the facts about the shoot from its Cluster and namespace. The error wraps ErrOptions for invalid
+// options.
 func Facts(o Options) (*facts.Facts, error) {
 	cluster, err := Cluster(o)
 	if err != nil {

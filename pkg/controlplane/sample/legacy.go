@@ -21,7 +21,8 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// The label by which Gardener says in the older generation that it exposes the API server itself, and its value.
+// The label with which Gardener marks, in the older generation, that it exposes the kube-apiserver itself, and its
+// value.
 const (
 	ExposureLabel   = "core.gardener.cloud/apiserver-exposure"
 	ExposureManaged = "gardener-managed"
@@ -69,7 +70,7 @@ func Legacy(o LegacyOptions) ([]Object, error) {
 	return objects, nil
 }
 
-// service is the Service of the API server. Without SNI it is a load balancer, and it has no annotation of any cloud.
+// service returns the Service of kube-apiserver. Without SNI it is a load balancer without cloud-specific annotations.
 func (o LegacyOptions) service() *corev1.Service {
 	labels := map[string]string{"app": "kubernetes", "role": "apiserver"}
 	service := &corev1.Service{
@@ -94,7 +95,7 @@ func (o LegacyOptions) image(component string) string {
 	return "k8s.gcr.io/" + component + ":v" + o.Kubernetes
 }
 
-// advertised is the address that the API server advertises.
+// advertised returns the address that kube-apiserver advertises.
 func (o LegacyOptions) advertised() string {
 	sni := ""
 	if o.SNI {
@@ -103,7 +104,7 @@ func (o LegacyOptions) advertised() string {
 	return cmp.Or(sni, o.LoadBalancer)
 }
 
-// etcd is the StatefulSet of a role: one container, no sidecar for backups, a claim of the default storage class.
+// etcd returns the StatefulSet of a role: one container, no sidecar for backups, a claim of the default storage class.
 func (o LegacyOptions) etcd(role, capacity string) *appsv1.StatefulSet {
 	name := "etcd-" + role
 	labels := func() map[string]string {

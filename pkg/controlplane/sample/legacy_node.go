@@ -70,7 +70,7 @@ rotateCertificates: true
 serializeImagePulls: true
 `
 
-// nodeConfig is the OperatingSystemConfig of a node that is in service, with the kubelet.
+// nodeConfig returns the OperatingSystemConfig of a running node, with the kubelet.
 func (o LegacyOptions) nodeConfig() *extensionsv1alpha1.OperatingSystemConfig {
 	return o.operatingSystemConfig("cloud-config-general-original", extensionsv1alpha1.OperatingSystemConfigPurposeReconcile,
 		[]extensionsv1alpha1.Unit{
@@ -86,7 +86,7 @@ func (o LegacyOptions) nodeConfig() *extensionsv1alpha1.OperatingSystemConfig {
 		})
 }
 
-// provisioning is the OperatingSystemConfig with which a machine boots for the first time; it has no kubelet.
+// provisioning returns the OperatingSystemConfig for the first boot of a machine; it has no kubelet.
 func (o LegacyOptions) provisioning() *extensionsv1alpha1.OperatingSystemConfig {
 	return o.operatingSystemConfig("cloud-config-general-downloader", extensionsv1alpha1.OperatingSystemConfigPurposeProvision,
 		[]extensionsv1alpha1.Unit{{
@@ -115,7 +115,7 @@ func (o LegacyOptions) operatingSystemConfig(
 	}
 }
 
-// inline is a file whose content stands in the object as it is, not in base64 as today.
+// inline returns a file with its content in plain text, unlike today's base64.
 func inline(path string, permissions uint32, data string) extensionsv1alpha1.File {
 	return extensionsv1alpha1.File{
 		Path: path, Permissions: ptr.To(permissions),

@@ -48,7 +48,7 @@ func (o Options) networks() networks {
 	}
 }
 
-// domain is the shoot's external domain, under a name that is reserved for documentation.
+// domain returns the shoot's external domain, below a name reserved for documentation.
 func (o Options) domain() string {
 	return fmt.Sprintf("%s.%s.shoot.example.com", o.name(), o.project())
 }

@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	// timestamp stands for the time of writing.
+	// timestamp replaces the time of writing.
 	timestamp = "2025-01-01T00:00:00Z"
-	// gardenerVersion stands for the version of gardenlet, which components take from the program that they are linked
-	// into; it is that of the library.
+	// gardenerVersion replaces the version of gardenlet, which components take from the program into which they are
+	// linked. It is the version of the library.
 	gardenerVersion = "v1.136.2"
 )
 

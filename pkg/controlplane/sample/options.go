@@ -18,10 +18,10 @@ import (
 // ErrOptions is wrapped by the error of options that no control plane can have.
 var ErrOptions = errors.New("invalid options of a sample control plane")
 
-// NewestKubernetes is the version of a control plane whose options name none.
+// NewestKubernetes is the default version of a control plane.
 const NewestKubernetes = "1.34.2"
 
-// The versions of Kubernetes for which ControlPlane and VirtualGarden write objects, and the version of the seed.
+// The supported versions of Kubernetes of ControlPlane and VirtualGarden, and the version of the seed.
 const (
 	oldestMinor = 31
 	newestMinor = 34
@@ -61,7 +61,7 @@ type Options struct {
 	Everything bool
 }
 
-// withDefaults fills what is empty and checks the rest. Errors wrap ErrOptions.
+// withDefaults sets the defaults and validates the rest. Errors wrap ErrOptions.
 func (o Options) withDefaults() (Options, error) {
 	setDefault(&o.Kubernetes, NewestKubernetes)
 	setDefault(&o.Namespace, "shoot--local--sample")
@@ -86,7 +86,7 @@ func (o Options) withDefaults() (Options, error) {
 func (o Options) project() string { return strings.Split(o.Namespace, "--")[1] }
 func (o Options) name() string    { return strings.Split(o.Namespace, "--")[2] }
 
-// raw is a provider configuration as resources hold it; nil when there is none.
+// raw returns a provider configuration as resources contain it, or nil if it is empty.
 func raw(config []byte) *runtime.RawExtension {
 	if len(config) == 0 {
 		return nil

@@ -19,9 +19,9 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// recorder is the client that Gardener's components write to. It keeps the objects as they were written: no resource
-// version, no timestamps, no managed fields, which a fake API server would add. What components do not call when they
-// deploy (watches, sub-resources, server-side apply) is not there and panics.
+// recorder is the client for Gardener's components. It keeps the objects as they were written: without resource
+// versions, timestamps and managed fields, which a fake API server would add. Methods that components do not call
+// during a deployment (watches, sub-resources, server-side apply) are missing and panic.
 type recorder struct {
 	client.Client
 
@@ -48,7 +48,7 @@ func newRecorder(objects ...client.Object) (*recorder, error) {
 // Scheme returns the scheme of a seed.
 func (r *recorder) Scheme() *runtime.Scheme { return r.scheme }
 
-// Get copies what was written before into o, or says that it is not found.
+// Get copies a previously written object into o, or fails with NotFound.
 func (r *recorder) Get(_ context.Context, name client.ObjectKey, o client.Object, _ ...client.GetOption) error {
 	key, err := r.key(name, o)
 	if err != nil {
@@ -68,7 +68,7 @@ func (r *recorder) Get(_ context.Context, name client.ObjectKey, o client.Object
 	return nil
 }
 
-// List finds nothing: what components list are objects of former configurations, which a new control plane has not.
+// List returns nothing: components list only objects of former configurations, which a new control plane does not have.
 func (r *recorder) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
 // Create writes o, or says that it exists already.
@@ -86,12 +86,12 @@ func (r *recorder) Create(_ context.Context, o client.Object, _ ...client.Create
 	return nil
 }
 
-// Update writes o over what was there.
+// Update overwrites the object with o.
 func (r *recorder) Update(_ context.Context, o client.Object, _ ...client.UpdateOption) error {
 	return r.replace(o)
 }
 
-// Patch writes o over what was there: Gardener's patches come from o itself, so o is their result.
+// Patch overwrites the object with o, because Gardener creates its patches from o itself.
 func (r *recorder) Patch(_ context.Context, o client.Object, _ client.Patch, _ ...client.PatchOption) error {
 	return r.replace(o)
 }
@@ -127,7 +127,7 @@ func (r *recorder) key(name client.ObjectKey, o client.Object) (recordKey, error
 	return recordKey{gvk, name}, err
 }
 
-// clientSet is the set of clients of a seed, of which components only take the client when they deploy.
+// clientSet is the client set of a seed. Components use only its client during a deployment.
 type clientSet struct {
 	kubernetes.Interface
 	client client.Client

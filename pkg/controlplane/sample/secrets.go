@@ -20,8 +20,8 @@ import (
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
 )
 
-// secrets stands in for Gardener's secrets manager. Names follow the manager's scheme and depend on the configuration
-// only; the data are fixed texts of a likely size, because keys are random and would make the bytes differ.
+// secrets replaces Gardener's secrets manager. Names follow the manager's scheme and depend on the configuration only;
+// the data are fixed texts of a realistic size, because random keys would change the bytes.
 type secrets struct {
 	namespace string
 	mutex     sync.Mutex

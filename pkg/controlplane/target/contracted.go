@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// targets are the objects of the contract: docs/extensions/controlplane-webhooks.md of Gardener as of May 2019 (StatefulSet
-// etcd, Service of type LoadBalancer) and the objects for which Gardener v1.136 calls its ensurer
+// targets lists the objects of the contract: docs/extensions/controlplane-webhooks.md of Gardener as of May 2019
+// (StatefulSet etcd, Service of type LoadBalancer) and the objects for which Gardener v1.136 calls its ensurer
 // (extensions/pkg/webhook/controlplane/genericmutator/mutator.go, pkg/apis/operator/v1alpha1 for the virtual garden).
 // To add a target: one entry here.
 var targets = []Target{
@@ -123,7 +123,7 @@ func service(name string) Form {
 	return Form{Version: "v1", Kind: "Service", Resource: "services", Name: name, Parts: Metadata | ServiceSpec}
 }
 
-// operatingSystemConfig is the form of every OperatingSystemConfig, whatever its name and type.
+// operatingSystemConfig returns the form of every OperatingSystemConfig, with any name and type.
 func operatingSystemConfig(parts Part) Form {
 	return Form{
 		Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "OperatingSystemConfig", Resource: "operatingsystemconfigs",
@@ -131,8 +131,8 @@ func operatingSystemConfig(parts Part) Form {
 	}
 }
 
-// Other is a target for objects that the contract does not name. They are of the form's group, version, kind and resource; a
-// name that ends in * stands for all that begin so, and no name for all.
+// Other returns a target for objects that the contract does not name. They have the form's group, version, kind and
+// resource; a name that ends in * is a prefix, and an empty name means all objects.
 func Other(form Form) *Target {
 	name := form.Kind
 	if form.Name != "" {
@@ -145,7 +145,7 @@ func Other(form Form) *Target {
 // groupKind names a kind of objects.
 type groupKind struct{ group, kind string }
 
-// otherParts are the parts beside metadata that objects of a kind have, whatever their name; those of other kinds have none.
+// otherParts lists the parts, in addition to metadata, of objects of a kind with any name; other kinds have none.
 var otherParts = map[groupKind]Part{
 	{"apps", "Deployment"}:                          PodTemplate | CommandLine,
 	{"apps", "StatefulSet"}:                         PodTemplate | CommandLine,
@@ -156,7 +156,7 @@ var otherParts = map[groupKind]Part{
 
 func partsOf(group, kind string) Part { return Metadata | otherParts[groupKind{group, kind}] }
 
-// Others are targets for all objects of each kind that has parts beside metadata, sorted by kind.
+// Others returns targets for all objects of each kind with parts in addition to metadata, sorted by kind.
 func Others() []*Target {
 	var others []*Target
 	for known := range otherParts {
@@ -166,7 +166,7 @@ func Others() []*Target {
 	return others
 }
 
-// Names are the names of all targets, sorted.
+// Names returns the names of all targets, sorted.
 func Names() []string {
 	names := make([]string, 0, len(targets))
 	for i := range targets {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package target knows which objects Gardener's contract lets a provider mutate, by which names profiles call them, and
-// where in such an object its containers, metadata and storage are. It knows nothing of rules; it must not read clusters.
-// Enter at Lookup, Match and Object.
+// Package target defines the objects that Gardener's contract lets a provider mutate, their names in profiles, and the
+// places of containers, metadata and storage in them. It does not know rules and must not read clusters. Start reading
+// at Lookup, Match and Object.
 package target

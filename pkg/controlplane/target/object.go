@@ -28,7 +28,7 @@ type Object struct {
 	Form   *Form
 	// Document is the object, with the edits made so far.
 	Document *document.Document
-	// Old is the object as it stands in the cluster; nil when it is being created.
+	// Old is the current object in the cluster, or nil during its creation.
 	Old *document.Document
 
 	commandLines map[string]*document.CommandLine
@@ -36,18 +36,18 @@ type Object struct {
 	lenses       map[string]Lens
 }
 
-// PodTemplate is spec.template, nil where there is none.
+// PodTemplate returns spec.template, or nil.
 func (o *Object) PodTemplate() *document.Node { return o.Document.Root().Find("spec", "template") }
 
-// PodSpec is spec.template.spec, nil where there is none.
+// PodSpec returns spec.template.spec, or nil.
 func (o *Object) PodSpec() *document.Node { return o.PodTemplate().Get("spec") }
 
-// BeingDeleted says whether the object has a deletion timestamp. Such objects are left alone.
+// BeingDeleted reports whether the object has a deletion timestamp. Such objects are not mutated.
 func (o *Object) BeingDeleted() bool {
 	return o.Document.Root().Find("metadata", "deletionTimestamp").Kind() == document.String
 }
 
-// Purpose is the purpose of an OperatingSystemConfig; empty for other objects.
+// Purpose returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
 func (o *Object) Purpose() string {
 	if o.Form.Kind != "OperatingSystemConfig" {
 		return ""
@@ -62,7 +62,7 @@ func (o *Object) Purpose() string {
 	return purpose
 }
 
-// OwnContainer is the container that the contract requires. An init container of the name is none.
+// OwnContainer returns the container that the contract requires. It ignores init containers.
 func (o *Object) OwnContainer() (*document.Node, error) {
 	if container := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container); container != nil {
 		return container, nil
@@ -70,8 +70,9 @@ func (o *Object) OwnContainer() (*document.Node, error) {
 	return nil, o.missing(o.Target.Container)
 }
 
-// ImageVersion is the version of Kubernetes that the object runs, by the tag of its own container's image, or of the image
-// that an OperatingSystemConfig takes the kubelet from; without the leading v, and empty where that does not say it.
+// ImageVersion returns the version of Kubernetes that the object runs: the tag of its own container's image, or of the
+// kubelet's image in an OperatingSystemConfig, without the leading v. It returns an empty string if the tag is not a
+// version.
 func (o *Object) ImageVersion() string {
 	var image string
 	switch {
@@ -99,8 +100,8 @@ func (o *Object) missing(container string) error {
 	return fmt.Errorf("%w: the pod template of %s has no container named %q", ErrContainerMissing, o.Form, container)
 }
 
-// CommandLine is the command line of a container, or of the kubelet in an OperatingSystemConfig; it is read once and follows
-// the edits made through it.
+// CommandLine returns the command line of a container, or of the kubelet in an OperatingSystemConfig. It is parsed once
+// and reflects the edits made through it.
 func (o *Object) CommandLine(container string) (Flags, error) {
 	if o.Form.Kind == "OperatingSystemConfig" {
 		return o.kubeletFlags()
@@ -123,8 +124,8 @@ func (o *Object) CommandLine(container string) (Flags, error) {
 	return line, nil
 }
 
-// ChangedFlags are the names of the flags that differ between a container in the original and in the document as it is now; false
-// unless edits through CommandLine have made the one of the other.
+// ChangedFlags returns the names of the flags of a container that differ between the original and the current document.
+// It returns false if the changes were not made through CommandLine.
 func (o *Object) ChangedFlags(name string, was, is *document.Node) ([]string, bool) {
 	if line, ok := o.commandLines[name]; ok {
 		return line.Changed(was, is)
@@ -154,7 +155,7 @@ func (o *Object) Lens(place string, open func() (Lens, error)) (Lens, error) {
 	return opened, nil
 }
 
-// flushLenses writes back what was edited, and forgets the views, as another rule may edit their places in another way.
+// flushLenses writes the edits back and drops the views, because another rule may edit their places in another way.
 func (o *Object) flushLenses() error {
 	if len(o.lenses) == 0 {
 		return nil
@@ -174,7 +175,8 @@ const (
 	KubeletUnit = "kubelet.service"
 	// KubeletConfigurationPath is the file with the KubeletConfiguration.
 	KubeletConfigurationPath = "/var/lib/kubelet/config/kubelet"
-	// KubeletPath is the kubelet itself, a file by reference to an image whose tag is the version of Kubernetes.
+	// KubeletPath is the path of the kubelet, a file by reference to an image with the version of Kubernetes as its
+	// tag.
 	KubeletPath = "/opt/bin/kubelet"
 	// KernelSettingsPath is the file with kernel settings.
 	KernelSettingsPath = "/etc/sysctl.d/99-k8s-general.conf"
@@ -215,14 +217,14 @@ type yamlText struct {
 	yaml    *yamledit.File
 }
 
-// place is where a text stands, with its JSON, the edits of the text and those of the object when it was read or flushed.
+// place locates a text, with its JSON and the edit counters of the text and the object when it was read or flushed.
 type place struct {
 	node          *document.Node
 	now           []byte
 	edits, object int
 }
 
-// stands says whether nobody has written the place in another way since.
+// stands reports whether the place was not changed in another way.
 func (p *place) stands(o *Object, find func() *document.Node) bool {
 	if p.object == o.Document.Edits() {
 		return true
@@ -239,12 +241,12 @@ func (p *place) flushed(o *Object, edits int) {
 	p.now, p.edits, p.object = p.node.Raw(), edits, o.Document.Edits()
 }
 
-// HasKubelet says whether an OperatingSystemConfig has the unit of the kubelet. One that provisions a machine need not.
+// HasKubelet reports whether an OperatingSystemConfig has the kubelet's unit. One for provisioning may lack it.
 func (o *Object) HasKubelet() bool {
 	return o.Document.Root().Find("spec", "units").ItemWith("name", KubeletUnit) != nil
 }
 
-// Unit is the content of a systemd unit, read once; edits of it are in the object after Flush.
+// Unit returns the content of a systemd unit. It is parsed once; Flush writes its edits to the object.
 func (o *Object) Unit(name string) (*document.Unit, error) {
 	read, err := o.readUnit(name)
 	if err != nil {
@@ -280,7 +282,7 @@ func (o *Object) readUnit(name string) (*unitText, error) {
 	return read, nil
 }
 
-// kubeletFlags is the command line of the kubelet: the only ExecStart in the section Service of its unit.
+// kubeletFlags returns the kubelet's command line: the only ExecStart in the section Service of its unit.
 func (o *Object) kubeletFlags() (Flags, error) {
 	read, err := o.readUnit(KubeletUnit)
 	if err != nil {
@@ -294,12 +296,12 @@ func (o *Object) kubeletFlags() (Flags, error) {
 	return read.command, nil
 }
 
-// File is a file of an OperatingSystemConfig; nil when there is none at the path.
+// File returns the file of an OperatingSystemConfig at a path, or nil.
 func (o *Object) File(path string) *document.Node {
 	return o.Document.Root().Find("spec", "files").ItemWith("path", path)
 }
 
-// Content is the inline content of a file.
+// Content returns the inline content of a file.
 func (o *Object) Content(path string) (*document.Content, error) {
 	inline := o.File(path).Find("content", "inline")
 	if inline == nil {
@@ -312,7 +314,8 @@ func (o *Object) Content(path string) (*document.Content, error) {
 	return content, nil
 }
 
-// KubeletConfiguration is the kubelet's configuration file, read once; edits of it are in the object after Flush.
+// KubeletConfiguration returns the kubelet's configuration file. It is parsed once; Flush writes its edits to the
+// object.
 func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
 	if y := o.texts.yaml; y != nil && y.stands(o, find) {
@@ -373,21 +376,21 @@ func (o *Object) Flush() error {
 	return nil
 }
 
-// KubeletTexts are the two texts of the kubelet as they stand in an OperatingSystemConfig, as JSON: the content of its unit, and the inline content
-// of its configuration file. What is not there, or was not asked for, is nil.
+// KubeletTexts holds the kubelet's two texts in an OperatingSystemConfig, as JSON: the content of its unit, and the
+// inline content of its configuration file. Missing and unrequested texts are nil.
 type KubeletTexts struct{ Unit, Configuration []byte }
 
-// KubeletEdit is what edits made of the two texts, for an object that has the same.
+// KubeletEdit is the result of editing the two texts, for objects with the same texts.
 type KubeletEdit struct {
 	// unit and data are the strings of the unit's content and of the file's data; without one, the text stayed as it was.
 	unit, data document.Literal
 }
 
-// Bytes is how long the texts are.
+// Bytes returns the length of the texts.
 func (e KubeletEdit) Bytes() int { return len(e.unit.Raw()) + len(e.data.Raw()) }
 
-// KubeletTexts are the texts as they stand in the object after Flush, the configuration only if it is asked for. No node is opened that reading the
-// texts would not open, too.
+// KubeletTexts returns the texts of the object after Flush, the configuration only on request. It parses only the nodes
+// that reading the texts would parse.
 func (o *Object) KubeletTexts(configuration bool) KubeletTexts {
 	texts := KubeletTexts{Unit: o.kubeletUnit().Raw()}
 	if configuration {
@@ -404,8 +407,8 @@ func (o *Object) kubeletInline() *document.Node {
 	return o.File(KubeletConfigurationPath).Find("content", "inline")
 }
 
-// KubeletEdit is what was made of the texts through CommandLine, Unit and KubeletConfiguration since they were taken, and was flushed, as a copy; false
-// where that cannot be told.
+// KubeletEdit returns a copy of the edits made through CommandLine, Unit and KubeletConfiguration, and flushed, since
+// the texts were taken. It returns false if the texts were changed in another way.
 func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	var edit KubeletEdit
 	if now, ok := o.kubeletUnit().Literal(); !ok || since.Unit == nil {
@@ -425,7 +428,7 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	return edit, ok
 }
 
-// EditKubelet makes an edit of an object that has the texts of which it was made.
+// EditKubelet applies an edit to an object with the same original texts.
 func (o *Object) EditKubelet(edit KubeletEdit) error {
 	if edit.data.Raw() != nil {
 		if err := o.kubeletInline().Get("data").ReplaceLiteral(edit.data); err != nil {

@@ -12,8 +12,8 @@ import (
 // Set is one of the three sets of control-plane webhooks.
 type Set string
 
-// The sets, by the provider label of the namespace in which they act (gardener: docs/extensions/controlplane-webhooks.md and
-// extensions/pkg/webhook/controlplane/controlplane.go).
+// The sets, by the provider label of the namespaces in which they act (gardener:
+// docs/extensions/controlplane-webhooks.md and extensions/pkg/webhook/controlplane/controlplane.go).
 const (
 	// ControlPlane acts for the cloud of the shoot.
 	ControlPlane Set = "controlplane"
@@ -23,11 +23,11 @@ const (
 	Backup Set = "controlplanebackup"
 )
 
-// Sets are all sets in the order in which their rules are applied where several meet.
+// Sets returns all sets in the order of their rules' application to the same object.
 func Sets() []Set { return []Set{ControlPlane, Exposure, Backup} }
 
-// NamespaceLabel is the label by which gardenlet names the provider on the namespace of a shoot
-// (gardener: pkg/gardenlet/operation/botanist/namespaces.go).
+// NamespaceLabel returns the label with which gardenlet names the provider on the namespace of a shoot (gardener:
+// pkg/gardenlet/operation/botanist/namespaces.go).
 func (s Set) NamespaceLabel() string {
 	switch s {
 	case Exposure:
@@ -39,7 +39,7 @@ func (s Set) NamespaceLabel() string {
 	}
 }
 
-// GardenNamespace is the namespace in which gardener-operator keeps the control plane of a virtual garden. It has no
+// GardenNamespace is the namespace of the control plane of a virtual garden, managed by gardener-operator. It has no
 // Cluster resource and no provider label.
 const GardenNamespace = "garden"
 
@@ -72,7 +72,8 @@ const (
 	Files
 	// NodeSpec is the rest of an OperatingSystemConfig's spec: the container runtime and the provider's configuration.
 	NodeSpec
-	// ProviderSidecar is what the provider adds to the machine-controller-manager: its container, or the policy for it.
+	// ProviderSidecar is the provider's addition to the machine-controller-manager: its container, or the policy for
+	// it.
 	ProviderSidecar
 )
 
@@ -87,13 +88,13 @@ type Form struct {
 	Older bool
 }
 
-// Has says whether objects of the form have all the given parts.
+// Has reports whether objects of the form have all the given parts.
 func (f Form) Has(parts Part) bool { return f.Parts&parts == parts }
 
 // String writes the form as kind and name.
 func (f Form) String() string { return strings.TrimSuffix(f.Kind+" "+f.Name, " ") }
 
-// Is says whether the form is of objects of a group, kind and name.
+// Is reports whether the form includes objects of a group, kind and name.
 func (f Form) Is(group, kind, name string) bool {
 	return f.Group == group && f.Kind == kind && (f.Name == name || f.Name == "")
 }
@@ -102,7 +103,7 @@ func (f Form) Is(group, kind, name string) bool {
 type Target struct {
 	// Name is the key of the target in a profile.
 	Name string
-	// Summary says in a line what the object is.
+	// Summary describes the object in one line.
 	Summary string
 	// Container is the container that the contract requires in the pod template; empty where there is no pod.
 	Container string
@@ -120,7 +121,8 @@ type Target struct {
 	Purposed bool
 }
 
-// Subject is what metrics and results call the object. Several targets are parts of one OperatingSystemConfig.
+// Subject returns the name of the object in metrics and results. Several targets can be parts of one
+// OperatingSystemConfig.
 func (t *Target) Subject() string {
 	if t.Purposed {
 		return "operatingsystemconfig"
@@ -128,12 +130,12 @@ func (t *Target) Subject() string {
 	return t.Name
 }
 
-// Has says whether any form of the target has all the given parts.
+// Has reports whether any form of the target has all the given parts.
 func (t *Target) Has(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return f.Has(parts) })
 }
 
-// HasToday says whether any form that today's Gardener writes has all the given parts.
+// HasToday reports whether any form of today's Gardener has all the given parts.
 func (t *Target) HasToday(parts Part) bool {
 	return slices.ContainsFunc(t.Forms, func(f Form) bool { return !f.Older && f.Has(parts) })
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// settle is the time in which healthy replicas and API servers notice a write.
+// settle is the time that healthy replicas and API servers need to notice a write.
 const settle = time.Minute
 
 // Segment is a secret part of the webhooks' paths that authenticates the API server, which reads it from the

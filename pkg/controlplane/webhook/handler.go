@@ -113,8 +113,8 @@ func timeout(r *http.Request, otherwise time.Duration) time.Duration {
 	return granted - min(granted/5, 500*time.Millisecond)
 }
 
-// longAnswer is the size in bytes from which net/http may send an answer in two parts, the second after the
-// handler returned. Such an answer is flushed before the review's memory is released.
+// longAnswer is the size in bytes from which net/http may send a response in two parts, the second after the handler
+// returned. Such a response is flushed before the review's memory is released.
 const longAnswer = 3 << 10
 
 // buffers is a pool for answers.
@@ -257,8 +257,8 @@ func (h *Handler) refused(w http.ResponseWriter, x *exchange, err error) {
 	http.Error(w, r.message, r.status)
 }
 
-// recover answers a request after a panic. It logs the panic's value only if it is a runtime error, because
-// others could contain parts of an object.
+// recover responds to a request after a panic. It logs the panic's value only if it is a runtime error, because other
+// values could contain parts of an object.
 func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 	value := recover()
 	if value == nil {

@@ -31,8 +31,8 @@ const (
 	// ServesAnnotation on a registration lists the webhooks that change objects. It excludes profiles that only
 	// observe, and is empty before the installation is removed.
 	ServesAnnotation = "graft.provider.extensions.gardener.cloud/serves"
-	// yieldAfter is the time for which another installation must be registered before this one yields, so that
-	// every API server calls it by then.
+	// yieldAfter is the time for which another installation must be registered before this one yields, so that every
+	// API server calls the other one by then.
 	yieldAfter = 30 * time.Second
 )
 
@@ -43,7 +43,7 @@ const (
 type Installations struct {
 	// Reader reads registrations and the metadata of namespaces.
 	Reader client.Reader
-	// Endpoint and Namespace are those of this installation. Without a namespace, it knows no others.
+	// Endpoint and Namespace belong to this installation. Without a namespace, it ignores other installations.
 	Endpoint  Endpoint
 	Namespace string
 	Clock     clock.PassiveClock
@@ -111,7 +111,7 @@ func (i *Installations) Any(registrations []mutation.Registration) bool {
 	return slices.ContainsFunc(registrations, func(r mutation.Registration) bool { return i.Yields(RouteOf(r)) })
 }
 
-// others returns the registrations of other installations by namespace, without namespaces that are missing or
+// others returns the registrations of the other installations by namespace, without namespaces that are missing or
 // being deleted.
 func (i *Installations) others(
 	ctx context.Context, from client.Reader,

@@ -30,7 +30,7 @@ type ProfileReader interface {
 // Paths reads the files and folders of profiles at these paths, as folder.Read does.
 type Paths []string
 
-// Read reads all files. If a path cannot be read, it returns the files of the others with Unreadable.
+// Read reads all files. If a path cannot be read, it returns the remaining files with Unreadable.
 func (p Paths) Read(context.Context) ([]source.File, error) {
 	files, err := folder.Read(p...)
 	if err == nil {

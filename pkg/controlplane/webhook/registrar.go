@@ -260,9 +260,9 @@ func (r *Registrar) rolledOut(ctx context.Context) (bool, error) {
 	return r.Clock.Since(r.rolled) >= settle, nil
 }
 
-// owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service; then
-// the garbage collector deletes the registration, for which the program has no permission any longer. Without a
-// ClusterRole, it returns the namespace.
+// owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service; then the
+// garbage collector deletes the registration, because the program no longer has the permission. Without a ClusterRole,
+// it returns the namespace.
 func (r *Registrar) owner(ctx context.Context) ([]metav1.OwnerReference, error) {
 	if r.OwnerNamespace == "" {
 		return nil, nil

@@ -23,8 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// The modes by which the API server reaches the program: the flag --webhook-config-mode of every Gardener
-// extension.
+// The modes by which kube-apiserver reaches the program: the flag --webhook-config-mode of every Gardener extension.
 const (
 	// ModeService: by the Service in the program's namespace.
 	ModeService = extensionswebhook.ModeService

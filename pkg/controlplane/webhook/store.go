@@ -44,15 +44,15 @@ type Versioned interface {
 // Compiler compiles valid documents to a Program. Conflicts between them are source.Findings.
 type Compiler func([]*profile.Document) (Program, error)
 
-// Store holds the active program and replaces it as a whole. An admission sees one program from its begin to
-// its end. An invalid file of profiles does not block the others: its last good version is served, or the
-// objects that it claims are denied.
+// Store holds the active program and replaces it as a whole. An admission uses the same program from its start to its
+// end. An invalid file of profiles does not block the rest: its last good version is served, or the objects that it
+// claims are denied.
 type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
 	// everything.
 	Authorizer Authorizer
-	// Beside returns further input of the compiler, so that its change triggers an attempt. It may be nil. The
-	// compiler reports read errors.
+	// Beside returns further input of the compiler, so that its change triggers an attempt. It may be nil. The compiler
+	// reports read errors.
 	Beside func() []byte
 	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
@@ -299,7 +299,7 @@ func (s *Store) put(units []*unit, chosen built, beside []byte) error {
 	return problems(statuses)
 }
 
-// activate notifies all that depend on the active program.
+// activate notifies all components that depend on the active program.
 func (s *Store) activate(next *inForce, documents []*profile.Document) {
 	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// noticeTime is the time in which API servers and other installations notice a change of a registration.
+// noticeTime is the time that API servers and other installations need to notice a change of a registration.
 const noticeTime = 2 * time.Second
 
 // withdrawTimeout limits the deletion of the registrations, including an announcement.
@@ -185,7 +185,7 @@ func (h Removal) Handle(ctx context.Context, request admission.Request) admissio
 	return admission.Allowed("")
 }
 
-// removal returns the webhook for deletions of what the webhooks need.
+// removal returns the webhook for deletions of objects that the webhooks need.
 func (e Endpoint) removal(bundle []byte, segment string) admissionregistrationv1.ValidatingWebhook {
 	rule := func(group string, resources ...string) admissionregistrationv1.RuleWithOperations {
 		return admissionregistrationv1.RuleWithOperations{

@@ -27,8 +27,9 @@ type futile struct {
 // rest is for how many looks an object is left alone, and for how many of them still. turn is when it was touched last, counted in futile touches.
 type rest struct{ of, left, turn int }
 
-// wanted are the objects that do not rest: those that were never touched first, as they were found, and then those that were touched longest ago, so that all
-// have their turn however many are futile. What has not drifted any more is forgotten, and all is where there are other profiles.
+// wanted returns the objects to touch: first those that were never touched, in the order of their discovery, then those
+// touched longest ago, so that each gets its turn even if many touches are futile. It forgets objects that have not
+// drifted, and everything if the profiles have changed.
 func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 	var versions []string
 	for _, profile := range e.Profiles() {
@@ -54,7 +55,7 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 	return wanted
 }
 
-// seen takes what became of a touch.
+// seen records the outcome of a touch.
 func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
 	if outcome == drift.Stays || outcome == drift.Failed {
 		of := min(2*f.objects[o].of+1, longestRest)
@@ -63,7 +64,7 @@ func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
 	}
 }
 
-// resting is how many objects will not be touched at the next look.
+// resting returns the number of objects that the next run will not touch.
 func (f *futile) resting() int {
 	count := 0
 	for _, r := range f.objects {

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 )
 
-// Metrics count what is found. Their labels are bounded by the active profiles.
+// Metrics counts the findings. Its labels are bounded by the active profiles.
 type Metrics struct {
 	drifted  *prometheus.GaugeVec
 	unread   prometheus.Gauge
@@ -23,7 +23,7 @@ type Metrics struct {
 	resting  prometheus.Gauge
 }
 
-// key are the labels of what is found.
+// key holds the labels of a finding.
 type key struct{ set, target, state string }
 
 type counts map[key]int
@@ -62,7 +62,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-// found replaces what was found before.
+// found replaces the previous findings.
 func (m *Metrics) found(count counts, s drift.Summary, at time.Time) {
 	m.drifted.Reset()
 	for of, n := range count {

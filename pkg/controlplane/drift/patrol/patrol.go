@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patrol looks for drift now and then in the extension, counts what is found, and touches it where the operators want that. It is off by default,
-// and runs in the replica that leads only. Enter at Patrol.
+// Package patrol periodically looks for drift in the extension, counts the findings, and touches the objects if
+// operators enable this. It is off by default and runs only in the leader. Start reading at Patrol.
 package patrol
 
 import (
@@ -19,7 +19,7 @@ import (
 // Patrol is a Runnable of a manager.
 type Patrol struct {
 	Finder drift.Finder
-	// Toucher touches what has drifted; nil: it is only counted.
+	// Toucher touches drifted objects; if nil, they are only counted.
 	Toucher *drift.Toucher
 	// Interval is the time between the end of a look and the next one.
 	Interval time.Duration
@@ -29,11 +29,11 @@ type Patrol struct {
 	Metrics *Metrics
 	Log     logr.Logger
 
-	// futile has objects rest whose touches have fixed nothing.
+	// futile delays further touches of objects that a touch did not fix.
 	futile futile
 }
 
-// NeedLeaderElection says that only the replica that leads patrols: two would touch at twice the rate.
+// NeedLeaderElection returns true: only the leader patrols, because two replicas would touch at twice the rate.
 func (*Patrol) NeedLeaderElection() bool { return true }
 
 // Start patrols until the context ends.
@@ -85,7 +85,8 @@ func (p *Patrol) look(ctx context.Context) {
 	p.touchAll(ctx, drifted)
 }
 
-// touchAll touches what was found, but for what rests as it did not change by that, until so many touches in a row have been in vain that something else is wrong.
+// touchAll touches the drifted objects, except those that rest after futile touches. It stops after too many futile
+// touches in a row, which indicate another problem.
 func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 	if p.Toucher == nil {
 		return
@@ -107,7 +108,7 @@ func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 	}
 }
 
-// last says whether an object was found just before, for another webhook.
+// last reports whether the previous finding is the same object, for another webhook.
 func last(all []drift.Object, o drift.Object) bool {
 	return len(all) > 0 && all[len(all)-1].Same(o)
 }

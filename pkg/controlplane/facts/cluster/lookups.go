@@ -29,8 +29,8 @@ type lookups struct {
 	group    sync.WaitGroup
 }
 
-// Serve follows what these requests look up by constant names, and nothing else any more: a watcher that another program needed
-// is stopped. Before Start, it is only noted.
+// Serve watches the objects with constant names in these requests, and stops all other watches. Before Start, it only
+// stores the requests.
 func (s *Source) Serve(requests []facts.LookupRequest) {
 	wanted := map[watched]facts.Selection{}
 	for _, l := range requests {
@@ -79,7 +79,7 @@ func (l *lookups) start(w *watcher) {
 	l.group.Go(func() { w.run(ctx) })
 }
 
-// Start follows what is served, and the versions of Clusters, until the context ends.
+// Start runs the watches and follows the versions of Clusters until the context ends.
 func (s *Source) Start(ctx context.Context) error {
 	if s.versions.client != nil {
 		s.lookups.group.Go(func() { s.versions.run(ctx) })
@@ -95,10 +95,10 @@ func (s *Source) Start(ctx context.Context) error {
 	return nil
 }
 
-// NeedLeaderElection is false: every replica answers admissions.
+// NeedLeaderElection returns false: every replica handles admissions.
 func (*Source) NeedLeaderElection() bool { return false }
 
-// watcher is the one that follows what is requested; nil where none does.
+// watcher returns the watcher for a request, or nil.
 func (l *lookups) watcher(r facts.LookupRequest) *watcher {
 	if r.Computed || l.client == nil {
 		return nil
@@ -112,7 +112,7 @@ func (l *lookups) watcher(r facts.LookupRequest) *watcher {
 	return w
 }
 
-// cached is what the watcher knows of the object for a control plane; absent says that it knows of none.
+// cached returns the watcher's copy of the object for a control plane; absent reports that it does not exist.
 func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.Found, absent bool) {
 	in := r.In(namespace)
 	if found, absent = w.get(in), w.lacks(in); found == nil && r.Scope == facts.ScopeUnknown {
@@ -121,8 +121,9 @@ func (w *watcher) cached(namespace string, r facts.LookupRequest) (found *facts.
 	return found, absent
 }
 
-// Lookup implements facts.Source. What a watcher does not know, and objects whose names are computed, are asked of the API
-// server, once and within the time that the context has; nothing of that is kept. That an optional object is not there, a watcher knows.
+// Lookup implements facts.Source. It reads objects that no watcher knows, and those with computed names, from
+// kube-apiserver: once, within the context's deadline, and without caching. A watcher also answers that an optional
+// object does not exist.
 func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupRequest) (*facts.Found, error) {
 	if w := s.lookups.watcher(l); w != nil {
 		found, absent := w.cached(namespace, l)

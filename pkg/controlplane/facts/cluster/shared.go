@@ -36,20 +36,20 @@ func newSharedResources() sharedResources {
 	}
 }
 
-// met are the resources of a Cluster that were met in it. They hold on to nothing else of the Cluster: what is kept of the bytes that they are
-// given is copied.
+// met holds the resources found in a Cluster. It refers to no other part of the Cluster: it copies the bytes that it
+// keeps.
 type met struct {
 	shared *sharedResources
 	parts  facts.Parts
 	facts  *facts.Facts
 }
 
-// of has nothing yet of a Cluster, of which these parts are named.
+// of returns an empty result for a Cluster of which only these parts are used.
 func (s *sharedResources) of(cluster string, parts facts.Parts) *met {
 	return &met{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
 }
 
-// cloudProfile is decoded when it is asked for, if it is named.
+// cloudProfile keeps the cloud profile, if it is used, and decodes it on first use.
 func (m *met) cloudProfile(raw []byte) error {
 	if m.parts.CloudProfile && !absent(raw) {
 		m.facts.CloudProfile = share(m.shared.seed, m.shared.cloudProfiles, raw, facts.DecodeCloudProfile)
@@ -57,7 +57,7 @@ func (m *met) cloudProfile(raw []byte) error {
 	return nil
 }
 
-// seed is like cloudProfile.
+// seed works like cloudProfile.
 func (m *met) seed(raw []byte) error {
 	if m.parts.Seed && !absent(raw) {
 		m.facts.Seed = share(m.shared.seed, m.shared.seeds, raw, facts.DecodeSeed)
@@ -65,7 +65,7 @@ func (m *met) seed(raw []byte) error {
 	return nil
 }
 
-// shoot is decoded at once.
+// shoot decodes the shoot immediately.
 func (m *met) shoot(raw []byte) (err error) {
 	if m.parts.Manifest {
 		raw = bytes.Clone(raw)
@@ -78,7 +78,7 @@ func (m *met) shoot(raw []byte) (err error) {
 
 func absent(raw []byte) bool { return len(raw) == 0 || string(raw) == "null" }
 
-// share returns the part of which the content is known already, so that one copy of it is kept and decoded.
+// share returns the existing part with the same content, so that only one copy is kept and decoded.
 func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte, decode func([]byte) (*T, error)) *facts.Part[T] {
 	s, _ := known.get(maphash.Bytes(seed, raw),
 		func(s shared[T]) bool { return bytes.Equal(s.raw, raw) },

@@ -39,7 +39,7 @@ type Options struct {
 	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
 	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.
 	Watcher client.WithWatch
-	// Requests ask the API server for what is of the group and version of Clusters, and are required with a Watcher.
+	// Requests reads resources in the group and version of Clusters from kube-apiserver. It is required with a Watcher.
 	Requests rest.Interface
 }
 
@@ -59,7 +59,7 @@ var (
 	_ facts.Refresher = (*Source)(nil)
 )
 
-// version says of what facts were decoded: which resource, and which versions of it and of the namespace.
+// version identifies the source of decoded facts: the resource, with its version and that of the namespace.
 type version struct {
 	uid                         types.UID
 	resource, namespaceResource string
@@ -72,14 +72,15 @@ type versioned struct {
 	facts *facts.Facts
 }
 
-// good says whether the facts are those of this version with at least these parts.
+// good reports whether the facts have this version and at least these parts.
 func (k versioned) good(v version, parts facts.Parts) bool {
 	return k.version == v && k.parts.Cover(parts)
 }
 
-// New makes a Source. Namespaces and Gardens, and Clusters without a Watcher, are read with the cached reader, which may lag behind, and
-// what it does not find is asked once of the direct reader, which asks the API server; lookups are read with the direct
-// reader. The schemes of all know Cluster (extensions.gardener.cloud/v1alpha1) and the core group.
+// New returns a Source. It reads namespaces and Gardens, and Clusters without a Watcher, with the cached reader, which
+// may lag behind. For missing objects it asks the direct reader, which reads from kube-apiserver, once. It makes
+// lookups with the direct reader. The schemes of both must contain Cluster (extensions.gardener.cloud/v1alpha1) and the
+// core group.
 func New(cached, direct client.Reader, options Options) *Source {
 	size := options.Clusters
 	if size <= 0 {
@@ -218,7 +219,7 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 	return nil, facts.ErrNotFound
 }
 
-// uncopied has a reader give what it keeps, which is only read here.
+// uncopied lets a reader return its own objects without a copy; they are only read here.
 var uncopied = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)}}
 
 // get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,
@@ -240,7 +241,8 @@ func get(ctx context.Context, key client.ObjectKey, into client.Object, readers 
 	return nil
 }
 
-// readError maps what a reader says to the errors of facts. The text of an API error names the object and never holds its content.
+// readError converts an error of a reader to one of facts. The text of an API error names the object but never contains
+// its content.
 func readError(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -9,8 +9,8 @@ import (
 	"hash/maphash"
 )
 
-// turns bound how many Clusters are read at one time, and let one caller read for all that ask for the same one: admissions of a control
-// plane come together, just when its Cluster has changed.
+// turns limits concurrent reads of Clusters, and lets callers that need the same Cluster share one read: admissions of
+// a control plane arrive together, just after its Cluster has changed.
 type turns struct {
 	seed  maphash.Seed
 	lanes [16]chan struct{}
@@ -24,7 +24,7 @@ func newTurns() *turns {
 	return t
 }
 
-// take waits for the turn to read for a namespace; the caller calls what it returns when that is done.
+// take waits until the caller may read for a namespace. The caller must call the returned function afterwards.
 func (t *turns) take(ctx context.Context, namespace string) (done func(), err error) {
 	lane := t.lanes[maphash.String(t.seed, namespace)%uint64(len(t.lanes))]
 	select {

@@ -23,7 +23,7 @@ type stored struct {
 	resource string
 }
 
-// versions follow which version of each Cluster is stored, by metadata alone: what Clusters hold never comes with it. They are safe for
+// versions follows the stored version of each Cluster through its metadata, without its content. It is safe for
 // concurrent use.
 type versions struct {
 	client client.WithWatch // nil: Clusters are not followed
@@ -42,7 +42,7 @@ func (v *versions) run(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// of is the version of a Cluster, as far as a watch can tell; false for one that it does not know (yet).
+// of returns the latest known version of a Cluster. It returns false if the watch has not reported it (yet).
 func (v *versions) of(name string) (stored, bool) {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()

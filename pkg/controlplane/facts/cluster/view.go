@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// View is a Source for a program that names no more than some parts of a Cluster: of the others, nothing is kept, and facts do not
-// know them. What was dropped for one program is read again for another that names it.
+// View is a Source for a program that uses only some parts of a Cluster: other parts are unknown and not kept. Parts
+// that were dropped are read again for another program that uses them.
 type View struct {
 	*Source
 
@@ -26,7 +26,7 @@ var (
 	_ facts.Refresher = View{}
 )
 
-// Naming is the view of a program that names these parts.
+// Naming returns the view of a program that uses these parts.
 func (s *Source) Naming(parts facts.Parts) View { return View{s, parts} }
 
 // Read implements facts.Source.
@@ -56,7 +56,7 @@ func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) 
 	return v.receiveCluster(ctx, meta, v.parts)
 }
 
-// kept are the facts of the version that is stored, as far as a watch can tell; nil where they are not kept.
+// kept returns the facts of the latest known version, or nil if they are not cached.
 func (v View) kept(namespace *metav1.PartialObjectMetadata) *facts.Facts {
 	current, known := v.versions.of(namespace.Name)
 	if !known {

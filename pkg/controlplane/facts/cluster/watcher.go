@@ -28,8 +28,8 @@ type watched struct {
 	namespace, name string
 }
 
-// watcher follows such objects and keeps of each what a selection names, nothing else: neither it nor the reflector that feeds it
-// holds a whole object for longer than it takes to read it. It is safe for concurrent use.
+// watcher follows objects and keeps only the selected parts of each: neither it nor its reflector holds a whole object
+// longer than necessary to read it. It is safe for concurrent use.
 type watcher struct {
 	watched
 	selection facts.Selection
@@ -40,7 +40,7 @@ type watcher struct {
 	watches atomic.Bool
 
 	mutex sync.RWMutex
-	// found is by namespace, nil for what could not be read; listed says that it was all that there was.
+	// found maps namespaces to objects, or to nil for unreadable ones; listed reports that it is complete.
 	found  map[string]*facts.Found
 	listed bool
 }
@@ -53,14 +53,14 @@ func (w *watcher) run(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// get is what is known of the object in a namespace; nil for what is not known, or not there.
+// get returns the known object in a namespace, or nil.
 func (w *watcher) get(namespace string) *facts.Found {
 	w.mutex.RLock()
 	defer w.mutex.RUnlock()
 	return w.found[namespace]
 }
 
-// lacks says whether there is no object in the namespace, as far as a watch can tell at once.
+// lacks reports whether the watch knows that the namespace has no such object.
 func (w *watcher) lacks(namespace string) bool {
 	w.mutex.RLock()
 	defer w.mutex.RUnlock()
@@ -68,7 +68,7 @@ func (w *watcher) lacks(namespace string) bool {
 	return w.listed && w.watches.Load() && !there
 }
 
-// options restrict a request to the name, in the way in which the API server grants it by resourceNames.
+// options restricts a request to the name, in the form that kube-apiserver authorizes by resourceNames.
 func (w *watcher) options(o metav1.ListOptions) *client.ListOptions {
 	return &client.ListOptions{
 		Namespace: w.namespace, FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, w.name),
@@ -114,8 +114,8 @@ func (w *watcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interf
 	}), nil
 }
 
-// plain is the object as JSON decodes it, whatever type the client gives it. Nothing else may get to the reflector, which logs
-// what it does not understand.
+// plain returns the object as decoded JSON, independently of the client's type. The reflector must not receive other
+// types, because it logs them.
 func (w *watcher) plain(object runtime.Object) (*unstructured.Unstructured, error) {
 	if plain, ok := object.(*unstructured.Unstructured); ok {
 		return plain, nil
@@ -128,7 +128,8 @@ func (w *watcher) plain(object runtime.Object) (*unstructured.Unstructured, erro
 	return plain, err
 }
 
-// pick keeps what is needed of an object. What cannot be read is not kept, so that whoever asks for it gets the error.
+// pick keeps the required parts of an object. It keeps nothing of an unreadable object, so that the caller gets the
+// error.
 func (w *watcher) pick(object *unstructured.Unstructured) *pick {
 	p := &pick{}
 	p.Namespace, p.Name, p.ResourceVersion = object.GetNamespace(), object.GetName(), object.GetResourceVersion()
@@ -137,7 +138,7 @@ func (w *watcher) pick(object *unstructured.Unstructured) *pick {
 	return p
 }
 
-// bookmarks are the annotations by which the reflector knows where a list ends that it gets as a watch.
+// bookmarks returns the annotations with which the reflector recognizes the end of a list in a watch.
 func bookmarks(object *unstructured.Unstructured) map[string]string {
 	if value, ok := object.GetAnnotations()[metav1.InitialEventsAnnotationKey]; ok && object.GetName() == "" {
 		return map[string]string{metav1.InitialEventsAnnotationKey: value}
@@ -145,7 +146,7 @@ func bookmarks(object *unstructured.Unstructured) map[string]string {
 	return nil
 }
 
-// pick is what is left of an object on its way through the reflector.
+// pick is the part of an object that the reflector handles.
 type pick struct {
 	metav1.PartialObjectMetadata
 

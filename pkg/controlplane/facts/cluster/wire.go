@@ -27,9 +27,8 @@ import (
 // clusters is the resource that is asked for.
 const clusters = "clusters"
 
-// wire reads Clusters as they come from the API server, without a client that would make a copy of each cloud profile for every layer that
-// it has: one Cluster stands in a buffer that the next one uses again, and of a list no more than one item at a time. It is safe for
-// concurrent use.
+// wire reads Clusters directly from kube-apiserver, without a client that would copy each cloud profile several times:
+// it reuses one buffer for single Clusters, and reads a list one item at a time. It is safe for concurrent use.
 type wire struct {
 	client  rest.Interface // for their group and version; nil: Clusters are read by readers
 	buffers sync.Pool      // of *bytes.Buffer
@@ -40,7 +39,8 @@ type wire struct {
 func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 	body, err := w.client.Get().Resource(clusters).Name(name).Stream(ctx)
 	switch {
-	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse): // Clusters are not defined, or nobody knows where they are
+	// Clusters are not defined, or their location is unknown
+	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
 		return stored{}, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
 	case err != nil:
 		return stored{}, readError(err)
@@ -53,7 +53,7 @@ func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 	defer w.buffers.Put(buffer)
 	buffer.Reset()
 	usual := int(w.usual.Load())
-	buffer.Grow(usual + usual/8 + bytes.MinRead) // else it grows in steps, to twice of what is needed
+	buffer.Grow(usual + usual/8 + bytes.MinRead) // otherwise it grows in steps, up to twice the required size
 	read, err := buffer.ReadFrom(body)
 	if err != nil {
 		return stored{}, readError(err)
@@ -80,7 +80,7 @@ func decodeCluster(raw []byte, met *met) (stored, error) {
 	return stored{cluster.Metadata.UID, cluster.Metadata.ResourceVersion}, err
 }
 
-// identity is what is read of an object's metadata.
+// identity holds the metadata that is read of an object.
 type identity struct {
 	Name            string    `json:"name"`
 	UID             types.UID `json:"uid"`
@@ -106,7 +106,7 @@ func (w *wire) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, 
 	return decodeList(body)
 }
 
-// decodeList reads a list of objects; whatever they hold beside what it returns of them is passed over.
+// decodeList reads a list of objects and skips all fields that it does not return.
 func decodeList(from io.Reader) (*metav1.PartialObjectMetadataList, error) {
 	list, decoder := &metav1.PartialObjectMetadataList{}, json.NewDecoder(from)
 	items := false

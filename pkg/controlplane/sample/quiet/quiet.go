@@ -15,7 +15,7 @@ import (
 	"os"
 )
 
-// unwanted is the part of the line by which it is recognized, whatever its reason.
+// unwanted is the constant part of the line, without the reason.
 var unwanted = []byte("metrics: disable exposing PSI metrics")
 
 // A package variable is the only thing that runs early enough: the line is written before any main function.

@@ -21,11 +21,11 @@ var files embed.FS
 
 // Plane is the control plane of a shoot or of a virtual garden.
 type Plane struct {
-	// Name says what it is a sample of, such as today-1.34.
+	// Name is the name of the sample, such as today-1.34.
 	Name string
 	// Garden says that it is that of a virtual garden, and Legacy that it is of the older generation.
 	Garden, Legacy bool
-	// Source is what facts are read from: a Cluster, or a Garden; JSON.
+	// Source is the resource with the facts: a Cluster or a Garden, as JSON.
 	Source []byte
 	// Objects are those objects that are targets of the contract, as JSON. They are shared and must not be written to.
 	Objects [][]byte
