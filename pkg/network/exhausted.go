@@ -8,14 +8,14 @@ package network
 type Exhausted struct {
 	Pool string
 	Of   Kind
-	// Text says what is missing, for people.
+	// Text describes the missing resource for users.
 	Text string
 }
 
-// Kind says of what a pool has nothing left.
+// Kind is the kind of an exhausted resource.
 type Kind string
 
-// The kinds: addresses of a family, VLANs at a trunk, and whatever a cloud chooses.
+// The kinds: addresses of a family, VLANs of a trunk, and resources selected by a cloud.
 const (
 	OfIPv4  Kind = "ipv4"
 	OfIPv6  Kind = "ipv6"
@@ -23,7 +23,7 @@ const (
 	OfCloud Kind = "cloud"
 )
 
-// OfFamily is the kind of addresses of so many bits.
+// OfFamily returns the kind of addresses with this number of bits.
 func OfFamily(bits int) Kind {
 	if bits == 32 {
 		return OfIPv4
@@ -34,5 +34,5 @@ func OfFamily(bits int) Kind {
 // Error implements error.
 func (e *Exhausted) Error() string { return ErrExhausted.Error() + ": " + e.Text }
 
-// Is says that it is ErrExhausted.
+// Is reports whether target is ErrExhausted.
 func (e *Exhausted) Is(target error) bool { return target == ErrExhausted }

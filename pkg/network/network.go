@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network is the allocation wing: addresses, and what goes with them, for the callers whose contracts Graft answers
-// (DRANET, Spiderpool, Docker). This package holds the nouns that all of the wing shares and the errors at its border.
+// Package network defines the types and errors of the network provider, which allocates addresses and related settings
+// for callers of three contracts (DRANET, Spiderpool, Docker).
 //
-// It knows no wire, no store and no cloud. Enter at Allocation.
+// It uses no wire, store or cloud. Start reading at Allocation.
 package network
 
 import (
@@ -18,19 +18,19 @@ import (
 	"time"
 )
 
-// The errors at the border of the wing. Each contract maps them to what its caller understands.
+// The errors of the network provider. Each contract maps them to the errors of its protocol.
 var (
 	// ErrUnknownPool says that there is no pool of this name.
 	ErrUnknownPool = errors.New("unknown pool")
 	// ErrOutside says that an address that was asked for is in no range of the pool.
 	ErrOutside = errors.New("the address is outside of the pool")
-	// ErrTaken says that somebody else holds what was asked for, or that it rests.
+	// ErrTaken means that another owner has the requested resource, or that its cooldown has not ended.
 	ErrTaken = errors.New("in use")
 	// ErrExhausted says that nothing is free.
 	ErrExhausted = errors.New("exhausted")
 	// ErrNotHeld says that the owner holds nothing.
 	ErrNotHeld = errors.New("not held")
-	// ErrQuota says that the owner, or those with whom it shares a quota, hold as much as they may.
+	// ErrQuota means that the owner, or the group that shares its quota, has reached the quota.
 	ErrQuota = errors.New("the quota is used up")
 	// ErrBusy says that it would not be done in time, and was not begun. It comes as a Busy.
 	ErrBusy = errors.New("busy")
@@ -42,17 +42,17 @@ var (
 	ErrInUse = fmt.Errorf("%w: the address is in use there", ErrRefused)
 	// ErrReleased is returned for a request that arrived before its owner was released.
 	ErrReleased = errors.New("the owner was released")
-	// ErrGone is returned for a request whose caller has disconnected before anything was written for it.
+	// ErrGone means that the caller disconnected before anything was written for the request.
 	ErrGone = errors.New("the caller has disconnected")
-	// ErrUnavailable says that it could not be done now; a later attempt may succeed, and finds what was begun.
+	// ErrUnavailable means that the request failed temporarily; a later attempt may succeed, and continues it.
 	ErrUnavailable = errors.New("unavailable")
 )
 
-// Busy is the error of what was not begun, since it would not be done in time. It is ErrBusy.
+// Busy is the error of a request that was not started because it would exceed its deadline. It is ErrBusy.
 type Busy struct {
 	// RetryAfter is when another attempt is worth it.
 	RetryAfter time.Duration
-	// Of is what is busy, such as the name of a cloud.
+	// Of names the busy resource, such as a cloud.
 	Of string
 }
 
@@ -61,21 +61,21 @@ func (b *Busy) Error() string {
 	return ErrBusy.Error() + ": " + b.Of + " would not be done in time; try again in " + b.RetryAfter.String()
 }
 
-// Is says that it is ErrBusy.
+// Is reports whether target is ErrBusy.
 func (b *Busy) Is(target error) bool { return target == ErrBusy }
 
 // Owner is who holds an allocation. Two owners are the same when contract and key are.
 type Owner struct {
-	// Contract is the name of the wire by which the owner came: dranet, spiderpool or docker.
+	// Contract is the protocol of the owner: dranet, spiderpool or docker.
 	Contract string `json:"contract"`
 	// Key tells owners of a contract apart, such as the UID of a claim and a device. It is never shown to other owners.
 	Key string `json:"key"`
 }
 
-// String is the owner in one word, for logs and as a key.
+// String returns the owner as one word, for logs and as a key.
 func (o Owner) String() string { return o.Contract + "/" + o.Key }
 
-// ParseOwner reads what String writes.
+// ParseOwner parses the text of String.
 func ParseOwner(text string) (Owner, error) {
 	contract, key, ok := strings.Cut(text, "/")
 	if !ok || contract == "" || key == "" {
@@ -84,7 +84,7 @@ func ParseOwner(text string) (Owner, error) {
 	return Owner{contract, key}, nil
 }
 
-// Valid says whether ParseOwner reads what String writes.
+// Valid reports whether ParseOwner can parse the text of String.
 func (o Owner) Valid() bool {
 	return o.Contract != "" && o.Key != "" && !strings.Contains(o.Contract, "/")
 }
@@ -102,7 +102,7 @@ type State string
 // The states of an allocation. A row is written before the cloud is asked, so that a crash at any time leaves something to
 // adopt or to undo.
 const (
-	// Intended: it is chosen and nobody else can have it; the cloud may or may not know of it.
+	// Intended: it is selected and reserved; the cloud may or may not have it.
 	Intended State = "intended"
 	// Bound: the cloud has it.
 	Bound State = "bound"
@@ -112,7 +112,7 @@ const (
 	Resting State = "resting"
 )
 
-// Allocation is what one owner holds: all of it or nothing.
+// Allocation holds all resources of one owner; it is complete or does not exist.
 type Allocation struct {
 	Owner Owner  `json:"owner"`
 	Pool  string `json:"pool"`
@@ -126,36 +126,36 @@ type Allocation struct {
 	// Since is when it was chosen, and Until when a resting one is free again.
 	Since time.Time `json:"since"`
 	Until time.Time `json:"until,omitzero"`
-	// Holder is whoever the owner stands for.
+	// Holder is the object that the owner represents.
 	Holder Holder `json:"holder,omitzero"`
 	// Together is, while it is intended, the first of the owners that were asked for in one request with this one, and are given all or nothing; zero
 	// where there was one only, and in rows that were written before there was this field.
 	Together Owner `json:"together,omitzero"`
 	// Quotas are the quotas of the pool that it counts for, such as namespace/default.
 	Quotas []string `json:"quotas,omitempty"`
-	// Cloud is the name, in profiles, of the cloud that it is bound by, whichever is behind the pool by now. It is empty for the builtin one, and
-	// in rows that were written before there was this field: there the one behind the pool is meant.
+	// Cloud is the name, in profiles, of the cloud that bound it, regardless of the pool's current cloud. It is empty
+	// for the builtin one, and in old rows without this field, which mean the pool's current cloud.
 	Cloud string `json:"cloud,omitempty"`
-	// Binding is what the cloud says of it, once it is bound.
+	// Binding is the cloud's result, once it is bound.
 	Binding Binding `json:"binding,omitzero"`
-	// Generation tells this allocation from others that the owner has had.
+	// Generation distinguishes this allocation from earlier ones of the owner.
 	Generation uint64 `json:"generation,omitempty"`
 	// Worker is the server that binds or releases it. Other servers leave it alone while that one holds its lease.
 	Worker string `json:"worker,omitempty"`
 	// BindUntil is the time until which a call that binds it may still have an effect in the cloud; zero if the outcome of all calls is known.
 	// The allocation is gone only after an unbind that succeeded later.
 	BindUntil time.Time `json:"bindUntil,omitzero"`
-	// Request is, while it is intended, the number of the request for several owners that it belongs to, and Size the number of allocations of that
-	// request. As long as one of them is missing, the request is incomplete. Both are 0 for a request of one owner. The first allocation keeps
-	// Request when it is bound before the others, since they do not fit into one commit.
+	// Request is the number of an intended allocation's request for several owners, and Size the number of allocations
+	// in that request. The request is incomplete while one of them is missing. Both are 0 for a request of one owner.
+	// If the allocations do not fit into one commit, the first one keeps Request when it is bound before the rest.
 	Request uint64 `json:"request,omitempty"`
 	Size    int    `json:"size,omitempty"`
 	// Answered reports that a request other than the one that created it was given it.
 	Answered bool `json:"answered,omitempty"`
 }
 
-// Holder is the object of Kubernetes, or the container, that an owner stands for, as far as the caller has said: for people, and to find out
-// whether it still lives.
+// Holder is the object of Kubernetes, or the container, that an owner represents, as far as the caller has named it. It
+// is used for messages, and to find out whether the object still exists.
 type Holder struct {
 	// Kind is ResourceClaim, Pod, Container or Endpoint: one of a container, in one of its networks.
 	Kind      string `json:"kind,omitempty"`
@@ -165,11 +165,11 @@ type Holder struct {
 	Node      string `json:"node,omitempty"`
 	// Device is the device or interface of it that is meant.
 	Device string `json:"device,omitempty"`
-	// Aliases are all by which the caller has called that device so far, each with its kind, such as pci/0000:27:00.2.
+	// Aliases lists all names that the caller has used for the device, each with its kind, such as pci/0000:27:00.2.
 	Aliases []string `json:"aliases,omitempty"`
 }
 
-// String is the holder in one word.
+// String returns the holder as one word.
 func (h Holder) String() string {
 	name := h.Name
 	if name == "" {
@@ -181,7 +181,7 @@ func (h Holder) String() string {
 	return strings.TrimPrefix(h.Kind+" "+name, " ")
 }
 
-// Binding is what a cloud says of an allocation that it has.
+// Binding is a cloud's result for an allocation.
 type Binding struct {
 	// MAC is the one that the cloud has given; empty: that of the allocation holds.
 	MAC HardwareAddr `json:"mac,omitempty"`
@@ -189,10 +189,10 @@ type Binding struct {
 	VLAN uint16 `json:"vlan,omitempty"`
 	// Addresses are those that the cloud has chosen, with the length of their subnet, where the pool leaves the choice to it.
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
-	// Gateways and Routes are what the cloud says of those addresses.
+	// Gateways and Routes are the cloud's settings for those addresses.
 	Gateways []netip.Addr `json:"gateways,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
-	// Reference is what the cloud needs to find it again; only the cloud reads it.
+	// Reference identifies the binding in the cloud; only the cloud reads it.
 	Reference json.RawMessage `json:"reference,omitempty"`
 }
 
@@ -202,7 +202,7 @@ type Route struct {
 	Gateway     netip.Addr   `json:"gateway,omitzero"`
 }
 
-// HardwareAddr is the MAC address that the owner is to use; empty where neither the cloud nor the pool gives one.
+// HardwareAddr returns the MAC address for the owner. It is empty if neither the cloud nor the pool sets one.
 func (a Allocation) HardwareAddr() HardwareAddr {
 	if len(a.Binding.MAC) > 0 {
 		return a.Binding.MAC
@@ -210,7 +210,8 @@ func (a Allocation) HardwareAddr() HardwareAddr {
 	return a.MAC
 }
 
-// VLANID is the VLAN that the owner is to use, which wires answer instead of VLAN; 0 where neither the cloud nor the pool gives one.
+// VLANID returns the VLAN for the owner, which wires use instead of VLAN. It is 0 if neither the cloud nor the pool
+// sets one.
 func (a Allocation) VLANID() uint16 {
 	if a.Binding.VLAN != 0 {
 		return a.Binding.VLAN
@@ -224,7 +225,7 @@ type HardwareAddr []byte
 // String writes it in lower case with colons.
 func (h HardwareAddr) String() string { return net.HardwareAddr(h).String() }
 
-// MarshalText writes what String does.
+// MarshalText returns the text of String.
 func (h HardwareAddr) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
 // UnmarshalText reads any form that net.ParseMAC does.

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package allocator chooses addresses, VLANs and MAC addresses. It is pure: it keeps no time, writes nothing and is not safe for
-// concurrent use; the ledger calls it while it holds a pool. What is chosen next is what was given back longest ago, as far as
-// that is cheap: the choice goes round, and does not begin at the lowest free one each time.
+// Package allocator selects addresses, VLANs and MAC addresses. It uses no clock, writes nothing and is not safe for
+// concurrent use; the ledger calls it while it holds a pool. It prefers the least recently released address as far as
+// this is cheap: the search continues after the last selection and wraps around.
 //
-// Enter at NewSpace, NewIndex and NewVLANs.
+// Start reading at NewSpace, NewIndex and NewVLANs.
 package allocator

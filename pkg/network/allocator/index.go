@@ -14,8 +14,9 @@ import (
 // Index knows which addresses of a subnet are taken. A million addresses next to each other take a few kilobytes.
 type Index struct {
 	space *Space
-	// free are positions; others are taken addresses without one, which were asked for by name. The free ones are kept, and not those that are
-	// taken, as the bitmap finds the next value that it has, and not reliably the next that it has not (roaring v2.30, beyond 65,536).
+	// free holds positions; others holds taken addresses without a position, which were requested by address. It stores
+	// the free positions because the bitmap reliably finds only the next contained value (roaring v2.30, beyond
+	// 65,536).
 	free   *roaring.Bitmap
 	others map[netip.Addr]struct{}
 	// room is how many positions are free.
@@ -24,7 +25,7 @@ type Index struct {
 	next uint32
 }
 
-// NewIndex is an index in which all addresses are free.
+// NewIndex returns an index with all addresses free.
 func NewIndex(space *Space) *Index {
 	free := roaring.New()
 	free.AddRange(0, space.size)
@@ -45,7 +46,7 @@ func (x *Index) Take(address netip.Addr) bool {
 	return !taken
 }
 
-// Has says whether an address is taken.
+// Has reports whether an address is taken.
 func (x *Index) Has(address netip.Addr) bool {
 	if position, ok := x.space.Position(address); ok {
 		return !x.free.Contains(position)
@@ -66,10 +67,10 @@ func (x *Index) Free(address netip.Addr) {
 	delete(x.others, address)
 }
 
-// Len is the number of taken addresses.
+// Len returns the number of taken addresses.
 func (x *Index) Len() uint64 { return x.space.size - x.room + uint64(len(x.others)) }
 
-// Room is how many addresses Choose can still take.
+// Room returns the number of addresses that Choose can still take.
 func (x *Index) Room() uint64 { return x.room }
 
 // Choose takes the next free address behind the one that was chosen last, and after the highest goes on at the lowest; false
@@ -91,14 +92,15 @@ func (x *Index) Choose() (netip.Addr, bool) {
 	return x.space.Address(uint32(position)), true
 }
 
-// Gives says whether Next can ever give one of the addresses from first to last.
+// Gives reports whether Next can return an address from first to last.
 func (x *Index) Gives(first, last netip.Addr) bool {
 	_, _, ok := x.space.Between(first, last)
 	return ok
 }
 
-// Next is the next free address from first to last, both among them, and does not take it. The choice after it begins behind it, so that who asks
-// at the same time is told another one; jump lets it begin anywhere, and 0 where the last one ended. False: none of them is free.
+// Next returns the next free address from first to last, inclusively, without taking it. The next search begins after
+// it, so that a concurrent caller gets another one; jump moves the start of the search, and 0 continues after the last
+// one. It returns false if none is free.
 func (x *Index) Next(first, last netip.Addr, jump uint64) (netip.Addr, bool) {
 	low, high, ok := x.space.Between(first, last)
 	if !ok {
@@ -122,7 +124,7 @@ func (x *Index) Next(first, last netip.Addr, jump uint64) (netip.Addr, bool) {
 	return x.space.Address(uint32(position)), true
 }
 
-// All are the taken addresses, in no order.
+// All iterates over the taken addresses in undefined order.
 func (x *Index) All() iter.Seq[netip.Addr] {
 	return func(yield func(netip.Addr) bool) {
 		taken := roaring.Flip(x.free, 0, x.space.size)
@@ -139,7 +141,7 @@ func (x *Index) All() iter.Seq[netip.Addr] {
 	}
 }
 
-// Replace makes an index of the same space know what another one does. The choice goes on where it was.
+// Replace copies the content of another index of the same space. The search position stays.
 func (x *Index) Replace(by *Index) { x.free, x.others, x.room = by.free, by.others, by.room }
 
 // Jump lets the next choice begin anywhere; seed says where.

@@ -13,8 +13,8 @@ import (
 	"go4.org/netipx"
 )
 
-// maximumSize is the number of addresses of a subnet that are given out by choice: what a position of 32 bits can name. The
-// addresses of a larger one, such as an IPv6 /64, can still be asked for by name.
+// maximumSize is the number of addresses in a subnet that can be selected automatically: positions have 32 bits. The
+// addresses of a larger subnet, such as an IPv6 /64, can still be requested by address.
 const maximumSize = 1 << 32
 
 // Space numbers the addresses of one subnet that are given out by choice. It is immutable.
@@ -38,10 +38,10 @@ func NewSpace(set *netipx.IPSet) *Space {
 	return s
 }
 
-// Size is the number of addresses that have a position.
+// Size returns the number of addresses with a position.
 func (s *Space) Size() uint64 { return s.size }
 
-// Position is that of an address; false when it has none.
+// Position returns the position of an address, or false if it has none.
 func (s *Space) Position(address netip.Addr) (uint32, bool) {
 	i := sort.Search(len(s.ranges), func(i int) bool { return address.Less(s.ranges[i].From()) }) - 1
 	if i < 0 || !s.ranges[i].Contains(address) {
@@ -54,7 +54,8 @@ func (s *Space) Position(address netip.Addr) (uint32, bool) {
 	return uint32(s.first[i] + offset), true
 }
 
-// Between are the positions of the lowest and the highest address from first to last, both among them; false when none of those has a position.
+// Between returns the positions of the lowest and the highest address from first to last, inclusively. It returns false
+// if none has a position.
 func (s *Space) Between(first, last netip.Addr) (low, high uint32, ok bool) {
 	begin := sort.Search(len(s.ranges), func(i int) bool { return !s.ranges[i].To().Less(first) })
 	end := sort.Search(len(s.ranges), func(i int) bool { return last.Less(s.ranges[i].From()) }) - 1
@@ -72,13 +73,13 @@ func (s *Space) Between(first, last netip.Addr) (low, high uint32, ok bool) {
 	return uint32(at), uint32(until), at <= until
 }
 
-// Address is the one at a position below Size.
+// Address returns the address at a position below Size.
 func (s *Space) Address(position uint32) netip.Addr {
 	i := sort.Search(len(s.first), func(i int) bool { return s.first[i] > uint64(position) }) - 1
 	return add(s.ranges[i].From(), uint64(position)-s.first[i])
 }
 
-// span is the number of addresses from one to another of the same family, both counted; as much as 64 bits can hold.
+// span returns the number of addresses between two addresses of the same family, inclusively, limited to 64 bits.
 func span(from, to netip.Addr) uint64 {
 	a, b := from.As16(), to.As16()
 	low, borrow := bits.Sub64(binary.BigEndian.Uint64(b[8:]), binary.BigEndian.Uint64(a[8:]), 0)
@@ -89,7 +90,7 @@ func span(from, to netip.Addr) uint64 {
 	return low + 1
 }
 
-// add is the address so many behind another.
+// add returns the address plus an offset.
 func add(address netip.Addr, offset uint64) netip.Addr {
 	a := address.As16()
 	low, carry := bits.Add64(binary.BigEndian.Uint64(a[8:]), offset, 0)

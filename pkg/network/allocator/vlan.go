@@ -38,7 +38,7 @@ func (v *VLANs) Free(id uint16) {
 	}
 }
 
-// Len is the number of taken VLANs.
+// Len returns the number of taken VLANs.
 func (v *VLANs) Len() int {
 	count := 0
 	for _, word := range &v.taken {
@@ -47,7 +47,7 @@ func (v *VLANs) Len() int {
 	return count
 }
 
-// Taken is the number of taken VLANs of first to last.
+// Taken returns the number of taken VLANs from first to last.
 func (v *VLANs) Taken(first, last uint16) int {
 	count := 0
 	first, last = max(first, FirstVLAN), min(last, LastVLAN)
@@ -87,7 +87,7 @@ func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	return 0, false
 }
 
-// Replace makes it know what another one does. The choice goes on where it was.
+// Replace copies the content of another set. The search position stays.
 func (v *VLANs) Replace(by *VLANs) { v.taken = by.taken }
 
 // Jump lets the next choice between first and last begin anywhere; seed says where.

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cloud is what the allocation wing asks of the cloud behind a pool. Each cloud is a package below this one; they know
-// neither the ledger nor each other. Enter at Cloud.
+// Package cloud defines the interface to the cloud behind a pool. Each cloud is a package below this one; clouds use
+// neither the ledger nor each other. Start reading at Cloud.
 package cloud
 
 import (
@@ -12,17 +12,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Cloud makes addresses work outside of the machine. All methods are idempotent: they are repeated after a crash, after a lost
-// answer, and when an owner asks again; never two at a time for one owner. An error is, or wraps, network.ErrRefused when repeating is of no
-// use, network.ErrExhausted beside it when the cloud chooses addresses and has none left, and RetryAfter when the cloud is asked too much.
-// network.ErrNotSent says that nothing was sent by this attempt, though an earlier one may have been done. After any other error it is not known
-// whether the call has been done. Every cloud passes the suite of package test/cloudtest.
+// Cloud makes addresses reachable outside of the machine. All methods are idempotent: they are repeated after a crash,
+// after a lost response, and when an owner asks again; but never concurrently for one owner. An error wraps
+// network.ErrRefused if a retry is useless, also network.ErrExhausted if the cloud selects addresses and has none left,
+// and RetryAfter if the cloud limits requests. network.ErrNotSent means that this attempt sent no request, although an
+// earlier one may have succeeded. After any other error, it is unknown whether the call succeeded. Every cloud passes
+// the suite of package test/cloudtest.
 type Cloud interface {
-	// Bind makes the cloud deliver what is sent to the addresses of the allocation.
+	// Bind makes the cloud deliver packets for the addresses of the allocation.
 	Bind(ctx context.Context, a network.Allocation) (network.Binding, error)
-	// Unbind makes it stop; that of what the cloud does not have is no error.
+	// Unbind reverts Bind. It succeeds if the cloud has no such binding.
 	Unbind(ctx context.Context, a network.Allocation) error
-	// Find is what the cloud has of an allocation of which it is not known whether it was bound; false when it has nothing. A cloud that
-	// cannot tell makes it so: it binds once more and says what it has, or takes back what there may be and says that it has nothing.
+	// Find returns the binding of an allocation after a Bind with unknown result, and false if there is none. A cloud
+	// that cannot query its bindings either binds again and returns the binding, or removes a possible binding and
+	// returns false.
 	Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error)
 }

@@ -6,19 +6,19 @@ package cloud
 
 import "time"
 
-// RetryAfter is the error of a call that a cloud has turned away since it is asked too much. Whoever limits the requests to the cloud finds it
-// with errors.As, and asks nothing of the cloud for so long.
+// RetryAfter is the error of a call that a cloud refused because of too many requests. A rate limiter finds it with
+// errors.As and sends no requests to the cloud for this time.
 type RetryAfter struct {
 	// After is how long the cloud wants to be left alone; at least a second, at most MaximumRetryAfter.
 	After time.Duration
-	// Reason is what it said.
+	// Reason is the cloud's message.
 	Reason string
 }
 
-// MaximumRetryAfter bounds what a cloud can ask for: a wrong clock or a slip must not stop a pool for a day.
+// MaximumRetryAfter limits the pause that a cloud can request: a wrong clock or value must not stop a pool for a day.
 const MaximumRetryAfter = 5 * time.Minute
 
-// NewRetryAfter is the error with a time that is within its bounds.
+// NewRetryAfter returns the error with the time limited to its bounds.
 func NewRetryAfter(after time.Duration, reason string) *RetryAfter {
 	return &RetryAfter{After: min(MaximumRetryAfter, max(time.Second, after)), Reason: reason}
 }

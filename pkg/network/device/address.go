@@ -45,7 +45,7 @@ func parseMAC(text string) (net.HardwareAddr, error) {
 	return mac, nil
 }
 
-// canonical is one way to write a CIDR; what is none stays as it is.
+// canonical returns the canonical form of a CIDR, or the text itself if it is invalid.
 func canonical(cidr string) string {
 	if prefix, err := ParsePrefix(cidr); err == nil {
 		return prefix.String()

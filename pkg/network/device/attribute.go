@@ -21,7 +21,7 @@ const (
 	mostAttributes                                 = 32
 )
 
-// ValidateAttributes says what is wrong with the attributes of a device, all of it as Problems; the fields are the names.
+// ValidateAttributes returns all mistakes in the attributes of a device as Problems; their fields are the names.
 func ValidateAttributes(attributes map[string]Attribute) error {
 	var p Problems
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -38,7 +38,8 @@ func ValidateAttributes(attributes map[string]Attribute) error {
 	return p.err()
 }
 
-// ValidateAttributeName says whether an attribute can be called so: an identifier of C, with a domain before a slash where it is not the driver's.
+// ValidateAttributeName validates the name of an attribute: a C identifier, with a domain and a slash before it unless
+// it is the driver's.
 func ValidateAttributeName(name string) error {
 	domain, identifier, qualified := strings.Cut(name, "/")
 	if !qualified {
@@ -53,7 +54,7 @@ func ValidateAttributeName(name string) error {
 	return nil
 }
 
-// Validate says whether the attribute has one value, and one that is allowed.
+// Validate checks that the attribute has exactly one value, and that it is allowed.
 func (a Attribute) Validate() error {
 	values := 0
 	for _, set := range []bool{a.Int != nil, a.Bool != nil, a.String != nil, a.Version != nil} {

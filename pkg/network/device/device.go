@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package device holds what is said of a network device and what is set on it, in the words of DRANET's contract, in which profiles are
-// written too. It says whether they can be had, and lays one configuration over another. It knows neither HTTP nor CEL. Enter at Config.
+// Package device defines attributes and settings of network devices in the terms of DRANET's contract, which profiles
+// use as well. It validates them and merges configurations. It uses neither HTTP nor CEL. Start reading at Config.
 package device
 
 // Device names a network interface of a machine, as far as the caller knows it.
@@ -16,15 +16,15 @@ type Device struct {
 	MAC string `json:"mac_address,omitempty"`
 }
 
-// Config is what is set on an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
+// Config holds the settings of an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
 type Config struct {
 	// Profile names a profile that a user can choose, such as acme.com/overlay.
 	Profile string `json:"profile,omitempty"`
-	// Interface is what is set on the interface itself.
+	// Interface holds the settings of the interface itself.
 	Interface Interface `json:"interface"`
 	// Routes are routes by the interface.
 	Routes []Route `json:"routes,omitempty"`
-	// Rules say which routing table is asked for which packets.
+	// Rules select the routing table for packets.
 	Rules []Rule `json:"rules,omitempty"`
 	// Neighbors need no discovery.
 	Neighbors []Neighbor `json:"neighbors,omitempty"`
@@ -32,9 +32,9 @@ type Config struct {
 	Ethtool *Ethtool `json:"ethtool,omitempty"`
 }
 
-// Interface is what is set on the interface itself. What is nil is left as it is.
+// Interface holds the settings of the interface itself. Nil settings are left unchanged.
 type Interface struct {
-	// Name is what the interface is called in the pod.
+	// Name is the name of the interface in the pod.
 	Name string `json:"name,omitempty"`
 	// Addresses are CIDRs: the address with the length of its subnet.
 	Addresses []string `json:"addresses,omitempty"`
@@ -44,14 +44,15 @@ type Interface struct {
 	MTU *int32 `json:"mtu,omitempty"`
 	// HardwareAddr is the MAC address.
 	HardwareAddr *string `json:"hardwareAddr,omitempty"`
-	// GSOMaxSize and GROMaxSize bound, in bytes, what is segmented and put together by offloading; those with IPv4 are for its packets.
+	// GSOMaxSize and GROMaxSize limit, in bytes, the packets that offloading segments and reassembles; those with IPv4
+	// apply to IPv4 packets.
 	GSOMaxSize     *int32 `json:"gsoMaxSize,omitempty"`
 	GROMaxSize     *int32 `json:"groMaxSize,omitempty"`
 	GSOIPv4MaxSize *int32 `json:"gsoIPv4MaxSize,omitempty"`
 	GROIPv4MaxSize *int32 `json:"groIPv4MaxSize,omitempty"`
 	// DisableEBPFPrograms takes eBPF programs off the interface.
 	DisableEBPFPrograms *bool `json:"disableEbpfPrograms,omitempty"`
-	// Forwarding lets packets through that are for others.
+	// Forwarding enables forwarding of packets for other hosts.
 	Forwarding *bool `json:"forwarding,omitempty"`
 	// ARPIgnore is the kernel's arp_ignore, 0 to 8.
 	ARPIgnore *int32 `json:"arpIgnore,omitempty"`
@@ -83,7 +84,7 @@ type Route struct {
 	Table int `json:"table,omitempty"`
 }
 
-// Rule says which table is asked for which packets.
+// Rule selects a routing table for packets.
 type Rule struct {
 	// Priority orders rules; the lowest is asked first.
 	Priority int `json:"priority,omitempty"`
@@ -111,7 +112,7 @@ type Ethtool struct {
 	PrivateFlags map[string]bool `json:"privateFlags,omitempty"`
 }
 
-// Attribute is a fact of a device, of which exactly one field is set (resource.k8s.io/v1, DeviceAttribute).
+// Attribute is a property of a device with exactly one field set (resource.k8s.io/v1, DeviceAttribute).
 type Attribute struct {
 	Int     *int64  `json:"int,omitempty"`
 	Bool    *bool   `json:"bool,omitempty"`

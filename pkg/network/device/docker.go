@@ -11,11 +11,12 @@ import (
 	"strings"
 )
 
-// Beyond is a field of Config that Docker has no place for in what a driver answers (libnetwork, drivers/remote/api: JoinResponse), and why.
-// The field of each item of a list is written as routes[].table.
+// Beyond is a field of Config that Docker's responses cannot express (libnetwork, drivers/remote/api: JoinResponse),
+// with the reason. A field of list items is written as routes[].table.
 type Beyond struct{ Field, Why string }
 
-// BeyondDocker are those fields. What is left are the name of the interface, its MTU, and routes of the main table by a router or over the link.
+// BeyondDocker returns those fields. Docker supports the name of the interface, its MTU, and routes of the main table
+// through a router or over the link.
 func BeyondDocker() []Beyond {
 	const interfaces = "Docker configures the interface itself"
 	fields := []Beyond{
@@ -37,7 +38,7 @@ func BeyondDocker() []Beyond {
 	return fields
 }
 
-// BeyondDocker is what of the configuration Docker's containers cannot be given, as Problems; nil: they can be given all of it.
+// BeyondDocker returns the parts of the configuration that Docker's containers cannot get, as Problems, or nil.
 func (c *Config) BeyondDocker() error {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -67,10 +68,10 @@ func (c *Config) BeyondDocker() error {
 	return p.err()
 }
 
-// IsMainTable says whether a text is the number of the main routing table.
+// IsMainTable reports whether a text is the number of the main routing table.
 func IsMainTable(text string) bool { return text == "254" }
 
-// said says whether something is set at a path of mappings; what is off is as if it were not written.
+// said reports whether a value is set at a path of mappings; false and zero values count as unset.
 func said(tree map[string]any, path string) bool {
 	first, rest, deeper := strings.Cut(path, ".")
 	value, ok := tree[first]

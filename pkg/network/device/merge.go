@@ -12,9 +12,9 @@ import (
 	"slices"
 )
 
-// Merge lays a configuration over another, as DRANET does with those of users over ours (pkg/apis/config_merge.go): what over says of a single
-// value wins, lists are put together. Of two addresses, routes to one destination in one table, and entries for one neighbour the one of over
-// stays. Neither argument is changed.
+// Merge merges two configurations, as DRANET merges a user's with ours (pkg/apis/config_merge.go): single values of
+// over have precedence, and lists are combined. For equal addresses, routes to one destination in one table, and
+// entries for one neighbour, over has precedence. It changes neither argument.
 func Merge(base, over Config) Config {
 	return Config{
 		Profile:   cmp.Or(over.Profile, base.Profile),
@@ -86,7 +86,7 @@ func last[T any](base, over []T, key func(T) string) []T {
 	return kept
 }
 
-// network is one way to write a destination.
+// network returns the canonical form of a destination.
 func network(cidr string) string {
 	if prefix, err := ParsePrefix(cidr); err == nil {
 		return prefix.Masked().String()
@@ -94,7 +94,7 @@ func network(cidr string) string {
 	return cidr
 }
 
-// host is one way to write an address.
+// host returns the canonical form of an address.
 func host(text string) string {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.String()

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// Problem is what is wrong with one field.
+// Problem is a mistake in one field.
 type Problem struct {
 	// Field is its path, such as routes[1].gateway.
 	Field   string
 	Message string
 }
 
-// Problems are all that is wrong with a document; they are one error.
+// Problems lists all mistakes of a document as one error.
 type Problems []Problem
 
-// Error is all of them on one line.
+// Error returns all problems on one line.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i, problem := range p {
@@ -28,7 +28,7 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "; ")
 }
 
-// err is nil when there is no problem.
+// err returns nil if there is no problem.
 func (p Problems) err() error {
 	if len(p) == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (p *Problems) add(field, format string, values ...any) {
 // longest bounds how much of a value that was written is said in a message.
 const longest = 64
 
-// quote is a value as it was written, in quotes, and shortened.
+// quote returns a value in quotes, shortened if necessary.
 func quote(text string) string {
 	if len(text) > longest {
 		text = strings.ToValidUTF8(text[:longest], "") + "…"

@@ -28,8 +28,8 @@ const (
 	scopeUniverse, scopeLink        = 0, 253
 )
 
-// Validate says what is wrong with the configuration, all of it as Problems: what DRANET refuses in the configuration of a user
-// (pkg/apis/validation.go), and what the kernel would refuse later.
+// Validate returns all mistakes of the configuration as Problems: everything that DRANET rejects in a user's
+// configuration (pkg/apis/validation.go), and that the kernel would reject later.
 func (c *Config) Validate() error {
 	var p Problems
 	if len(c.Profile) > longestProfile || strings.ContainsFunc(c.Profile, unicode.IsControl) {
@@ -119,7 +119,7 @@ func (v *VRF) validate(p *Problems, member string) {
 	}
 }
 
-// validateName says whether an interface can be called so; the empty name is none.
+// validateName validates a non-empty name of an interface.
 func validateName(p *Problems, field, name string) {
 	switch {
 	case name == "":

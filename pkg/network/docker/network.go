@@ -35,8 +35,8 @@ func (h *handler) capabilities(context.Context) (any, error) {
 	return capabilities{Scope: h.Scope, ConnectivityScope: h.Connectivity, GwAllocChecker: true}, nil
 }
 
-// checkGateways returns the families for which Docker need not allocate a gateway address. It also validates
-// the options, before an address is allocated.
+// checkGateways returns the families that need no gateway address from Docker. It also validates the options, before an
+// address is allocated.
 func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, error) {
 	n, err := q.network()
 	if err != nil {
@@ -54,8 +54,8 @@ func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, er
 // of the machine, Docker cannot know the router's address. Docker's own macvlan and ipvlan behave the same way.
 func needless(n driver.Network) bool { return n.Outside || !n.NeedsGateway() }
 
-// allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The
-// subnets' owners are known only in CreateNetwork on each node.
+// allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The subnets' owners
+// are known only in CreateNetwork on each node.
 func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (any, error) {
 	if err := checkID("NetworkID", q.NetworkID); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, 
 	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
-// endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, whose
-// values Docker interprets.
+// endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, because Docker
+// interprets the values of those.
 func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
 	if err := q.checkIDs(); err != nil {
 		return nil, err

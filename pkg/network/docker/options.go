@@ -150,8 +150,8 @@ func (q *endpointRequest) checkIDs() error {
 	return checkID("EndpointID", q.EndpointID)
 }
 
-// flexibleAddress is an address with or without a prefix length or a port. The zero Addr stands for none, which is
-// empty, or the text of a nil net.IP, as Swarm's managers send it.
+// flexibleAddress is an address with or without a prefix length or a port. The zero Addr means none; it is empty, or
+// the text of a nil net.IP, as sent by Swarm's managers.
 type flexibleAddress struct{ netip.Addr }
 
 // UnmarshalText implements encoding.TextUnmarshaler.

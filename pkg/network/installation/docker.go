@@ -124,7 +124,7 @@ func (d *Docker) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// tell logs the kinds of links that this kernel supports, and what the others need.
+// tell logs the kinds of links that this kernel supports, and the requirements of the remaining ones.
 func (d *Docker) tell(missing map[link.Kind]error) {
 	var there []string
 	for _, kind := range link.Kinds() {

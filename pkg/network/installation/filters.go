@@ -14,7 +14,7 @@ import (
 // filters, with the address family of each.
 var bridgeFilters = [][2]string{{"bridge-nf-call-iptables", "IPv4"}, {"bridge-nf-call-ip6tables", "IPv6"}}
 
-// filteredFamilies returns the families for which bridged frames pass the packet filters. folder is
+// filteredFamilies returns the families with bridged frames that pass the packet filters. folder is
 // /proc/sys/net/bridge.
 func filteredFamilies(folder string) []string {
 	var families []string

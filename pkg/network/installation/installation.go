@@ -100,9 +100,8 @@ func words(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// Limits returns the configured limits. A request without a free place is rejected at once, because clients
-// retry. Requests whose clients disconnected hold at most half of the places, so that a hanging cloud does not
-// block all of them.
+// Limits returns the configured limits. A request without a free slot is rejected at once, because clients retry.
+// Requests of disconnected clients hold at most half of the slots, so that a hanging cloud does not block all of them.
 func (o *Installation) Limits() serving.Limits {
 	l := o.Config.Limits
 	return serving.Limits{
@@ -111,8 +110,8 @@ func (o *Installation) Limits() serving.Limits {
 	}
 }
 
-// Delay returns the time for which requests are answered after the shutdown began. It is 0 for Unix sockets,
-// which have no load balancer.
+// Delay returns the time for which requests are answered after the shutdown began. It is 0 for Unix sockets, because
+// they have no load balancer.
 func (o *Installation) Delay() time.Duration {
 	isTCP := func(l configv1alpha1.NetworkListener) bool {
 		network, _, _ := l.Endpoint()

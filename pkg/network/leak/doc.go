@@ -2,12 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leak finds allocations whose holders do not live any more, since a release was lost, and gives them back where that is wanted.
+// Package leak finds allocations with holders that no longer exist, because a release was lost, and optionally releases
+// them.
 //
-// It is careful, as an address that is given away too early has two holders. An allocation is a suspect only when its holder was missing in two
-// counts that lie a period apart, each begun after the allocation was made and each known to be complete; never while it is younger than a grace
-// period; and its holder is looked for once more directly before it is released. Whoever cannot be looked for is not judged: an unknown
-// kind of holder, a server that does not answer. A holder lives as long as its object exists, whatever its state is.
+// An address that is released too early gets two holders, so it is careful. An allocation is a suspect only if its
+// holder was missing in two counts at least one period apart, both started after the allocation and known to be
+// complete; and not before a grace period. Immediately before the release, it queries the holder once more. It ignores
+// holders that it cannot query: unknown kinds, and servers that do not respond. A holder exists as long as its object
+// does, in any state.
 //
-// It keeps no time, and knows no client: package kube counts what lives in Kubernetes. Enter at New.
+// It uses no clock and no client of its own: package kube counts objects in Kubernetes. Start reading at New.
 package leak

@@ -16,13 +16,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// ErrUncounted says that it is not known who lives of a kind, so that nobody of it is judged.
+// ErrUncounted means that the holders of a kind could not be counted, so that none of them is considered missing.
 var ErrUncounted = errors.New("it is not known who lives")
 
 // Census knows who lives.
 type Census interface {
-	// Count gives all that live of a kind (ResourceClaim or Pod), as of a time that is not before the call. The error wraps ErrUncounted where
-	// that cannot be known.
+	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
+	// wraps ErrUncounted if they cannot be counted.
 	Count(ctx context.Context, kind string) (Living, error)
 	// Lives asks the source itself for a holder that has a name. One that has none has just been counted, and is not found: false.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
@@ -30,14 +30,14 @@ type Census interface {
 
 // Living are those of a kind that lived at a time.
 type Living interface {
-	// At is the time of the count: all that were there at it, and are there still, are among the living.
+	// At returns the time of the count: it contains all holders that existed then and still exist.
 	At() time.Time
-	// Has says whether a holder is among them: by its UID where it has one, else by namespace and name. counted is false for one of whom this
-	// count does not speak, such as one of another node.
+	// Has reports whether a holder exists: by its UID, or else by namespace and name. counted is false for a holder
+	// outside of this count, such as one on another node.
 	Has(holder network.Holder) (lives, counted bool)
 }
 
-// Ledger is what is held.
+// Ledger provides the allocations.
 type Ledger interface {
 	All(ctx context.Context, each func(network.Allocation) error) error
 }
@@ -51,7 +51,7 @@ const (
 	Gone Reason = "gone"
 	// Missing: its holder was missing once; it takes a second count to be sure.
 	Missing Reason = "missing"
-	// Old: nobody can say whether its holder lives, and it is held for long.
+	// Old: its holder cannot be queried, and it has been held for a long time.
 	Old Reason = "old"
 )
 
@@ -65,7 +65,7 @@ type Suspect struct {
 	First bool
 }
 
-// Summary is what a pass has found.
+// Summary is the result of a pass.
 type Summary struct {
 	// Held are how many allocations there are, and Unjudged of how many it is not known whether their holders live.
 	Held, Unjudged int
@@ -79,29 +79,30 @@ type Summary struct {
 // Options are those of a reconciler.
 type Options struct {
 	Ledger Ledger
-	// Release releases what an owner holds, if it has been holding it since the time; service.Service.ReleaseSince.
+	// Release releases the allocation of an owner that was made at the given time; service.Service.ReleaseSince.
 	Release func(ctx context.Context, owner network.Owner, since time.Time) error
-	// Census is nil where nobody can be asked: then nothing is freed.
+	// Census is nil if holders cannot be queried: then nothing is released.
 	Census Census
 	Clock  clock.WithTicker
-	// Elsewhere says that somebody else looks after an allocation, so that it is neither judged nor said to be old; nil: of none.
+	// Elsewhere reports whether another server manages an allocation, so that it is ignored; nil means none.
 	Elsewhere func(network.Allocation) bool
 	// Free releases those that are gone; else they are only reported.
 	Free bool
 	// Period is the time between two counts, and Grace how old an allocation is at least. Defaults 5 and 10 minutes.
 	Period, Grace time.Duration
-	// Oldest is how long an allocation may be held when nobody can say whether its holder lives, before it is reported; 0: as long as it likes.
+	// Oldest is the age from which an allocation with a holder that cannot be queried is reported; 0 means never.
 	Oldest time.Duration
 	// Share is how many of all allocations, in percent, are freed in one pass at most, though always some; default 50. When more are gone,
 	// that is more likely a mistake, such as the kubeconfig of another cluster: they are reported, and Sweep frees them when it is asked to.
 	Share int
-	// Report is told of suspects at each pass, Done of each pass that was made, and Failed of what went wrong. Each may be nil.
+	// Report is called with the suspects of each pass, Done with each completed pass, and Failed with errors. Each may
+	// be nil.
 	Report func(Suspect)
 	Done   func(Summary)
 	Failed func(error)
 }
 
-// always are how many are freed in one pass whatever share they are.
+// always is the number of allocations that one pass may release regardless of their share.
 const always = 8
 
 // Reconciler looks for leaks. It is safe for concurrent use.
@@ -110,7 +111,7 @@ type Reconciler struct {
 
 	// mutex is held for a pass.
 	mutex sync.Mutex
-	// missing are those whose holder was missing, by owner.
+	// missing maps owners to allocations with missing holders.
 	missing map[network.Owner]mark
 	// old are those that were held for long at the last look, with the time since when.
 	old map[network.Owner]time.Time
@@ -191,8 +192,9 @@ func (r *Reconciler) Pass(ctx context.Context) error {
 	return err
 }
 
-// Sweep looks for leaks now, and frees those that are gone unless it is a dry run, whatever the options say. It calls each for all suspects,
-// until it returns an error. A holder that is missing for the first time is reported as such, and is gone in a sweep that is a period later.
+// Sweep looks for leaks immediately, and releases them unless dryRun is true, regardless of the options. It calls each
+// for all suspects until it returns an error. A holder that is missing for the first time is only reported; a sweep at
+// least one period later releases it.
 func (r *Reconciler) Sweep(ctx context.Context, dryRun bool, each func(Suspect) error) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -20,7 +20,7 @@ type counts struct {
 	errs   []error
 }
 
-// of is the count of a kind; nil where there is none.
+// of returns the count of a kind, or nil.
 func (c *counts) of(ctx context.Context, kind string) Living {
 	if c.census == nil || kind == "" {
 		return nil
@@ -40,7 +40,7 @@ func (c *counts) of(ctx context.Context, kind string) Living {
 	return living
 }
 
-// verdict is what a count says of an allocation.
+// verdict is the result of a count for an allocation.
 type verdict int
 
 const (
@@ -49,7 +49,7 @@ const (
 	absent
 )
 
-// judge says whether the holder of an allocation lives. A count from before the allocation proves nothing.
+// judge reports whether the holder of an allocation exists. A count before the allocation proves nothing.
 func judge(a network.Allocation, living Living) verdict {
 	if living == nil || a.Holder.UID == "" && !named(a.Holder) || !living.At().After(a.Since) {
 		return unknown
@@ -125,12 +125,13 @@ func (r *Reconciler) count(ctx context.Context, now time.Time) (*counts, error) 
 	return counted, errors.Join(err, ctx.Err())
 }
 
-// judged says whether an allocation is old enough to be judged, and nobody else looks after it. What is being released is not judged.
+// judged reports whether an allocation is old enough and no other server manages it. It excludes allocations being
+// released.
 func (r *Reconciler) judged(a network.Allocation, now time.Time) bool {
 	return a.State != network.Releasing && now.Sub(a.Since) >= r.options.Grace && !r.options.Elsewhere(a)
 }
 
-// suspect is an allocation whose holder was missing at a time, and the mark of it.
+// suspect returns the suspect for an allocation with a holder missing at a time, and its mark.
 func (r *Reconciler) suspect(a network.Allocation, at time.Time) (Suspect, mark) {
 	m, marked := r.missing[a.Owner]
 	if !marked || !m.since.Equal(a.Since) {

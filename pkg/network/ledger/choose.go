@@ -48,7 +48,7 @@ func (r *reservation) chooseOne(ctx context.Context, i int, in Intent, counts ma
 	return c.changes, nil
 }
 
-// choice is what is chosen for one owner.
+// choice holds the selected resources for one owner.
 type choice struct {
 	*reservation
 	in   Intent
@@ -182,13 +182,13 @@ func (in Intent) mayTake(p place) bool {
 	return !p.until.After(in.Now) || in.had(p.owner) || in.Preempt && (p.owner.Contract == in.Owner.Contract || p.owner.Contract == "")
 }
 
-// had reports whether an owner is one whose addresses in quarantine the intent may have by name.
+// had reports whether the intent may request the addresses of an owner during their cooldown.
 func (in Intent) had(last network.Owner) bool {
 	kin := last.Key == in.Kin || strings.HasSuffix(in.Kin, "/") && strings.HasPrefix(last.Key, in.Kin)
 	return in.Kin != "" && kin && last.Contract == in.Owner.Contract
 }
 
-// takenAtRest is the error of an address in quarantine.
+// takenAtRest returns the error for an address in cooldown.
 func takenAtRest(address netip.Addr, until time.Time) error {
 	return fmt.Errorf("%w: %s, which rests until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
 }
@@ -213,7 +213,7 @@ func (c *choice) free(ctx context.Context, i int, subnet Subnet) error {
 	}
 }
 
-// noAddress is the error of a pool whose addresses are all used.
+// noAddress returns the error of a pool without free addresses.
 func noAddress(pool string, part netip.Prefix) error {
 	return &network.Exhausted{Pool: pool, Of: network.OfFamily(part.Addr().BitLen()), Text: fmt.Sprintf("the pool %s has no free address in %s", pool, part)}
 }
@@ -242,7 +242,7 @@ func (c *choice) vlan(context.Context) error {
 	return nil
 }
 
-// noVLAN is the error of a trunk without a free VLAN. It tells how many will be free soon.
+// noVLAN returns the error of a trunk without a free VLAN. It contains the number of VLANs in cooldown.
 func (c *choice) noVLAN() error {
 	resting := 0
 	for id := c.pool.FirstVLAN; id <= c.pool.LastVLAN; id++ {
@@ -262,8 +262,8 @@ func (c *choice) noVLAN() error {
 	}
 }
 
-// mac derives a MAC address from the first address: the first, beginning with that of the attempt, that neither another owner of the request
-// nor the quarantine has. A commit finds out about all others.
+// mac derives a MAC address from the first address: the first one, starting with that of the attempt, that neither
+// another owner of the request has nor is in cooldown. The commit detects all other conflicts.
 func (c *choice) mac(context.Context) error {
 	if len(c.pool.MACPrefix) == 0 || len(c.a.Addresses) == 0 {
 		return nil

@@ -21,7 +21,7 @@ type Entry struct {
 	// Key and Value are as the store has them; Value must not be kept.
 	Key   string
 	Value []byte
-	// Allocation is what an owner holds.
+	// Allocation is the allocation of an owner.
 	Allocation *network.Allocation
 	// Thing is held by Owner, or rests until a time; then Last is who had it, as far as that is known.
 	Thing  Thing
@@ -33,7 +33,7 @@ type Entry struct {
 	Internal bool
 }
 
-// Thing is one of what an allocation holds: an address of a pool, a VLAN of a trunk, or a MAC address.
+// Thing is one resource of an allocation: an address of a pool, a VLAN of a trunk, or a MAC address.
 type Thing struct {
 	Pool    string               `json:"pool,omitempty"`
 	Address netip.Addr           `json:"address,omitzero"`
@@ -42,7 +42,7 @@ type Thing struct {
 	MAC     network.HardwareAddr `json:"mac,omitempty"`
 }
 
-// String says which thing it is, for people.
+// String describes the resource for messages.
 func (t Thing) String() string {
 	switch {
 	case t.Address.IsValid():
@@ -87,7 +87,7 @@ func parseThing(key string) (t Thing, err error) {
 	return t, err
 }
 
-// NameOf says for people what a row is about.
+// NameOf describes a row for messages.
 func NameOf(key string) string {
 	if owner, ok := strings.CutPrefix(key, prefixOwner); ok {
 		return "what " + owner + " has"
@@ -104,7 +104,7 @@ func NameOf(key string) string {
 
 var errUnknownRow = errors.New("no row of this kind is known to Graft")
 
-// ReadEntry reads a row that is not the one of the format. The error says what about it cannot be read; the entry has the key then.
+// ReadEntry parses a row other than that of the format. If it fails, the entry contains only the key.
 func ReadEntry(key, value []byte) (Entry, error) {
 	e := Entry{Key: string(key), Value: value}
 	if strings.HasPrefix(e.Key, prefixOwner) {
@@ -151,7 +151,7 @@ func ReadEntry(key, value []byte) (Entry, error) {
 	return e, err
 }
 
-// check says what is wrong with an allocation by itself, in the row of this key.
+// check returns the error of an allocation in the row of this key.
 func check(key string, a network.Allocation) error {
 	if key != ownerKey(a.Owner) {
 		return fmt.Errorf("the row names another owner, %s", a.Owner)
@@ -159,7 +159,7 @@ func check(key string, a network.Allocation) error {
 	return Check(a)
 }
 
-// Check says what is wrong with an allocation by itself: what no pool and no other allocation is needed for.
+// Check returns the error of an allocation that can be found without pools and other allocations.
 func Check(a network.Allocation) error {
 	if !a.Owner.Valid() {
 		return fmt.Errorf("%q is not an owner", a.Owner)
@@ -196,7 +196,7 @@ func Check(a network.Allocation) error {
 	return nil
 }
 
-// AllocationRows are the changes that write an allocation, given as a store has it, where nothing of it is.
+// AllocationRows returns the changes that write an allocation, given in its stored form, without existing rows.
 func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	a, err := decode(raw)
 	if err != nil {
@@ -208,7 +208,8 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	return a, changesOf(a, raw), nil
 }
 
-// RestingRow is the change that lets a thing rest that nobody has; last is who had it, and the zero one where that is not known.
+// RestingRow returns the change that starts a cooldown of a free resource; last is the previous owner, or the zero one
+// if unknown.
 func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
 	if read, err := parseThing(key); err != nil || !read.equals(t) {

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// expiry is a row that is removed when it is due: a thing in quarantine, or a tombstone, whose until is zero.
+// expiry is a row to remove at a time: a resource in cooldown, or a tombstone, which has a zero until.
 type expiry struct {
 	key        string
 	row        []byte
@@ -19,7 +19,7 @@ type expiry struct {
 	last network.Owner
 }
 
-// expiring are rows by key, and their keys by the second in which they are due.
+// expiring holds rows by key, and their keys by the second of their removal.
 type expiring struct {
 	rows    map[string]expiry
 	seconds map[int64]map[string]struct{}
@@ -29,7 +29,7 @@ func newExpiring() expiring {
 	return expiring{rows: map[string]expiry{}, seconds: map[int64]map[string]struct{}{}}
 }
 
-// second returns the first second at whose beginning a row is due.
+// second returns the first full second at which the row may be removed.
 func (e expiry) second() int64 {
 	second := e.due.Unix()
 	if e.due.Nanosecond() > 0 {

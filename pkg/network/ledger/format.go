@@ -14,11 +14,11 @@ import (
 // ErrImporting says that an import into the store was begun and is not finished.
 var ErrImporting = errors.New("an import into the ledger was not finished: repeat it with the same file")
 
-// importing begins the row of the format while an import is under way; the checksum of what is imported follows. No version of Graft
-// takes such a store for one that it can use.
+// importing is the beginning of the format row during an import; the checksum of the archive follows. No version of
+// Graft uses such a store.
 const importing = "importing " + format + " "
 
-// readFormat says what the row of the format says; fresh where there is none.
+// readFormat parses the format row; fresh reports that there is none.
 func readFormat(value []byte) (fresh bool, err error) {
 	switch {
 	case value == nil:
@@ -31,8 +31,8 @@ func readFormat(value []byte) (fresh bool, err error) {
 	return false, nil
 }
 
-// CheckFormat says whether the rows of a store can be read. The error wraps ErrFormat or ErrImporting when they cannot; a store without
-// rows can. Nothing is written.
+// CheckFormat returns an error if the rows of a store cannot be read: ErrFormat or ErrImporting. A store without rows
+// is valid. It writes nothing.
 func CheckFormat(ctx context.Context, store Store) error {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {
@@ -42,7 +42,7 @@ func CheckFormat(ctx context.Context, store Store) error {
 	return err
 }
 
-// Empty says whether a store has no rows but that of the format.
+// Empty reports whether a store has no rows except that of the format.
 func Empty(ctx context.Context, store Store) (bool, error) {
 	stop := errors.New("a row")
 	err := store.Scan(ctx, "", func(key, _ []byte) error {
@@ -57,8 +57,8 @@ func Empty(ctx context.Context, store Store) (bool, error) {
 	return err == nil, err
 }
 
-// Importing is the checksum of the import that was begun into a store and is not finished; empty where there is none. The error is that of
-// CheckFormat otherwise.
+// Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are those of
+// CheckFormat.
 func Importing(ctx context.Context, store Store) (checksum string, err error) {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// hints is what this process last knew about the rows: used addresses and VLANs, rows with an expiry, quota counts and unfinished
-// allocations. It is rebuilt at start, after each own commit and by the watch.
+// hints caches the rows as this process last saw them: used addresses and VLANs, rows with an expiry, quota counts and
+// unfinished allocations. It is updated at start, after each own commit and by the watch.
 type hints struct {
 	mutex  sync.Mutex
 	pools  map[string]*pool
@@ -28,7 +28,7 @@ type hints struct {
 	// tombstones and counts are the values of those rows.
 	tombstones, counts map[string][]byte
 	unfinished         map[network.Owner]struct{}
-	// uncertain are keys whose rows could not be read after a commit with an unknown outcome.
+	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
 	inFlight  map[string]*inFlight
 	// revision is the last that the watch has told, and ahead are own commits that it has not told yet.
@@ -46,13 +46,13 @@ func (h *hints) init(pools map[string]*pool) {
 	h.expiring = newExpiring()
 }
 
-// inFlight are the reads and writes of a row that have begun; version counts what was applied to it since.
+// inFlight tracks running reads and writes of a row; version counts changes applied to it since they began.
 type inFlight struct {
 	users   int
 	version uint64
 }
 
-// begin notes that rows are being read or written, and returns what end needs.
+// begin registers reads or writes of rows, and returns their versions for end.
 func (h *hints) begin(keys []string) []uint64 {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -88,7 +88,7 @@ func (h *hints) end(keys []string, versions []uint64, values func(i int) ([]byte
 	return stale
 }
 
-// ownCommit is what a commit of this process made of a row.
+// ownCommit is the result of a commit of this process for a row.
 type ownCommit struct {
 	revision int64
 	value    []byte
@@ -146,7 +146,7 @@ func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 	return err
 }
 
-// load is apply without the mutex.
+// load works like apply for a caller that holds the mutex.
 func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	if f := h.inFlight[key]; f != nil {
 		f.version++

@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger records which owner holds which addresses, VLANs and MAC addresses. The rows of a store are the only truth: each change is one
-// commit that compares the rows it depends on, so a thing never has two owners and an owner never has two allocations. The hints in memory only
-// propose free things; a wrong hint costs another attempt.
+// Package ledger records which owner holds which addresses, VLANs and MAC addresses. The store is the only source of
+// truth: each change is one commit that compares the rows on which it depends, so that a resource never has two owners
+// and an owner never has two allocations. The hints in memory only propose free resources; a wrong hint costs another
+// attempt.
 //
-// Package service decides who may have what and when. The ledger knows no cloud, no contract and no clock. Start reading at Open and
+// Package service decides about requests. The ledger uses no cloud, contract or clock. Start reading at Open and
 // ReserveAll; transitions.go in package service lists the states of an allocation.
 package ledger
 
@@ -100,7 +101,7 @@ func (l *Ledger) Alive(ctx context.Context, server string) (bool, error) {
 	return raw != nil, nil
 }
 
-// Get returns what an owner holds. The error wraps network.ErrNotHeld if that is nothing.
+// Get returns the allocation of an owner. The error wraps network.ErrNotHeld if there is none.
 func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
 	a, _, err := l.get(ctx, owner)
 	return a, err
@@ -151,7 +152,7 @@ func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) e
 	return l.allocations(ctx, prefixOwner, isBound, each)
 }
 
-// Owned returns the allocations of a contract whose keys begin with the given owner's key, in the order of the owners.
+// Owned returns the allocations of a contract with keys that begin with the given owner's key, sorted by owner.
 func (l *Ledger) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	var all []network.Allocation
 	err := l.allocations(ctx, ownerKey(beginning), nil, func(a network.Allocation) error { all = append(all, a); return nil })
@@ -200,8 +201,9 @@ func (l *Ledger) retry(ctx context.Context, attempt func(number int) error) erro
 // lostAnswer bounds how long commit waits for the row that shows whether a commit was made.
 const lostAnswer = 2 * time.Second
 
-// commit writes rows and updates the hints. The first change must be one whose new value no other commit writes: after an error that leaves the
-// outcome open, its row tells whether the commit was made. The store guarantees that a commit is not made after its error was returned.
+// commit writes rows and updates the hints. The first change must write a value that no other commit writes: after an
+// error with an unknown outcome, its row tells whether the commit was made. The store guarantees that a commit is not
+// made after its error was returned.
 func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 	keys := keysOf(changes)
 	versions := l.hints.begin(keys)
@@ -266,7 +268,7 @@ func (l *Ledger) refresh(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// correct is refresh; rows that cannot be read now are uncertain.
+// correct works like refresh, and marks rows that cannot be read as uncertain.
 func (l *Ledger) correct(ctx context.Context, keys []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lostAnswer)
 	defer cancel()
@@ -285,8 +287,8 @@ func wrapWriting(err error) error {
 	return fmt.Errorf("writing the ledger: %w", err)
 }
 
-// Stranded are the allocations that would be outside of pools that were as given: of a pool that is not among them, or with an address in
-// no range of it. Nothing is changed.
+// Stranded returns the allocations that would be outside of the given pools: in a missing pool, or with an address
+// outside of its ranges. It changes nothing.
 func (l *Ledger) Stranded(ctx context.Context, pools ...Pool) ([]network.Allocation, error) {
 	wanted, err := newPools(pools)
 	if err != nil {
@@ -326,7 +328,7 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 	for _, owner := range slices.SortedFunc(maps.Keys(owners), func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) }) {
 		a, err := l.Get(ctx, owner)
 		switch {
-		case errors.Is(err, network.ErrNotHeld): // released meanwhile
+		case errors.Is(err, network.ErrNotHeld): // released by another request
 		case err != nil:
 			return nil, err
 		case !wanted[a.Pool].covers(a) && counts(a):
@@ -336,16 +338,17 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 	return stranded, nil
 }
 
-// Configure puts pools in the place of those that there were. What is held stays held, also where it is stranded: then no pool gives it before
-// it is free, and this one not even then. Nothing that was chosen out of the old pools is written any more when it returns.
+// Configure replaces the pools. Allocations remain, including stranded ones: other pools cannot use their addresses
+// until their release, and this pool cannot use them at all. When it returns, no selection from the old pools is
+// written any more.
 func (l *Ledger) Configure(ctx context.Context, pools ...Pool) error {
 	_, err := l.ConfigureUnless(ctx, nil, pools...)
 	return err
 }
 
-// ConfigureUnless is Configure; but when refuse says so of allocations that would be stranded, nothing is changed, and these are given. Meanwhile
-// nothing is given out, so that none is stranded that refuse has not seen, except by other servers that share the store. It reads no rows when
-// the pools are those that it has accepted last, and none was drained.
+// ConfigureUnless works like Configure, but if refuse returns true for stranded allocations, it changes nothing and
+// returns them. It blocks selections during the check, so that refuse sees all stranded allocations, except those of
+// other servers on a shared store. It reads no rows if the pools equal the last accepted ones and no pool was drained.
 func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
 	made, err := newPools(pools)
 	if err != nil {
@@ -368,7 +371,8 @@ func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Alloca
 	return nil, nil
 }
 
-// inForce says that pools are those that were accepted last, and that nothing of them is in no range. What is of other pools was accepted.
+// inForce reports whether the pools equal the last accepted ones, and all their addresses are inside of ranges. Other
+// pools were accepted.
 func (l *Ledger) inForce(made map[string]*pool) bool {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
@@ -383,8 +387,8 @@ func (l *Ledger) inForce(made map[string]*pool) bool {
 	return maps.EqualFunc(l.hints.pools, made, (*pool).equals)
 }
 
-// Follow applies what other servers commit until ctx ends. It returns at once if the store is not shared; otherwise the error is one that does
-// not pass by itself.
+// Follow applies commits of other servers until ctx ends. It returns immediately if the store is not shared, and
+// otherwise only with a permanent error.
 func (l *Ledger) Follow(ctx context.Context) error {
 	if l.watcher == nil {
 		return nil
@@ -438,8 +442,8 @@ func (l *Ledger) upgrade(ctx context.Context) error {
 	})
 }
 
-// Wake removes rows whose quarantine has ended and tombstones that have expired. It returns how many things became free. It also reads the rows
-// that are uncertain.
+// Wake removes rows after their cooldown and expired tombstones. It returns the number of resources that became free.
+// It also reads uncertain rows again.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	l.hints.mutex.Lock()
 	due := l.hints.expiring.due(now, l.hints.longestQuarantine())
@@ -486,7 +490,7 @@ func (l *Ledger) expire(ctx context.Context, rows []expiry) (freed int, err erro
 	return freed, nil
 }
 
-// Usage returns what is used of a pool; it is zero for an unknown one.
+// Usage returns the usage of a pool. It is zero for an unknown pool.
 func (l *Ledger) Usage(pool string) Usage {
 	h := &l.hints
 	h.mutex.Lock()

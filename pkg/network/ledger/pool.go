@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// Pool is what the ledger must know of a pool to give out of it.
+// Pool holds the settings of a pool that the ledger needs.
 type Pool struct {
 	Name string
 	// Subnets are of different families, at most one of each.
@@ -37,7 +37,7 @@ type Subnet struct {
 	Dynamic, Static *netipx.IPSet
 }
 
-// pool is a Pool with what is taken of it.
+// pool is a Pool with its usage.
 type pool struct {
 	Pool
 	indexes []*allocator.Index
@@ -124,13 +124,14 @@ func rangeOf(prefix netip.Prefix) (first, last netip.Addr) {
 	return r.From(), r.To()
 }
 
-// hasAddresses says whether the row of an owner has any, without that it is decoded: they come first of all that could be taken for them.
+// hasAddresses reports whether an owner's row contains addresses, without decoding it: they precede all similar fields.
 func hasAddresses(row []byte) bool {
 	_, rest, _ := bytes.Cut(row, []byte(`"addresses":`))
 	return bytes.HasPrefix(rest, []byte(`["`))
 }
 
-// covers says whether all addresses of an allocation are in ranges; those of a pool without subnets are the cloud's.
+// covers reports whether all addresses of an allocation are in ranges. For pools without subnets, the cloud selects
+// addresses.
 func (p *pool) covers(a network.Allocation) bool {
 	if p == nil {
 		return false
@@ -143,7 +144,7 @@ func (p *pool) covers(a network.Allocation) bool {
 	return true
 }
 
-// has says whether an address is in a range; that of a pool without subnets is the cloud's choice.
+// has reports whether an address is in a range. For a pool without subnets, the cloud selects addresses.
 func (p *pool) has(address netip.Addr) bool {
 	if p == nil {
 		return false
@@ -155,7 +156,7 @@ func (p *pool) has(address netip.Addr) bool {
 	return err == nil
 }
 
-// family is the place of the subnet of an address's family; -1 where there is none.
+// family returns the index of the subnet of an address's family, or -1.
 func (p *pool) family(of netip.Addr) int {
 	if p != nil {
 		for i, subnet := range p.Subnets {

@@ -133,7 +133,7 @@ func recount(ctx context.Context, store Store) ([]Change, error) {
 	return changes, nil
 }
 
-// Usage is what is used of a pool.
+// Usage describes the usage of a pool.
 type Usage struct {
 	// Size is the number of addresses that can be chosen; 0 if the cloud chooses.
 	Size uint64
@@ -147,7 +147,7 @@ type Usage struct {
 	Quotas map[string]int
 }
 
-// FamilyUsage is what is used of one family; the numbers are as in Usage.
+// FamilyUsage describes the usage of one family; the numbers are as in Usage.
 type FamilyUsage struct {
 	// Bits is the length of its addresses: 32 or 128.
 	Bits                int

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// nobody is the node in keys where there is only one.
+// nobody replaces the node in keys if there is only one.
 const nobody = "-"
 
 // RecordPrefix begins the keys of the records of a table of a node; empty: the only node.
@@ -23,10 +23,11 @@ func RecordPrefix(node, table string) string {
 	return prefixRecord + node + "/" + table + "/"
 }
 
-// isRecord says whether a key is that of a record.
+// isRecord reports whether a key is that of a record.
 func isRecord(key string) bool { return strings.HasPrefix(key, prefixRecord) }
 
-// checkRecord says what is wrong with a record by itself. What its value means is known to the package that wrote it.
+// checkRecord returns the error of a record's key and form. Only the package that wrote it knows the meaning of its
+// value.
 func checkRecord(key string, value []byte) error {
 	parts := strings.SplitN(strings.TrimPrefix(key, prefixRecord), "/", 3)
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
@@ -38,7 +39,7 @@ func checkRecord(key string, value []byte) error {
 	return nil
 }
 
-// HasRecords says whether there are records in a store.
+// HasRecords reports whether a store contains records.
 func HasRecords(ctx context.Context, store Store) (bool, error) {
 	stop := errors.New("a record")
 	err := store.Scan(ctx, prefixRecord, func(_, _ []byte) error { return stop })
@@ -51,7 +52,7 @@ func HasRecords(ctx context.Context, store Store) (bool, error) {
 	return false, nil
 }
 
-// RecordRow is the change that writes a record where there is none of its key.
+// RecordRow returns the change that creates a record.
 func RecordRow(key string, value []byte) (Change, error) {
 	if !isRecord(key) {
 		return Change{}, errors.New("the key of a record begins with " + prefixRecord)

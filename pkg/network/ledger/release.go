@@ -21,8 +21,8 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 	return err
 }
 
-// ForgetIf is Forget if the function says so for what the owner holds; it also returns the end of the quarantine. ForgetIf returns what the owner
-// keeps. The function may be called several times.
+// ForgetIf works like Forget if the function returns true for the owner's allocation; the function also returns the end
+// of the cooldown. ForgetIf returns the remaining allocation. The function may be called several times.
 func (l *Ledger) ForgetIf(
 	ctx context.Context, owner network.Owner, now time.Time, is func(network.Allocation) (until time.Time, forget bool),
 ) (left *network.Allocation, err error) {
@@ -35,7 +35,7 @@ func (l *Ledger) ForgetIf(
 	})
 }
 
-// Release says what happens to an allocation that its owner gives back.
+// Release is the effect of a release on an allocation.
 type Release int
 
 // Kept leaves it, Marked changes its state to Releasing, and Forgotten removes it.
@@ -45,15 +45,16 @@ const (
 	Forgotten
 )
 
-// ReleaseIf gives back what an owner holds as a function says. In the same commit it writes the owner's tombstone, also for an owner that holds
-// nothing, so that a request that arrived before is refused; nothing is written if the function returns Kept. It returns what is left.
+// ReleaseIf releases an owner's allocation as the function decides. The same commit writes the owner's tombstone, even
+// without an allocation, so that older requests are refused; it writes nothing if the function returns Kept. It returns
+// the remaining allocation.
 func (l *Ledger) ReleaseIf(
 	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
 ) (left *network.Allocation, err error) {
 	return l.release(ctx, owner, now, true, decide)
 }
 
-// TakeIf is ReleaseIf without a tombstone: the owner may come back at once.
+// TakeIf works like ReleaseIf without a tombstone: the owner may return immediately.
 func (l *Ledger) TakeIf(
 	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
 ) (left *network.Allocation, err error) {
@@ -115,7 +116,7 @@ func (l *Ledger) burial(owner network.Owner, now time.Time) Change {
 	return Change{Key: tombstoneKey(owner), Was: row, Value: tombstone(now)}
 }
 
-// removal returns the changes that take an allocation, whose row is given, from its owner.
+// removal returns the changes that remove an allocation, given with its row.
 func (l *Ledger) removal(ctx context.Context, a network.Allocation, raw []byte, now, until time.Time) ([]Change, error) {
 	changes := []Change{{Key: ownerKey(a.Owner), Was: raw}}
 	owned := place{owner: a.Owner}.encode()
@@ -138,15 +139,16 @@ func wholeSecond(until time.Time) time.Time {
 	return until
 }
 
-// Update changes what an owner holds: its state and what the cloud says. The things must stay; addresses that a cloud has chosen may be added,
-// also from quarantine. The error wraps network.ErrNotHeld if the owner holds nothing, and network.ErrTaken if an added address is held.
+// Update changes the state and the binding of an allocation. Its resources must stay; addresses selected by a cloud may
+// be added, even during their cooldown. The error wraps network.ErrNotHeld if there is no allocation, and
+// network.ErrTaken if an added address is in use.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
 	all, err := l.UpdateAll(ctx, change, owner)
 	return all[0], err
 }
 
-// UpdateAll is Update of different owners: all in one commit, or none. If there are more rows than a commit of the store can have, the owners
-// are updated in their order in several commits. The results have the order of the owners.
+// UpdateAll works like Update for several owners, all in one commit or none. If the store cannot commit so many rows,
+// it updates the owners in their order in several commits. The results have the order of the owners.
 func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation) error, owners ...network.Owner) ([]network.Allocation, error) {
 	all := make([]network.Allocation, len(owners))
 	limit := len(owners)
@@ -215,7 +217,8 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 	return a, nil
 }
 
-// vacant returns the row of a thing that nobody holds; it may be in quarantine, since a cloud that gives it out has seen the release.
+// vacant returns the row of a free resource. It may be in cooldown, because a cloud that selects it has processed the
+// release.
 func (l *Ledger) vacant(ctx context.Context, key string) ([]byte, error) {
 	raw, err := l.store.Get(ctx, key)
 	if err != nil {

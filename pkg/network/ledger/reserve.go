@@ -19,16 +19,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Intent is what an owner wants.
+// Intent is a request of an owner.
 type Intent struct {
 	Owner network.Owner
 	Pool  string
-	// Addresses are requested by name. Of each family of the pool that none of them belongs to, an address is chosen.
+	// Addresses are the requested addresses. For every other family of the pool, an address is selected.
 	Addresses []netip.Addr
 	// Families limits the families that are chosen, by their length in bits; nil means all of the pool.
 	Families []int
-	// Kin names the previous owner of the same contract whose addresses in quarantine may be requested by name. With a slash at its end it is the
-	// beginning of such owners' keys. Empty allows none, not even the owner's own.
+	// Kin names the previous owner of the same contract with addresses that may be requested during their cooldown.
+	// With a trailing slash, it is a prefix of such owners' keys. Empty permits none, not even the owner itself.
 	Kin string
 	// Preempt allows every address in quarantine that an owner of the same contract had.
 	Preempt bool
@@ -55,7 +55,7 @@ type Intent struct {
 	Proceed func() error
 }
 
-// Reserve is ReserveAll for one owner.
+// Reserve works like ReserveAll for one owner.
 func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, fresh bool, err error) {
 	all, made, err := l.ReserveAll(ctx, []Intent{in})
 	if err != nil {
@@ -64,12 +64,14 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 	return all[0], made[0], nil
 }
 
-// ReserveAll gives different owners what they want: all of them, or none. The results have the order of the intents; fresh tells which owners
-// held nothing before. An owner that holds something gets that. While one of them is being released, nothing is reserved, and the other results
-// are empty. The errors wrap network.ErrUnknownPool, ErrOutside, ErrTaken, ErrQuota, ErrExhausted or ErrReleased.
+// ReserveAll reserves resources for several owners, all or none. The results have the order of the intents; fresh
+// reports the owners without an earlier allocation. An owner with an allocation gets the same again. While one of them
+// is being released, nothing is reserved, and the other results are empty. The errors wrap network.ErrUnknownPool,
+// ErrOutside, ErrTaken, ErrQuota, ErrExhausted or ErrReleased.
 //
-// Grouped intents become one request: new rows and those that earlier requests have left intended get a common number and size. Rows that do not
-// fit into one commit of the store are written in several; after a crash, an incomplete request is recognized by its size.
+// Grouped intents form one request: new rows and intended ones of earlier requests get a common number and size. Rows
+// that do not fit into one commit of the store are written in several; after a crash, an incomplete request is
+// recognized by its size.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	if err := validate(intents); err != nil {
 		return nil, nil, err
@@ -147,12 +149,13 @@ func (r *reservation) run(ctx context.Context) error {
 		r.correct(ctx, r.chosen)
 	}
 	if err != nil && r.assumed {
-		return ErrConflict // an owner may hold what is in the way; the next attempt reads the rows
+		return ErrConflict // an owner may have the conflicting resource; the next attempt reads the rows
 	}
 	return err
 }
 
-// find reads what the owners hold. The first attempt on a shared store reads nothing, since most owners are new and a commit finds out.
+// find reads the allocations of the owners. The first attempt on a shared store reads nothing, because most owners are
+// new and the commit detects all others.
 func (r *reservation) find(ctx context.Context) error {
 	r.all, r.fresh, r.rows = make([]network.Allocation, len(r.intents)), make([]bool, len(r.intents)), make([][]byte, len(r.intents))
 	r.assumed = r.attempt == 0 && r.Shared()
@@ -168,7 +171,7 @@ func (r *reservation) find(ctx context.Context) error {
 	return nil
 }
 
-// conflicts returns how many attempts have failed that had read what the owners hold.
+// conflicts returns the number of failed attempts that had read the owners' allocations.
 func (r *reservation) conflicts() int {
 	if r.Shared() {
 		return max(0, r.attempt-1)
@@ -207,7 +210,8 @@ func (r *reservation) isGrouped(ctx context.Context) (bool, error) {
 	return size == 0 || size == common.Size && common.Request != 0, nil
 }
 
-// Completed reports whether the first allocation of an intended one's request is bound, so that the others have to be.
+// Completed reports whether the first allocation of an intended one's request is bound, so that the remaining ones must
+// be bound as well.
 func (l *Ledger) Completed(ctx context.Context, a network.Allocation) (bool, error) {
 	if a.Together == (network.Owner{}) || a.Together == a.Owner {
 		return false, nil
@@ -358,8 +362,9 @@ func (l *Ledger) MayTake(ctx context.Context, contract, pool string, address net
 	return err == nil && !p.until.IsZero() && (p.owner.Contract == "" || p.owner.Contract == contract)
 }
 
-// Next returns an address of a part of a pool that is free and chosen freely. It reserves nothing: attempts above 0 return others. The errors
-// wrap network.ErrUnknownPool, ErrOutside if nothing of the part is ever chosen, and ErrExhausted.
+// Next returns a free address of a part of a pool without reserving it. attempt 0 returns the first one, and higher
+// ones return others. The errors wrap network.ErrUnknownPool, ErrOutside if no address of the part is selectable, and
+// ErrExhausted.
 func (l *Ledger) Next(ctx context.Context, name string, within netip.Prefix, attempt int) (netip.Addr, error) {
 	address, err := l.next(name, within, attempt)
 	if err == nil {

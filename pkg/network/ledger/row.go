@@ -18,19 +18,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// The rows, by the beginning of their keys:
+// The rows, by the prefix of their keys:
 //
 //	owner/<contract>/<key>            an Allocation, as JSON
-//	ip/<pool>/<address in hex>        who has it: see place
+//	ip/<pool>/<address in hex>        its owner: see place
 //	vlan/<node>/<mac>/<id>            "
 //	mac/<address>                     "
-//	quota/<pool>/<name>               how many allocations count for it
-//	tombstone/<contract>/<key>        when the owner was released
-//	server/<id>                       a server that holds its lease
+//	quota/<pool>/<name>               the number of allocations that count for it
+//	tombstone/<contract>/<key>        the time of the owner's release
+//	server/<id>                       a server with a lease
 //	record/<node>/<table>/<key>       a value of another package, as JSON: see package record
-//	format                            the version of all this
+//	format                            the version of all rows
 //
-// What rests says who had it last: that one can have it again sooner. Rows that were written before there was this do not say it.
+// A resource in cooldown has its last owner in the row, because that owner can have it again sooner. Old rows lack it.
 const (
 	prefixOwner     = "owner/"
 	prefixAddress   = "ip/"
@@ -92,7 +92,7 @@ func parseVLAN(key string) (network.Trunk, uint16, error) {
 	return network.Trunk{}, 0, fmt.Errorf("the row %q is not that of a VLAN", key)
 }
 
-// place is who has one thing: an owner, or nobody while it rests until a time; then the owner is who had it last, or the zero one.
+// place holds the owner of one resource. During a cooldown, owner is the last owner, or zero.
 type place struct {
 	owner network.Owner
 	until time.Time
@@ -146,7 +146,7 @@ func parseResting(text string) (place, error) {
 	return p, err
 }
 
-// places are the keys of all that an allocation holds beside its owner's row.
+// places returns the keys of all resources of an allocation, without its owner's row.
 func places(a network.Allocation) []string {
 	keys := make([]string, 0, len(a.Addresses)+2)
 	for _, address := range a.Addresses {
@@ -161,7 +161,7 @@ func places(a network.Allocation) []string {
 	return keys
 }
 
-// Rows are the changes that write an allocation into a store that knows nothing of it.
+// Rows returns the changes that write an allocation into a store without any of its rows.
 func Rows(a network.Allocation) ([]Change, error) {
 	raw, err := encode(a)
 	if err != nil {
@@ -170,7 +170,7 @@ func Rows(a network.Allocation) ([]Change, error) {
 	return changesOf(a, raw), nil
 }
 
-// changesOf are Rows of an allocation that is encoded already.
+// changesOf works like Rows for an encoded allocation.
 func changesOf(a network.Allocation, raw []byte) []Change {
 	held := places(a)
 	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
@@ -197,8 +197,8 @@ func decode(raw []byte) (network.Allocation, error) {
 	return a, nil
 }
 
-// isBound says whether the row of an owner is that of a bound allocation, without that it is decoded: of all that could be taken for its state,
-// the state comes first.
+// isBound reports whether the row of an owner contains a bound allocation, without decoding it: the state precedes all
+// similar fields.
 func isBound(row []byte) bool {
 	_, rest, _ := bytes.Cut(row, []byte(`"state":`))
 	return bytes.HasPrefix(rest, []byte(`"`+network.Bound+`"`))

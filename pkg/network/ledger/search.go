@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Query says which allocations are looked for; what is empty is not asked.
+// Query selects allocations; empty fields match all.
 type Query struct {
 	Pool string `json:"pool,omitempty"`
 	// Owner is <contract>/<key>, or its beginning and a star.
@@ -97,7 +97,7 @@ func (q Query) one(ctx context.Context, store Store, key string, each func(Entry
 	return each(e)
 }
 
-// at looks for what holds an address, in one pool or in all of them, and for where it rests.
+// at looks for the owners of an address, in one pool or in all pools, and for its cooldown.
 func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
 	var owners []network.Owner
 	var rest []Entry
@@ -139,7 +139,7 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	return nil
 }
 
-// resting looks for what rests.
+// resting looks for resources in cooldown.
 func (q Query) resting(ctx context.Context, store Store, each func(Entry) error) error {
 	for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
 		if q.Pool != "" && prefix != prefixAddress {
@@ -158,12 +158,14 @@ func (q Query) resting(ctx context.Context, store Store, each func(Entry) error)
 	return nil
 }
 
-// wantsRest says whether things that rest are looked for, too: of an address, whatever is known.
+// wantsRest reports whether the query includes resources in cooldown: a query for an address includes all rows about
+// it.
 func (q Query) wantsRest() bool {
 	return q.State == network.Resting || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }
 
-// Matches says whether an entry is looked for. Of what rests nobody is the owner, and so only pool and address can be asked for.
+// Matches reports whether the query selects an entry. A resource in cooldown has no owner, so that only pool and
+// address can match.
 func (q Query) Matches(e Entry) bool {
 	if e.Allocation == nil {
 		return q.wantsRest() && !e.Until.IsZero() && !e.Record &&
@@ -186,8 +188,8 @@ func (q Query) matchesHolder(a *network.Allocation) bool {
 	return (q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) && (q.Namespace == "" || a.Holder.Namespace == q.Namespace)
 }
 
-// MarkReleasing notes in a store that an owner has given back what it holds; the server that opens the store next brings that to its end, and
-// tells the cloud. The error wraps network.ErrNotHeld when the owner holds nothing.
+// MarkReleasing records in a store that an owner has released its allocation. The next server that opens the store
+// completes the release and calls the cloud. The error wraps network.ErrNotHeld if there is no allocation.
 func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (network.Allocation, error) {
 	if err := CheckFormat(ctx, store); err != nil {
 		return network.Allocation{}, err
@@ -217,8 +219,9 @@ func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (netwo
 	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
 }
 
-// Walk calls each for the rows of a store that are allocations, things or records, in the order of their keys, with a BrokenRow for one that
-// cannot be read, until it returns an error. Even reports that the things that owners list are those whose rows name them; it compares sums of hashes.
+// Walk calls each for the rows with allocations, resources and records, in the order of their keys, or with a BrokenRow
+// for an unreadable one, until it returns an error. even reports that owners' rows and resources' rows are consistent;
+// it compares sums of hashes.
 func Walk(ctx context.Context, store Store, each func(Entry, *BrokenRow) error) (even bool, err error) {
 	listed, held := uint64(0), uint64(0)
 	err = store.Scan(ctx, "", func(key, value []byte) error {

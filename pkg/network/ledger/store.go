@@ -15,19 +15,19 @@ var ErrConflict = errors.New("a row has changed")
 
 // Store keeps rows. All its methods are safe for concurrent use.
 type Store interface {
-	// Commit makes all changes durable, or none of them. It returns when they would survive a loss of power, or an error that wraps
-	// ErrConflict when a row is not as expected. After any other error it is not known whether they were made.
+	// Commit makes all changes durable, or none of them. When it returns nil, they survive a power failure. The error
+	// wraps ErrConflict if a row differs from the expected one. After any other error, the outcome is unknown.
 	Commit(ctx context.Context, changes ...Change) error
 	// Get is the value of a row; nil when there is none.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Scan calls each for all rows whose keys begin with the prefix, in the order of the keys, until it returns an error. Neither
-	// key nor value may be kept.
+	// Scan calls each for all rows with the prefix, in the order of their keys, until it returns an error. Callers must
+	// not keep key or value.
 	Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error
-	// Close ends the store when all that was begun is done.
+	// Close closes the store after all running calls have ended.
 	Close() error
 }
 
-// Change is what a commit does with one row, which no other change of the commit is about: see Distinct.
+// Change is the effect of a commit on one row. A commit has only one change for each row: see Distinct.
 type Change struct {
 	Key string
 	// Was is the value that the row must have; nil: there must be none.
@@ -39,8 +39,8 @@ type Change struct {
 // ErrTwice says that two changes of a commit are about one row; nothing of it was done then.
 var ErrTwice = errors.New("a row is changed twice in one commit")
 
-// Distinct refuses, with ErrTwice, changes of which two are about one row. Every store asks it before it commits: which of the two would hold, and against what
-// the second is compared, depends on the store.
+// Distinct returns ErrTwice if two changes concern the same row. Every store calls it before a commit, because the
+// result of such changes would depend on the store.
 func Distinct(changes []Change) error {
 	const few = 16 // there are no more in an allocation, and they are compared sooner than entered in a table
 	if len(changes) <= few {
@@ -72,7 +72,7 @@ type Limiter interface {
 // ErrTooLarge says that a commit has more changes, or more bytes, than the store takes at once; nothing of it was done then.
 var ErrTooLarge = errors.New("it is more than the store takes in one commit")
 
-// Batch is how many rows of a store are best written in one commit where there are very many.
+// Batch returns the best number of rows per commit for very many rows.
 func Batch(s Store) int {
 	const enough = 256
 	if limiter, ok := s.(Limiter); ok {
@@ -81,16 +81,18 @@ func Batch(s Store) int {
 	return enough
 }
 
-// Watcher is a store that several servers share, and that tells what is committed. Each commit has a revision, greater than all before it.
+// Watcher is a store shared by several servers that reports commits. Each commit has a revision greater than all before
+// it.
 type Watcher interface {
 	// CommitAt is Commit, and returns the revision.
 	CommitAt(ctx context.Context, changes ...Change) (int64, error)
-	// Watch tells an observer what any server commits, in the order of the revisions, until ctx ends or the store is closed. It reconnects by
-	// itself. It calls one method at a time.
+	// Watch reports commits of all servers to an observer, in the order of the revisions, until ctx ends or the store
+	// is closed. It reconnects automatically. It calls one method at a time.
 	Watch(ctx context.Context, to Observer) error
 }
 
-// Leaser is a store that several servers share, in which each of them holds a lease. The row ServerKey(Server()) exists as long as the lease does.
+// Leaser is a store shared by several servers that hold a lease each. The row ServerKey(Server()) exists as long as the
+// lease does.
 type Leaser interface {
 	// Server returns the identifier of this process. It changes if the lease was lost.
 	Server() string
@@ -98,7 +100,7 @@ type Leaser interface {
 	Lease() time.Duration
 }
 
-// Observer is told what is committed to a store. An error of it ends the watch.
+// Observer receives the commits to a store. If it returns an error, the watch ends.
 type Observer interface {
 	// Begin is called first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
 	// Later commits are told by Change.

@@ -22,7 +22,7 @@ func (s strays) add(name string, address netip.Addr) {
 	s[name][address] = struct{}{}
 }
 
-// remove says whether the address was there.
+// remove removes the address and reports whether it was present.
 func (s strays) remove(name string, address netip.Addr) bool {
 	of := s[name]
 	_, was := of[address]
@@ -32,7 +32,7 @@ func (s strays) remove(name string, address netip.Addr) bool {
 	return was
 }
 
-// has says whether the address is there under any name.
+// has reports whether the address is present under any name.
 func (s strays) has(address netip.Addr) bool {
 	for _, of := range s {
 		if _, is := of[address]; is {
@@ -58,7 +58,7 @@ func (h *hints) takeAddress(name string, address netip.Addr) {
 	}
 }
 
-// freeAddress is the opposite of takeAddress.
+// freeAddress reverts takeAddress.
 func (h *hints) freeAddress(name string, address netip.Addr) {
 	if of := h.pools[name]; of != nil {
 		of.forget(address)
@@ -73,7 +73,7 @@ func (h *hints) freeAddress(name string, address netip.Addr) {
 	}
 }
 
-// exchange puts pools in the place of those that there were. All that memory knows to be taken stays taken. The mutex is held.
+// exchange replaces the pools. Addresses known as taken stay taken. The caller holds the mutex.
 func (h *hints) exchange(made map[string]*pool) {
 	fresh := strays{}
 	inherit := func(name string, address netip.Addr) {
@@ -91,7 +91,7 @@ func (h *hints) exchange(made map[string]*pool) {
 		for i, subnet := range old.Subnets {
 			if at := now.family(subnet.Prefix.Addr()); at >= 0 && now.Subnets[at].Dynamic.Equal(subnet.Dynamic) {
 				if now.indexes[at] = old.indexes[i]; equalSets(now.Subnets[at].Static, subnet.Static) {
-					continue // what is in no range was in none before
+					continue // it was outside of all ranges before as well
 				}
 			}
 			for address := range old.indexes[i].All() {
@@ -114,7 +114,7 @@ func (h *hints) exchange(made map[string]*pool) {
 	}
 }
 
-// gives says whether an address is in a range.
+// gives reports whether an address is in a range.
 func (p *pool) gives(address netip.Addr) bool {
 	if p == nil {
 		return false
@@ -135,7 +135,7 @@ func (p *pool) block(address netip.Addr) {
 	p.blocked[address] = !p.indexes[p.family(address)].Take(address)
 }
 
-// unblock ends it; what the pool itself has given stays taken.
+// unblock reverts block; an address allocated by the pool itself stays taken.
 func (p *pool) unblock(address netip.Addr) {
 	own, is := p.blocked[address]
 	if delete(p.blocked, address); is && !own {
@@ -149,7 +149,7 @@ func (p *pool) unblockAll() {
 	}
 }
 
-// equals says whether two pools are the same but for what is taken of them.
+// equals reports whether two pools are equal except for their usage.
 func (p *pool) equals(other *pool) bool {
 	if other == nil || p.Name != other.Name || p.FirstVLAN != other.FirstVLAN || p.LastVLAN != other.LastVLAN || p.Rest != other.Rest ||
 		!bytes.Equal(p.MACPrefix, other.MACPrefix) || len(p.Subnets) != len(other.Subnets) {

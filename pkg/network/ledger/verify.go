@@ -21,7 +21,7 @@ import (
 // Fault is a row that is not as it should be, or one that is missing.
 type Fault struct {
 	Key string `json:"key"`
-	// Problem says what is wrong, and Remedy what to do.
+	// Problem describes the mistake, and Remedy the action to take.
 	Problem string `json:"problem"`
 	Remedy  string `json:"remedy"`
 	// Repairable says that there is only one remedy, which Repair knows.
@@ -32,15 +32,15 @@ type Fault struct {
 
 // VerifyOptions say how a store is verified.
 type VerifyOptions struct {
-	// Now is what times are held against.
+	// Now is the current time for comparisons.
 	Now time.Time
 	// Maximum bounds the faults that are told. Default 10,000.
 	Maximum int
-	// Progress is told now and then how many rows were read; nil: nobody is.
+	// Progress is called periodically with the number of rows read; it may be nil.
 	Progress func(rows int)
 }
 
-// Report is what Verify has found.
+// Report is the result of Verify.
 type Report struct {
 	// Rows are all rows, Allocations those of owners; Held and Resting are the things.
 	Rows        int `json:"rows"`
@@ -49,13 +49,13 @@ type Report struct {
 	Resting     int `json:"resting"`
 	// Records are rows of other packages, such as networks of containers.
 	Records int `json:"records,omitempty"`
-	// Faults are in the order of their keys. More says that there are others beside them.
+	// Faults is sorted by key. More means that there are further faults.
 	Faults []Fault `json:"faults"`
 	More   bool    `json:"more,omitempty"`
 }
 
-// Verify looks for all that is wrong with the rows of a store. It reads them once, and the rows that do not agree once more, since others may
-// write at the same time. It keeps the keys of all things in memory.
+// Verify reports all mistakes in the rows of a store. It reads them once, and inconsistent rows again, because of
+// concurrent writes. It keeps the keys of all resources in memory.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
 	if o.Maximum == 0 {
 		o.Maximum = 10_000
@@ -77,7 +77,8 @@ type verifier struct {
 	VerifyOptions
 	store  Store
 	report *Report
-	// claimed are the owners whose rows list a thing, and held is the owner that the row of a thing names.
+	// claimed maps resources to the owners with rows that list them, and held to the owners named in the resources'
+	// rows.
 	claimed map[string][]network.Owner
 	held    map[string]network.Owner
 	// claims are the same as claimed, in the order of the rows.
@@ -127,7 +128,7 @@ func (v *verifier) format(ctx context.Context) error {
 	return err
 }
 
-// scan reads all rows, looks at each by itself, and notes who claims and who holds what.
+// scan reads all rows, checks each one separately, and records the owners of resources.
 func (v *verifier) scan(ctx context.Context) error {
 	read := 0
 	err := v.store.Scan(ctx, "", func(key, value []byte) error {
@@ -329,7 +330,7 @@ func (v *verifier) choseCloud(ctx context.Context, owner network.Owner, address 
 	return err == nil && slices.ContainsFunc(a.Binding.Addresses, func(p netip.Prefix) bool { return p.Addr() == address })
 }
 
-// compareQuotas checks the counts of quotas. A count that differs is read again, since others may write at the same time.
+// compareQuotas checks the counts of quotas. It reads a different count again, because of concurrent writes.
 func (v *verifier) compareQuotas(ctx context.Context) error {
 	if !v.current {
 		return nil
@@ -360,7 +361,8 @@ func (v *verifier) compareQuotas(ctx context.Context) error {
 	return nil
 }
 
-// settle takes the remedy from faults that have several: of which two owners say that they hold it, or may, when not all faults are known.
+// settle removes the remedy from faults with several possible ones: if two owners claim a resource, or if not all
+// faults are known.
 func (v *verifier) settle() {
 	claims := map[string]int{}
 	for _, f := range v.report.Faults {
@@ -378,7 +380,7 @@ func (v *verifier) settle() {
 	slices.SortStableFunc(v.report.Faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
 }
 
-// claims is the row that the repair gives to an owner.
+// claims returns the row that the repair assigns to an owner.
 func (f *Fault) claims() string {
 	if len(f.repair) == 2 && f.repair[1].Value != nil {
 		return f.repair[1].Key
@@ -386,7 +388,8 @@ func (f *Fault) claims() string {
 	return ""
 }
 
-// Repair fixes the faults of a report that have one remedy only, and says how many. One whose rows have changed since stays as it is.
+// Repair fixes the faults of a report with exactly one remedy, and returns their number. It skips faults with rows that
+// have changed since.
 func Repair(ctx context.Context, store Store, report *Report) (int, error) {
 	fixed := 0
 	for _, f := range report.Faults {

@@ -48,7 +48,7 @@ func (a attribute) evaluate(ctx context.Context, vars interpreter.Activation) (d
 	return result, nil
 }
 
-// clone is a copy that shares nothing.
+// clone returns a deep copy.
 func clone(a device.Attribute) device.Attribute {
 	return device.Attribute{Int: copied(a.Int), Bool: copied(a.Bool), String: copied(a.String), Version: copied(a.Version)}
 }
@@ -63,7 +63,7 @@ func copied[T any](of *T) *T {
 
 const attributeTypes = `must be a text, a whole number, true or false, or a version such as ${ semver("1.2.3") }`
 
-// attributeOf is a value of CEL as an attribute.
+// attributeOf converts a CEL value to an attribute.
 func attributeOf(value ref.Val) (device.Attribute, error) {
 	switch v := value.(type) {
 	case types.Bool:
@@ -86,5 +86,5 @@ func attributeOf(value ref.Val) (device.Attribute, error) {
 	return device.Attribute{}, errors.New(attributeTypes)
 }
 
-// checked is an attribute within the limits of Kubernetes. The error holds no value.
+// checked returns an attribute after validating it against the limits of Kubernetes. The error contains no value.
 func checked(a device.Attribute) (device.Attribute, error) { return a, a.Validate() }

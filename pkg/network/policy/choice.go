@@ -25,10 +25,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// families are the words for families, by which their lengths in bits are written.
+// families maps names of address families to their lengths in bits.
 var families = map[string]int{"IPv4": 32, "IPv6": 128}
 
-// profile compiles what a user can choose.
+// profile compiles a profile that users can select.
 func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkChoice) *Profile {
 	p := profiles.At(name)
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
@@ -53,7 +53,7 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 	return choice
 }
 
-// addressing finds what a profile sets on an interface that does not go with addresses out of pools.
+// addressing reports interface settings of a profile that conflict with addresses from pools.
 func (c *compiler) addressing(choice *Profile, on place) {
 	if addresses := on.At("addresses"); !addresses.Absent() {
 		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")
@@ -104,7 +104,7 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	}
 }
 
-// Config is what the profile sets on the device of a request, beside what the pool does.
+// Config returns the profile's settings for the device of a request, without those of the pool.
 func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()
@@ -115,7 +115,7 @@ func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) 
 	return config, nil
 }
 
-// configuration compiles one, and checks what of it is written out.
+// configuration compiles a configuration and checks its constant parts.
 func (c *compiler) configuration(env *expression.Environment, n source.Node, p place) *configuration {
 	if n.Absent() {
 		return nil
@@ -179,7 +179,7 @@ func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 	return made
 }
 
-// linkProblems adds what is wrong with the fields together, but for those of which something was found already.
+// linkProblems adds problems that concern several fields, except for fields that already have findings.
 func (c *compiler) linkProblems(made *Link, p place, before int) {
 	var said paths
 	for _, finding := range c.findings[before:] {
@@ -225,7 +225,7 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 	}
 }
 
-// beyondDocker warns of what is set that containers of Docker cannot be given: their networks are refused then.
+// beyondDocker warns of settings that Docker's containers cannot get, so that their networks are refused.
 func (c *compiler) beyondDocker(config place) {
 	warn := func(at place, why string) {
 		if !at.Absent() && at.Node.Value != "false" && !device.IsMainTable(at.Node.Value) {
@@ -244,7 +244,7 @@ func (c *compiler) beyondDocker(config place) {
 	}
 }
 
-// Link is what Docker's networks of a profile are in the kernel.
+// Link holds the kernel settings of a profile's Docker networks.
 type Link struct {
 	// Spec has no MTU: that is of the profile's configuration, or of its pool.
 	link.Spec
@@ -252,17 +252,19 @@ type Link struct {
 	Outside, Isolated bool
 	// Prefix begins the names of interfaces in containers; empty: the profile does not say.
 	Prefix string
-	// Said are the fields that are written, by their names. What is not, a user may choose.
+	// Said holds the names of the fields that are set. Users may set the remaining ones.
 	Said map[string]bool
 }
 
-// LeadsOutside says whose the gateways of a network are where nobody has said it: those of a bridge that leads nowhere are the machine's.
+// LeadsOutside reports whether the gateways of a network are outside of the machine by default: those of a bridge
+// without a parent belong to the machine.
 func LeadsOutside(s link.Spec) bool {
 	return s.Parent != "" || s.Kind != link.Bridge && s.Kind != link.VXLAN
 }
 
-// interfacePrefix is what the names of interfaces may begin with; the number that Docker adds must fit into 15 bytes.
+// interfacePrefix matches valid prefixes of interface names; with the number that Docker appends, a name must fit into
+// 15 bytes.
 var interfacePrefix = regexp.MustCompile(`^[A-Za-z_][-A-Za-z0-9_.]{0,11}$`)
 
-// IsInterfacePrefix says whether the names of interfaces in containers may begin with a text.
+// IsInterfacePrefix reports whether a text is a valid prefix of interface names in containers.
 func IsInterfacePrefix(text string) bool { return interfacePrefix.MatchString(text) }

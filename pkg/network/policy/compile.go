@@ -26,11 +26,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// place is where something stands in a profile.
+// place is a position in a profile.
 type place = source.Place
 
-// Compile makes a policy of documents that are active together, and finds all that is wrong with them beside what is known already. There is
-// no policy where anything is wrong that is more than a warning.
+// Compile creates a policy from documents that are active together, and returns all findings about them that are not
+// known yet. It returns no policy if one of them is an error.
 func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 	env, err := theEnvironments()
 	if err != nil {
@@ -62,7 +62,8 @@ func Compile(documents []*profile.Network) (*Policy, source.Findings) {
 	return c.policy, findings
 }
 
-// Clouds are the declarations of clouds in documents, whether or not the rest of the documents is right. Of two with one name it is the first.
+// Clouds returns the declared clouds of documents, even if other parts are invalid. Of two with the same name, it
+// returns the first.
 func Clouds(documents []*profile.Network) map[string]CloudSpec {
 	specs := map[string]CloudSpec{}
 	for _, d := range documents {
@@ -76,7 +77,7 @@ func Clouds(documents []*profile.Network) map[string]CloudSpec {
 	return specs
 }
 
-// hash is that of all documents.
+// hash returns the hash of all documents.
 func hash(documents []*profile.Network) string {
 	sum := sha256.New()
 	for _, d := range documents {
@@ -85,13 +86,13 @@ func hash(documents []*profile.Network) string {
 	return hex.EncodeToString(sum.Sum(nil))[:12]
 }
 
-// compiler makes a policy, and collects what is wrong.
+// compiler creates a policy and collects findings.
 type compiler struct {
 	environments
 	documents []*profile.Network
 	policy    *Policy
 	findings  source.Findings
-	// wired are the pools of which the subnets could be read, in the order of the documents.
+	// wired holds the pools with readable subnets, in the order of the documents.
 	wired []*Pool
 }
 
@@ -151,7 +152,7 @@ func (c *compiler) pooling(d *profile.Network) {
 	}
 }
 
-// choices compiles what users can choose of a document, out of the pools of all.
+// choices compiles the profiles of a document that users can select, with the pools of all documents.
 func (c *compiler) choices(d *profile.Network) {
 	root := place{Node: d.Node}
 	for _, name := range slices.Sorted(maps.Keys(d.Profiles)) {
@@ -173,7 +174,7 @@ func (c *compiler) rest(d *profile.Network) {
 	}
 }
 
-// cloud checks the name of a cloud, and that it says in one way what it is.
+// cloud checks the name of a cloud, and that it has exactly one kind.
 func (c *compiler) cloud(name string, clouds place, spec v1alpha1.NetworkCloud) {
 	p := clouds.At(name)
 	if name == v1alpha1.CloudBuiltin {
@@ -262,8 +263,9 @@ func (c *compiler) attribute(p place) (attribute, error) {
 	return a, nil
 }
 
-// condition compiles one; nil where there is none, or it is wrong. what names that which never applies when the condition is never true. What it
-// does when the condition is always true is said where the condition is required; else it can be left out.
+// condition compiles a condition. It returns nil if there is none or it is invalid. what names the thing that never
+// applies if the condition is never true. does, its effect, is given if a condition that is always true needs a
+// warning; otherwise the condition can be omitted.
 func (c *compiler) condition(env *expression.Environment, t source.Text, p place, what, does string) *expression.Expression {
 	if t.At.Absent() {
 		return nil
@@ -348,7 +350,7 @@ func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 // example is a condition that is written as conditions are.
 const example = "a condition is one expression in braces, such as ${ request.node == \"worker-1\" }"
 
-// holds says whether a condition applies; one that was not written does.
+// holds reports whether a condition is true or missing.
 func holds(ctx context.Context, x *expression.Expression, vars interpreter.Activation) (bool, error) {
 	if x == nil {
 		return true, nil
@@ -356,11 +358,11 @@ func holds(ctx context.Context, x *expression.Expression, vars interpreter.Activ
 	return x.Bool(ctx, vars)
 }
 
-// The rules of NetworkProfiles, beside those of all documents.
+// Rules of findings of NetworkProfiles, in addition to those of all documents.
 const (
 	// UnknownReference is the name of a pool, a cloud or a profile that does not exist.
 	UnknownReference source.Rule = "unknown-reference"
-	// Overlap are pools of which the addresses are not told apart.
+	// Overlap is two pools that share addresses.
 	Overlap source.Rule = "overlapping-pools"
 	// Outside is an address, or a range of them, that is not in the prefix.
 	Outside source.Rule = "outside-prefix"
@@ -368,6 +370,6 @@ const (
 	NoRoom source.Rule = "no-room"
 	// ForeignMAC is a MAC prefix that belongs to a maker of hardware.
 	ForeignMAC source.Rule = "foreign-mac"
-	// NotForDocker is what a profile with a link sets and Docker has no place for.
+	// NotForDocker is a setting of a profile with a link that Docker does not support.
 	NotForDocker source.Rule = "not-for-docker"
 )

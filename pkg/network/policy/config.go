@@ -12,8 +12,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// Config is what is set on the device that an allocation of the pool is for: its addresses with the lengths of their subnets, its MAC address,
-// and what the pool and the cloud say of routes. Routers of the cloud become default routes where the pool has none of the family.
+// Config returns the settings of the device for an allocation of the pool: its addresses with the lengths of their
+// subnets, its MAC address, and the routes of the pool and the cloud. The cloud's routers become default routes if the
+// pool has none of the family.
 func (p *Pool) Config(a network.Allocation) device.Config {
 	c := device.Config{Routes: slices.Clone(p.Routes), Rules: slices.Clone(p.Rules), Neighbors: slices.Clone(p.Neighbors)}
 	if p.MTU != nil {
@@ -42,7 +43,8 @@ func (p *Pool) Config(a network.Allocation) device.Config {
 // scopeLink is that of a route without a gateway.
 const scopeLink = 253
 
-// interfaceRoute is a route that the cloud says. One without a gateway leads to the router of its family, as in CNI, or else over the link.
+// interfaceRoute returns a route of the cloud. One without a gateway uses the router of its family, as in CNI, or the
+// link.
 func interfaceRoute(b network.Binding, route network.Route) device.Route {
 	added := device.Route{Destination: route.Destination.String()}
 	gateway := route.Gateway
@@ -59,8 +61,8 @@ func interfaceRoute(b network.Binding, route network.Route) device.Route {
 	return added
 }
 
-// interfaceAddress is an address with the length of its subnet: that which the cloud says, or that of the pool. One that the pool has no longer
-// is a host.
+// interfaceAddress returns an address with the length of its subnet in the cloud or the pool. An address without a
+// subnet, which was removed from the pool, is a host.
 func (p *Pool) interfaceAddress(b network.Binding, address netip.Addr) netip.Prefix {
 	for _, chosen := range b.Addresses {
 		if chosen.Addr() == address {
@@ -75,7 +77,7 @@ func (p *Pool) interfaceAddress(b network.Binding, address netip.Addr) netip.Pre
 	return netip.PrefixFrom(address, address.BitLen())
 }
 
-// anyAddress is the unspecified address of the family of another.
+// anyAddress returns the unspecified address of the same family.
 func anyAddress(of netip.Addr) netip.Addr {
 	if of.Is4() {
 		return netip.IPv4Unspecified()

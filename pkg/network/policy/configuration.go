@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// configuration is what is set on a device, some of it still to be computed. A nil one sets nothing.
+// configuration holds the settings of a device, constant or computed. A nil one sets nothing.
 type configuration struct {
 	tree *expression.Tree
 	at   source.Position
@@ -28,7 +28,7 @@ type configuration struct {
 	known []byte
 }
 
-// withoutExpressions is a copy of a value in which nothing stands where something is to be computed.
+// withoutExpressions returns a copy of a value without computed parts.
 func withoutExpressions(n source.Node) source.Node {
 	if n.Node == nil {
 		return n
@@ -47,7 +47,7 @@ func withoutExpressions(n source.Node) source.Node {
 	return source.Node{Node: &plain, File: n.File}
 }
 
-// evaluate computes what is set.
+// evaluate computes the settings.
 func (x *configuration) evaluate(ctx context.Context, vars interpreter.Activation) (device.Config, error) {
 	if x == nil {
 		return device.Config{}, nil
@@ -87,8 +87,8 @@ func decode(raw []byte) (device.Config, error) {
 	return c, nil
 }
 
-// computed says whether it is known only later what stands at a place: it is an expression, or a member that is missing in a mapping beside others that
-// are.
+// computed reports whether the value of a place is computed: it is an expression, or a missing member of a mapping with
+// computed members.
 func computed(p place) bool {
 	if isComputed(p.Node) {
 		return true
@@ -96,7 +96,7 @@ func computed(p place) bool {
 	return slices.ContainsFunc(p.Node.Fields(), func(f source.Field) bool { return isComputed(f.Value) })
 }
 
-// isComputed says whether a value holds an expression.
+// isComputed reports whether a value contains an expression.
 func isComputed(n source.Node) bool {
 	return n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
 }

@@ -17,13 +17,13 @@ var ErrDenied = errors.New("denied")
 
 // Denial is why a request is denied.
 type Denial struct {
-	// Name is that of the rule, Code the HTTP status of the answer, and Message what the user reads.
+	// Name is the name of the rule, Code the HTTP status of the response, and Message the text for the user.
 	Name    string
 	Code    int
 	Message string
 }
 
-// denial is a rule by which requests are denied.
+// denial is a rule that denies requests.
 type denial struct {
 	name    string
 	when    *expression.Expression
@@ -34,7 +34,7 @@ type denial struct {
 // forbidden is the code of a denial that names none.
 const forbidden = 403
 
-// Deny is the first denial that applies to a request; nil: none does.
+// Deny returns the first denial that applies to a request, or nil.
 func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	if len(p.deny) == 0 {
 		return nil, nil

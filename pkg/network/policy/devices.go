@@ -19,7 +19,7 @@ type facts struct {
 	config     *configuration
 }
 
-// Attributes are the facts of a device by which it can be chosen. The map and what it leads to are the caller's.
+// Attributes returns the attributes of a device for its selection. The caller owns the map and its values.
 func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]device.Attribute, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()
@@ -43,7 +43,7 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 	return all, nil
 }
 
-// DeviceConfig is what is set on a device whoever uses it.
+// DeviceConfig returns the settings of a device for all users.
 func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Config, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()

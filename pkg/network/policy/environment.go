@@ -36,12 +36,12 @@ var (
 	})
 )
 
-// DeviceVariables are what expressions see in facts of devices.
+// DeviceVariables returns the variables for expressions in device attributes.
 func DeviceVariables() []expression.Variable {
 	return []expression.Variable{{Name: "device", Object: deviceType}}
 }
 
-// Variables are what all other expressions see, but those of clouds.
+// Variables returns the variables for all other expressions, except those of clouds.
 func Variables() []expression.Variable {
 	return append(DeviceVariables(),
 		expression.Variable{Name: "request", Object: requestType},
@@ -51,7 +51,7 @@ func Variables() []expression.Variable {
 	)
 }
 
-// fields are those of a configuration of a device.
+// fields returns the fields of a device configuration.
 func fields() []string {
 	var names []string
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[device.Config]()) {

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Policy is what is active.
+// Policy is the active configuration.
 type Policy struct {
 	// Pools and Clouds are by their names. Who has a Policy must not change them.
 	Pools  map[string]*Pool
@@ -39,16 +39,17 @@ type CloudSpec struct {
 	Path string
 }
 
-// Pool is a pool of addresses, and what goes with them.
+// Pool is a pool of addresses with its settings.
 type Pool struct {
 	ledger.Pool
-	// Rest is how long what was released is given to nobody.
+	// Rest is the cooldown of released addresses.
 	Rest time.Duration
 	// Cloud is the name of the cloud behind the pool; empty: the builtin one.
 	Cloud string
 	// Drain says that the pool may shrink while addresses that would be outside of it are held.
 	Drain bool
-	// Nodes are the only nodes whose servers serve it; nil: all. Exclusive says that its author vouches for one server.
+	// Nodes are the only nodes with servers for the pool; nil means all. Exclusive means that its author guarantees a
+	// single server.
 	Nodes     []string
 	Exclusive bool
 	// Gateways are those of the subnets, MTU that of the interface; nil: it is left as it is.
@@ -59,42 +60,42 @@ type Pool struct {
 	Neighbors []device.Neighbor
 
 	quotas []quota
-	// origin is where the pool stands, vouched where it says that it is exclusive.
+	// origin is the position of the pool, and vouched that of its field exclusive.
 	origin, vouched place
 }
 
-// Profile is what a user can choose.
+// Profile is a profile that users can select.
 type Profile struct {
 	Name string
 	// Pools are those that addresses come from, in order.
 	Pools []*Pool
-	// Families are the families that are wanted, by their length in bits; nil: all that the pool has.
+	// Families lists the wanted families by their length in bits; nil means all families of the pool.
 	Families []int
-	// Link is what Docker's networks of the profile are in the kernel; nil: the profile does not say.
+	// Link holds the kernel settings of the profile's Docker networks; nil if the profile has none.
 	Link *Link
-	// Elsewhere says that the profile has pools, and the server that the policy is for serves none of them; see Policy.For.
+	// Elsewhere means that the server serves none of the profile's pools; see Policy.For.
 	Elsewhere bool
 
 	config *configuration
 }
 
-// Pool is the one with a name; nil: there is none.
+// Pool returns the pool with a name, or nil.
 func (p *Policy) Pool(name string) *Pool { return p.Pools[name] }
 
-// PoolOf is the pool that has a subnet; nil: there is none. Pools that have subnets in common are of different nodes, so that it is exact in a
-// Policy that For made.
+// PoolOf returns the pool with a subnet, or nil. Pools with the same subnet belong to different nodes, so that the
+// result is unique in a Policy of For.
 func (p *Policy) PoolOf(subnet netip.Prefix) *Pool { return p.subnets[subnet.Masked()] }
 
-// Profile is the one with a name; nil: there is none.
+// Profile returns the profile with a name, or nil.
 func (p *Policy) Profile(name string) *Profile { return p.profiles[name] }
 
-// ProfileNames are the names of all profiles, sorted.
+// ProfileNames returns the names of all profiles, sorted.
 func (p *Policy) ProfileNames() []string { return slices.Sorted(maps.Keys(p.profiles)) }
 
-// HasDevices says whether there are facts of devices.
+// HasDevices reports whether there are device attributes.
 func (p *Policy) HasDevices() bool { return len(p.devices) > 0 }
 
-// HasProfiles says whether there is something that users can choose.
+// HasProfiles reports whether there are profiles for users.
 func (p *Policy) HasProfiles() bool { return len(p.profiles) > 0 }
 
 // index finds pools by their subnets. Of two with the same, the first by name counts.
@@ -110,8 +111,8 @@ func index(pools map[string]*Pool) map[netip.Prefix]*Pool {
 	return subnets
 }
 
-// For is the policy of the server of a node: of the pools only those that it serves, of the clouds only those behind them. The server without a
-// node serves the pools that name none. The error says that there are pools, and none for this node.
+// For returns the policy for the server of a node, with only its pools and their clouds. The server without a node
+// serves the pools without nodes. It fails if there are pools but none for this node.
 func (p *Policy) For(node string) (*Policy, error) {
 	of := *p
 	of.Pools, of.Clouds, of.profiles = map[string]*Pool{}, map[string]CloudSpec{}, map[string]*Profile{}
@@ -142,11 +143,11 @@ func (p *Policy) For(node string) (*Policy, error) {
 	return &of, nil
 }
 
-// serves says whether the server of a node serves the pool.
+// serves reports whether the server of a node serves the pool.
 func (p *Pool) serves(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
 
-// Shared are the names of the pools that more than one server may serve: those that neither name one node alone nor are said to be exclusive. A
-// server whose ledger is its own must not serve them.
+// Shared returns the names of the pools that several servers may serve: those that neither name exactly one node nor
+// are exclusive. A server with its own ledger must not serve them.
 func (p *Policy) Shared() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(p.Pools)), func(name string) bool {
 		return p.Pools[name].Exclusive || len(p.Pools[name].Nodes) == 1
@@ -176,7 +177,7 @@ func (p *Policy) Vouched(node string, each bool) source.Findings {
 	return findings
 }
 
-// Choose is the profile that a user has chosen by its name, of which something is served by the server that the policy is for. The error is for people.
+// Choose returns the profile that a user has selected by name, if this server serves it. The error is for the user.
 func (p *Policy) Choose(name string) (*Profile, error) {
 	profile := p.profiles[name]
 	switch {

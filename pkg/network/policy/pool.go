@@ -68,7 +68,7 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 }
 
-// minimumMTU6 is what IPv6 needs, in bytes (RFC 8200, 5).
+// minimumMTU6 is the minimum for IPv6, in bytes (RFC 8200, 5).
 const minimumMTU6 = 1280
 
 // mtu checks that of the interface.
@@ -125,7 +125,8 @@ func (c *compiler) nodes(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 }
 
-// overlaps finds subnets of two pools that have addresses in common. Pools whose nodes are different ones may share a prefix, but no address.
+// overlaps reports subnets of two pools that share addresses. Pools for different nodes may share a prefix, but no
+// addresses.
 func (c *compiler) overlaps() {
 	var seen bart.Lite
 	for i, pool := range c.wired {
@@ -151,7 +152,7 @@ func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool)
 	}
 }
 
-// overlap judges two subnets of which one contains the other.
+// overlap checks two subnets of which one contains the other.
 func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlier ledger.Subnet) {
 	if pool.Name == other.Name {
 		return // which is said already
@@ -170,12 +171,12 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 	}
 }
 
-// disjoint says whether nodes are named in both lists, and none in both.
+// disjoint reports whether both lists contain nodes, and have none in common.
 func disjoint(a, b []string) bool {
 	return len(a) > 0 && len(b) > 0 && !slices.ContainsFunc(a, func(node string) bool { return slices.Contains(b, node) })
 }
 
-// given are all addresses of a subnet that anybody can have.
+// given returns all usable addresses of a subnet.
 func given(s ledger.Subnet) *netipx.IPSet {
 	var all netipx.IPSetBuilder
 	all.AddSet(s.Dynamic)
@@ -189,7 +190,7 @@ func given(s ledger.Subnet) *netipx.IPSet {
 	return set
 }
 
-// unused warns of clouds and pools that nobody can get at.
+// unused warns of clouds and pools that no request can use.
 func (c *compiler) unused() {
 	clouds, pools := map[string]bool{}, map[string]bool{}
 	for _, d := range c.documents {
@@ -240,7 +241,7 @@ func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 	}
 }
 
-// needed says that a text is missing, or that it is there.
+// needed reports whether a text is set, and adds a finding if it is missing.
 func (c *compiler) needed(p place, field string, t source.Text) bool {
 	if t.Value == "" {
 		c.add(p.At(field), source.MissingField, "is missing")
@@ -248,7 +249,8 @@ func (c *compiler) needed(p place, field string, t source.Text) bool {
 	return t.Value != ""
 }
 
-// paths compiles what a pool says of routes, rules and neighbours. They must be what a device can be given, and fit the addresses of the pool.
+// paths compiles the routes, rules and neighbours of a pool. They must be valid for a device, and match the addresses
+// of the pool.
 func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	for _, r := range spec.Routes {
 		pool.Routes = append(pool.Routes, device.Route{
@@ -289,7 +291,7 @@ func (c *compiler) route(pool *Pool, p place, route device.Route) {
 	}
 }
 
-// problems adds those of a configuration that is written at a place, but for what is to be computed. It gives the fields.
+// problems adds the problems of a configuration, except those of computed parts. It returns the fields.
 func (c *compiler) problems(p place, err error) paths {
 	var (
 		all    device.Problems
@@ -355,8 +357,8 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 	return prefix, true
 }
 
-// subnet compiles one. What a machine cannot have is never given, whatever the ranges say: the address of the network, which is that of all its
-// routers in IPv6 (RFC 4291, 2.6.1), the broadcast address, and that of the gateway.
+// subnet compiles a subnet. It excludes unusable addresses, regardless of the ranges: the address of the network, which
+// in IPv6 belongs to all its routers (RFC 4291, 2.6.1), the broadcast address, and that of the gateway.
 func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
 	var dynamic, static, never netipx.IPSetBuilder
 	before := len(c.findings)
@@ -431,7 +433,7 @@ func (c *compiler) gateway(p place, t source.Text, prefix netip.Prefix) (netip.A
 	return netip.Addr{}, false
 }
 
-// familyName is that of a family by its length in bits.
+// familyName returns the name of a family by its length in bits.
 func familyName(bits int) string {
 	if bits == 32 {
 		return "IPv4"
@@ -444,12 +446,13 @@ func prefixOf(r netipx.IPRange) netip.Prefix {
 	return prefix
 }
 
-// has says whether addresses of a family come from the pool; whether they do where the cloud chooses, nobody knows beforehand.
+// has reports whether the pool may have addresses of a family. It returns true if the cloud selects them.
 func (p *Pool) has(bits int) bool {
 	return len(p.Subnets) == 0 || slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().BitLen() == bits })
 }
 
-// reaches says whether a gateway is on the link: in a subnet, local to the link, or where a route over the link leads.
+// reaches reports whether a gateway is on the link: in a subnet, link-local, or in the destination of a route over the
+// link.
 func (p *Pool) reaches(gateway netip.Addr) bool {
 	return len(p.Subnets) == 0 || gateway.IsLinkLocalUnicast() ||
 		slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(gateway) }) ||
@@ -459,7 +462,7 @@ func (p *Pool) reaches(gateway netip.Addr) bool {
 		})
 }
 
-// paths are the fields in which something was found.
+// paths lists the fields with findings.
 type paths []string
 
 func (p paths) in(outer string) bool {

@@ -26,8 +26,8 @@ type quota struct {
 	at    source.Node
 }
 
-// Quotas are those that a request for an address of the pool counts for. What a caller does not say is empty in their names, so that all of whom
-// it is not known share one. Of two with one name the smaller counts.
+// Quotas returns the quotas to which a request for an address of the pool counts. Missing data of a caller is empty in
+// their names, so that all callers without it share one. If two have the same name, the smaller one applies.
 func (p *Pool) Quotas(ctx context.Context, s Subject) ([]ledger.Quota, error) {
 	if len(p.quotas) == 0 {
 		return nil, nil

@@ -120,5 +120,5 @@ func parseMACPrefix(text string) ([]byte, error) {
 	return whole[:count:count], nil
 }
 
-// macs is how many MAC addresses begin with a prefix of so many bytes.
+// macs returns the number of MAC addresses with a prefix of this many bytes.
 func macs(length int) uint64 { return uint64(math.Pow(256, float64(6-length))) }

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// Subject is who asks for what, as expressions see it. What the caller has not said is empty.
+// Subject describes a request for expressions. Data that the caller omits is empty.
 type Subject struct {
 	// Contract is the name of the wire; Parent is the MAC address of the interface that carries the VLAN.
 	Contract, Profile, Pool, Node, Parent string
@@ -24,7 +24,7 @@ type Subject struct {
 	Options map[string]string
 
 	Device device.Device
-	// Config is what was asked for, and Addresses what of it is asked for by name.
+	// Config is the requested configuration, and Addresses lists the requested addresses.
 	Config    device.Config
 	Addresses []netip.Addr
 	// Claim and Pod are nil where the caller says nothing of them.
@@ -74,7 +74,7 @@ func (v *view) ResolveName(name string) (any, bool) {
 // Parent implements interpreter.Activation.
 func (v *view) Parent() interpreter.Activation { return nil }
 
-// valueOf is a configuration as expressions see it: what is not set is not there.
+// valueOf returns a configuration for expressions, without unset fields.
 func valueOf(c device.Config) ref.Val {
 	raw, err := json.Marshal(c)
 	if err != nil {

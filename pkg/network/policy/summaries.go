@@ -4,7 +4,7 @@
 
 package policy
 
-// Summary says in a line what a variable is, such as device, or a field of an object, such as graft.Device.pci.
+// Summary describes a variable in one line, such as device, or a field of an object, such as graft.Device.pci.
 func Summary(name string) string { return summaries[name] }
 
 var summaries = map[string]string{

@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reload activates NetworkProfiles: all of them together or none. It compiles them, refuses what would take held addresses
-// out of their pools, and keeps what was active before where anything is wrong. A document that is broken never takes the server down.
+// Package reload activates NetworkProfiles: all of them together or none. It compiles them, refuses changes that would
+// remove allocated addresses from their pools, and keeps the active configuration on any error. A broken document never
+// stops the server.
 //
-// It opens no files, stores or clouds itself. Enter at Open, or at Check where nothing is to be activated.
+// It opens no files, stores or clouds itself. Start reading at Open, or at Check, which activates nothing.
 package reload
 
 import (
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	// Read reads the files with the profiles.
 	Read func() ([]source.File, error)
-	// LeftAlone are the files in folders that Read takes for no profiles; nil: nobody is told.
+	// LeftAlone returns the files in folders that Read does not treat as profiles; it may be nil.
 	LeftAlone func() []string
 	// Node is the one that is served; empty: the server is for many.
 	Node string
@@ -36,8 +37,8 @@ type Options struct {
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
 	// Settle returns how long after its begin a call of a cloud may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
-	// Guard does what puts an active policy in place of another, unless something that only it knows is in the way: then it gives the error, and is asked
-	// again later. nil: nothing is.
+	// Guard calls put, which activates the policy, unless it has a reason to refuse: then it returns an error, and is
+	// called again later. It may be nil.
 	Guard func(ctx context.Context, next *policy.Policy, put func() error) error
 	// Service are the options of the service; its clock is that of the gates too.
 	Service service.Options

@@ -21,20 +21,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// draft is what documents say, before it is active.
+// draft is a configuration that is not active yet.
 type draft struct {
 	documents []*profile.Network
 	policy    *policy.Policy
 	clouds    map[string]*behind
 	// declared are all clouds of the documents, also those that could not be made.
 	declared map[string]policy.CloudSpec
-	// warnings are what is found and does not keep it from being active.
+	// warnings are findings that do not prevent the activation.
 	warnings source.Findings
 }
 
 // behind is a cloud with the gate before it.
 type behind struct {
-	// declared is what is written, without where and how.
+	// declared is the text of the declaration in canonical form.
 	declared string
 	cloud    cloud.Cloud
 	gate     *service.Gate
@@ -45,7 +45,7 @@ type behind struct {
 // errNoProfiles is for a server that would answer nothing.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
-// Check compiles the profiles, and says what would be active, and what is doubtful about it.
+// Check compiles the profiles without activating them, and returns the policy and its warnings.
 func Check(o Options) (*policy.Policy, source.Findings, error) {
 	files, err := o.Read()
 	if err != nil {
@@ -59,7 +59,7 @@ func Check(o Options) (*policy.Policy, source.Findings, error) {
 	return d.policy, d.warnings, nil
 }
 
-// drafted is draft; a panic is an error.
+// drafted works like draft, but returns a panic as an error.
 func (o *Options) drafted(files []source.File, before map[string]*behind) (*draft, error) {
 	return profile.Guard(files, func(files []source.File) (*draft, error) { return o.draft(files, before) })
 }
@@ -99,8 +99,8 @@ func (o *Options) draft(files []source.File, before map[string]*behind) (*draft,
 	return d, nil
 }
 
-// idle makes the clouds that are behind no pool of this server: they may have bound something while they were. One that cannot be made is in
-// nobody's way, as it may be another server's: then what it has bound waits.
+// idle creates the clouds without a pool on this server, because they may still have bindings. It ignores those that
+// cannot be created, because they may belong to another server; their bindings then wait.
 func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[string]*behind) (map[string]*behind, source.Findings) {
 	idle := maps.Clone(declared)
 	maps.DeleteFunc(idle, func(name string, _ policy.CloudSpec) bool { _, is := served[name]; return is })
@@ -109,7 +109,7 @@ func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[
 	return made, findings
 }
 
-// sharedError says what to write where pools are not this server's alone.
+// sharedError tells how to declare pools that belong only to this server.
 func sharedError(pools []string, node string) error {
 	nodes := "nodes: [the node of this server]"
 	if node != "" {
@@ -142,7 +142,7 @@ func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*b
 	return all, findings
 }
 
-// written is what a declaration says: not where, in which order, and with which comments.
+// written returns the content of a declaration without position, order and comments.
 func written(n source.Node) string {
 	var value any
 	if n.Node == nil || n.Decode(&value) != nil {
@@ -158,7 +158,8 @@ func written(n source.Node) string {
 // defaultParallel is how many calls to a cloud are under way at a time where its author does not say.
 const defaultParallel = 16
 
-// gate is the one before a cloud: the same as before where its limit is, since it knows what the cloud was asked lately.
+// gate returns the rate limiter of a cloud. It keeps the previous one if the limit is the same, because that one has
+// counted the recent requests.
 func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *service.Gate {
 	limit := service.Limit{Rate: float64(spec.Limit.Rate), Burst: spec.Limit.Burst, Parallel: spec.Limit.Parallel}
 	if limit.Burst == 0 {
@@ -173,7 +174,7 @@ func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *serv
 	return service.NewGate(name, limit, o.Service.Clock)
 }
 
-// ledgerPools are the pools as the ledger knows them.
+// ledgerPools returns the pools for the ledger.
 func (d *draft) ledgerPools() []ledger.Pool {
 	var pools []ledger.Pool
 	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {
@@ -184,7 +185,7 @@ func (d *draft) ledgerPools() []ledger.Pool {
 	return pools
 }
 
-// servicePools are the pools as the service knows them.
+// servicePools returns the pools for the service.
 func (d *draft) servicePools() map[string]service.Pool {
 	pools := map[string]service.Pool{}
 	for name, p := range d.policy.Pools {
@@ -197,7 +198,7 @@ func (d *draft) servicePools() map[string]service.Pool {
 	return pools
 }
 
-// serviceClouds are the clouds as the service knows them.
+// serviceClouds returns the clouds for the service.
 func (d *draft) serviceClouds() map[string]service.Cloud {
 	clouds := map[string]service.Cloud{}
 	for name, of := range d.clouds {
@@ -206,7 +207,7 @@ func (d *draft) serviceClouds() map[string]service.Cloud {
 	return clouds
 }
 
-// builtin are the pools behind which there is no cloud.
+// builtin returns the pools without a cloud.
 func (d *draft) builtin() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(d.policy.Pools)) {

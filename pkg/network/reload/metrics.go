@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-// Metrics tell what is active, and what is not. The values of their labels are names in profiles.
+// Metrics describes the active configuration and its problems. Label values are names in profiles.
 type Metrics struct {
 	info     *prometheus.GaugeVec
 	policy   *prometheus.GaugeVec
@@ -63,7 +63,7 @@ func (m *Metrics) succeeded(documents []*profile.Network, hash string) {
 	m.recovered()
 }
 
-// recovered says that what is active is what is written.
+// recovered reports that the written configuration is active.
 func (m *Metrics) recovered() {
 	if m == nil {
 		return

@@ -23,14 +23,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Reloader holds what is active, and replaces it as a whole. A request sees one policy from its beginning to its end.
+// Reloader holds the active configuration and replaces it as a whole. A request uses one policy from its start to its
+// end.
 type Reloader struct {
 	options Options
 	ledger  *ledger.Ledger
 	service *service.Service
 	current atomic.Pointer[draft]
 
-	// mutex guards what was tried last: documents that were refused are tried again, since what is in their way may have been released.
+	// mutex guards the last attempt: refused documents are tried again, because the conflicting addresses may have been
+	// released.
 	mutex   sync.Mutex
 	tried   watch.Digest
 	outcome error
@@ -61,16 +63,16 @@ func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error)
 	return r, nil
 }
 
-// Ledger is the one that was opened.
+// Ledger returns the ledger.
 func (r *Reloader) Ledger() *ledger.Ledger { return r.ledger }
 
-// Service is the one that gives out of the active pools.
+// Service returns the service that allocates from the active pools.
 func (r *Reloader) Service() *service.Service { return r.service }
 
-// Policy is the active one.
+// Policy returns the active policy.
 func (r *Reloader) Policy() *policy.Policy { return r.current.Load().policy }
 
-// Usage is what is taken of each pool active.
+// Usage returns the usage of each active pool.
 func (r *Reloader) Usage() map[string]ledger.Usage {
 	usage := map[string]ledger.Usage{}
 	for name := range r.Policy().Pools {
@@ -79,7 +81,7 @@ func (r *Reloader) Usage() map[string]ledger.Usage {
 	return usage
 }
 
-// Clouds is what is going on at the gate of each cloud, also of one that is declared no more.
+// Clouds returns the load of each cloud, including those that are no longer declared.
 func (r *Reloader) Clouds() map[string]service.Load { return r.service.Loads() }
 
 // Run looks for changes until the context ends.
@@ -87,7 +89,7 @@ func (r *Reloader) Run(ctx context.Context) {
 	watch.Poll(ctx, nil, func(ctx context.Context) { _ = r.Load(ctx) }) // which is logged and counted
 }
 
-// Load activates what the files say now, when that is something else than before. With an error what was active stays so.
+// Load activates the current files if they have changed. If it fails, the active configuration stays.
 func (r *Reloader) Load(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -116,13 +118,14 @@ func (r *Reloader) Load(ctx context.Context) error {
 	return nil
 }
 
-// The pause before documents that were refused are tried again is many times as long as the attempt was, as nothing is given out meanwhile.
+// Limits of the pause before refused documents are tried again. The pause is a multiple of the attempt's duration,
+// because no addresses are allocated during an attempt.
 const (
 	leastPause = 10 * time.Second
 	pauses     = 50
 )
 
-// again says whether documents that have not changed may be active now.
+// again reports whether unchanged documents may succeed now.
 func (r *Reloader) again() bool {
 	_, inTheWay := errors.AsType[*Stranded](r.outcome)
 	_, stands := errors.AsType[standing](r.outcome)
@@ -140,10 +143,10 @@ func (r *Reloader) load(ctx context.Context, files []source.File) error {
 // standing is the error of a Guard, and may end without a change of the documents.
 type standing struct{ error }
 
-// Unwrap is the error.
+// Unwrap returns the error.
 func (s standing) Unwrap() error { return s.error }
 
-// guarded makes it seen, unless what the Guard knows is in the way.
+// guarded activates the draft unless the Guard refuses it.
 func (r *Reloader) guarded(ctx context.Context, next *draft) error {
 	if r.options.Guard == nil {
 		return r.put(ctx, next)
@@ -179,8 +182,8 @@ func (r *Reloader) put(ctx context.Context, next *draft) error {
 	return nil
 }
 
-// refuses says whether an allocation that would be outside of its pool is in the way. Pools that are not there are those of other servers,
-// where they share the ledger and this one never had them.
+// refuses reports whether an allocation would be outside of its pool in the new policy. It ignores unknown pools of
+// other servers on a shared ledger.
 func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
 	if pool := next.policy.Pool(a.Pool); pool != nil {
 		return !pool.Drain
@@ -189,7 +192,7 @@ func (r *Reloader) refuses(next *draft, a network.Allocation) bool {
 	return !r.options.Shared || before != nil && before.policy.Pool(a.Pool) != nil
 }
 
-// tell logs and counts what is active now.
+// tell logs and counts the new active configuration.
 func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 	log, summaries := r.options.Log, make([]string, len(next.documents))
 	for i, d := range next.documents {
@@ -217,7 +220,7 @@ func (r *Reloader) tell(before, next *draft, drained map[string]int) {
 	r.problem = ""
 }
 
-// tellClouds logs what has become of clouds that have bound something.
+// tellClouds logs changes of clouds with bindings.
 func (r *Reloader) tellClouds(before, next *draft) {
 	if before == nil {
 		return
@@ -236,7 +239,7 @@ func (r *Reloader) tellClouds(before, next *draft) {
 	}
 }
 
-// recovered ends a failure: what is active is what is written.
+// recovered ends a failure: the written configuration is active.
 func (r *Reloader) recovered() {
 	r.problem = ""
 	r.options.Metrics.recovered()

@@ -40,7 +40,7 @@ func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {
 	return s
 }
 
-// Error says which addresses, and what can be done.
+// Error names the addresses and the possible actions.
 func (s *Stranded) Error() string {
 	lines := []string{fmt.Sprintf("%s would be outside of %s:", number(s.Count, "held allocation"), of(s.Pools))}
 	lines = append(lines, s.Lines()...)
@@ -58,7 +58,7 @@ func (s *Stranded) Error() string {
 		"or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released."), "\n")
 }
 
-// Lines are those that are named, one a line.
+// Lines returns the named allocations, one per line.
 func (s *Stranded) Lines() []string {
 	var lines []string
 	for _, a := range s.First {

@@ -21,8 +21,8 @@ import (
 // networkSystemd is the network of sockets that systemd has opened: the address is the name of one.
 const networkSystemd = "systemd"
 
-// inherited are the sockets that systemd has passed to the program, by name (sd_listen_fds(3)). They are taken once: what the program starts is not
-// passed them.
+// inherited returns the sockets from systemd by name (sd_listen_fds(3)). It takes them once, so that child processes do
+// not inherit them.
 var inherited = sync.OnceValues(func() (*sockets, error) {
 	named, err := activation.ListenersWithNames()
 	return &sockets{named: named}, err
@@ -34,7 +34,7 @@ type sockets struct {
 	named map[string][]net.Listener
 }
 
-// take is the one with a name, which nobody else gets.
+// take returns the socket with a name. No other caller gets it.
 func (s *sockets) take(name string) (net.Listener, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -50,7 +50,7 @@ func (s *sockets) take(name string) (net.Listener, error) {
 	}
 }
 
-// names are those of the sockets that nobody has taken.
+// names returns the names of the remaining sockets.
 func (s *sockets) names() string {
 	if len(s.named) == 0 {
 		return "none"
@@ -118,7 +118,7 @@ func (l *Listener) admitSocket(path string) error {
 	return nil
 }
 
-// unclaimed says which sockets systemd has passed that no listener names: who connects to one would wait for ever.
+// unclaimed logs sockets from systemd that no listener uses: clients of such a socket would wait forever.
 func (s *Server) unclaimed() {
 	all, err := inherited()
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Server) unclaimed() {
 	for name, listeners := range all.named {
 		s.options.Log.Info("A socket of systemd has no listener: who connects to it waits", "name", name)
 		for _, listener := range listeners {
-			_ = listener.Close() // nobody has used it
+			_ = listener.Close() // it was not used
 		}
 	}
 	clear(all.named)

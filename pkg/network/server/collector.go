@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// Collector tells how full pools are and what waits for clouds, when it is asked. Its labels are names in profiles.
+// Collector reports the usage of pools and the load of clouds on each scrape. Its labels are names in profiles.
 type Collector struct {
 	// Pools and Clouds are by name.
 	Pools  func() map[string]ledger.Usage
@@ -88,7 +88,7 @@ func (c Collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// kinds are what a pool can have nothing left of. Its cloud is asked about each address, and may refuse any.
+// kinds returns the resources that a pool can exhaust. Its cloud may refuse any address.
 func kinds(usage ledger.Usage) []network.Kind {
 	all := []network.Kind{network.OfCloud}
 	for _, of := range usage.Families {

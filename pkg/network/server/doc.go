@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package server is the edge of the allocation wing: it listens on sockets and on TCP, knows who may ask, bounds what is asked for, and
-// counts. What is asked for and what is answered are the codecs' business; no payload and no secret comes into its log.
+// Package server listens on sockets and TCP for the network provider, authorizes callers, limits requests, and counts
+// them. Packages of contracts parse requests and write responses; the log of this package contains no payload and no
+// secret.
 //
-// Enter at New; those who watch the program are answered by pkg/serving.
+// Start reading at New; pkg/serving serves probes and metrics.
 package server
 
 import (
@@ -19,14 +20,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Contract is what is answered at an address.
+// Contract is a protocol served at an address.
 type Contract struct {
 	// Name is that of the contract in metrics.
 	Name    string
 	Handler http.Handler
-	// Refuse answers what the server refuses before the contract is asked, and what it panicked of; nil: the problem's text does.
+	// Refuse writes the response to a request that the server refuses before it calls the contract, or that panicked;
+	// if nil, the response is the problem's text.
 	Refuse func(http.ResponseWriter, *http.Request, *wire.Problem)
-	// Endpoint names what is asked for by a path, in metrics; empty: the path is none of the contract. There are few names.
+	// Endpoint returns the name of a path's endpoint for metrics, or an empty string for an unknown path. The number of
+	// names is small.
 	Endpoint func(path string) string
 	// Timeout bounds one request; 0: nothing does.
 	Timeout time.Duration
@@ -36,7 +39,7 @@ type Contract struct {
 	Always bool
 }
 
-// Listener is an address with what is answered there.
+// Listener is an address with its contracts.
 type Listener struct {
 	// Network is unix, with a path as Address, tcp, with host:port, or systemd, with the name of a socket that systemd has opened.
 	Network, Address string
@@ -47,9 +50,9 @@ type Listener struct {
 	Contracts []Contract
 	// TLS encrypts; nil: nothing does.
 	TLS *TLS
-	// TokenFile holds the tokens of which callers must show one; empty: they need none.
+	// TokenFile contains the accepted tokens; if empty, callers need none.
 	TokenFile string
-	// Insecure says that others than this machine may come without that anything is encrypted, or all users of the machine, which is logged.
+	// Insecure permits unencrypted access by other machines, or access by all users of the machine; it is logged.
 	Insecure bool
 	// Permit says that a socket of systemd may be Insecure; Certificates, that callers must show one where it is of TCP.
 	Permit, Certificates bool
@@ -58,7 +61,7 @@ type Listener struct {
 // TLS are files.
 type TLS struct {
 	CertFile, KeyFile string
-	// ClientCAFile holds the CAs by which callers must be signed; empty: they need no certificate.
+	// ClientCAFile contains the CAs of client certificates; if empty, callers need none.
 	ClientCAFile string
 }
 

@@ -32,12 +32,12 @@ type entrance struct {
 // unknown is the name of endpoints that there are not.
 const unknown = "other"
 
-// none answers what is of no contract, where there are several.
+// none responds to paths outside of all contracts if there are several.
 var none = Contract{Name: "none", Always: true, Timeout: serving.BodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 	wire.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
 })}
 
-// find is the contract that answers a path, and the name of the endpoint. A contract that is alone knows best what there is in place of it.
+// find returns the contract of a path and the name of the endpoint. A single contract handles all paths itself.
 func (e *entrance) find(path string) (Contract, string) {
 	for _, c := range e.contracts {
 		if endpoint := c.Endpoint(path); endpoint != "" {
@@ -95,18 +95,19 @@ func (c Contract) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem
 	c.Refuse(w, r, p)
 }
 
-// crossing knows what pages of other sites ask for.
+// crossing detects requests from web pages of other sites.
 var crossing = http.NewCrossOriginProtection()
 
-// fromPage says whether a page in a browser asks. No page comes from here: one that says that it does has had its own name resolved to this address.
+// fromPage reports whether a browser page sends the request. The server has no pages of its own: one with the same
+// origin has had its name resolved to this address (DNS rebinding).
 func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || crossing.Check(r) != nil }
 
-// permitted says whether the caller may ask; who may connect at all is known before.
+// permitted reports whether the caller is authorized; connections are authenticated before.
 func (e *entrance) permitted(r *http.Request) bool {
 	return e.tokens == nil || e.tokens.get().permit(r.Header.Get("Authorization"))
 }
 
-// free says whether a request costs nothing to speak of: those that ask how the server is must be answered when there is much to do too.
+// free reports whether a request is cheap, so that it is served even under load.
 func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }
 
 // serve lets the contract answer, within its bounds.
@@ -170,10 +171,10 @@ func (a *answer) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap implements the interface for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// code is the status that the caller gets.
+// code returns the status of the response.
 func (a *answer) code() int {
 	if a.status == 0 {
 		return http.StatusOK

@@ -14,8 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Metrics count what callers ask for. The values of their labels are names of the program and of its configuration: nothing that a caller
-// sends becomes one.
+// Metrics counts requests. Label values are names in the program and its configuration, never data from a caller.
 type Metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
@@ -27,7 +26,7 @@ type Metrics struct {
 	behind   prometheus.Counter
 }
 
-// The reasons for which a request is refused before its contract sees it.
+// Reasons for refusing a request before its contract is called.
 const (
 	refusedToken = "token"
 	refusedBusy  = "busy"

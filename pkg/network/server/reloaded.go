@@ -22,14 +22,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// reloaded is made of files, and made again when they change. What cannot be made leaves what was there before.
+// reloaded is a value loaded from files, and again when they change. If that fails, the old value stays.
 type reloaded[T any] struct {
 	what    string
 	names   []string
 	build   func(contents [][]byte) (T, error)
 	log     logr.Logger
 	current atomic.Pointer[T]
-	// mutex is held by the one who looks. tried is what was tried last, and problem what came of it; only load and look use them.
+	// mutex is held while files are checked. tried is the digest of the last attempt, and problem its error; only load
+	// and look use them.
 	mutex   sync.Mutex
 	tried   watch.Digest
 	problem error
@@ -65,7 +66,7 @@ func (r *reloaded[T]) load() error {
 	return err
 }
 
-// look makes it again when the files have changed. What is wrong is logged once.
+// look loads the value again if the files have changed. It logs each error once.
 func (r *reloaded[T]) look() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -82,7 +83,7 @@ func (r *reloaded[T]) look() {
 
 func (r *reloaded[T]) get() T { return *r.current.Load() }
 
-// tlsConfig is made of a certificate, its key, and the CAs of callers where there are any.
+// tlsConfig creates the configuration from a certificate, its key, and optional client CAs.
 func tlsConfig(contents [][]byte) (*tls.Config, error) {
 	certificate, err := tls.X509KeyPair(contents[0], contents[1])
 	if err != nil {
@@ -126,7 +127,7 @@ func parseTokens(contents [][]byte) (tokens, error) {
 	return all, nil
 }
 
-// permit says whether the value of the header Authorization shows one, in a time that does not depend on which.
+// permit reports whether the Authorization header contains a valid token, in constant time.
 func (t tokens) permit(authorization string) bool {
 	scheme, token, _ := strings.Cut(authorization, " ")
 	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
@@ -137,7 +138,7 @@ func (t tokens) permit(authorization string) bool {
 	return found == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// CheckFiles says whether the files of TLS and of tokens can be loaded.
+// CheckFiles returns the errors of loading the files for TLS and tokens.
 func (l Listener) CheckFiles() error {
 	var problems []error
 	if l.TLS != nil {
@@ -151,7 +152,7 @@ func (l Listener) CheckFiles() error {
 	return errors.Join(problems...)
 }
 
-// files are the names, in the order of tlsConfig.
+// files returns the names in the order of tlsConfig.
 func (t *TLS) files() []string {
 	names := []string{t.CertFile, t.KeyFile}
 	if t.ClientCAFile != "" {

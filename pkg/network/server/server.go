@@ -35,7 +35,7 @@ type place struct {
 	tokens   *reloaded[tokens]
 }
 
-// New opens all addresses: callers can connect, and wait until Serve begins. What is opened is closed by Serve, or by Close.
+// New opens all addresses: clients can connect, and wait until Serve starts. Serve or Close closes them.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
 	guard := serving.NewGuard(o.Limits, o.Metrics.guard)
@@ -50,7 +50,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// String is the address as it is written in a configuration.
+// String returns the address in the form of the configuration.
 func (l Listener) String() string { return l.Network + "://" + l.Address }
 
 func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*place, error) {
@@ -85,7 +85,7 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	return p, nil
 }
 
-// Addresses are those that are open, in the order of the listeners: where a port was 0 it is the one that was given.
+// Addresses returns the open addresses in the order of the listeners, with the actual port if it was 0.
 func (s *Server) Addresses() []string {
 	var all []string
 	for _, p := range s.places {
@@ -101,7 +101,7 @@ func (p *place) address() string {
 	return p.listener.Addr().String()
 }
 
-// Close closes what New has opened, when it is not served.
+// Close closes the listeners if Serve was not called.
 func (s *Server) Close() error {
 	var problems []error
 	for _, p := range s.places {
@@ -110,8 +110,8 @@ func (s *Server) Close() error {
 	return errors.Join(problems...)
 }
 
-// Serve answers until the context ends. Then it lets nobody in any more, and finishes what it works on; what takes longer than the grace is
-// broken off. The error is that of an address that failed.
+// Serve handles requests until the context ends. Then it accepts no connections, completes running requests, and aborts
+// them after the grace period. It returns the error of a failed address.
 func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,7 +134,7 @@ func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	return nil
 }
 
-// announce says what is open, and loudly what is open to everybody.
+// announce logs the open addresses, with a warning for those open to all users.
 func (p *place) announce(log logr.Logger) {
 	var names []string
 	for _, c := range p.Contracts {
@@ -191,7 +191,7 @@ func (s *Server) end(grace time.Duration) {
 		ending.Go(func() {
 			if err := p.server.Shutdown(ctx); err != nil {
 				s.options.Log.Info("Aborting unfinished requests", "listener", p.Listener.String())
-				_ = p.server.Close() // what it closes is open no longer
+				_ = p.server.Close() // it is already closed
 			}
 		})
 	}

@@ -51,8 +51,8 @@ func (s *socket) Close() error {
 	return err
 }
 
-// listenUnix opens a socket under another name, and gives it its own when its mode and owner are right: nobody can come before. What a dead
-// server has left is replaced by that.
+// listenUnix creates a socket under a temporary name and renames it after setting its mode and owner, so that no client
+// can connect earlier. It replaces the socket of a dead server.
 func (l *Listener) listenUnix(ctx context.Context) (net.Listener, error) {
 	folder := filepath.Dir(l.Address)
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // others must reach a socket that is theirs
@@ -107,7 +107,7 @@ func (l *Listener) settle(first string) (fs.FileInfo, error) {
 	return file, os.Rename(first, l.Address)
 }
 
-// vacant says that nobody answers at a path: there is nothing, or a socket that a dead server has left.
+// vacant returns an error unless a path is free: it does not exist, or is a socket of a dead server.
 func vacant(ctx context.Context, path string) error {
 	there, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

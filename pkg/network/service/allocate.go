@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Allocate is AllocateAll for one owner.
+// Allocate works like AllocateAll for one owner.
 func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, error) {
 	all, err := s.AllocateAll(ctx, r)
 	if err != nil {
@@ -27,13 +27,14 @@ func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, 
 	return all[0], nil
 }
 
-// AllocateAll gives different owners what they want: all of them, or none. An owner that holds something gets that again. The results have the
-// order of the requests.
+// AllocateAll allocates resources for several owners, all or none. An owner with an allocation gets the same again. The
+// results have the order of the requests.
 //
-// The errors are those of ledger.ReserveAll, and network.ErrRefused, ErrBusy, ErrUnavailable and ErrGone. If the context ends first, its error is
-// returned; what the ledger has recorded by then is finished, and a repeated request gets it. Nothing is recorded for a caller that has
-// disconnected before. A *network.Busy is returned before anything is recorded if the cloud could not be called before the deadline. After a
-// final error (refused, not sent, taken, exhausted) nothing is left but what owners held before.
+// The errors are those of ledger.ReserveAll, and network.ErrRefused, ErrBusy, ErrUnavailable and ErrGone. If the
+// context ends first, its error is returned; recorded allocations are completed, and a repeated request gets them.
+// Nothing is recorded for a caller that disconnected before. A *network.Busy is returned before anything is recorded if
+// the cloud could not be called before the deadline. After a permanent error (refused, not sent, taken, exhausted),
+// only allocations made before the request remain.
 func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]network.Allocation, error) {
 	if len(requests) == 0 {
 		return nil, nil
@@ -186,7 +187,7 @@ func (c *call) run(ctx context.Context) error {
 	return nil
 }
 
-// isNew reports whether an owner holds nothing, or what it holds is being released.
+// isNew reports whether an owner has no allocation, or one that is being released.
 func (c *call) isNew(ctx context.Context, owner network.Owner) (bool, error) {
 	held, err := c.ledger.Get(ctx, owner)
 	if errors.Is(err, network.ErrNotHeld) {
@@ -258,7 +259,7 @@ func cancelAll(passes []*pass) {
 // maximumReturns limits how often an earlier release is finished, or an address taken over, before an attempt.
 const maximumReturns = 9
 
-// reserve records what the owners will hold. Releases that are in the way are finished first.
+// reserve records the resources of the owners. It first completes conflicting releases.
 func (c *call) reserve(ctx context.Context) error {
 	if err := c.makeIntents(); err != nil {
 		return err
@@ -285,7 +286,7 @@ func (c *call) reserve(ctx context.Context) error {
 	return fmt.Errorf("%w: other requests changed it first %d times", network.ErrTaken, maximumReturns)
 }
 
-// makeIntents fills in what the ledger needs.
+// makeIntents creates the intents for the ledger.
 func (c *call) makeIntents() error {
 	now := c.options.Clock.Now()
 	c.intents = make([]ledger.Intent, len(c.requests))
@@ -338,7 +339,8 @@ func (c *call) finishReleases(ctx context.Context) (some bool, err error) {
 	return some, nil
 }
 
-// finishInTime is finishRelease. It waits until no call can bind the allocation any more if that is before the deadline.
+// finishInTime works like finishRelease. It first waits until no earlier call can bind the allocation, if that is
+// before the deadline.
 func (c *call) finishInTime(ctx context.Context, a network.Allocation) error {
 	if now := c.options.Clock.Now(); a.BindUntil.After(now) && a.BindUntil.Before(c.deadline) {
 		select {
@@ -382,7 +384,8 @@ func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived
 	return err == nil, err
 }
 
-// preemptAll releases what others hold at addresses that requests take over. It reports whether there was any; otherwise it returns the error.
+// preemptAll releases allocations of other owners at addresses that requests take over. It reports whether there were
+// any; otherwise it returns the error.
 func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err error) {
 	for _, r := range c.requests {
 		if !r.TakeOver {
@@ -436,8 +439,8 @@ func (c *call) mayPreempt(r Request, held network.Allocation, address netip.Addr
 	return c.proceed()
 }
 
-// preempt releases what another owner holds, if the address still belongs to it. It waits for work of this process for that owner for a part of
-// its time only, since that may be waiting for an address of this request.
+// preempt releases another owner's allocation if it still has the address. It waits for running work on that owner only
+// for a part of the available time, because that work may itself wait for an address of this request.
 func (c *call) preempt(ctx context.Context, held network.Allocation, address netip.Addr) error {
 	locking, cancel := context.WithTimeout(ctx, c.options.Budget/margin)
 	defer cancel()

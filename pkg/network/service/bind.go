@@ -98,7 +98,8 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 	return replaced, c.exhausted.note(err)
 }
 
-// bindOnce calls the cloud once, unless it is known to have the allocation, and records what it says. No cloud was called before for a fresh one.
+// bindOnce calls the cloud once, unless it is known to have the allocation, and records the result. For a fresh
+// allocation, no cloud was called before.
 func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state network.State, p *pass, fresh bool) (network.Allocation, error) {
 	a, earlier, of, err := s.takeOver(ctx, a, true)
 	if err != nil {
@@ -240,7 +241,7 @@ func (b backend) turn(p *pass) *pass {
 	return b.gate.queue(false)
 }
 
-// outcome is what a cloud says about an allocation, and until when earlier calls may still take effect.
+// outcome is the result of a cloud call, with the time until which earlier calls may still take effect.
 type outcome struct {
 	binding network.Binding
 	by      string
@@ -264,11 +265,11 @@ func confirm(a *network.Allocation, o outcome, state network.State) error {
 	return nil
 }
 
-// longestPause is the longest pause between attempts to record what a cloud has chosen; the first is a millisecond.
+// longestPause is the longest pause between attempts to record the cloud's choice; the first is a millisecond.
 const longestPause = 256 * time.Millisecond
 
-// record writes what a cloud says. An address that it has chosen may be in the row of an owner whose release the cloud has seen already: that
-// release is finished first.
+// record writes the result of a cloud call. If another owner still has an address that the cloud selected, because the
+// cloud has already processed its release, that release is completed first.
 func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, state network.State) (network.Allocation, error) {
 	if !o.earlier.After(s.options.Clock.Now()) {
 		o.earlier = time.Time{}
@@ -306,12 +307,12 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 	}
 }
 
-// outcomeKnown notes in the row of a release that a call which binds has ended, and what the cloud has.
+// outcomeKnown records in the row of a release that a binding call has ended, with its result.
 func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, o outcome) {
 	released, err := s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
 		if sameAllocation(*found, a) && found.State == network.Releasing {
 			found.BindUntil, found.Binding = o.earlier, o.binding
-			found.Binding.Addresses = nil // they are not among what it holds
+			found.Binding.Addresses = nil // they do not belong to its resources
 		}
 		return nil
 	})
@@ -320,8 +321,8 @@ func (s *Service) outcomeKnown(ctx context.Context, a network.Allocation, o outc
 	}
 }
 
-// unbindLost unbinds what was bound for an allocation that is gone, until it succeeds or the time is over. It stops if the owner has been given the
-// same again.
+// unbindLost unbinds a removed allocation, with retries until a time limit. It stops if the owner has received the same
+// resources again.
 func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err := s.unbindUnless(ctx, a, nil, func() (bool, error) { return s.again(ctx, a) })
@@ -335,7 +336,8 @@ func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
 	}
 }
 
-// again reports whether an owner has been given again what the cloud has of it. The error says that this is not known yet.
+// again reports whether an owner has received again the resources that the cloud has bound. The error means that this
+// is unknown.
 func (s *Service) again(ctx context.Context, a network.Allocation) (bool, error) {
 	held, err := s.ledger.Get(ctx, a.Owner)
 	switch {
@@ -359,7 +361,7 @@ func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []
 		case err != nil:
 			return err
 		case s.owners.Held(held.Owner.String()) && held.State != network.Bound:
-			return ctx.Err() // it may be undone or released, of which the cloud knows already
+			return ctx.Err() // it may have been rolled back or released, and the cloud was called for that
 		case held.State != network.Releasing:
 			return network.ErrTaken
 		}
@@ -405,11 +407,12 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 	return after, err
 }
 
-// undoing is how long it may take to record that something is to be undone.
+// undoing limits the time to record a rollback.
 const undoing = 10 * time.Second
 
-// undoAll undoes a request that failed for good, but for what owners held before. What no cloud was told of is removed at once, last, so that after
-// a crash the rest of the request is recognized as incomplete. A call that was not sent now may have been sent by an earlier request.
+// undoAll rolls back a request after a permanent error, except earlier allocations. Allocations without any cloud call
+// are removed immediately, but last, so that after a crash the rest of the request is recognized as incomplete. A call
+// that this request did not send may have been sent by an earlier request.
 func (c *call) undoAll(ctx context.Context, problems []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()
@@ -469,7 +472,7 @@ func (s *Service) undo(ctx context.Context, a network.Allocation, refused bool) 
 	return err
 }
 
-// giveUp leaves what is intended to any server that is asked for it again.
+// giveUp allows any server that receives the request again to continue its intended allocations.
 func (c *call) giveUp(ctx context.Context) {
 	if c.ledger.Server() == "" {
 		return
@@ -492,8 +495,8 @@ func (c *call) giveUp(ctx context.Context) {
 	}
 }
 
-// finishRelease unbinds an allocation and removes it. No unbind is sent while a call may still bind the allocation: until then the owner may come
-// back, and a late unbind would remove what it is given.
+// finishRelease unbinds an allocation and removes it. It sends no unbind while an earlier call may still bind the
+// allocation: until then the owner may return, and a late unbind would remove its new binding.
 func (s *Service) finishRelease(ctx context.Context, a network.Allocation, p *pass) error {
 	if a.BindUntil.After(s.options.Clock.Now()) {
 		p.cancel()
@@ -553,7 +556,8 @@ func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pas
 	})
 }
 
-// forget removes an allocation unless it was changed: another server may have recorded what the cloud says, or the owner may hold another one.
+// forget removes an allocation unless it was changed: another server may have recorded a cloud call, or the owner may
+// have a new one.
 func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
 	now := s.options.Clock.Now()
 	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Limit bounds what is asked of a cloud.
+// Limit limits the calls to a cloud.
 type Limit struct {
 	// Rate is requests a second; 0: no bound. Burst is how many are made at once when none was made for a while, at least 1.
 	Rate  float64
@@ -23,9 +23,9 @@ type Limit struct {
 	Parallel int
 }
 
-// Gate lets calls pass to one cloud, no more than a limit allows, and says beforehand whether a call would come in time. Calls that an
-// allocation waits for pass in the order in which they came; releases yield to them, but get one turn of turnOfReleases. It is shared by the
-// pools of the cloud. It is safe for concurrent use; a nil Gate lets everything pass.
+// Gate limits the calls to one cloud, and predicts whether a call would complete in time. Calls for allocations pass in
+// the order of their arrival; releases wait for them, but get one of turnOfReleases slots. The pools of the cloud share
+// it. It is safe for concurrent use; a nil Gate is unlimited.
 type Gate struct {
 	name    string
 	limit   Limit
@@ -40,7 +40,8 @@ type Gate struct {
 	passed int
 	// typical is how long a call takes, as a moving average; 0 while none has been made.
 	typical time.Duration
-	// closed is until when the cloud wants to be left alone; reopening says that what was saved meanwhile is not to be spent at once.
+	// closed is the end of the pause that the cloud requested; reopening means that tokens saved during the pause must
+	// not be spent at once.
 	closed    time.Time
 	reopening bool
 	// alarm is when the timer fires.
@@ -51,7 +52,7 @@ type Gate struct {
 }
 
 const (
-	// turnOfReleases says that one call of so many is a release, when allocations take all that there is: else nothing would become free.
+	// turnOfReleases is the number of calls of which one is a release under full load, because releases free resources.
 	turnOfReleases = 8
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024
@@ -59,7 +60,7 @@ const (
 	weight = 4
 )
 
-// NewGate is a gate of the cloud with a name.
+// NewGate returns the gate of the cloud with a name.
 func NewGate(name string, limit Limit, c clock.WithDelayedExecution) *Gate {
 	g := &Gate{name: name, limit: limit, clock: c}
 	if limit.Rate > 0 {
@@ -68,10 +69,10 @@ func NewGate(name string, limit Limit, c clock.WithDelayedExecution) *Gate {
 	return g
 }
 
-// Limit is the one that it was made with.
+// Limit returns the limit of the gate.
 func (g *Gate) Limit() Limit { return g.limit }
 
-// Load is what is going on at a gate.
+// Load describes the current calls at a gate.
 type Load struct {
 	// Binds and Unbinds are how many wait, and Running how many calls are under way.
 	Binds, Unbinds, Running int
@@ -81,7 +82,7 @@ type Load struct {
 	Closed time.Duration
 }
 
-// Load is what is going on.
+// Load returns the current load.
 func (g *Gate) Load() Load {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -138,8 +139,8 @@ func (g *Gate) queueRelease() *pass {
 	return p
 }
 
-// expect is how long it takes until a call is done that so many others stand before. With nothing under way, it is not known better than by
-// asking: else what was learned in a bad time would last.
+// expect estimates the time until a call completes with this number of calls ahead of it. Without running calls, it
+// ignores earlier durations: otherwise those of a slow period would remain.
 func (g *Gate) expect(now time.Time, ahead int) time.Duration {
 	wait := max(0, g.closed.Sub(now))
 	ahead += min(len(g.unbinds), ahead/turnOfReleases)
@@ -167,7 +168,8 @@ const (
 	lastReturn  = time.Minute
 )
 
-// promise is when one that comes too early by late should come back: behind all others that were turned away, as fast as calls pass.
+// promise returns the time after which a refused call should return: after all other refused calls, at the current
+// rate.
 func (g *Gate) promise(now time.Time, late time.Duration, n int) time.Duration {
 	slot := g.typical / time.Duration(max(1, g.limit.Parallel))
 	if g.limiter != nil {
@@ -183,7 +185,7 @@ func (g *Gate) promise(now time.Time, late time.Duration, n int) time.Duration {
 	return max(firstReturn, g.promised.Sub(now)).Round(time.Millisecond)
 }
 
-// pump lets pass whoever may. The mutex is held.
+// pump starts all calls that may run. The caller holds the mutex.
 func (g *Gate) pump() {
 	for {
 		line, at := g.next()
@@ -207,7 +209,7 @@ func (g *Gate) pump() {
 	}
 }
 
-// next is whose turn it is: the line and the place in it; nil when nobody waits.
+// next returns the queue and the index of the next call, or nil.
 func (g *Gate) next() (*[]*pass, int) {
 	if len(g.unbinds) > 0 && g.passed >= turnOfReleases-1 {
 		return &g.unbinds, 0
@@ -223,7 +225,7 @@ func (g *Gate) next() (*[]*pass, int) {
 	return nil, 0
 }
 
-// pause is how long the next call must wait; 0: it is counted.
+// pause returns the time that the next call must wait. If it is 0, the call is counted.
 func (g *Gate) pause(now time.Time) time.Duration {
 	if closed := g.closed.Sub(now); closed > 0 {
 		return closed
@@ -255,7 +257,7 @@ func (g *Gate) wake(now time.Time, pause time.Duration) {
 		g.timer.Stop()
 	}
 	g.alarm = due
-	// In a goroutine, as the clock may be held by whoever calls.
+	// In a goroutine, because the caller may hold the clock's lock.
 	g.timer = g.clock.AfterFunc(pause, func() { go g.ring(due) })
 }
 

@@ -21,7 +21,7 @@ type pass struct {
 	gate    *Gate
 	granted chan struct{}
 
-	// What follows is guarded by the mutex of the gate. A pass whose holder is not ready is passed by.
+	// The mutex of the gate guards the following fields. A pass that is not ready is skipped.
 	ready, running, over bool
 	since                time.Time
 }
@@ -64,7 +64,7 @@ func (p *pass) do(ctx context.Context, call func() error) error {
 	return err
 }
 
-// end says how the call went. When the cloud wants to be left alone, the gate is closed for so long.
+// end records the result of the call. If the cloud requested a pause, it closes the gate for that time.
 func (p *pass) end(err error) {
 	if p == nil {
 		return
@@ -111,7 +111,7 @@ func (p *pass) cancel() {
 	g.pump()
 }
 
-// retryAfter is how long a cloud wants to be left alone; 0 when it has not said so.
+// retryAfter returns the pause that a cloud requested, or 0.
 func retryAfter(err error) time.Duration {
 	var (
 		said *cloud.RetryAfter

@@ -27,8 +27,8 @@ const (
 	lastPause  = time.Minute
 )
 
-// reconciler finishes what no request of this process works on: releases, intents whose owners do not come back, and the work of servers that have
-// died. Owners wait in one queue for each cloud, so that a cloud that hangs holds up only itself.
+// reconciler completes work that no request of this process handles: releases, intents of owners that do not return,
+// and the work of dead servers. Owners wait in one queue per cloud, so that a hanging cloud delays only itself.
 type reconciler struct {
 	*Service
 	mutex  sync.Mutex
@@ -49,7 +49,7 @@ func (r *reconciler) init(s *Service) {
 	r.releases, r.parked = map[network.Owner]struct{}{}, map[string]map[network.Owner]struct{}{}
 }
 
-// spreading is a rate limiter whose pauses are cut by chance, down to a half.
+// spreading is a rate limiter with pauses that are shortened randomly, down to a half.
 type spreading struct {
 	workqueue.TypedRateLimiter[network.Owner]
 	random func() float64
@@ -114,7 +114,7 @@ func (r *reconciler) park(a network.Allocation) (fresh bool) {
 	return !there
 }
 
-// resume queues what waits for a cloud.
+// resume queues the work that waits for a cloud.
 func (r *reconciler) resume(cloud string) {
 	r.mutex.Lock()
 	owners := r.parked[cloud]
@@ -141,7 +141,7 @@ const (
 	round = 10 * time.Minute
 )
 
-// run is Service.Run.
+// run implements Service.Run.
 func (r *reconciler) run(ctx context.Context) {
 	var group sync.WaitGroup
 	r.mutex.Lock()
@@ -254,7 +254,7 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 	}
 }
 
-// errBusy is the error of work for an owner for whom a request works.
+// errBusy is the error of work for an owner that a request is handling.
 var errBusy = errors.New("a request works for the owner")
 
 // whenFree calls a function when no request works for an owner any more.
@@ -267,7 +267,8 @@ func (r *reconciler) whenFree(owner network.Owner, call func()) {
 	call()
 }
 
-// reconcile does what is left to do for an owner. It returns after which time it should be called again; 0 if nothing is left.
+// reconcile does the remaining work for an owner. It returns the time after which it should be called again, or 0 if
+// nothing remains.
 func (r *reconciler) reconcile(owner network.Owner) (again time.Duration, err error) {
 	done, err := r.work.begin(true)
 	if err != nil {
@@ -323,7 +324,7 @@ func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.
 	return 0, nil
 }
 
-// plan returns what has to be done with an allocation.
+// plan returns the next action for an allocation.
 func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bool) (action, time.Time, error) {
 	own := a.Worker == r.ledger.Server()
 	owned := own
@@ -339,10 +340,10 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 	return do, when, nil
 }
 
-// abandoned is the age at which an intent counts as abandoned by its owner and by all requests.
+// abandoned returns the age at which an intent counts as abandoned by its owner and all requests.
 func (r *reconciler) abandoned() time.Duration { return 2*r.options.Budget + time.Minute }
 
-// parkUnknown parks an allocation whose cloud is not known, and reports the first time that it waits.
+// parkUnknown parks an allocation of an unknown cloud, and reports this once.
 func (r *reconciler) parkUnknown(a network.Allocation) bool {
 	_, err := r.backend(a)
 	if !errors.Is(err, errUnknownCloud) {
@@ -363,7 +364,7 @@ func (r *reconciler) releasePass(a network.Allocation) *pass {
 	return of.gate.queueRelease()
 }
 
-// recoverAll is Service.Recover.
+// recoverAll implements Service.Recover.
 func (r *reconciler) recoverAll(ctx context.Context) error {
 	adopting, err := r.look(ctx, true)
 	if err != nil {
@@ -373,7 +374,7 @@ func (r *reconciler) recoverAll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// look reads all unfinished allocations, queues the releases, and adopts in the background what was begun and is left.
+// look reads all unfinished allocations, queues the releases, and adopts abandoned requests in the background.
 func (r *reconciler) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
 	requests, waiting := map[requestKey]*request{}, map[string]int{}
 	adopting = &sync.WaitGroup{}
@@ -415,7 +416,7 @@ func (r *reconciler) anyPool() string {
 	return ""
 }
 
-// request is what was begun by one request. Ready reports that no server works on any of it any more.
+// request holds the allocations of one interrupted request. Ready reports that no server works on them.
 type request struct {
 	all   []network.Allocation
 	ready bool
@@ -475,7 +476,7 @@ func (r *reconciler) adoptAll(ctx context.Context, requests map[requestKey]*requ
 	}
 }
 
-// adopt finds out what has become of a request, and reports an error.
+// adopt completes or rolls back a request, and reports an error.
 func (r *reconciler) adopt(ctx context.Context, intents []network.Allocation) {
 	done, err := r.work.begin(false)
 	if err != nil || ctx.Err() != nil {
@@ -589,8 +590,9 @@ func (r *reconciler) find(ctx context.Context, a *network.Allocation) (found boo
 	return err == nil, err
 }
 
-// abandon undoes the intents of a request. Those that a cloud has are released first, all others last: as long as one of them is left, a crash does
-// not hide that the request is incomplete. Of what a call may still bind, the release waits for that.
+// abandon rolls back the intents of a request. It releases those that a cloud has first, and the remaining ones last:
+// as long as one of them is left, the request is recognized as incomplete after a crash. A release waits for a call
+// that may still bind the allocation.
 func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocation) error {
 	for _, a := range all {
 		if indexOf(missing, a) >= 0 {

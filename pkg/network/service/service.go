@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package service allocates and releases: the ledger records an intent, the cloud is called, and the ledger records the outcome. Whatever
-// breaks in between is found and finished by the reconciler, of this server or of another one. The table in transitions.go shows the
+// Package service allocates and releases: the ledger records an intent, the cloud is called, and the ledger records the
+// outcome. The reconciler of this or another server completes interrupted work. The table in transitions.go shows the
 // states of an allocation.
 //
-// The service has no clock of its own, knows no contract, and imports neither a store nor a cloud. Start reading at AllocateAll.
+// The service uses the given clock, knows no contract, and imports neither a store nor a cloud. Start reading at
+// AllocateAll.
 package service
 
 import (
@@ -29,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Pool is what the service needs to know of a pool, in addition to the ledger.
+// Pool holds the settings of a pool that only the service needs.
 type Pool struct {
 	// Cloud is the cloud behind the pool; nil if none is called.
 	Cloud cloud.Cloud
@@ -42,7 +43,7 @@ type Pool struct {
 	// Settle is how long after its begin a call of the cloud may still take effect, though its answer was lost.
 	Settle time.Duration
 
-	// retired pools exist only for what was allocated from them before.
+	// retired pools exist only for earlier allocations.
 	retired bool
 }
 
@@ -96,7 +97,7 @@ type Service struct {
 	exhausted exhaustions
 }
 
-// configuration is what the service allocates from and calls.
+// configuration holds the pools and clouds.
 type configuration struct {
 	pools map[string]Pool
 	// clouds has all clouds that were known since the start, by the names in rows.
@@ -153,7 +154,7 @@ func (s *Service) pool(name string) (Pool, error) {
 	return pool, nil
 }
 
-// errUnknownCloud is wrapped by the error for an allocation whose cloud is not configured.
+// errUnknownCloud is wrapped by the error for an allocation of an unconfigured cloud.
 var errUnknownCloud = errors.New("this server has no such cloud")
 
 // backend returns the cloud that has bound an allocation or will bind it.
@@ -185,19 +186,20 @@ func (s *Service) Loads() map[string]Load {
 	return loads
 }
 
-// Request is what an owner wants.
+// Request is a request of an owner.
 type Request struct {
 	Owner network.Owner
 	Pool  string
 	// Addresses are requested by name; Families limits those that are chosen in addition, nil to all of the pool.
 	Addresses []netip.Addr
 	Families  []int
-	// Kin names the previous owner whose addresses in quarantine may be requested by name; see ledger.Intent.
+	// Kin names the previous owner with addresses that may be requested during their cooldown; see ledger.Intent.
 	Kin    string
 	Trunk  network.Trunk
 	Holder network.Holder
 	Quotas []ledger.Quota
-	// TakeOver takes a requested address from another owner of the same contract, whose caller decides about addresses.
+	// TakeOver takes a requested address from another owner of the same contract, because its caller manages the
+	// addresses.
 	TakeOver bool
 	// Held requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
 	// network.ErrNotHeld.
@@ -208,7 +210,7 @@ type Request struct {
 	Arrived time.Time
 }
 
-// Get returns what an owner holds. The error wraps network.ErrNotHeld.
+// Get returns the allocation of an owner. The error wraps network.ErrNotHeld.
 func (s *Service) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
 	return s.ledger.Get(ctx, owner)
 }
@@ -218,7 +220,7 @@ func (s *Service) At(ctx context.Context, pool string, address netip.Addr) (netw
 	return s.ledger.At(ctx, pool, address)
 }
 
-// Owned returns the allocations of a contract whose owners' keys begin with that of the given owner.
+// Owned returns the allocations of a contract with owners' keys that begin with that of the given owner.
 func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	return s.ledger.Owned(ctx, beginning)
 }
@@ -301,24 +303,26 @@ func (e *exhaustions) count(what Exhaustion) {
 	e.counts[what]++
 }
 
-// Release takes back what an owner holds. It returns when the release is recorded; the cloud is told in the background, as often as needed. An
-// owner that holds nothing is no error. Requests for the owner that arrived before are refused from then on. Work that is being done for the owner
-// is finished first; a release goes on if its caller does not wait for that, since many callers never repeat it.
+// Release releases the allocation of an owner. It returns when the release is recorded; the cloud is called in the
+// background, with retries. It succeeds for an owner without an allocation. Requests of the owner that arrived earlier
+// are refused from then on. Running work for the owner is completed first; the release continues if its caller
+// disconnects, because many callers never repeat it.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
 	return s.releaseIf(ctx, owner, s.ledger.ReleaseIf, func(network.Allocation) bool { return true })
 }
 
-// ReleaseSince releases what the owner has held since a time; it does nothing if the owner holds something else. The owner may come back at once.
+// ReleaseSince releases the allocation that the owner has held since a time; it ignores another allocation. The owner
+// may return at once.
 func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
 	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Since.Equal(since) })
 }
 
-// ReleaseOf releases what the owner holds for a holder with a UID; it does nothing if the owner holds something else.
+// ReleaseOf releases the owner's allocation for a holder with a UID; it ignores another allocation.
 func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
 	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Holder.UID == uid })
 }
 
-// Retract releases an allocation whose creator could not answer with it, unless another request was given it.
+// Retract releases an allocation if its creator could not send the response, unless another request has received it.
 func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
 	return s.releaseIf(ctx, of.Owner, s.ledger.TakeIf, func(a network.Allocation) bool { return sameAllocation(a, of) && !a.Answered })
 }
@@ -359,7 +363,7 @@ type releaser func(
 	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (time.Time, ledger.Release),
 ) (*network.Allocation, error)
 
-// releaseIf releases what an owner holds if the function says so.
+// releaseIf releases the allocation of an owner if the function returns true.
 func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
 	done, err := s.work.begin(true)
 	if err != nil {
@@ -448,13 +452,14 @@ func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
 	}
 }
 
-// Run works in the background until the context ends, and then until what has begun is finished. From then on the service is unavailable. Call
-// Recover at the start, too.
+// Run works in the background until the context ends, and then until running work is complete. From then on the service
+// is unavailable. Call Recover at the start as well.
 func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
 
-// Recover finishes what was begun before the server started. An intent that the cloud has is adopted, one that it does not have is undone, and
-// releases go on. A request for several owners is adopted if the clouds have all of it, and undone otherwise. What cannot be found out stays as it
-// is and is reported. Requests may be served at the same time.
+// Recover completes work that was interrupted before the server started. It adopts intents that the cloud has, rolls
+// back all other intents, and continues releases. It adopts a request for several owners if the clouds have all of it,
+// and otherwise rolls it back. If a cloud cannot be queried, the intent stays and is reported. Requests may be served
+// concurrently.
 func (s *Service) Recover(ctx context.Context) error { return s.reconciler.recoverAll(ctx) }
 
 // Pending returns how many releases the clouds have not confirmed.

@@ -28,7 +28,7 @@ import (
 //
 // The worker is the server that a row names. Another server takes a row over when the worker's lease has ended.
 
-// action is what the reconciler does with an allocation.
+// action is an action of the reconciler for an allocation.
 type action int
 
 // The actions of the reconciler. wait looks again later.
@@ -39,8 +39,9 @@ const (
 	unbind
 )
 
-// next returns what has to be done with an allocation that no request of this process works on, and for wait when. Owned reports
-// that its worker is this process or has lost its lease, and retried that its owner may ask again until it counts as abandoned.
+// next returns the next action for an allocation that no request of this process handles, and for wait the time of the
+// next check. owned reports that its worker is this process or has lost its lease, and retried that its owner may ask
+// again until it counts as abandoned.
 func next(a network.Allocation, owned, retried bool, now time.Time, abandoned time.Duration) (action, time.Time) {
 	switch {
 	case a.State == network.Bound:
@@ -73,7 +74,7 @@ func final(err error) bool {
 	return errors.Is(err, network.ErrRefused) || errors.Is(err, network.ErrTaken) || errors.Is(err, network.ErrNotSent)
 }
 
-// markReleasing is intended or bound to releasing.
+// markReleasing changes intended or bound to releasing.
 func markReleasing(worker string) func(*network.Allocation) error {
 	return func(a *network.Allocation) error {
 		a.State, a.Worker = network.Releasing, worker

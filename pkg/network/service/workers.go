@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// workers counts what is being done, so that the service can end when it is over.
+// workers counts running work, so that the service can wait for its end.
 type workers struct {
 	mutex   sync.Mutex
 	running int

@@ -19,9 +19,9 @@ import (
 // ErrNoBody says that a request has no body where one is wanted.
 var ErrNoBody = errors.New("the body is empty, where an object of JSON is wanted")
 
-// Read reads a body of JSON. Fields that are not known are let pass, since callers are newer than we, and so is any content type. What is too
-// much, is not JSON, is compressed, has something after it or has a wrong type is a *Problem that says where, and never what was sent. A maximum of 0 is the
-// default.
+// Read parses a JSON body. It ignores unknown fields, because callers may be newer, and the content type. For a body
+// that is too long, invalid, compressed, followed by other data or of a wrong type, it returns a *Problem with the
+// position but without the content. A maximum of 0 is the default.
 func Read(w http.ResponseWriter, r *http.Request, maximum int64, into any) error {
 	for _, encoding := range r.Header.Values("Content-Encoding") {
 		if encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -75,7 +75,7 @@ func undecoded(err error) error {
 	return Problemf(http.StatusBadRequest, "the body has a value that cannot be read")
 }
 
-// wanted is a type in the words of JSON.
+// wanted returns the JSON name of a type.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -118,7 +118,7 @@ func WriteAs(w http.ResponseWriter, status int, kind string, body any) {
 	writeBytes(w, status, kind, buffer.Bytes())
 }
 
-// writeBytes answers. That a caller has left is known to the server, and is nobody's error.
+// writeBytes writes the response. It ignores errors, because the server detects disconnected callers.
 func writeBytes(w http.ResponseWriter, status int, kind string, body []byte) {
 	if kind != "" {
 		w.Header().Set("Content-Type", kind)

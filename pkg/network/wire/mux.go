@@ -22,8 +22,8 @@ type Endpoint struct {
 	Serve func(w http.ResponseWriter, r *http.Request) error
 }
 
-// NewMux serves the endpoints of a contract. Another path is a 404 that says which there are, and another method a 405. What fails is logged once,
-// here: as an error when it is the server's fault.
+// NewMux serves the endpoints of a contract. It responds to unknown paths with 404 and a list of paths, and to other
+// methods with 405. It logs each failure once, as an error if it is the server's.
 func NewMux(log logr.Logger, endpoints ...Endpoint) http.Handler {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}

@@ -11,9 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// What a caller names is kept, shown to people and passed on to clouds: nothing is taken in that is no name of Kubernetes. What is empty is not said.
+// Names from callers are stored, displayed and passed to clouds, so that only valid names of Kubernetes are accepted.
+// Empty means not given.
 
-// CheckName is the error of what is no name of an object: a subdomain of DNS (RFC 1123), of at most 253 characters. Nodes, Pods and claims have one.
+// CheckName returns an error for an invalid name of an object: it must be a DNS subdomain (RFC 1123) of at most 253
+// characters, as for nodes, Pods and claims.
 func CheckName(name string) error {
 	if name == "" || len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
@@ -21,7 +23,7 @@ func CheckName(name string) error {
 	return errors.New("must be a name of Kubernetes: at most 253 characters, small letters, digits, dots and -")
 }
 
-// CheckNamespace is the error of what is no namespace: a label of DNS (RFC 1123), of at most 63 characters.
+// CheckNamespace returns an error for an invalid namespace: it must be a DNS label (RFC 1123) of at most 63 characters.
 func CheckNamespace(name string) error {
 	if name == "" || len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0 {
 		return nil
@@ -29,10 +31,10 @@ func CheckNamespace(name string) error {
 	return errors.New("must be a namespace: at most 63 characters, small letters, digits and -")
 }
 
-// uid is what UIDs of Kubernetes are made of, also those of Pods of a kubelet's own, which are no UUIDs.
+// uid matches UIDs of Kubernetes, including those of static Pods, which are not UUIDs.
 var uid = regexp.MustCompile(`^[0-9A-Za-z]([0-9A-Za-z._-]{0,126}[0-9A-Za-z])?$`)
 
-// CheckUID is the error of what is no UID.
+// CheckUID returns an error for an invalid UID.
 func CheckUID(text string) error {
 	if text == "" || uid.MatchString(text) {
 		return nil

@@ -18,17 +18,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Problem is an error with its HTTP status. Its text is what the people of the caller read, in an event of a Pod for example.
+// Problem is an error with its HTTP status. Users of the caller see its text, for example in an event of a Pod.
 type Problem struct {
 	Status  int
 	Message string
 	// RetryAfter is when another attempt is worth it; 0: that is not known.
 	RetryAfter time.Duration
-	// Cause is what the log is told; nil: the message says it all.
+	// Cause is logged in addition to the message; it may be nil.
 	Cause error
 }
 
-// Problemf is a problem.
+// Problemf returns a problem with a formatted message.
 func Problemf(status int, format string, values ...any) *Problem {
 	return &Problem{Status: status, Message: fmt.Sprintf(format, values...)}
 }
@@ -45,7 +45,7 @@ type Status struct {
 	Status int
 }
 
-// statusOf is that of the first that applies.
+// statusOf returns the status of the first match.
 func statusOf(err error, statuses []Status) (int, bool) {
 	for _, s := range statuses {
 		if errors.Is(err, s.Err) {
@@ -71,8 +71,8 @@ var usual = []Status{
 	{network.ErrUnavailable, http.StatusServiceUnavailable},
 }
 
-// ProblemOf is the problem of an error: with the usual status, or what a contract says otherwise of it. What is not known to the wing is the server's
-// own fault: its text is for the log only. nil stays nil.
+// ProblemOf returns the problem of an error: with the usual status, or that of a contract. Unknown errors are the
+// server's own fault: their text is only logged. It returns nil for nil.
 func ProblemOf(err error, otherwise ...Status) *Problem {
 	if err == nil {
 		return nil
@@ -114,16 +114,16 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	writeBytes(w, p.Status, "text/plain; charset=utf-8", []byte(Line(p.Message)))
 }
 
-// Panic is one of another goroutine that worked for a request, with what it was doing; it is panicked with on the request's own.
+// Panic is a panic of another goroutine of a request, with its stack; the request's own goroutine panics with it.
 type Panic struct {
 	Value any
 	Stack []byte
 }
 
-// longestLine is less than what an event holds (1 kB), with what callers put around it.
+// longestLine is shorter than the text of an event (1 kB), because callers add to it.
 const longestLine = 900
 
-// Line is a text on one line that is not too long for an event.
+// Line returns a text on one line, shortened for an event.
 func Line(text string) string {
 	text = strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(text), "\n", "; "), "?")
 	text = strings.Map(func(r rune) rune {

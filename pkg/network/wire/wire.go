@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire is what the codecs of the contracts share: they read requests, ask the service, and write what it says in the words of their
-// callers. Each contract is a package below this one; they know neither stores nor clouds nor each other.
+// Package wire contains the common code of the contracts: they parse requests, call the service, and write responses in
+// the terms of their callers. Each contract is a package below this one; they use neither stores nor clouds nor each
+// other.
 //
-// Who may connect, and how many at a time, is the server's business. Enter at NewMux, Read and Write.
+// The server authorizes and limits connections. Start reading at NewMux, Read and Write.
 package wire
 
 import (
@@ -21,9 +22,9 @@ const DefaultMaximumBytes = 1 << 20
 // Options are those of a codec.
 type Options struct {
 	Service *service.Service
-	// Policy is the active one.
+	// Policy returns the active policy.
 	Policy func() *policy.Policy
-	// Log is told of what fails: without payloads.
+	// Log receives failures without payloads.
 	Log logr.Logger
 	// MaximumBytes bounds the body of a request. Default 1 MiB.
 	MaximumBytes int64

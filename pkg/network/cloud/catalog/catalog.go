@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package catalog lists the clouds that there are, one line each, and makes them of what documents say. Only programs, and what checks documents
-// for people, import it: the rest of the wing knows cloud.Cloud. Enter at Check and New.
+// Package catalog lists the kinds of clouds, one line each, and creates clouds from documents. Only programs and the
+// tools that check documents import it; all other packages use cloud.Cloud. Start reading at Check and New.
 package catalog
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// kinds are all clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a package beside this one, and a line here.
+// kinds lists the clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a sibling package,
+// and a line here.
 var kinds = []kind{
 	{"http", hasHTTP, checkHTTP, newHTTP},
 	{"cni", hasCNI, checkCNI, newCNI},
@@ -32,9 +33,9 @@ type kind struct {
 	field string
 	// has says whether a declaration is of this kind.
 	has func(policy.CloudSpec) bool
-	// check finds what is wrong with a declaration, and reads no files.
+	// check returns the findings of a declaration without reading files.
 	check func(policy.CloudSpec) source.Findings
-	// make makes the cloud of a declaration in which nothing is wrong. What the machine does not have may be a finding.
+	// make creates the cloud of a valid declaration. Missing parts of the machine may be findings.
 	make func(policy.CloudSpec, Options) (cloud.Cloud, source.Findings)
 }
 
@@ -51,7 +52,8 @@ type Options struct {
 // defaultTimeout is that of one call where the document does not say it.
 const defaultTimeout = 10 * time.Second
 
-// Check finds what is wrong with declarations of clouds beyond their form. It reads no files, so that a document can be checked anywhere.
+// Check returns the findings of declared clouds beyond their form. It reads no files, so that documents can be checked
+// anywhere.
 func Check(specs map[string]policy.CloudSpec) source.Findings {
 	var findings source.Findings
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
@@ -62,8 +64,9 @@ func Check(specs map[string]policy.CloudSpec) source.Findings {
 	return findings
 }
 
-// New makes all clouds that are declared. Those of which the findings have an error are missing; warnings say what the machine does not have
-// yet. A pool that names none has no cloud, which service.Pool knows: nobody is asked, and nothing is programmed outside of the machine.
+// New creates all declared clouds. It omits those with errors in the findings; warnings name missing parts of the
+// machine. A pool without a cloud is handled by service.Pool: no cloud is called, and nothing is configured outside of
+// the machine.
 func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
 	if o.CNIConfigurations == "" {
 		o.CNIConfigurations = "/etc/cni/net.d"
@@ -90,7 +93,7 @@ func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, 
 	return clouds, findings
 }
 
-// of is the kind of a declaration; nil where it is of none, which is found elsewhere.
+// of returns the kind of a declaration, or nil if it has none, which is another finding.
 func of(spec policy.CloudSpec) *kind {
 	for i := range kinds {
 		if kinds[i].has(spec) {

@@ -37,7 +37,7 @@ func newHTTP(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 
 func hasCNI(spec policy.CloudSpec) bool { return spec.CNI != nil }
 
-// networkName is what the CNI specification allows as the name of a network.
+// networkName matches names of networks that the CNI specification allows.
 var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
 func checkCNI(spec policy.CloudSpec) source.Findings {
@@ -52,7 +52,7 @@ func checkCNI(spec policy.CloudSpec) source.Findings {
 	return nil
 }
 
-// newCNI warns of what is missing: configurations are often written after the server has started.
+// newCNI warns about a missing configuration, because it is often created after the server has started.
 func newCNI(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
 	made := cni.New(spec.CNI.Configuration.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
 	if err := made.Check(); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// attachment is what a plugin is told of an owner. The ledger keeps it as the reference, so that a release names what was bound, whatever the
-// configuration of the pool is then.
+// attachment holds the data that a plugin receives about an owner. The ledger stores it as the reference, so that a
+// release names the bound attachment even if the configuration of the pool has changed.
 type attachment struct {
 	// Configuration is the name of the network configuration.
 	Configuration string `json:"configuration"`
@@ -36,7 +36,8 @@ func attach(configuration string, a network.Allocation) attachment {
 		Configuration: configuration, Container: "graft-" + digits[:32], Interface: "gr" + digits[32:45], Namespace: a.Holder.Namespace, Pod: "graft-" + digits[:32],
 		UID: fmt.Sprintf("%s-%s-%s-%s-%s", digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:32]),
 	}
-	if made.Namespace == "" || checkNamespace(made.Namespace) != nil { // what was bound before that was checked is released all the same
+	// older bindings may be invalid, but must be released
+	if made.Namespace == "" || checkNamespace(made.Namespace) != nil {
 		made.Namespace = noNamespace
 	}
 	return made
@@ -50,7 +51,7 @@ func checkNamespace(name string) error {
 	return nil
 }
 
-// attached is the attachment that was bound; where that is not known, the one that would have been.
+// attached returns the bound attachment or, if it is unknown, the one that Bind would have created.
 func attached(configuration string, a network.Allocation) (attachment, error) {
 	at := attach(configuration, a)
 	if len(a.Binding.Reference) == 0 {
@@ -68,10 +69,10 @@ func attached(configuration string, a network.Allocation) (attachment, error) {
 // noNamespace is told where the holder's is not known.
 const noNamespace = "graft"
 
-// namespace is where no network namespace is: IPAM plugins need none, and refuse their own.
+// namespace returns a path without a network namespace: IPAM plugins need none, and must not use the server's own.
 func (at attachment) namespace() string { return "/var/run/netns/" + at.Container }
 
-// environment is what the plugin is run with, and nothing of what the server's own environment may hold beside it.
+// environment returns the environment of the plugin without any variables of the server.
 func (at attachment) environment(command, plugins string) []string {
 	return []string{
 		"CNI_COMMAND=" + command,

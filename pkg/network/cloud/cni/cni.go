@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cni is the cloud that leaves the choice of addresses to the IPAM plugin of a CNI network configuration, such as host-local: it runs the
-// plugin's program as a container runtime does, without a container.
+// Package cni is the cloud in which the IPAM plugin of a CNI network configuration, such as host-local, selects the
+// addresses: it runs the plugin's program as a container runtime does, without a container.
 //
-// Plugins tell owners apart by the ID of the container, by the name of the interface, or by the name of the Pod: each owner has its own of all
-// three, so that no plugin takes two owners for one. The package does not touch what a plugin keeps. Enter at New.
+// Plugins identify owners by the ID of the container, the name of the interface, or the name of the Pod: these three
+// are unique for each owner, so that no plugin confuses two owners. The package does not access the plugin's data.
+// Start reading at New.
 package cni
 
 import (
@@ -24,7 +25,7 @@ import (
 type Options struct {
 	// Configurations is the folder of network configurations, and Plugins that of the programs.
 	Configurations, Plugins string
-	// Timeout is that of one run of a plugin, after which it is killed with all that it has started; default 10 s.
+	// Timeout limits one run of a plugin, which is then killed with all its child processes; default 10 s.
 	Timeout time.Duration
 }
 
@@ -35,7 +36,7 @@ const recently = 4096
 type Cloud struct {
 	configuration string
 	options       Options
-	// recent has what plugins have given, by generation: a plugin that is asked once more need not say it again.
+	// recent caches results of plugins by generation, because a plugin need not return the result again.
 	recent *lru.Cache
 }
 
@@ -55,13 +56,14 @@ func New(configuration string, o Options) *Cloud {
 	return &Cloud{configuration: configuration, options: o, recent: lru.New(recently)}
 }
 
-// Check says whether configuration and plugin are there.
+// Check returns an error if the configuration or the plugin is missing.
 func (c *Cloud) Check() error {
 	_, err := load(c.options, c.configuration)
 	return err
 }
 
-// Bind implements cloud.Cloud. What an attempt has left whose answer was lost is taken back first, where the plugin does not say it again.
+// Bind implements cloud.Cloud. If the response of an earlier attempt was lost and the plugin does not repeat it, Bind
+// first releases the result of that attempt.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, err
@@ -96,7 +98,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	return binding, nil
 }
 
-// Unbind implements cloud.Cloud. The plugin frees what it has for this owner, and nothing else.
+// Unbind implements cloud.Cloud. The plugin releases only the addresses of this owner.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -113,7 +115,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return p.del(ctx, at)
 }
 
-// Find implements cloud.Cloud. Plugins can be asked whether they have something (CHECK), but not what: where that is not known, it is taken back.
+// Find implements cloud.Cloud. CHECK tells whether a plugin has addresses, but not which: unknown ones are released.
 func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, false, err
@@ -142,7 +144,7 @@ func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding
 	}
 }
 
-// known is a binding that the plugin has given, as far as it is remembered.
+// known returns a cached binding from the plugin.
 func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
 	if len(a.Binding.Reference) > 0 {
 		return a.Binding, true
@@ -153,7 +155,7 @@ func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
 	return network.Binding{}, false
 }
 
-// wrong is the error of a configuration or of a plugin that is not as it should be.
+// wrong returns an error about the configuration or the plugin.
 func wrong(format string, arguments ...any) error {
 	return fmt.Errorf("the CNI network configuration "+format, arguments...)
 }

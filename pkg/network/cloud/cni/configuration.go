@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
-// plugin is an IPAM plugin, with what it is told on its standard input.
+// plugin is an IPAM plugin with its standard input.
 type plugin struct {
 	// name is that of the program, and path where it is.
 	name, path string
@@ -91,7 +91,8 @@ func read(folder, name string) (*libcni.NetworkConfigList, error) {
 	return &libcni.NetworkConfigList{Name: single.Network.Name, CNIVersion: single.Network.CNIVersion, Plugins: []*libcni.PluginConfig{single}}, nil
 }
 
-// readList reads a list with the plugins that stand beside it, in files of a folder of its name (CNI specification 1.1, libcni.NetworkConfFromFile).
+// readList reads a list with its plugins in the files of a folder with its name (CNI specification 1.1,
+// libcni.NetworkConfFromFile).
 func readList(folder string, raw []byte) (*libcni.NetworkConfigList, error) {
 	list, err := libcni.NetworkConfFromBytes(raw)
 	if err != nil || list.LoadOnlyInlinedPlugins {

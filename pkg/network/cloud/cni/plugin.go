@@ -38,7 +38,7 @@ func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*
 	return given, err
 }
 
-// del frees what the plugin has for an attachment.
+// del releases the addresses of an attachment.
 func (p *plugin) del(ctx context.Context, at attachment) error {
 	input, err := p.input(nil, nil)
 	if err != nil {
@@ -71,7 +71,7 @@ type arguments []string
 // AsEnv implements invoke.CNIArgs.
 func (a arguments) AsEnv() []string { return append(inherited(), a...) }
 
-// input is the configuration as the plugin reads it: with the name and the version of the network, and what is wanted.
+// input returns the configuration for the plugin, with the name and version of the network and the wanted addresses.
 func (p *plugin) input(wanted []netip.Addr, result map[string]any) ([]byte, error) {
 	values := map[string]any{"name": p.network, "cniVersion": p.version}
 	if len(wanted) > 0 {
@@ -94,7 +94,7 @@ func (p *plugin) input(wanted []netip.Addr, result map[string]any) ([]byte, erro
 	return made.Bytes, nil
 }
 
-// run bounds what a plugin does, and reads its errors.
+// run limits the time of a plugin call and converts its errors.
 func (p *plugin) run(ctx context.Context, command string, do func(context.Context, invoke.Exec) error) error {
 	within, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (p *plugin) run(ctx context.Context, command string, do func(context.Contex
 	return p.understand(command, err)
 }
 
-// What plugins say where the codes of the specification have no word for it.
+// Messages of plugins for errors without a code in the specification.
 var (
 	exhausted = regexp.MustCompile(`(?i)no (more )?(free |available )?(ip )?address(es)? (is |are )?(left|available)|exhausted|could not allocate ip in range`)
 	taken     = regexp.MustCompile(`(?i)requested ip address \S+ is not available`)
@@ -138,7 +138,7 @@ func (p *plugin) understand(command string, err error) error {
 	}
 }
 
-// failure is what a plugin has answered.
+// failure is an error returned by a plugin.
 type failure struct {
 	text string
 	is   []error
@@ -147,19 +147,19 @@ type failure struct {
 // Error implements error.
 func (f *failure) Error() string { return f.text }
 
-// Unwrap gives what the failure is.
+// Unwrap returns the errors of package network that the failure represents.
 func (f *failure) Unwrap() []error { return f.is }
 
-// answered says that an error is the plugin's own answer, so that it has run to its end.
+// answered reports whether an error is the plugin's own response, so that the plugin ran to its end.
 func (p *plugin) answered(err error) bool {
 	var own *failure
 	return errors.As(err, &own)
 }
 
-// longest is how many characters of what a plugin says are kept.
+// longest limits the characters of a plugin's message.
 const longest = 300
 
-// sentence is what a plugin says, in one line.
+// sentence returns a plugin's message on one line.
 func sentence(said *types.Error) string {
 	text := said.Msg
 	if said.Details != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// output is what a plugin has given, in the form of the newest specification.
+// output is the result of a plugin in the form of the latest specification.
 type output struct{ *current.Result }
 
 // newOutput reads a result. The library panics where an old result has a null in a list.
@@ -39,9 +39,11 @@ func newOutput(read func() (types.Result, error)) (made *output, err error) {
 	return &output{converted}, nil
 }
 
-// binding is the result as the ledger keeps it. A result that nobody can use is a refusal, so that it is taken back.
+// binding converts the result to a binding for the ledger. It refuses an unusable result, so that the address is
+// released.
 //
-// The gateway of an address is only where routes without one lead: CNI has a default route where the plugin says one, and not with each gateway.
+// The gateway of an address is only used for routes without one: in CNI, only an explicit default route of the plugin
+// is a default route.
 func (o *output) binding(at attachment, a network.Allocation) (network.Binding, error) {
 	made := network.Binding{}
 	gateways := map[bool]netip.Addr{}
@@ -109,7 +111,7 @@ func prefix(n net.IPNet) (netip.Prefix, bool) {
 	return made, made.IsValid()
 }
 
-// previous is a binding as a plugin would have given it, for CHECK.
+// previous returns a binding in the form of a plugin's result, for CHECK.
 func previous(version string, binding network.Binding) map[string]any {
 	ips := []any{}
 	for _, address := range binding.Addresses {

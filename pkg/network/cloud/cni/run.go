@@ -22,10 +22,11 @@ import (
 // maximumOutput is how many bytes of a plugin's output are read.
 const maximumOutput = 1 << 20
 
-// grace is how long the pipes of a plugin that has ended stay open for what it has started.
+// grace is the time for which the pipes of an exited plugin stay open for its child processes.
 const grace = time.Second
 
-// runner runs plugins as invoke's own does, but each in a process group of its own that is killed with it, with bounds on what is read.
+// runner runs plugins like the runner of invoke, but each in its own process group, which it kills completely, and with
+// limited output.
 type runner struct{ version.PluginDecoder }
 
 // FindInPath implements invoke.Exec.
@@ -33,7 +34,7 @@ func (*runner) FindInPath(name string, folders []string) (string, error) {
 	return invoke.FindInPath(name, folders)
 }
 
-// ExecPlugin implements invoke.Exec. The error is a *types.Error where the plugin has said what is wrong.
+// ExecPlugin implements invoke.Exec. The error is a *types.Error if the plugin returned one.
 func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, environment []string) ([]byte, error) {
 	output, complaint := &bounded{most: maximumOutput}, &bounded{most: 4 << 10}
 	command := exec.CommandContext(ctx, path)
@@ -56,7 +57,7 @@ func (*runner) ExecPlugin(ctx context.Context, path string, input []byte, enviro
 	return nil, complain(exit, output.kept, complaint.kept)
 }
 
-// complain reads what a plugin says that has failed: JSON on its output, or anything on its error output.
+// complain parses the error of a failed plugin: JSON on its standard output, or text on its standard error.
 func complain(exit *exec.ExitError, output, complaint []byte) error {
 	said := &types.Error{}
 	if json.Unmarshal(output, said) == nil && said.Msg != "" {
@@ -68,21 +69,21 @@ func complain(exit *exec.ExitError, output, complaint []byte) error {
 	return &types.Error{Msg: "nothing, and ended with " + exit.String()}
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of the written data.
 type bounded struct {
 	kept []byte
 	most int
 	over bool
 }
 
-// Write implements io.Writer. What is too much is dropped, so that the plugin can end.
+// Write implements io.Writer. It drops data beyond the limit, so that the plugin can exit.
 func (b *bounded) Write(p []byte) (int, error) {
 	fits := min(len(p), b.most-len(b.kept))
 	b.kept, b.over = append(b.kept, p[:fits]...), b.over || fits < len(p)
 	return len(p), nil
 }
 
-// inherited are the variables of the server that plugins see.
+// inherited returns the server's environment variables that plugins receive.
 func inherited() []string {
 	var all []string
 	for _, name := range []string{"PATH", "HOME", "TMPDIR", "KUBERNETES_SERVICE_HOST", "KUBERNETES_SERVICE_PORT"} {

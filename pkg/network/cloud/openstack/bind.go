@@ -28,7 +28,7 @@ type work struct {
 	mac string
 }
 
-// reference is what the ledger keeps of a port.
+// reference identifies a port in the ledger.
 type reference struct {
 	Port  string `json:"port"`
 	Trunk string `json:"trunk,omitempty"`
@@ -105,8 +105,8 @@ func (w *work) adopt(ctx context.Context, all []*binding) error {
 	return nil
 }
 
-// create creates ports, all in one request if Neutron can do that. If it refuses some of them, the others are created
-// one by one.
+// create creates ports, all in one request if Neutron supports it. If it refuses some of them, the remaining ones are
+// created one by one.
 func (w *work) create(ctx context.Context, missing []*binding) {
 	if len(missing) > 1 && len(w.cloud.definition.AllowedAddressPairs) == 0 {
 		options := make([]ports.CreateOpts, len(missing))
@@ -208,7 +208,7 @@ func refusal(err error, d *Definition) error {
 	}
 }
 
-// answer ends jobs with what Neutron has.
+// answer completes jobs with the ports in Neutron.
 func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 	var known map[string]subnets.Subnet
 	for _, b := range bound {

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openstack is the cloud whose addresses are ports of OpenStack Neutron. A port can be attached to the trunk of
+// Package openstack is the cloud with ports of OpenStack Neutron as addresses. A port can be attached to the trunk of
 // the node's NIC as a sub-port with a VLAN.
 //
-// The name of a port is derived from its allocation, so that each attempt finds what an earlier one has made; the
-// description contains the owner. Ports with other names are never changed, apart from sub-ports that are added to a
-// trunk. Start reading at Cloud.
+// The name of a port is derived from its allocation, so that each attempt finds the port of an earlier one; the
+// description contains the owner. Ports with other names are never changed, except that sub-ports are added to a trunk.
+// Start reading at Cloud.
 package openstack
 
 import (
@@ -36,11 +36,11 @@ type Options struct {
 	Metrics *Metrics
 }
 
-// DefaultTimeout is longer than that of other clouds: Neutron creates about five ports a second, and a call waits for
-// others on the same trunk.
+// DefaultTimeout is longer than that of other clouds: Neutron creates about five ports per second, and a call waits for
+// earlier ones on the same trunk.
 const DefaultTimeout = 30 * time.Second
 
-// rememberedVLANs is how many released VLANs are not used again as long as there are others.
+// rememberedVLANs is the number of released VLANs that are not reused as long as other ones are free.
 const rememberedVLANs = 4096
 
 // Cloud is a cloud.Cloud.
@@ -75,7 +75,7 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Bind creates a port and attaches it; it continues what an earlier attempt has begun.
+// Bind creates a port and attaches it; it continues an earlier incomplete attempt.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	return c.do(ctx, a, false)
 }
@@ -86,7 +86,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return err
 }
 
-// Find returns the binding of an allocation. What is incomplete is completed, or removed if that is impossible.
+// Find returns the binding of an allocation. It completes an incomplete one, or removes it if that is impossible.
 func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, false, err

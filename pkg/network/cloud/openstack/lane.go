@@ -80,8 +80,8 @@ func (l *lanes) run(trunk string) {
 	}
 }
 
-// next returns the jobs of the next batch, either all binds or all unbinds, and nil if none waits. Jobs whose callers
-// have gone are left out: nothing has been sent for them.
+// next returns the jobs of the next batch, either all binds or all unbinds, or nil. It omits jobs with callers that
+// have given up: nothing has been sent for them.
 func (l *lanes) next(trunk string) (batch []*job) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

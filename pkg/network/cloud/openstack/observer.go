@@ -133,7 +133,7 @@ func (e *apiError) Error() string {
 
 func asAPIError(err error) (*apiError, bool) { return errors.AsType[*apiError](err) }
 
-// longestMessage limits what users read of a message.
+// longestMessage limits the length of messages for users.
 const longestMessage = 300
 
 // newAPIError reads an answer. The body is not part of the error, apart from Neutron's own message.
@@ -156,7 +156,7 @@ const (
 	toleratedFailures = 5
 	firstPause        = 2 * time.Second
 	longestPause      = time.Minute
-	// quotaPause is short, because releases wait as well, and they reduce what the quota counts.
+	// quotaPause is short, because releases, which free quota, wait as well.
 	quotaPause = 5 * time.Second
 )
 

@@ -27,8 +27,8 @@ type trunk struct {
 	vlans map[string]int
 }
 
-// findTrunk returns the trunk whose parent port has the MAC address of the node's NIC, and creates it if that is
-// allowed.
+// findTrunk returns the trunk with a parent port that has the MAC address of the node's NIC. It creates the trunk if
+// that is allowed.
 func (w *work) findTrunk(ctx context.Context) (*trunk, error) {
 	if w.mac == "" {
 		return nil, fmt.Errorf("%w: the request names no NIC of the node, whose trunk is needed", network.ErrRefused)

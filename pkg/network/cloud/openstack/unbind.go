@@ -61,8 +61,8 @@ func (w *work) unbind(ctx context.Context, batch []*job) error {
 	return nil
 }
 
-// renamed finds a port whose name was changed, by the reference in the ledger. A port whose description was changed as
-// well is not ours any more.
+// renamed finds a port with a changed name by the reference in the ledger. It ignores a port if its description was
+// changed as well, because it belongs to another user then.
 func (w *work) renamed(ctx context.Context, a network.Allocation) (*ports.Port, bool, error) {
 	known := referenceOf(a)
 	if known.Port == "" {

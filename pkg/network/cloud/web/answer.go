@@ -22,7 +22,7 @@ import (
 // maximumReference is how many bytes of a reference the ledger keeps.
 const maximumReference = 16 << 10
 
-// answer is what an answer says of an allocation. What is nil is not said.
+// answer evaluates a response about an allocation. Nil fields are not part of the response.
 type answer struct {
 	mac, vlan, addresses, gateways, routes, reference *expression.Tree
 }
@@ -39,7 +39,8 @@ func (c *compiler) answer(spec v1alpha1.NetworkHTTPAnswer, path string) *answer 
 	}
 }
 
-// binding reads an answer. That it says something else than what was asked for is a refusal: what it has bound is of no use.
+// binding evaluates a response. If it differs from the request, the result is a refusal, because the binding is
+// useless.
 func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Allocation) (network.Binding, error) {
 	r := &reader{ctx: ctx}
 	if r.vars, r.err = activation(vars); r.err != nil {
@@ -85,7 +86,7 @@ func (a *answer) referring(ctx context.Context, vars map[string]any) (json.RawMe
 	return reference, nil
 }
 
-// agrees compares what was chosen with what was asked for.
+// agrees returns an error if the cloud's choice differs from the request.
 func (a *answer) agrees(made network.Binding, of network.Allocation) error {
 	if a.addresses == nil {
 		return nil
@@ -123,7 +124,7 @@ func (r *reader) note(field, problem string, err error) {
 	}
 }
 
-// into reads a value; what is not said, and null, leaves it as it is.
+// into stores a value; null and an undefined value leave the destination unchanged.
 func (r *reader) into(field string, tree *expression.Tree, into any) {
 	if tree == nil || r.err != nil {
 		return
@@ -143,7 +144,7 @@ func (r *reader) reference(tree *expression.Tree) (reference json.RawMessage) {
 	return reference
 }
 
-// failed is what it was that could not be read.
+// failed returns the error of an unreadable response.
 func (r *reader) failed() error { return fmt.Errorf("reading the answer of the cloud: %w", r.err) }
 
 // parsed reads a list of texts.

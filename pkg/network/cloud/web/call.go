@@ -61,7 +61,7 @@ func exchange(client *http.Client, request *http.Request) (*response, error) {
 		}
 		return nil, err
 	}
-	defer func() { _ = raw.Body.Close() }() // all that is wanted has been read
+	defer func() { _ = raw.Body.Close() }() // all required data has been read
 	body, err := io.ReadAll(io.LimitReader(raw.Body, maximumAnswer+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading the answer: %w", err)
@@ -131,7 +131,7 @@ func (c *Cloud) authorize(request *http.Request) error {
 	return err
 }
 
-// escape writes what is computed in a path, or behind its question mark, so that it stays one part of it.
+// escape escapes a computed part of a path or query, so that it remains one part.
 func escape(before, computed string) (string, error) {
 	if strings.Contains(before, "?") {
 		return url.QueryEscape(computed), nil
@@ -142,7 +142,7 @@ func escape(before, computed string) (string, error) {
 	return url.PathEscape(computed), nil
 }
 
-// has evaluates a condition; without one, it is what holds otherwise.
+// has evaluates a condition. Without one, it returns the default.
 func (c *call) has(ctx context.Context, condition *expression.Expression, vars map[string]any, otherwise bool) (bool, error) {
 	if condition == nil {
 		return otherwise, nil

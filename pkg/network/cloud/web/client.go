@@ -32,7 +32,8 @@ type client struct {
 	current *http.Client
 }
 
-// get is the client for the files as they are now; while they do not fit together, as happens while they are exchanged, the one before.
+// get returns the client for the current files. While the files do not match, because they are being replaced, it
+// returns the previous client.
 func (c *client) get() (*http.Client, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -121,7 +122,7 @@ func redirect(next *http.Request, before []*http.Request) error {
 	return nil
 }
 
-// token is the bearer token as it is now; empty where there is none to be sent.
+// token returns the current bearer token, or an empty string if none is configured.
 func (c *client) token() (string, error) {
 	if c.files.token == "" {
 		return "", nil

@@ -38,11 +38,11 @@ type call struct {
 	refused      *expression.Expression
 	found        *expression.Expression
 	answer       *answer
-	// refers says that what is sent names the reference.
+	// refers means that the request contains the reference.
 	refers bool
 }
 
-// Compile checks and compiles what a document says; the node is that of the field http, and the path is its own.
+// Compile checks and compiles a declaration; n is the node of the field http, and path its path.
 func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition, source.Findings) {
 	c := &compiler{}
 	d := &Definition{
@@ -85,7 +85,7 @@ func Compile(spec v1alpha1.NetworkHTTP, n source.Node, path string) (*Definition
 	return d, c.findings
 }
 
-// compiler collects what is wrong.
+// compiler collects findings.
 type compiler struct {
 	environments environments
 	findings     source.Findings
@@ -93,7 +93,7 @@ type compiler struct {
 
 func (c *compiler) add(findings ...source.Finding) { c.findings = append(c.findings, findings...) }
 
-// base is the URL without a slash at its end.
+// base returns the URL without a trailing slash.
 func (c *compiler) base(text source.Text, n source.Node, path string) string {
 	path += ".url"
 	if text.Value == "" {
@@ -129,7 +129,7 @@ func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.N
 	}
 }
 
-// headerName is what names of headers are made of, of all that RFC 9110 allows.
+// headerName matches the supported subset of header names in RFC 9110.
 var headerName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
 // reserved are headers that are not the document's to write.
@@ -184,8 +184,8 @@ func (c *compiler) call(name string, spec v1alpha1.NetworkHTTPCall, n source.Nod
 	return made
 }
 
-// checkHolder finds a path that needs what a caller may leave out: without it the call cannot be written. Who asks has() for it has thought of that, and
-// behind a question mark nothing is needed.
+// checkHolder reports a path that needs an optional field of the caller: without it, the call cannot be made. It
+// ignores expressions with has(), and queries, which need no value.
 func (c *compiler) checkHolder(made *expression.Template, text source.Text, path string) {
 	if made == nil || strings.Contains(text.Value, "has(") {
 		return
@@ -198,7 +198,7 @@ func (c *compiler) checkHolder(made *expression.Template, text source.Text, path
 	}
 }
 
-// checkReference finds an unbind that names what nobody says.
+// checkReference reports an unbind that uses a reference which no response defines.
 func (c *compiler) checkReference(d *Definition, n source.Node, path string) {
 	if d.bind == nil || d.unbind == nil || !d.unbind.refers || d.bind.answer.reference != nil {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// The types of what expressions see of an allocation. Fields that are empty are not set: has() is false, and they read as "" or 0.
+// Types of an allocation in expressions. Empty fields are unset: has() is false, and they read as "" or 0.
 var (
 	holderObject = expression.NewObject("graft.Holder", map[string]*cel.Type{
 		"kind": cel.StringType, "namespace": cel.StringType, "name": cel.StringType, "uid": cel.StringType, "node": cel.StringType, "device": cel.StringType,
@@ -23,13 +23,13 @@ var (
 	}, holderObject)
 )
 
-// environments are what the expressions of a call may name.
+// environments holds the variables for the expressions of a call.
 type environments struct {
-	// request is for what is sent, and answer for conditions and for what an answer says.
+	// request is for the request, and answer for conditions and for the evaluation of a response.
 	request, answer *expression.Environment
 }
 
-// forBinding are those of calls that bind and find, and forUnbinding those of calls that name what was bound.
+// forBinding is for calls that bind and find, and forUnbinding for calls that use the binding.
 var (
 	forBinding   = sync.OnceValues(func() (environments, error) { return newEnvironments() })
 	forUnbinding = sync.OnceValues(func() (environments, error) {

@@ -24,7 +24,7 @@ type response struct {
 	body   []byte
 }
 
-// value is the body as expressions see it: JSON, or an empty object where it is none.
+// value returns the body for expressions: JSON, or an empty object for another body.
 func (r *response) value() any {
 	if value, err := expression.ParseJSON(r.body); err == nil && len(r.body) > 0 {
 		return value
@@ -32,7 +32,7 @@ func (r *response) value() any {
 	return map[string]any{}
 }
 
-// headers are by name in lower case, the first of each.
+// headers maps names in lower case to the first value of each.
 func (r *response) headers() map[string]string {
 	all := make(map[string]string, len(r.header))
 	for name, values := range r.header {
@@ -43,7 +43,7 @@ func (r *response) headers() map[string]string {
 	return all
 }
 
-// failure is the error of an answer that is neither a success nor a refusal. It does not hold the body.
+// failure returns the error for a response that is neither a success nor a refusal. It does not contain the body.
 func (r *response) failure(name string, now time.Time) error {
 	text := fmt.Sprintf("the cloud answered %s with status %d", name, r.status)
 	if r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable {
@@ -70,7 +70,7 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 // longestReason is how many characters of a reason users read.
 const longestReason = 200
 
-// reason is why a cloud refuses, in one line.
+// reason returns the cloud's reason for a refusal on one line.
 func (r *response) reason() string {
 	text := said(r.value(), 0)
 	if plain := strings.TrimSpace(string(r.body)); text == "" && plain != "" && !strings.ContainsRune("<{[", rune(plain[0])) {
@@ -83,7 +83,7 @@ func (r *response) reason() string {
 	return fmt.Sprintf("%s (status %d)", text, r.status)
 }
 
-// speaking are the fields in which APIs say what is wrong, the likelier ones first.
+// speaking lists the fields with error messages in common APIs, the most probable first.
 var speaking = []string{"message", "detail", "error_description", "description", "reason", "title", "error", "msg"}
 
 // said finds the sentence in an answer: in one of the usual fields, or in an object that is all there is around it.
@@ -109,7 +109,7 @@ func said(value any, depth int) string {
 	return ""
 }
 
-// keys is the only key of an object.
+// keys returns the only key of an object.
 func keys(object map[string]any) []string {
 	if len(object) != 1 {
 		return nil
@@ -120,7 +120,7 @@ func keys(object map[string]any) []string {
 	return nil
 }
 
-// oneLine shortens a text, and leaves out what cannot be printed.
+// oneLine shortens a text and removes non-printable characters.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

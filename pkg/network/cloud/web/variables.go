@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// variables are what an expression sees before anything is sent.
+// variables returns the variables for expressions before a request.
 func variables(a network.Allocation) map[string]any {
 	addresses := make([]string, len(a.Addresses))
 	for i, address := range a.Addresses {
@@ -30,7 +30,7 @@ func variables(a network.Allocation) map[string]any {
 	})}
 }
 
-// referring are variables with the reference of the binding; null where there is none.
+// referring returns variables with the reference of the binding, or null.
 func referring(a network.Allocation) (map[string]any, error) {
 	vars := variables(a)
 	vars["reference"] = expression.Value(nil)
@@ -45,8 +45,8 @@ func referring(a network.Allocation) (map[string]any, error) {
 	return vars, nil
 }
 
-// identity is the same in all attempts for one allocation, and another one when the owner comes again after a release: fit for names of things in
-// the cloud, and as an idempotency key.
+// identity returns a value that is the same in all attempts for one allocation, and differs when the owner comes again
+// after a release. It is suitable for names in the cloud and as an idempotency key.
 func identity(a network.Allocation) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
 	return hex.EncodeToString(sum[:16])

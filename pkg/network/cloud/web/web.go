@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package web is the cloud that a document describes: an HTTP call that binds, one that unbinds and perhaps one that finds, with CEL for what
-// is sent and for what the answers mean.
+// Package web is the cloud that a document describes: an HTTP call to bind, one to unbind and optionally one to find,
+// with CEL for requests and for the evaluation of responses.
 //
-// It knows no particular cloud and keeps nothing between calls: what it must know later is the reference of the binding, which the ledger
-// keeps. No error holds a secret, a URL or a body, but for the reason of a refusal, which is for the user. Enter at Compile and New.
+// It has no cloud-specific code and stores nothing between calls: the reference of the binding, which the ledger
+// stores, contains everything that later calls need. No error contains a secret, a URL or a body, except for the reason
+// of a refusal, which is meant for the user. Start reading at Compile and New.
 package web
 
 import (
@@ -61,7 +62,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	return said.answer.binding(ctx, said.vars, a)
 }
 
-// saying is how to read what the cloud has said that it has.
+// saying evaluates a response of the cloud about its bindings.
 type saying struct {
 	answer *answer
 	vars   map[string]any
@@ -80,7 +81,7 @@ func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) 
 		return saying{}, err
 	}
 	if !done && answered.status == http.StatusConflict && c.definition.find != nil {
-		// What an earlier attempt has made, of which the answer was lost; otherwise something else has the address.
+		// Use the result of an earlier attempt with a lost response; otherwise the address has another owner.
 		if said, has, err := c.find(ctx, a); err != nil || has {
 			return said, err
 		}
@@ -92,7 +93,7 @@ func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) 
 	return saying{bind.answer, vars}, nil
 }
 
-// Unbind implements cloud.Cloud. Where the call names a reference that is not known, what the cloud has is found first, whatever else is said of it.
+// Unbind implements cloud.Cloud. If the call uses an unknown reference, Unbind first finds the binding.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	unbind := c.definition.unbind
 	if unbind.refers && len(a.Binding.Reference) == 0 {
@@ -122,7 +123,8 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.failed(ctx, unbind, vars, answered)
 }
 
-// Find implements cloud.Cloud. Without a call for it, it binds once more. What is found and is of no use, as it is not what was asked for, is taken back.
+// Find implements cloud.Cloud. Without a call for it, it binds again. It removes a binding that differs from the
+// request.
 func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
 	said, has, err := c.find(ctx, a)
 	if err != nil || !has {
@@ -161,7 +163,7 @@ func (c *Cloud) find(ctx context.Context, a network.Allocation) (said saying, ha
 	return saying{find.answer, vars}, has, err
 }
 
-// failed is the error of an answer that is no success.
+// failed returns the error for an unsuccessful response.
 func (c *Cloud) failed(ctx context.Context, asked *call, vars map[string]any, answered *response) error {
 	refused, err := asked.has(ctx, asked.refused, vars, false)
 	switch {
@@ -174,10 +176,10 @@ func (c *Cloud) failed(ctx context.Context, asked *call, vars map[string]any, an
 	}
 }
 
-// isSuccess is what holds where a document does not say what success is.
+// isSuccess is the default condition for success.
 func isSuccess(status int) bool { return status >= 200 && status <= 299 }
 
-// isGone is how clouds say that they do not have something.
+// isGone reports whether the status means that the cloud does not have the resource.
 func isGone(status int) bool { return status == http.StatusNotFound || status == http.StatusGone }
 
 func activation(vars map[string]any) (interpreter.Activation, error) {

@@ -202,7 +202,7 @@ func (c *composed) limitMTU(pool *policy.Pool) {
 	}
 }
 
-// settleOwned derives settings from the profile's pools, for a network whose endpoints have allocations of their own.
+// settleOwned derives settings from the profile's pools for a network with separate allocations for its endpoints.
 func (c *composed) settleOwned() {
 	for _, pool := range c.profile.Pools {
 		c.limitMTU(pool)

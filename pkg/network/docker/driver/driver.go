@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package driver keeps the networks and endpoints of Docker on this machine as rows, and makes the kernel links match
-// them. A row is written before the kernel is changed, so that Reconcile can finish what a crash interrupted. The same
-// request again returns the same answer.
+// Package driver stores the networks and endpoints of Docker on this machine as rows, and makes the kernel links match
+// them. A row is written before the kernel is changed, so that Reconcile can complete interrupted changes. A repeated
+// request returns the same response.
 //
-// It decodes no requests, uses the clock that it is given, and never asks Docker. Start reading at Reconcile.
+// It parses no requests, uses the given clock, and never calls Docker. Start reading at Reconcile.
 package driver
 
 import (
@@ -45,7 +45,7 @@ type Kernel interface {
 	Remove(ctx context.Context, m link.Marked) error
 }
 
-// Leases returns what Docker's IPAM has allocated; ipam.Driver implements it.
+// Leases returns allocations of Docker's IPAM; ipam.Driver implements it.
 type Leases interface {
 	// Find returns the allocation of an address in a subnet of Graft's address spaces, and its pool. The error
 	// wraps network.ErrNotHeld.
@@ -75,8 +75,8 @@ type Options struct {
 	Lives func(sandbox string) bool
 	// Patience limits each call of the kernel. The default is 10 seconds.
 	Patience time.Duration
-	// Grace is the time for which presumably stale objects are kept (default 10 minutes). Period is the time
-	// between reconciliations (default 1 minute).
+	// Grace is the time for which presumably stale objects are kept (default 10 minutes). Period is the time between
+	// reconciliations (default 1 minute).
 	Grace, Period time.Duration
 	// Report receives errors of background work, Removed the objects that the reconciler removed. Both may be
 	// nil.

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// CreateEndpoint creates an endpoint and chooses what the request leaves open: addresses if no IPAM driver
-// allocates them, and the MAC address. For an existing one it returns the same. A failure is rolled back.
+// CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
+// allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
@@ -129,15 +129,16 @@ func (d *Driver) unreserve(key string) {
 	delete(d.reserved, key)
 }
 
-// user returns another endpoint that has an address, the MAC address or the VLAN of an endpoint, and what that is, or
-// "" if there is none.
+// user returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
+// resource. The name is "" if there is none.
 func (d *Driver) user(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	return d.userLocked(ctx, row)
 }
 
-// userLocked is user for a caller that holds the mutex, so that no endpoint moves from the reserved ones to the rows.
+// userLocked works like user for a caller that holds the mutex, so that no endpoint moves from the reserved ones to the
+// rows.
 func (d *Driver) userLocked(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
 	rows, err := d.endpoints.all(ctx)
 	if err != nil {
@@ -154,7 +155,7 @@ func (d *Driver) userLocked(ctx context.Context, row endpointRow) (other endpoin
 	return other, "", nil
 }
 
-// shares returns what both endpoints have, although it is exclusive, or "".
+// shares returns the name of an exclusive resource that both endpoints have, or "".
 func (r endpointRow) shares(other endpointRow) string {
 	if r.Trunk != "" && r.Trunk == other.Trunk && r.VLAN != 0 && r.VLAN == other.VLAN {
 		return "the VLAN " + strconv.Itoa(int(r.VLAN)) + " of " + r.Trunk

@@ -104,7 +104,7 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	return err
 }
 
-// undo rolls back a failure, even if the caller disconnected. The reconciler retries what fails.
+// undo rolls back a failure, even if the caller disconnected. The reconciler retries failed rollbacks.
 func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.options.Patience)
 	defer cancel()
@@ -176,8 +176,8 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 	return all, err
 }
 
-// DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown one. The reconciler
-// retries what fails.
+// DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown network. The reconciler retries
+// failed steps.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	unlock, err := d.locks.network(ctx, id)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *Driver) Knows(
 	return there, has, nil
 }
 
-// overlap is a pool that overlaps a subnet of a network from which another IPAM driver allocates.
+// overlap is a pool that overlaps a network's subnet from which another IPAM driver allocates.
 type overlap struct {
 	pool, text string
 	err        error
@@ -264,9 +264,9 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 	return all, nil
 }
 
-// Guard activates a policy with put, unless a pool would overlap a subnet of an existing network from which
-// another IPAM driver allocates: both would allocate the same addresses. No network is created during the
-// check. Overlaps of the current policy are ignored.
+// Guard activates a policy with put, unless a pool would overlap a subnet of an existing network and another IPAM
+// driver allocates from it: both would allocate the same addresses. No network is created during the check. Overlaps of
+// the current policy are ignored.
 func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
 	unlock, err := d.locks.take(ctx, allNetworks, exclusive)
 	if err != nil {

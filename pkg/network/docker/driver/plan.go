@@ -243,7 +243,7 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 	return nil
 }
 
-// boundMAC returns the MAC address to which a cloud has bound the addresses, or nil. An interface has one.
+// boundMAC returns the MAC address that a cloud has bound, or nil. An interface has only one.
 func (p *plan) boundMAC() (bound network.HardwareAddr, err error) {
 	for _, g := range p.grants {
 		by := g.Binding.MAC

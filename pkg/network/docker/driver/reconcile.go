@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds a reconciliation, and busyTimeout how long one waits for what a request is using.
+	// reconcileTimeout limits a reconciliation, and busyTimeout the wait for a resource that a request uses.
 	reconcileTimeout = 2 * time.Minute
 	busyTimeout      = time.Second
-	// joinTimeout is the time for which an endpoint without a sandbox counts as joining, while another one needs its
+	// joinTimeout is the time for which an endpoint without a sandbox counts as joining if another one needs its
 	// address.
 	joinTimeout = 30 * time.Second
 )
 
-// Removed lists what the reconciler removed: networks by their identifiers, endpoints by <network>/<endpoint>, links
-// by their names.
+// Removed lists the objects that the reconciler removed: networks by their identifiers, endpoints by
+// <network>/<endpoint>, links by their names.
 type Removed struct {
 	Networks, Endpoints, Links []string
 }
 
 // Recover prepares the driver before its first request: it reconciles, and reports pools that overlap networks. It
-// fails only if the rows cannot be read. What the kernel refuses now is reported and tried again later.
+// fails only if the rows cannot be read. Errors of the kernel are reported and retried later.
 func (d *Driver) Recover(ctx context.Context) error {
 	errs, err := d.reconcile(ctx)
 	if err != nil {
@@ -65,13 +65,13 @@ func (d *Driver) Run(ctx context.Context) {
 
 // Reconcile makes the kernel links of this machine match the rows:
 //
-//  1. it removes links that bear our mark and have had no row for the grace period;
-//  2. it makes the links of each network again where they are missing or different;
-//  3. it finishes endpoints that a crash or a failure left incomplete or half removed, removes those whose container
-//     has been gone for the grace period, or since before the machine started, and repairs the ports of the others;
-//  4. it finishes networks that a crash or a failure left incomplete or half removed.
+//  1. it removes links with our mark that have had no row for the grace period;
+//  2. it recreates missing or different links of each network;
+//  3. it completes endpoints that a crash or a failure left incomplete or partly removed, removes those with a container
+//     that disappeared before the grace period, or before the machine started, and repairs the ports of the rest;
+//  4. it completes networks that a crash or a failure left incomplete or partly removed.
 //
-// A failure does not stop it. Links without our mark are never touched.
+// It continues after a failure. Links without our mark are never changed.
 func (d *Driver) Reconcile(ctx context.Context) error {
 	errs, err := d.reconcile(ctx)
 	return errors.Join(append(errs, err)...)

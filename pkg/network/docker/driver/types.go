@@ -130,7 +130,7 @@ func (s Subnet) exclusive() bool {
 	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
 }
 
-// overlapping returns the prefix of a pool that overlaps a subnet from which another IPAM driver allocates.
+// overlapping returns the prefix of a pool that overlaps a subnet of another IPAM driver.
 func (s Subnet) overlapping(pool *policy.Pool) (netip.Prefix, bool) {
 	if pool != nil && !s.leased() && s.Gives() {
 		for _, ours := range pool.Subnets {

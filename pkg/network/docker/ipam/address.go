@@ -278,7 +278,7 @@ func (w *wish) again(h *network.Holder) error {
 	return nil
 }
 
-// disclaiming limits the time for undoing a request whose caller may have disconnected.
+// disclaiming limits the time for rolling back a request after its caller may have disconnected.
 const disclaiming = 10 * time.Second
 
 // disclaim undoes a request, identified by mark, and releases the address unless other users of a shared space

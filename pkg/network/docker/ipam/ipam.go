@@ -100,7 +100,7 @@ type Pool struct {
 	Since time.Time `json:"since"`
 }
 
-// part returns the range from which addresses are chosen.
+// part returns the range for the selection of addresses.
 func (p Pool) part() netip.Prefix {
 	if p.Within.IsValid() {
 		return p.Within
@@ -121,7 +121,7 @@ type Driver struct {
 	// mutex serializes changes of leases. It guards started, which is nil before the first use.
 	mutex   sync.Mutex
 	started *start
-	// untold has the leases whose write failed or is uncertain: the client was not told of them.
+	// untold holds the leases with a failed or uncertain write: the client has not received them.
 	untold map[string]bool
 	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
 	gone map[holding]time.Time

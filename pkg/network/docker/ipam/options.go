@@ -190,7 +190,7 @@ func noSubnet(c choice, r PoolRequest) error {
 	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }
 
-// checkRange validates the range from which addresses are chosen.
+// checkRange validates the range for the selection of addresses.
 func checkRange(pool *policy.Pool, prefix, part netip.Prefix) error {
 	if !part.IsValid() {
 		return nil

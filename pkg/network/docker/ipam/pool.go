@@ -37,8 +37,8 @@ func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr(
 // attempts limits retries after changes by other processes.
 const attempts = 8
 
-// update changes the lease with an identifier. change gets it, or nil if there is none, and returns the new one, or nil
-// to delete it. It is called again if another process changes the lease meanwhile. The caller holds the mutex.
+// update changes the lease with an identifier. change receives it, or nil if there is none, and returns the new one, or
+// nil to delete it. It is called again if another process changes the lease concurrently. The caller holds the mutex.
 func (l *Driver) update(ctx context.Context, s *space, id string, change func(*Pool) (*Pool, error)) (Pool, error) {
 	for range attempts {
 		was, on, err := s.table.Get(ctx, id)
@@ -242,8 +242,7 @@ func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	return err
 }
 
-// several replaces the network of a lease for which the client named two networks. It is not a valid
-// identifier.
+// several replaces the network of a lease if the client named two networks. It is not a valid identifier.
 const several = "*"
 
 // Known records that the client named a network for a subnet's lease. The record is valid until the client

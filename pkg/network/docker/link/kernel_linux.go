@@ -253,8 +253,8 @@ func (h session) removeOwn(name string, m Mark) error {
 	return h.remove(link)
 }
 
-// apply makes the attributes of a link match: MTU, MAC address and master if they are given, the mark, and that it is
-// up. It changes only differences, because changes block all others of the machine. With quiet, a link that is set up
+// apply sets the attributes of a link: MTU, MAC address and master if they are given, the mark, and that it is up. It
+// changes only differences, because changes block all other links of the machine. With quiet, a link that is set up
 // gets no automatic IPv6 address.
 func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool) error {
 	is := link.Attrs()

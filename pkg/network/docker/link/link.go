@@ -2,10 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link manages the kernel links of containers: bridges with veth pairs, macvlan, ipvlan, VLAN
-// sub-interfaces and vxlan. All operations are idempotent, have a time limit, and mark their links to find them
-// again. The package keeps no state besides the kernel's, and knows neither Docker's API nor the ledger. Start
-// reading at Open.
+// Package link manages the kernel links of containers: bridges with veth pairs, macvlan, ipvlan, VLAN sub-interfaces
+// and vxlan. All operations are idempotent, have a time limit, and mark their links to find them later. The package
+// keeps no state except in the kernel, and uses neither Docker's API nor the ledger. Start reading at Open.
 package link
 
 import (
@@ -16,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// ErrImpossible means that this machine cannot do what is requested and a retry does not help. Otherwise errors
-// wrap network.ErrUnavailable if a retry may help, and network.ErrTaken if a resource is in use.
+// ErrImpossible means that this machine cannot perform the request and a retry does not help. Otherwise errors wrap
+// network.ErrUnavailable if a retry may help, and network.ErrTaken if a resource is in use.
 var ErrImpossible = errors.New("not possible")
 
 // ErrNoSegment means that the links of a port's network are missing, for instance after a restart of the

@@ -18,9 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address; for
-// ipvlan without one. A veth pair of which one end has moved into a sandbox is completed on this side only. The errors
-// are those of EnsureSegment, and ErrNoSegment. A MAC address or VLAN in use is network.ErrTaken.
+// EnsurePort makes the interface of an endpoint match, down and marked, and returns it with its MAC address, except for
+// ipvlan. If one end of a veth pair has moved into a sandbox, only this side is completed. The errors are those of
+// EnsureSegment, and ErrNoSegment. A MAC address or VLAN in use is network.ErrTaken.
 func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error) {
 	if err := errors.Join(s.valid(), p.valid(s.Spec)); err != nil {
 		return Port{}, err
@@ -73,7 +73,7 @@ func (p Port) valid(s Spec) error {
 	}
 }
 
-// ensureVeth makes a veth pair match, of which one end is a port of the network's bridge.
+// ensureVeth makes a veth pair match. One end is a port of the network's bridge.
 func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
 	bridge, err := h.own(bridgeName(s.Network), Mark{Network: s.Network})

@@ -266,8 +266,8 @@ func (h session) addresses(link netlink.Link) ([]address, error) {
 	return all, nil
 }
 
-// ensureGateways adds the gateway addresses to a bridge, and removes others from their subnets. Duplicate address
-// detection is disabled (RFC 4862, 5.4), because the address is exclusive and used at once.
+// ensureGateways adds the gateway addresses to a bridge, and removes all other addresses from their subnets. Duplicate
+// address detection is disabled (RFC 4862, 5.4), because the address is exclusive and used immediately.
 func (h session) ensureGateways(bridge netlink.Link, gateways []netip.Prefix) error {
 	there, err := h.addresses(bridge)
 	if err != nil {
@@ -305,8 +305,8 @@ func ipNet(p netip.Prefix) *net.IPNet {
 const (
 	// ipv6Settings is the directory with the IPv6 settings of interfaces. Netlink cannot change the needed ones.
 	ipv6Settings = "/proc/sys/net/ipv6/conf"
-	// hostSettings is the same directory of the host, mounted writable into a container in the host's network whose
-	// own /proc/sys is read-only, such as a managed plugin of Docker (hack/plugin).
+	// hostSettings is the same directory of the host, mounted writable into a container in the host's network with a
+	// read-only /proc/sys, such as a managed plugin of Docker (hack/plugin).
 	hostSettings = "/host" + ipv6Settings
 )
 
@@ -469,8 +469,8 @@ func sameTunnel(link netlink.Link, want *netlink.Vxlan) bool {
 // unknownDestination is the MAC address of the entries for packets with unknown destination.
 var unknownDestination = make(net.HardwareAddr, 6)
 
-// ensurePeers makes the peers the destinations of packets with unknown destination, except this machine's addresses.
-// It removes others, and what was learned from them.
+// ensurePeers makes the peers the destinations of packets with unknown destination, except this machine's addresses. It
+// removes all other peers, and the entries learned from them.
 func (h session) ensurePeers(tunnel int, peers []netip.Addr) error {
 	own, err := h.addresses(nil)
 	if err != nil {

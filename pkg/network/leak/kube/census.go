@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube counts who lives in a cluster of Kubernetes, for package leak: Pods and ResourceClaims, of which it keeps UIDs and names only.
-// It needs leave to get, list and watch them, and to create events where it reports. It writes nothing else. A kind that the server does not
-// serve is not counted. Enter at New.
+// Package kube counts existing Pods and ResourceClaims in a Kubernetes cluster for package leak. It keeps only UIDs and
+// names. It needs permission to get, list and watch them, and to create events if it reports. It writes nothing else.
+// It ignores a kind that the server does not serve. Start reading at New.
 package kube
 
 import (
@@ -51,8 +51,8 @@ type Options struct {
 	// Node restricts Pods to those of one node; empty: all.
 	Node  string
 	Clock clock.PassiveClock
-	// Patience bounds how long a count waits until all that had happened is known. Default 3 minutes; a server tells that it has nothing new
-	// about once a minute.
+	// Patience limits the time to wait until a count is complete. Default 3 minutes; a server without changes sends a
+	// bookmark about once a minute.
 	Patience time.Duration
 	Log      logr.Logger
 }
@@ -106,7 +106,7 @@ func (c *Census) Run(ctx context.Context) {
 	c.ended.Wait()
 }
 
-// Count implements leak.Census: all that had happened until now is known when it returns.
+// Count implements leak.Census: when it returns, it includes all changes before the call.
 func (c *Census) Count(ctx context.Context, name string) (leak.Living, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
@@ -133,7 +133,7 @@ func (c *Census) Count(ctx context.Context, name string) (leak.Living, error) {
 	return &count{register: r, at: at}, nil
 }
 
-// register is that of a kind; it begins when it is needed first.
+// register returns the register of a kind. It starts on first use.
 func (c *Census) register(name string) (*register, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -206,7 +206,7 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 	return holder.UID == "" || string(object.UID) == holder.UID, nil
 }
 
-// parseVersion reads a resourceVersion as a number, by which versions of one kind are ordered.
+// parseVersion parses a resourceVersion as a number, which orders the versions of one kind.
 func parseVersion(text string) (uint64, error) {
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {

@@ -40,7 +40,7 @@ func NewEvents(config *rest.Config, log logr.Logger) (*Events, error) {
 // Stop ends the writing of events.
 func (e *Events) Stop() { e.broadcaster.Shutdown() }
 
-// Report writes an event for an allocation whose holder is gone, once.
+// Report writes one event for an allocation without an existing holder.
 func (e *Events) Report(s leak.Suspect) {
 	about := reference(s)
 	if s.Reason != leak.Gone || !s.First || about == nil {
@@ -54,7 +54,7 @@ func (e *Events) Report(s leak.Suspect) {
 		a.Addresses, a.Pool, a.Holder, what)
 }
 
-// reference is the object that an event is about; nil where there is none.
+// reference returns the object for an event, or nil.
 func reference(s leak.Suspect) *corev1.ObjectReference {
 	switch h := s.Allocation.Holder; {
 	case h.Node != "":

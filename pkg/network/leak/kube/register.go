@@ -24,7 +24,7 @@ import (
 type register struct {
 	client   metadata.Getter
 	selector string
-	// node is the only one whose objects are here; empty: all are.
+	// node restricts the register to the objects of one node; empty means all.
 	node string
 	stop context.CancelFunc
 
@@ -56,7 +56,7 @@ func (r *register) run(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// version is the one that the cluster has now. It is asked of the cluster's store, and not of what a server remembers of it.
+// version returns the current version in the cluster. It is read from the store, not from the server's cache.
 func (r *register) version(ctx context.Context) (uint64, error) {
 	list, err := r.client.Namespace(metav1.NamespaceAll).List(ctx, metav1.ListOptions{Limit: 1, FieldSelector: r.selector})
 	if err != nil {
@@ -83,7 +83,7 @@ func (r *register) reach(ctx context.Context, version uint64) error {
 	}
 }
 
-// reached is the version that the register has; 0 while it has none.
+// reached returns the version of the register, or 0.
 func (r *register) reached() (uint64, error) {
 	r.mutex.RLock()
 	defer r.mutex.RUnlock()
@@ -156,7 +156,7 @@ func (r *register) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (r *register) Resync() error { return nil }
 
-// count is a register of which it is known that it has all that were there at a time.
+// count is a register that is complete up to a time.
 type count struct {
 	*register
 	at time.Time

@@ -2,15 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package archive writes what a ledger holds into a file, and reads it into an empty one: to keep a copy, to move to another store, or to
-// look into it with other tools. The file is lines of JSON, which do not depend on how a store keeps its rows:
+// Package archive exports a ledger to a file, and imports it into an empty one: for backups, for moving to another
+// store, or for analysis with other tools. The file consists of lines of JSON that do not depend on the store's format:
 //
 //	{"format":"graft-ledger","version":1}
 //	{"allocation":{…}}                             as network.Allocation
 //	{"resting":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
-//	{"record":{"key":…,"value":{…}}}               a row of another package; the version is 2 where there are such
+//	{"record":{"key":…,"value":{…}}}               a row of another package; then the version is 2
 //	{"end":{"allocations":1,"resting":1,"records":1,"sha256":"…"}}
 //
-// The checksum is that of all lines before the last one. The same ledger gives the same bytes. Nothing here grows with the number of lines.
-// It knows no concrete store. Enter at Export and Import.
+// The checksum covers all lines before the last one. The same ledger always produces the same bytes. Memory use does
+// not grow with the number of lines. It uses no concrete store. Start reading at Export and Import.
 package archive

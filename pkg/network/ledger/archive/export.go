@@ -16,21 +16,21 @@ import (
 type ExportOptions struct {
 	// Broken is told of rows that cannot be read, which are left out then; nil: such a row is an error.
 	Broken func(*ledger.BrokenRow)
-	// Progress is told now and then how many rows were read; nil: nobody is.
+	// Progress is called periodically with the number of rows read; it may be nil.
 	Progress func(rows int)
 }
 
-// Exported is what was exported.
+// Exported describes an export.
 type Exported struct {
 	Summary
-	// Broken are the rows that were left out. Even says that the rest of the rows fit together; where they do not, not all of it is in the
-	// archive, and Verify says what is wrong.
+	// Broken is the number of omitted rows. Even means that the remaining rows are consistent; otherwise the archive is
+	// incomplete, and Verify reports the reason.
 	Broken int  `json:"broken,omitempty"`
 	Even   bool `json:"even"`
 }
 
-// Export writes what a store holds, in the order of its rows. Others may write meanwhile: it is what was there at one time where the store
-// gives that.
+// Export writes the content of a store in the order of its rows. Concurrent writes are allowed: the export is a
+// snapshot if the store supports them.
 func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOptions) (Exported, error) {
 	var done Exported
 	if err := ledger.CheckFormat(ctx, store); err != nil {

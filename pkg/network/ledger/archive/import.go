@@ -48,7 +48,7 @@ func Import(
 	return c.Summary, ledger.EndImport(ctx, store, c.SHA256)
 }
 
-// begin marks an empty store. One in which the same import was interrupted is marked already.
+// begin marks an empty store. It accepts a store that is already marked by an interrupted import of the same archive.
 func begin(ctx context.Context, store ledger.Store, checksum string) error {
 	pending, err := ledger.Importing(ctx, store)
 	switch {

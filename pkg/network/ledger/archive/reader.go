@@ -29,7 +29,7 @@ const beginsAllocation = `{"allocation":`
 // ErrForeign says that a file is no archive of a ledger.
 var ErrForeign = errors.New("it is no export of a ledger")
 
-// Error is what is wrong with a line.
+// Error is an error in a line.
 type Error struct {
 	// Line counts from 1.
 	Line int
@@ -45,7 +45,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Item is one line: an allocation, a thing that rests until a time, or a record of another package.
 type Item struct {
 	Line int
-	// Allocation is set, with Raw as it stood in the ledger, or Record is, the key of one, or else Thing and Until are.
+	// Either Allocation is set, with Raw as stored in the ledger, or Record, the key of a record, or Thing and Until.
 	Allocation *network.Allocation
 	Raw        []byte
 	Record     string
@@ -89,7 +89,7 @@ func NewReader(in io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// next is the next line without its end.
+// next returns the next line without its end.
 func (r *Reader) next() ([]byte, error) {
 	r.number++
 	if r.lines.Scan() {
@@ -113,8 +113,8 @@ var (
 	errDamaged   = errors.New("the export was changed or damaged: what was read is not what its last line says")
 )
 
-// Next is the next line that is not the last one; io.EOF when all was read, and is what was written. What is given is the caller's. An Error says
-// what is wrong otherwise.
+// Next returns the next line before the last one, which the caller owns. It returns io.EOF after the last line if the
+// archive is complete and unchanged, and otherwise an Error.
 func (r *Reader) Next() (Item, error) {
 	if r.ended {
 		return Item{}, io.EOF
@@ -189,7 +189,7 @@ func (r *Reader) item(b body) (item Item, err error) {
 	return item, err
 }
 
-// resting reads what rests.
+// resting parses an entry about a cooldown.
 func (r *Reader) resting(item Item, of resting) (_ Item, err error) {
 	if of.Last != "" {
 		if item.Last, err = network.ParseOwner(of.Last); err != nil {
@@ -201,7 +201,7 @@ func (r *Reader) resting(item Item, of resting) (_ Item, err error) {
 	return item, err
 }
 
-// end holds what was read against the last line.
+// end compares the content with the last line.
 func (r *Reader) end(said Summary) error {
 	r.summary.SHA256 = hex.EncodeToString(r.sum.Sum(nil))
 	if said != r.summary {
@@ -217,7 +217,7 @@ func (r *Reader) end(said Summary) error {
 	return io.EOF
 }
 
-// Summary is what was read, once Next has given io.EOF.
+// Summary returns the summary of the content after Next has returned io.EOF.
 func (r *Reader) Summary() Summary { return r.summary }
 
 // Check reads an archive to its end, calls each for its lines until it returns an error, and says how much there is.

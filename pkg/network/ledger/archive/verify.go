@@ -54,7 +54,7 @@ func read(ctx context.Context, in io.Reader, progress func(lines int)) (c conten
 // maximumFaults limits the faults of a report.
 const maximumFaults = 10_000
 
-// Verify reports what is wrong with an archive: a line that cannot be read, and things that two owners hold.
+// Verify reports mistakes in an archive: unreadable lines, and resources with two owners.
 func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
 	c, err := read(ctx, in, progress)
 	report := &ledger.Report{

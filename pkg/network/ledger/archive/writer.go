@@ -27,7 +27,8 @@ type head struct {
 	Version int    `json:"version"`
 }
 
-// The versions: one of which each Graft knows all that there is, and one with records, which a Graft that would lose them refuses.
+// The versions: one that every Graft can read completely, and one with records, which older programs refuse because
+// they would lose them.
 const (
 	formatName     = "graft-ledger"
 	versionPlain   = 1
@@ -49,7 +50,7 @@ type resting struct {
 	Last string `json:"last,omitempty"`
 }
 
-// record is a row of another package, as it stands in a ledger.
+// record is a row of another package as stored in a ledger.
 type record struct {
 	Key   string          `json:"key"`
 	Value json.RawMessage `json:"value"`
@@ -64,7 +65,7 @@ type Summary struct {
 	SHA256  string `json:"sha256"`
 }
 
-// Writer writes an archive. After an error all that follows is for nothing.
+// Writer writes an archive. After an error, it is unusable.
 type Writer struct {
 	out     *bufio.Writer
 	sum     hash.Hash
@@ -101,7 +102,7 @@ func (w *Writer) write(parts ...[]byte) error {
 	return nil
 }
 
-// oneLine is JSON as it stands in a ledger, without line breaks.
+// oneLine returns stored JSON without line breaks.
 func oneLine(raw []byte) ([]byte, error) {
 	if !bytes.ContainsAny(raw, "\n\r") {
 		return raw, nil
@@ -111,7 +112,7 @@ func oneLine(raw []byte) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// Allocation writes what an owner holds, as it stands in a ledger.
+// Allocation writes an allocation as stored in a ledger.
 func (w *Writer) Allocation(raw []byte) error {
 	raw, err := oneLine(raw)
 	if err != nil {
@@ -124,7 +125,7 @@ func (w *Writer) Allocation(raw []byte) error {
 	return w.write([]byte(beginsAllocation), raw, []byte("}\n"))
 }
 
-// Resting writes what rests, and who had it last; the zero owner: that is not known.
+// Resting writes a cooldown with the last owner, or the zero owner if unknown.
 func (w *Writer) Resting(t ledger.Thing, until time.Time, last network.Owner) error {
 	w.summary.Resting++
 	row := resting{Thing: t, Until: until.UTC()}
@@ -134,7 +135,7 @@ func (w *Writer) Resting(t ledger.Thing, until time.Time, last network.Owner) er
 	return w.line(body{Resting: &row})
 }
 
-// Record writes a row of another package, as it stands in a ledger.
+// Record writes a row of another package as stored in a ledger.
 func (w *Writer) Record(key string, value []byte) error {
 	if w.version < versionRecords {
 		return errors.New("writing a record: there was none when the export began; begin it anew")

@@ -34,13 +34,13 @@ var ErrFull = errors.New("etcd has used up its quota of space: compact and defra
 // ErrRefused says that etcd does not let this user in, or not to these keys.
 var ErrRefused = errors.New("etcd refuses")
 
-// refusals are what etcd says to those whom it does not let in.
+// refusals lists the errors with which etcd denies access.
 var refusals = []error{
 	rpctypes.ErrAuthFailed, rpctypes.ErrPermissionDenied, rpctypes.ErrUserEmpty, rpctypes.ErrInvalidAuthToken, rpctypes.ErrInvalidAuthMgmt,
 	rpctypes.ErrAuthOldRevision, rpctypes.ErrUserNotFound, rpctypes.ErrRoleNotFound,
 }
 
-// explain says in the words of the house what etcd says.
+// explain converts an error of etcd to one of the ledger.
 func (o Options) explain(err error) error {
 	switch {
 	case err == nil:
@@ -59,12 +59,12 @@ func (o Options) explain(err error) error {
 	return fmt.Errorf("etcd: %w", err)
 }
 
-// late says that there was no answer in time.
+// late reports whether an error is a timeout.
 func late(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || status.Code(err) == codes.DeadlineExceeded
 }
 
-// definite says that nothing was done of a commit with this error, and that nothing will be.
+// definite reports whether the error means that a commit had no effect and will have none.
 func definite(err error) bool {
 	return isAny(err, refusals) || isAny(err, []error{
 		rpctypes.ErrNoSpace, rpctypes.ErrTooManyOps, rpctypes.ErrRequestTooLarge, rpctypes.ErrTooManyRequests, rpctypes.ErrDuplicateKey, rpctypes.ErrEmptyKey,
@@ -107,8 +107,8 @@ func (o Options) unreachable(ctx context.Context) error {
 	return fmt.Errorf("%w: %s", ErrUnreachable, strings.Join(reasons, "; "))
 }
 
-// alert is what a member says by TLS against this client, such as that it wants another certificate; nil where it says nothing. It comes behind
-// the handshake, when a client that writes at once may see no more than that the connection is closed.
+// alert returns the TLS alert of a member, for example because it requires another certificate, or nil. The alert
+// follows the handshake, when a client that writes immediately may see only that the connection is closed.
 func (o Options) alert(ctx context.Context, endpoint string) error {
 	target, err := url.Parse(endpoint)
 	if err != nil || o.TLS == nil {
@@ -128,7 +128,7 @@ func (o Options) alert(ctx context.Context, endpoint string) error {
 	return nil
 }
 
-// plain is for a client that asks members for themselves.
+// plain returns the configuration of a client for single members.
 func (o Options) plain(ctx context.Context) clientv3.Config {
 	return clientv3.Config{Endpoints: o.Endpoints, TLS: o.TLS, Context: ctx, Logger: zap.NewNop()}
 }

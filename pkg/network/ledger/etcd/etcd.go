@@ -2,14 +2,15 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package etcd keeps the rows of a ledger in etcd, for pools that several servers share. A commit is one transaction that compares what
-// stands with what is expected. A server that works on allocations holds a lease, on which nothing hangs but its own row: see session. What others
-// commit can be watched.
+// Package etcd stores the rows of a ledger in etcd, for pools shared by several servers. A commit is one transaction
+// that compares the current rows with the expected ones. A server holds a lease while it works on allocations; only its
+// own row depends on it: see session. Commits of other servers can be watched.
 //
-// A commit whose answer was lost is not made later than its error is returned, as far as etcd could still be reached: see fence. Clocks of
-// the servers are compared nowhere here.
+// A commit with a lost response is not made after its error was returned, as far as etcd was still reachable: see
+// fence. The clocks of the servers are never compared.
 //
-// The history of all rows is kept by etcd until it is compacted: run it with --auto-compaction-retention. Enter at Open.
+// etcd keeps the history of all rows until it is compacted: run it with --auto-compaction-retention. Start reading at
+// Open.
 package etcd
 
 import (
@@ -41,7 +42,8 @@ type Options struct {
 	Prefix string
 	// TLS is for endpoints with https; nil: the roots of the system, without a client certificate.
 	TLS *tls.Config
-	// Username and Password are those of a user of etcd; empty: none. The user needs to read and write what begins with the prefix and a slash.
+	// Username and Password belong to a user of etcd; empty means none. The user needs to read and write keys with the
+	// prefix and a slash.
 	Username, Password string
 	// DialTimeout bounds how long Open waits for the first answer. Default 10 seconds.
 	DialTimeout time.Duration
@@ -49,7 +51,7 @@ type Options struct {
 	Timeout time.Duration
 	// Lease is how long other servers wait before they take over the work of one that has died; 0 for programs that do no such work.
 	Lease time.Duration
-	// Report is told why the watch was broken off and begun anew; nil: nobody is.
+	// Report is called with the error that ended a watch before it is restarted; it may be nil.
 	Report func(error)
 }
 
@@ -67,7 +69,7 @@ type Store struct {
 	mutex  sync.Mutex
 	closed bool
 	calls  sync.WaitGroup
-	// life ends when the store is to be closed, and with it what goes on by itself.
+	// life ends when the store is closed, and with it the background work.
 	life context.Context
 	end  context.CancelFunc
 	// tending says that members that hang are looked after.
@@ -102,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// complete checks the options and fills in what is not said.
+// complete validates the options and sets the defaults.
 func (o *Options) complete() error {
 	if err := o.completeEndpoints(); err != nil {
 		return err
@@ -165,7 +167,7 @@ func (o Options) connect(ctx context.Context) (*clientv3.Client, error) {
 	return client, o.explain(err)
 }
 
-// enter begins a call; what it returns ends it.
+// enter starts a call; the returned function ends it.
 func (s *Store) enter() (func(), error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -205,8 +207,8 @@ func (s *Store) greet(ctx context.Context) error {
 	return s.options.unreachable(ctx)
 }
 
-// suspect is called when a call was not answered in time. When members do not answer for themselves, calls go to the others until they do: a
-// member that hangs keeps its connections, and each call in turn would go to it.
+// suspect is called after a timeout. While members do not respond to their own probes, calls go to the remaining ones:
+// a hanging member keeps its connections, so that calls would still be sent to it.
 func (s *Store) suspect() {
 	if len(s.options.Endpoints) == 1 || !s.tending.CompareAndSwap(false, true) {
 		return
@@ -256,7 +258,7 @@ func (s *Store) Server() string {
 	return s.session.server
 }
 
-// Lease implements ledger.Leaser. A store that was opened without a lease has nobody who takes over from it.
+// Lease implements ledger.Leaser. For a store opened without a lease, no other server takes over.
 func (s *Store) Lease() time.Duration {
 	if s.session.duration == 0 {
 		return 24 * time.Hour
@@ -264,7 +266,7 @@ func (s *Store) Lease() time.Duration {
 	return s.session.remaining()
 }
 
-// answering are the endpoints whose members answer for themselves.
+// answering returns the endpoints of members that respond.
 func answering(ctx context.Context, client *clientv3.Client, endpoints []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, probe)
 	defer cancel()

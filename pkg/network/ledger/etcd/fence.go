@@ -17,20 +17,21 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// fence keeps a commit whose answer was lost from being made later, such as when the member that had it was paused, and goes on. Without it,
-// an owner could be given an address after it has asked again, got another one, and released it.
+// fence prevents a commit with a lost response from being made later, for example when its paused member continues.
+// Without it, an owner could get an address after it has asked again, received another one, and released that.
 //
-// Each commit expects a row, the fence, to be as old as this server knows it. After an answer was lost the fence is written: what is still on
-// its way then finds it newer, and does nothing. Other commits that it meets are told so, and are repeated. Servers share a small number of
-// fences, so that none is left over by those that crash; two that have the same one repeat a commit more at times.
+// Each commit compares the version of one row, the fence, with the last known one. After a lost response, the fence is
+// written: pending commits then fail. Unrelated commits fail as well, and are repeated. The servers share a small
+// number of fences, so that crashed servers leave none behind; two servers with the same fence repeat commits more
+// often.
 type fence struct {
 	store *Store
 	key   string
 	// turn is held by the one who raises the fence.
 	turn chan struct{}
 
-	// mutex guards what is known: known is the revision of the fence, 0 while there is none, and seen that of etcd when it was. lost counts
-	// lost answers, and settled is how many the fence was raised against.
+	// mutex guards the fields below: known is the revision of the fence, or 0, and seen that of etcd at that time. lost
+	// counts lost responses, and settled those for which the fence was raised.
 	mutex         sync.Mutex
 	known, seen   int64
 	lost, settled int
@@ -71,14 +72,14 @@ func (f *fence) expect(revision int64) clientv3.Cmp {
 	return clientv3.Compare(clientv3.ModRevision(f.key), "=", revision)
 }
 
-// moved says whether a transaction that was not done found the fence otherwise than it expected.
+// moved reports whether a transaction failed because the fence had changed.
 func (f *fence) moved(expected int64, answer *clientv3.TxnResponse) bool {
 	found := (*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())
 	f.learn(answer.Header.Revision, found)
 	return len(found.Kvs) == 0 && expected != 0 || len(found.Kvs) > 0 && found.Kvs[0].ModRevision != expected
 }
 
-// revision is what a commit expects of the fence. While an answer is lost that the fence was not raised against, it is raised first.
+// revision returns the version of the fence for a commit. It first raises the fence if a response was lost since.
 func (f *fence) revision(ctx context.Context) (int64, error) {
 	f.mutex.Lock()
 	known, doubt := f.known, f.lost > f.settled

@@ -9,7 +9,7 @@ import clientv3 "go.etcd.io/etcd/client/v3"
 // pages part the rows from one key to another, which it excludes. Each part ends not far behind its first page: etcd counts all rows of the range that it is
 // asked for, however few it gives, so that of a million rows, asked for up to their end, each page would take as long as that count.
 type pages struct {
-	// from and to are what to ask for next; end is where all ends.
+	// from and to limit the next request; end is the end of the whole range.
 	from, to, end string
 	// read is how many rows were read, at least, since the last part's end.
 	read int
@@ -19,11 +19,11 @@ type pages struct {
 
 func newPages(from, end string) *pages { return &pages{from: from, to: end, end: end} }
 
-// over says whether all was read.
+// over reports whether the whole range was read.
 func (p *pages) over() bool { return p.from >= p.end }
 
-// more says that the part has more rows than those that were read, of which the first and the last are given. It ends now about four times as far behind the last
-// as that is behind the first.
+// more records that the part has further rows after those from first to last. The part now ends about four times as far
+// after last as that is after first.
 func (p *pages) more(first, last string) {
 	same := 0
 	for same < min(len(first), len(last)) && first[same] == last[same] {
@@ -37,7 +37,8 @@ func (p *pages) more(first, last string) {
 	}
 }
 
-// done says that a part was read to its end, with so many rows on its last page. The next one is as wide, and wider when there were few in all.
+// done records that a part was read completely, with the number of rows on its last page. The next part is as wide, or
+// wider if there were few rows.
 func (p *pages) done(rows int) {
 	const few = page / 4
 	if p.read+rows >= few {
@@ -49,7 +50,7 @@ func (p *pages) done(rows int) {
 	p.to = p.after(p.from[:max(0, len(p.from)-p.wider)])
 }
 
-// after is the first key that is greater than all that begin in a way, or the end.
+// after returns the first key after all keys with a prefix, or the end.
 func (p *pages) after(beginning string) string {
 	if beginning == "" {
 		return p.end

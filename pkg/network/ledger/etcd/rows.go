@@ -68,7 +68,7 @@ func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, 
 	return 0, errors.New("etcd: other commits were in doubt too often")
 }
 
-// operations are what changes expect and what they do.
+// operations returns the comparisons and the writes for changes.
 func (s *Store) operations(changes []ledger.Change) ([]clientv3.Cmp, []clientv3.Op) {
 	expected, writes := make([]clientv3.Cmp, 0, len(changes)+1), make([]clientv3.Op, 0, len(changes))
 	for _, change := range changes {
@@ -97,7 +97,7 @@ func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []
 	return answer, err
 }
 
-// Get implements ledger.Store. What was committed before it began is seen, by whichever member.
+// Get implements ledger.Store. It reflects all commits before the call, on any member.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -136,7 +136,7 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 	return answer, err
 }
 
-// Scan implements ledger.Store. It sees the rows as they were when it began, and all that was committed before.
+// Scan implements ledger.Store. It reads a snapshot that reflects all commits before the call.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
 	leave, err := s.enter()
 	if err != nil {

@@ -23,7 +23,7 @@ const pause = 500 * time.Millisecond
 type watch struct {
 	store *Store
 	to    ledger.Observer
-	// next is where the watch goes on; 0: the observer must begin anew.
+	// next is the revision at which the watch continues; 0 means that the observer must start again.
 	next int64
 	// refused is the error of the observer.
 	refused error

@@ -49,7 +49,7 @@ func check(path string) (state, error) {
 	return c.finish()
 }
 
-// meta is what check needs of a meta page.
+// meta holds the fields of a meta page that check needs.
 type meta struct {
 	root, pages, transaction uint64
 }
@@ -187,7 +187,7 @@ func (c *checker) read(id uint64) ([]byte, error) {
 	return raw, nil
 }
 
-// parsePage returns the elements of a page, whose keys must ascend within the bounds.
+// parsePage returns the elements of a page. Their keys must be ascending and within the bounds.
 func parsePage(raw []byte, id uint64, bounds interval) ([]element, error) {
 	branch, count := binary.LittleEndian.Uint16(raw[8:]) == branchPage, int(binary.LittleEndian.Uint16(raw[10:]))
 	if headerBytes+count*elementBytes > len(raw) {
@@ -208,8 +208,9 @@ func parsePage(raw []byte, id uint64, bounds interval) ([]element, error) {
 	return elements, nil
 }
 
-// parseElement reads the element whose header stands at a position, and reports whether it lies within the page. A branch element has the
-// position and length of its key, and a page; a leaf element has flags, the position, and the lengths of key and value.
+// parseElement parses the element with a header at a position, and reports whether it is inside the page. A branch
+// element has the position and length of its key, and a page; a leaf element has flags, the position, and the lengths
+// of key and value.
 func parseElement(raw []byte, at int, branch bool) (element, bool) {
 	word := func(n int) uint64 { return uint64(binary.LittleEndian.Uint32(raw[at+4*n:])) }
 	e := element{}
@@ -236,7 +237,7 @@ func (c *checker) bucket(e element) error {
 	return nil
 }
 
-// finish reads both buckets and compares what was found with what was recorded.
+// finish reads both buckets and compares the result with the recorded state.
 func (c *checker) finish() (state, error) {
 	var recorded state
 	readState := func(e element) (err error) {
@@ -288,7 +289,7 @@ func (c *checker) walkBucket(name []byte, each func(element) error) error {
 	return nil
 }
 
-// row adds a row to what was found.
+// row adds a row to the result.
 func (c *checker) row(e element) error {
 	if _, err := decode(e.key, e.value); err != nil {
 		return err

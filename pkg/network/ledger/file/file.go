@@ -54,7 +54,7 @@ const (
 	pageSize = 4096
 	// mapBytes is the address space reserved for the file. bbolt never remaps below this size; a remap would wait for all readers.
 	mapBytes = 64 << 30
-	// growBytes is the step in which the file grows.
+	// growBytes is the number of bytes by which the file grows.
 	growBytes = 128 << 10
 	// maximumGroup bounds the commits of one bbolt transaction.
 	maximumGroup = 1024
@@ -104,7 +104,7 @@ type Store struct {
 
 var _ ledger.Store = (*Store)(nil)
 
-// state is what every transaction writes about the whole file.
+// state is the summary of the whole file that every transaction writes.
 type state struct {
 	// commits counts transactions.
 	commits uint64
@@ -314,7 +314,7 @@ func (s *Store) enqueue(ctx context.Context, c *commit) error {
 	}
 }
 
-// serve writes commits, all that wait in one transaction, until the queue is closed.
+// serve writes commits until the queue is closed. It combines all waiting ones into one transaction.
 func (s *Store) serve() {
 	defer close(s.done)
 	for first := range s.queue {
@@ -326,8 +326,8 @@ func (s *Store) serve() {
 	}
 }
 
-// write makes a group durable and answers its commits. A commit whose rows are not as expected is left out. After an error of the disk the
-// store answers nothing more: bbolt cannot know what the disk has.
+// write makes a group of commits durable and reports their results. It omits commits with unexpected rows. After an
+// error of the disk, the store fails all further commits, because the content of the disk is unknown.
 func (s *Store) write(group []*commit) {
 	err := s.failed()
 	if err == nil {

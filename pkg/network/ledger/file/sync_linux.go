@@ -9,5 +9,5 @@ import (
 	"syscall"
 )
 
-// syncData makes what was written into a file durable, without the times of the file.
+// syncData flushes the data of a file to disk, without its timestamps.
 func syncData(file *os.File) error { return syscall.Fdatasync(int(file.Fd())) }

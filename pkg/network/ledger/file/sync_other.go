@@ -8,5 +8,5 @@ package file
 
 import "os"
 
-// syncData makes what was written into a file durable.
+// syncData flushes a file to disk.
 func syncData(file *os.File) error { return file.Sync() }

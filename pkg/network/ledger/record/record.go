@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package record keeps rows of other packages in the store of the ledger, so that all that a server must not forget is in one place, and is
-// exported, imported and verified together. A row is a value as JSON under record/<node>/<table>/<key>. The rows of a node have one writer; that
-// another process writes them, too, is found out.
+// Package record stores rows of other packages in the ledger's store, so that all persistent state of a server is in
+// one place, and is exported, imported and verified together. A row is a JSON value under record/<node>/<table>/<key>.
+// The rows of a node have one writer; writes by other processes are detected.
 //
-// It knows nothing of what the values mean, and no concrete store. Enter at New.
+// The meaning of the values and concrete stores are unknown to it. Start reading at New.
 package record
 
 import (
@@ -23,16 +23,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ErrStale says that another process has changed a row since it was seen here. Whoever wants to change it must read it again.
+// ErrStale means that another process has changed a row since this process read it. The caller must read it again.
 var ErrStale = errors.New("another process has changed the row since it was read")
 
-// Table is rows of one kind. It is safe for concurrent use; who reads a row to write it must see that nobody else of the process does so meanwhile.
+// Table holds rows of one kind. It is safe for concurrent use; a caller that reads a row to write it must exclude other
+// writers of the process itself.
 type Table[T any] struct {
 	store  ledger.Store
 	prefix string
 
 	seed maphash.Seed
-	// locks are held by key while a row is read or written, so that what is seen is in the order of the store.
+	// locks are held by key while a row is read or written, so that seen follows the order of the store.
 	locks [256]sync.Mutex
 	// mutex guards seen, which are the rows as this process has read or written them last, nil where there was none, and absent, how many those are.
 	// A row that is not in it is read before it is written.
@@ -49,7 +50,7 @@ func New[T any](store ledger.Store, node, table string) *Table[T] {
 	return &Table[T]{store: store, prefix: ledger.RecordPrefix(node, table), seed: maphash.MakeSeed(), seen: map[string][]byte{}}
 }
 
-// lock locks a row by its key; what it returns unlocks it.
+// lock locks a row by its key. The returned function unlocks it.
 func (t *Table[T]) lock(key string) func() {
 	m := &t.locks[maphash.String(t.seed, key)%uint64(len(t.locks))]
 	m.Lock()
@@ -70,14 +71,14 @@ func (t *Table[T]) note(key string, raw []byte) {
 	}
 }
 
-// forget says that it is not known how a row is.
+// forget marks the content of a row as unknown.
 func (t *Table[T]) forget(key string) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.drop(key)
 }
 
-// drop is forget for who holds the mutex.
+// drop works like forget for a caller that holds the mutex.
 func (t *Table[T]) drop(key string) {
 	if raw, known := t.seen[key]; known && raw == nil {
 		t.absent--
@@ -85,7 +86,7 @@ func (t *Table[T]) drop(key string) {
 	delete(t.seen, key)
 }
 
-// last is how a row was seen; when it was not, it is read.
+// last returns the last known content of a row, and reads it if it is unknown.
 func (t *Table[T]) last(ctx context.Context, key string) ([]byte, error) {
 	t.mutex.Lock()
 	raw, known := t.seen[key]
@@ -100,7 +101,7 @@ func (t *Table[T]) last(ctx context.Context, key string) ([]byte, error) {
 	return raw, nil
 }
 
-// Get is the value of a row; false when there is none.
+// Get returns the value of a row, or false if there is none.
 func (t *Table[T]) Get(ctx context.Context, key string) (value T, ok bool, err error) {
 	defer t.lock(key)()
 	raw, err := t.store.Get(ctx, t.prefix+key)
@@ -128,7 +129,8 @@ func (t *Table[T]) Put(ctx context.Context, key string, value T) error {
 // Delete removes a row; one that is not there is no error. It wraps ErrStale as Put does.
 func (t *Table[T]) Delete(ctx context.Context, key string) error { return t.write(ctx, key, nil) }
 
-// write commits a row against what was seen of it. After an error that is no conflict nobody knows how it is.
+// write commits a row compared with its last known content. After an error other than a conflict, its content is
+// unknown.
 func (t *Table[T]) write(ctx context.Context, key string, raw []byte) error {
 	if key == "" {
 		return fmt.Errorf("writing a row of %s: it has no key", t.prefix)
@@ -151,8 +153,8 @@ func (t *Table[T]) write(ctx context.Context, key string, raw []byte) error {
 	return fmt.Errorf("writing the row %s: %w", t.prefix+key, err)
 }
 
-// All calls each for all rows, in the order of their keys, until it returns an error. Rows that are written meanwhile may or may not be among them;
-// each may change the table.
+// All calls each for all rows in the order of their keys until it returns an error. Rows written concurrently may be
+// missing; each may change the table.
 func (t *Table[T]) All(ctx context.Context, each func(key string, value T) error) error {
 	type row struct {
 		key string
@@ -178,8 +180,8 @@ func (t *Table[T]) All(ctx context.Context, each func(key string, value T) error
 	return nil
 }
 
-// decode reads a value, in which there must be nothing that its type does not have: a newer version of Graft may have written it, and would lose
-// that when it is written again.
+// decode parses a value and fails for unknown fields: a newer version of Graft may have written them, and this version
+// would drop them on the next write.
 func (t *Table[T]) decode(key string, raw []byte) (value T, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.DisallowUnknownFields()

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
 )
 
-// Socket is where the server of a ledger that is a folder listens.
+// Socket returns the path of the socket for a ledger in a folder.
 func Socket(folder string) string { return strings.TrimRight(folder, "/") + ".sock" }
 
 // Client asks a server that has a ledger.
@@ -34,7 +34,7 @@ type Client struct {
 	Address string
 }
 
-// Dial is a client for an address such as unix:///var/lib/graft/ledger.sock. Nothing is asked yet.
+// Dial returns a client for an address such as unix:///var/lib/graft/ledger.sock. It does not connect yet.
 func Dial(address string) (*Client, error) {
 	path, ok := strings.CutPrefix(address, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
@@ -112,7 +112,7 @@ func (c *Client) broken(err error) error {
 	return fmt.Errorf("the answer of the server at %s broke off: %w", c.Address, err)
 }
 
-// trailer is what the server says behind the lines.
+// trailer returns the error in the trailer of a response.
 func (c *Client) trailer(response *http.Response) error {
 	if said := response.Trailer.Get(trailerError); said != "" {
 		return c.broken(errors.New(said))
@@ -120,7 +120,7 @@ func (c *Client) trailer(response *http.Response) error {
 	return nil
 }
 
-// Search is ledger.Search on the server's ledger. The entries have no keys and values.
+// Search calls ledger.Search for the server's ledger. The entries lack keys and values.
 func (c *Client) Search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
 	return c.lines(ctx, http.MethodGet, "/v1/allocations", formatQuery(q), func(line []byte) error {
 		var read entry
@@ -138,7 +138,8 @@ func (c *Client) Search(ctx context.Context, q ledger.Query, each func(ledger.En
 	})
 }
 
-// Export is archive.Export of the server's ledger; what comes is checked on the way. Of rows that are left out only their number is told.
+// Export calls archive.Export for the server's ledger and verifies the received data. For omitted rows, it returns only
+// their number.
 func (c *Client) Export(ctx context.Context, out io.Writer, leaveOutBroken bool, progress func(lines int)) (done archive.Exported, err error) {
 	query := url.Values{}
 	if leaveOutBroken {
@@ -156,7 +157,7 @@ func (c *Client) Export(ctx context.Context, out io.Writer, leaveOutBroken bool,
 		}
 		return nil
 	})
-	// Why it broke off stands behind what came of it.
+	// The trailer contains the reason for an incomplete response.
 	_, _ = io.Copy(io.Discard, response.Body)
 	if said := c.trailer(response); said != nil {
 		return done, said
@@ -169,7 +170,7 @@ func (c *Client) Export(ctx context.Context, out io.Writer, leaveOutBroken bool,
 	return done, nil
 }
 
-// Verify is ledger.Verify on the server's ledger.
+// Verify calls ledger.Verify for the server's ledger.
 func (c *Client) Verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
 	var report *ledger.Report
 	err := c.lines(ctx, http.MethodPost, "/v1/verify", nil, func(line []byte) error {
@@ -188,7 +189,7 @@ func (c *Client) Verify(ctx context.Context, progress func(rows int)) (*ledger.R
 	return report, err
 }
 
-// Release lets the server release what an owner holds, and gives what that was. The error wraps network.ErrNotHeld.
+// Release lets the server release an owner's allocation and returns it. The error wraps network.ErrNotHeld.
 func (c *Client) Release(ctx context.Context, owner network.Owner) (a network.Allocation, err error) {
 	var read struct {
 		Allocation *network.Allocation `json:"allocation"`
@@ -210,7 +211,7 @@ func (c *Client) one(ctx context.Context, path string, body, into any) error {
 	return nil
 }
 
-// GC lets the server look for allocations whose holders do not live any more.
+// GC lets the server look for allocations without existing holders.
 func (c *Client) GC(ctx context.Context, dryRun bool, each func(Suspect) error) error {
 	return c.lines(ctx, http.MethodPost, "/v1/gc", url.Values{"dryRun": {strconv.FormatBool(dryRun)}}, func(line []byte) error {
 		var s Suspect

@@ -18,18 +18,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Options are what a handler is made of.
+// Options are the settings of a handler.
 type Options struct {
 	// Store is that of the ledger that the server has.
 	Store ledger.Store
 	// Release is service.Service.Release.
 	Release func(context.Context, network.Owner) error
-	// GC looks for allocations whose holders do not live any more, calls each for them, and releases them unless it is a dry run; nil: the
-	// server cannot know who lives.
+	// GC calls each for allocations without existing holders, and releases them unless it is a dry run; it is nil if
+	// the server cannot query holders.
 	GC func(ctx context.Context, dryRun bool, each func(Suspect) error) error
 	// Now is the time.
 	Now func() time.Time
-	// Report is told of what went wrong here; nil: nobody is.
+	// Report is called with internal errors; it may be nil.
 	Report func(error)
 	// Requests are how many are served at a time. Default 4.
 	Requests int
@@ -37,7 +37,7 @@ type Options struct {
 	Stall, Budget time.Duration
 }
 
-// Suspect is an allocation whose holder seems not to live any more.
+// Suspect is an allocation with a holder that probably no longer exists.
 type Suspect struct {
 	Allocation network.Allocation `json:"allocation"`
 	// Reason says why, and Freed whether it was released.
@@ -53,7 +53,7 @@ type handler struct {
 	slots chan struct{}
 }
 
-// New is the handler of a server.
+// New returns the handler of a server.
 func New(o Options) http.Handler {
 	if o.Report == nil {
 		o.Report = func(error) {}
@@ -92,12 +92,12 @@ type Problem struct {
 // Error implements error.
 func (p *Problem) Error() string { return p.Message }
 
-// Is says that a status of 404 for an owner is network.ErrNotHeld.
+// Is reports that a status of 404 for an owner is network.ErrNotHeld.
 func (p *Problem) Is(target error) bool {
 	return target == network.ErrNotHeld && p.Status == http.StatusNotFound && p.Message == network.ErrNotHeld.Error()
 }
 
-// guard bounds what a request takes, and answers what went wrong.
+// guard limits the resources of a request, and writes the response to an error.
 func (h *handler) guard(serve func(context.Context, *answer, *http.Request) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		a := &answer{w: w, control: http.NewResponseController(w), stall: h.Stall, now: h.Now}
@@ -129,7 +129,7 @@ func (h *handler) survive(ctx context.Context, serve func(context.Context, *answ
 	return serve(ctx, a, r)
 }
 
-// answer is what a caller is told: lines, or one value.
+// answer is the response to a caller: lines, or one value.
 type answer struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
@@ -155,7 +155,8 @@ func (a *answer) begin() {
 	a.began, a.flushed = true, a.now()
 }
 
-// Write implements io.Writer: what is written is on its way within a second when the next comes, and a caller who takes nothing is left alone.
+// Write implements io.Writer. It flushes written data at the next write after a second, and aborts the response to a
+// client that does not read.
 func (a *answer) Write(content []byte) (int, error) {
 	a.extend(a.stall)
 	count, err := a.w.Write(content)
@@ -181,7 +182,7 @@ func (a *answer) line(value any) error {
 	return err
 }
 
-// fail says what went wrong: as the answer, or behind what of it was written.
+// fail writes an error: as the response, or in the trailer after a part of it.
 func (a *answer) fail(err error) {
 	if a.began {
 		a.w.Header().Set(trailerError, oneLine(err.Error()))
@@ -205,7 +206,7 @@ func (a *answer) fail(err error) {
 	_ = json.NewEncoder(a.w).Encode(failure{err.Error()}) // the caller may be gone
 }
 
-// failure is the answer to what went wrong.
+// failure is the response to an error.
 type failure struct {
 	Error string `json:"error"`
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
 )
 
-// entry is a line of what was looked for: an allocation as the ledger has it, or a thing that rests.
+// entry is a line of the result: an allocation as stored in the ledger, or a resource in cooldown.
 type entry struct {
 	Allocation json.RawMessage `json:"allocation,omitempty"`
 	Resting    *ledger.Thing   `json:"resting,omitempty"`
@@ -104,7 +104,7 @@ func (h *handler) export(ctx context.Context, a *answer, r *http.Request) error 
 	return err
 }
 
-// verification is a line of what verify answers.
+// verification is a line of verify's response.
 type verification struct {
 	Rows   int            `json:"rows,omitempty"`
 	Report *ledger.Report `json:"report,omitempty"`
@@ -118,7 +118,7 @@ func (h *handler) verify(ctx context.Context, a *answer, _ *http.Request) error 
 		if now := h.Now(); now.Sub(said) >= time.Second {
 			said = now
 			if a.line(verification{Rows: rows}) != nil {
-				cancel() // nobody listens any more
+				cancel() // the client has disconnected
 			}
 		}
 	}})
@@ -149,7 +149,7 @@ func (h *handler) release(ctx context.Context, a *answer, r *http.Request) error
 	return a.value(entry{Allocation: raw})
 }
 
-// find is what an owner holds, as the ledger has it. The error wraps network.ErrNotHeld.
+// find returns the allocation of an owner as stored in the ledger. The error wraps network.ErrNotHeld.
 func find(ctx context.Context, store ledger.Store, owner network.Owner) (raw []byte, err error) {
 	if strings.HasSuffix(owner.Key, "*") || owner.Key == "" {
 		return nil, &Problem{http.StatusBadRequest, "name one owner"}
@@ -164,7 +164,7 @@ func find(ctx context.Context, store ledger.Store, owner network.Owner) (raw []b
 	return raw, err
 }
 
-// ErrNoCluster says that nothing can be freed since nobody knows who lives.
+// ErrNoCluster means that holders cannot be queried, so that no allocation can be released.
 var ErrNoCluster = &Problem{http.StatusNotImplemented, "the server has no client of Kubernetes, and so cannot know who lives: give it one (kubernetes.kubeconfig)"}
 
 func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
@@ -182,7 +182,7 @@ func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
 	return err
 }
 
-// oneLine is a text as the value of a header.
+// oneLine returns a text as the value of a header.
 func oneLine(text string) string {
 	return strings.Map(func(char rune) rune {
 		if char < ' ' || char == 0x7f {

@@ -25,14 +25,15 @@ type allocation struct {
 	subject policy.Subject
 	claim   string
 	search  search
-	// owner is who holds it, and held what it holds already; nil: nothing, or it is being made.
+	// owner is the owner of the device, and held its existing allocation; nil if there is none or it is being made.
 	owner network.Owner
 	held  *network.Allocation
-	// created reports that this request has made what the device holds.
+	// created reports that this request made the allocation.
 	created bool
 }
 
-// allocate gives the device of a claim what its profile has, and the same again. A configuration without a profile is given nothing.
+// allocate allocates the resources of the device's profile, and returns the same when repeated. It allocates nothing
+// for a configuration without a profile.
 func (h *handler) allocate(ctx context.Context, r *request) (device.Config, error) {
 	uid, err := r.uid()
 	if err == nil {
@@ -53,7 +54,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 		return device.Config{}, a.denied(ctx)
 	}
 	a.search = search{who: identify(r.Device), as: config.Interface.Name, addresses: addresses(r.listed()), single: r.single()}
-	// Requests that call the same device differently must find what the other makes.
+	// A request that identifies the same device differently must find this one's allocation.
 	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
 		return device.Config{}, err
@@ -68,10 +69,10 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 	return device.Config{}, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
 }
 
-// attempts limits how often a request is decided again because what the device held was released meanwhile.
+// attempts limits how often a request is evaluated again because the device's allocation was released concurrently.
 const attempts = 3
 
-// decide finds what the device holds, asks the rules if that is nothing, and gives.
+// decide finds the allocation of the device, evaluates the rules if there is none, and allocates.
 func (a *allocation) decide(ctx context.Context, name string) (device.Config, error) {
 	if err := a.find(ctx); err != nil {
 		return device.Config{}, err
@@ -97,7 +98,7 @@ func (a *allocation) denied(ctx context.Context) error {
 	return &wire.Problem{Status: denial.Code, Message: denial.Message}
 }
 
-// unknown is the problem of a profile that there is not.
+// unknown returns the problem of an unknown profile.
 func unknown(name string, known []string) error {
 	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
 }

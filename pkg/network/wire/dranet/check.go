@@ -42,12 +42,12 @@ func place(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error
 	return pools, nil
 }
 
-// fits says whether an address is of a subnet of the pool, with its length.
+// fits reports whether an address belongs to a subnet of the pool, with its length.
 func fits(pool *policy.Pool, asked netip.Prefix) bool {
 	return slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(asked.Addr()) && s.Prefix.Bits() == asked.Bits() })
 }
 
-// placeOne says why no pool of the profile has an address.
+// placeOne returns the reason why no pool of the profile has an address.
 func placeOne(profile *policy.Profile, asked netip.Prefix) error {
 	if len(profile.Families) > 0 && !slices.Contains(profile.Families, asked.Addr().BitLen()) {
 		return fmt.Errorf("the profile %s has no addresses of the family of %s", profile.Name, asked)
@@ -74,8 +74,8 @@ func placeOne(profile *policy.Profile, asked netip.Prefix) error {
 	return fmt.Errorf("%s is in no pool of the profile %s: %s", asked, profile.Name, strings.Join(subnets, ", "))
 }
 
-// check says whether what is asked for and what the profile has go together. DRANET lets the user win, so that what must not be otherwise can only
-// be refused. What the facts of the device say themselves is the author's word, and no conflict.
+// check returns an error if the request conflicts with the profile. DRANET gives precedence to the user, so that
+// conflicts can only be refused. Attributes of the device do not conflict, because the profile's author set them.
 func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *policy.Pool, ours device.Config) error {
 	asked := a.config()
 	if asked.Interface.DHCP != nil && *asked.Interface.DHCP && len(profile.Pools) > 0 {
@@ -104,7 +104,8 @@ func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *p
 
 func clash(asked, ours *int32) bool { return asked != nil && ours != nil && *asked != *ours }
 
-// clashMAC says whether another MAC address is asked for than is given; before it is given, any is another one.
+// clashMAC reports whether the requested MAC address differs from the allocated one; before the allocation, any address
+// differs.
 func clashMAC(asked, ours *string, pool *policy.Pool, given bool) bool {
 	if asked == nil {
 		return false

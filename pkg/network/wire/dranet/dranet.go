@@ -48,7 +48,7 @@ func newHandler(o wire.Options, patience time.Duration) http.Handler {
 	)
 }
 
-// capabilities are what DRANET compares with its own flags when it starts.
+// capabilities holds the values that DRANET compares with its own flags at start.
 type capabilities struct {
 	CloudProvider   bool `json:"cloudProvider"`
 	ProfileProvider bool `json:"profileProvider"`

@@ -52,7 +52,7 @@ func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (
 	return answer, a.check(ctx, profile, &policy.Pool{}, answer)
 }
 
-// extra is what the profile says beside its pools.
+// extra returns the settings of the profile without those of its pools.
 func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s policy.Subject) (device.Config, error) {
 	extra, err := profile.Config(ctx, s)
 	if err != nil {
@@ -65,7 +65,7 @@ func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s polic
 	return extra, nil
 }
 
-// pools are those that can be given from: that of what is held, or those that have the addresses that are asked for.
+// pools returns the possible pools: that of the existing allocation, or those with the requested addresses.
 func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 	if a.held == nil {
 		return place(profile, a.listed())
@@ -119,14 +119,14 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 	return answer, a.learn(ctx, got)
 }
 
-// retract takes back what was made for this request and cannot be given, unless another request was given it.
+// retract releases an allocation that this request made but cannot return, unless another request has received it.
 func (a *allocation) retract(ctx context.Context, got network.Allocation) {
 	if err := a.Service.Retract(context.WithoutCancel(ctx), got); err != nil {
 		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
 	}
 }
 
-// giveOther gives what another request of the device was given meanwhile, which is not what this one asks for.
+// giveOther returns the allocation that a concurrent request for the device made, if it matches this request.
 func (a *allocation) giveOther(ctx context.Context, profile *policy.Profile, got network.Allocation) (device.Config, error) {
 	a.held = &got
 	pools, err := a.pools(profile)
@@ -136,7 +136,7 @@ func (a *allocation) giveOther(ctx context.Context, profile *policy.Profile, got
 	return a.giveFrom(ctx, profile, pools[0])
 }
 
-// lacks is an address that is asked for, and is not held; the zero address when there is none.
+// lacks returns a requested address that is not part of the allocation, or the zero address.
 func (a *allocation) lacks(held network.Allocation) netip.Addr {
 	for _, asked := range a.search.addresses {
 		if !slices.Contains(held.Addresses, asked) {
@@ -186,7 +186,7 @@ func (a *allocation) echo(answer device.Config) device.Config {
 // mostAliases bounds by how many names a device is remembered.
 const mostAliases = 16
 
-// learn remembers by what else the device is called, so that a release finds it by that.
+// learn records further names of the device, so that a release can use them.
 func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
 	more := a.holder(a.claim, a.subject.Node, a.search)
 	h := got.Holder

@@ -15,7 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// identity is by what a device is known, in one way of writing. The PCI address says more than the name, and the name more than the MAC address.
+// identity holds the canonical names of a device. The PCI address is the strongest, then the name, then the MAC
+// address.
 type identity struct{ pci, name, mac string }
 
 // The kinds of identity, the strongest first.
@@ -23,7 +24,7 @@ const (
 	kindPCI  = "pci"
 	kindName = "name"
 	kindMAC  = "mac"
-	// kindAs is no identity: what the interface is called in the Pod.
+	// kindAs is not an identity but the name of the interface in the Pod.
 	kindAs = "as"
 )
 
@@ -33,7 +34,7 @@ func (i identity) of(kind string) string {
 	return map[string]string{kindPCI: i.pci, kindName: i.name, kindMAC: i.mac}[kind]
 }
 
-// aliases are all of the identity, each with its kind.
+// aliases returns all names of the identity, each with its kind.
 func (i identity) aliases() []string {
 	var all []string
 	for _, kind := range kinds {
@@ -44,7 +45,7 @@ func (i identity) aliases() []string {
 	return all
 }
 
-// strongest is the part of the identity that says most.
+// strongest returns the strongest name of the identity.
 func (i identity) strongest() string {
 	for _, kind := range kinds {
 		if value := i.of(kind); value != "" {
@@ -61,8 +62,8 @@ var (
 	pciName = regexp.MustCompile(`^pci-([0-9a-f]{4,8})-([0-9a-f]{2})-([0-9a-f]{2})-([0-7])$`)
 )
 
-// identify reads the identity of a device. A name that DRANET has made of a PCI address or of the name of an interface is taken for that, so that it
-// is the same device whichever of the two a version of DRANET sends.
+// identify returns the identity of a device. It converts names that DRANET derives from a PCI address or an interface's
+// name, so that the identity is the same for all versions of DRANET.
 func identify(d device.Device) identity {
 	i := identity{pci: readPCI(d.PCI), name: strings.TrimSpace(d.Name), mac: readMAC(d.MAC)}
 	if parts := pciName.FindStringSubmatch(strings.ToLower(i.name)); parts != nil {
@@ -75,7 +76,7 @@ func identify(d device.Device) identity {
 	return i
 }
 
-// canonical is a device with its PCI and MAC addresses in one way of writing; the name stays.
+// canonical returns a device with canonical PCI and MAC addresses; the name stays.
 func canonical(d device.Device) device.Device {
 	i := identify(d)
 	return device.Device{Name: d.Name, PCI: i.pci, MAC: i.mac}

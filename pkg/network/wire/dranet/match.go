@@ -20,7 +20,7 @@ type candidate struct {
 	held      *network.Allocation
 }
 
-// candidates are the allocations of a claim.
+// candidates returns the allocations of a claim.
 func candidates(held []network.Allocation) []candidate {
 	all := make([]candidate, len(held))
 	for i := range held {
@@ -30,7 +30,7 @@ func candidates(held []network.Allocation) []candidate {
 	return all
 }
 
-// union adds what is new to a list, which it does not change.
+// union returns a list with new elements appended, and leaves the original unchanged.
 func union(list, more []string) []string {
 	all := slices.Clone(list)
 	for _, item := range more {
@@ -41,17 +41,17 @@ func union(list, more []string) []string {
 	return all
 }
 
-// has says whether the candidate is known by an identity.
+// has reports whether the candidate has a name.
 func (c candidate) has(kind, value string) bool {
 	return value != "" && slices.Contains(c.aliases, kind+"/"+value)
 }
 
-// differs says whether it is known by other identities of the kind only.
+// differs reports whether it has only different names of the kind.
 func (c candidate) differs(kind, value string) bool {
 	return value != "" && !c.has(kind, value) && slices.ContainsFunc(c.aliases, func(alias string) bool { return strings.HasPrefix(alias, kind+"/") })
 }
 
-// holds says whether it has one of the addresses.
+// holds reports whether it has one of the addresses.
 func (c candidate) holds(wanted []netip.Addr) bool {
 	return slices.ContainsFunc(c.addresses, func(a netip.Addr) bool { return slices.Contains(wanted, a) })
 }
@@ -59,7 +59,7 @@ func (c candidate) holds(wanted []netip.Addr) bool {
 // search is for the allocation of a device of a claim.
 type search struct {
 	who identity
-	// as is what the interface is to be called in the Pod; empty: as on the machine.
+	// as is the requested name of the interface in the Pod; empty means its name on the machine.
 	as string
 	// addresses are those of the configuration.
 	addresses []netip.Addr
@@ -67,7 +67,7 @@ type search struct {
 	single bool
 }
 
-// aliases are all by which the device is called in the request.
+// aliases returns all names of the device in the request.
 func (s search) aliases() []string {
 	all := s.who.aliases()
 	if s.as != "" {
@@ -76,11 +76,11 @@ func (s search) aliases() []string {
 	return all
 }
 
-// renamed says whether a device of another name is the same all the same: the only one of the claim, or one that is called the same in the Pod, where
-// no two interfaces can be.
+// renamed reports whether a device with another name is the same: it is the only one of the claim, or has the same name
+// in the Pod, where names are unique.
 func (s search) renamed(c candidate) bool { return s.single || c.has(kindAs, s.as) }
 
-// another says whether the candidate is of another device for sure, by the kinds that say more than the given one.
+// another reports whether the candidate certainly is another device, by kinds stronger than the given one.
 func (s search) another(c candidate, kind string) bool {
 	for _, stronger := range kinds {
 		if stronger == kind {
@@ -122,9 +122,9 @@ func (s search) allocated(among []candidate) (*candidate, error) {
 	return nil, nil
 }
 
-// released finds what a release means. Little may be left of the device then: its interface may be in the Pod, and be called otherwise. So a name
-// that differs is no hindrance, unless the configuration lists other addresses. When nothing tells the device, it is what holds an
-// address of the configuration.
+// released finds the allocation of a release. The device may be incomplete then: its interface may be in the Pod under
+// another name. So a different name does not exclude it, unless the configuration lists other addresses. Without any
+// name, the device is the one with an address of the configuration.
 func (s search) released(among []candidate) []candidate {
 	left := keep(among, func(c candidate) bool { return !c.differs(kindPCI, s.who.pci) })
 	for _, kind := range kinds {
@@ -152,7 +152,8 @@ func keep(among []candidate, when func(candidate) bool) []candidate {
 	return kept
 }
 
-// key names the owner of a new allocation of a claim, by what says most of the device. It does not change when more is learned of the device.
+// key returns the key of the owner for a new allocation of a claim, from the strongest name of the device. It stays the
+// same when further names become known.
 func (s search) key(claim string) (string, error) {
 	for _, kind := range kinds {
 		if value := s.who.of(kind); value != "" {

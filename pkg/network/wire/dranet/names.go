@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// checkNames finds the first name of a request to allocate that is none, each with its field. A release keeps nothing of what it says, so that it
-// is not checked: what was taken in before can be given back by the same names.
+// checkNames returns an error for the first invalid name in a request to allocate, with its field. A release stores
+// nothing and is not checked, so that older allocations can be released under the same names.
 func (r *request) checkNames(uid string) error {
 	type named struct {
 		field string
@@ -26,7 +26,7 @@ func (r *request) checkNames(uid string) error {
 		all = append(all, named{"claim.metadata.uid", wire.CheckUID(uid)}, named{"claim.metadata.namespace", wire.CheckNamespace(r.Claim.Metadata.Namespace)},
 			named{"claim.metadata.name", wire.CheckName(r.Claim.Metadata.Name)})
 		for i, one := range r.Claim.Status.Allocation.Devices.Results {
-			if one.Driver == driver { // others may call their pools as they like
+			if one.Driver == driver { // other drivers may use any pool names
 				all = append(all, named{fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), wire.CheckName(one.Pool)})
 			}
 		}
@@ -43,7 +43,7 @@ func (r *request) checkNames(uid string) error {
 	return nil
 }
 
-// checkMAC is the error of what is no MAC address; devices may have none.
+// checkMAC returns an error for an invalid MAC address; it may be empty.
 func checkMAC(text string) error {
 	if text == "" {
 		return nil

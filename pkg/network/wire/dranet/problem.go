@@ -13,7 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// statuses are those where the contract says otherwise than what is usual: it knows 400, 404, 409 and 500, and 500 is for what may pass.
+// statuses lists deviations of the contract from the usual codes: it defines 400, 404, 409 and 500, and 500 for
+// temporary errors.
 var statuses = []wire.Status{
 	{Err: network.ErrBusy, Status: http.StatusTooManyRequests},
 	{Err: network.ErrRefused, Status: http.StatusBadRequest},
@@ -31,7 +32,7 @@ func bad(format string, values ...any) *wire.Problem {
 	return wire.Problemf(http.StatusBadRequest, format, values...)
 }
 
-// broken is the problem of what we would have answered: the author of the profile, or we, have to look at it.
+// broken returns the problem of an invalid response: the author of the profile, or of Graft, must fix it.
 func broken(what string, err error) *wire.Problem {
 	return &wire.Problem{
 		Status:  http.StatusInternalServerError,

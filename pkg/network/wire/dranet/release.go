@@ -9,8 +9,9 @@ import (
 	"errors"
 )
 
-// release takes back what a device of a claim holds. What is not known has been released already. Nothing but the claim and some identity of the
-// device is required; the configuration is not checked, as DRANET has put much into it by now.
+// release releases the allocation of a device of a claim. It ignores unknown devices, because they were released
+// before. It requires only the claim and some name of the device; it does not check the configuration, because DRANET
+// has extended it since.
 func (h *handler) release(ctx context.Context, r *request) error {
 	uid, err := r.uid()
 	if err == nil {

@@ -23,7 +23,7 @@ type request struct {
 	Config   *device.Config `json:"config"`
 }
 
-// claim is what is needed of a ResourceClaim (resource.k8s.io/v1).
+// claim holds the required fields of a ResourceClaim (resource.k8s.io/v1).
 type claim struct {
 	Metadata struct {
 		UID         string            `json:"uid"`
@@ -55,13 +55,13 @@ type consumer struct {
 	UID      string `json:"uid"`
 }
 
-// driver is DRANET's name in a claim, which can have devices of others.
+// driver is DRANET's name in a claim, which can also contain devices of other drivers.
 const driver = "dra.net"
 
 // longestText bounds the names that are kept.
 const longestText = 253
 
-// uid is that of the claim, from wherever it stands.
+// uid returns the UID of the claim from the field that has it.
 func (r *request) uid() (string, error) {
 	uid, field := r.ClaimUID, "claim_uid"
 	if r.Claim != nil && r.Claim.Metadata.UID != "" {
@@ -79,7 +79,7 @@ func (r *request) uid() (string, error) {
 	return uid, nil
 }
 
-// plain says whether a text can be kept as a name.
+// plain reports whether a text is usable as a name.
 func plain(text string) bool {
 	return len(text) <= longestText && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
 }
@@ -93,7 +93,7 @@ func checkDevice(d device.Device) error {
 	return nil
 }
 
-// ours are DRANET's devices of the claim, where the caller says.
+// ours returns DRANET's devices of the claim, if the caller lists them.
 func (r *request) ours() []result {
 	if r.Claim == nil {
 		return nil
@@ -107,10 +107,10 @@ func (r *request) ours() []result {
 	return results
 }
 
-// single says whether the claim is known to have one device of DRANET only.
+// single reports whether the claim is known to have exactly one device of DRANET.
 func (r *request) single() bool { return len(r.ours()) == 1 }
 
-// node is the machine of the device, as far as it is known.
+// node returns the node of the device, as far as it is known.
 func (r *request) node(served string) string {
 	for _, one := range r.ours() {
 		if served == "" {
@@ -120,7 +120,7 @@ func (r *request) node(served string) string {
 	return served
 }
 
-// config is what was asked for; none is an empty one.
+// config returns the requested configuration, or an empty one.
 func (r *request) config() device.Config {
 	if r.Config == nil {
 		return device.Config{}
@@ -128,7 +128,7 @@ func (r *request) config() device.Config {
 	return *r.Config
 }
 
-// listed are the addresses of the configuration that can be read.
+// listed returns the valid addresses of the configuration.
 func (r *request) listed() []netip.Prefix {
 	var all []netip.Prefix
 	for _, text := range r.config().Interface.Addresses {
@@ -147,7 +147,7 @@ func addresses(prefixes []netip.Prefix) []netip.Addr {
 	return all
 }
 
-// holder is the claim, as the ledger remembers it.
+// holder returns the claim for the ledger.
 func (r *request) holder(uid, node string, s search) network.Holder {
 	h := network.Holder{Kind: "ResourceClaim", UID: uid, Node: node, Device: cmp.Or(r.Device.Name, s.who.strongest()), Aliases: s.aliases()}
 	if r.Claim != nil {
@@ -156,7 +156,7 @@ func (r *request) holder(uid, node string, s search) network.Holder {
 	return h
 }
 
-// subject is the request, as expressions see it.
+// subject returns the request for expressions.
 func (r *request) subject(uid, node string) policy.Subject {
 	d := canonical(r.Device)
 	s := policy.Subject{

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// allocate binds all that a request names, or nothing of it.
+// allocate binds everything that a request names, or nothing.
 func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error) {
 	p := h.Policy()
 	w, err := q.read(p)
@@ -80,8 +80,8 @@ func (r *allocateResponse) add(w *wanted, i int, parent string, a network.Alloca
 	r.SubENIs = append(r.SubENIs, result)
 }
 
-// request is what is asked of the service for one interface, when the policy lets it pass; what the Pod has already it keeps. Spiderpool has chosen
-// the addresses, and taken them from whoever had them: it is the one who decides.
+// request returns the request to the service for one interface, if the policy permits it; the Pod keeps existing
+// allocations. Spiderpool has selected the addresses, possibly from another owner, because it manages them.
 func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic) (service.Request, error) {
 	subject := policy.Subject{
 		Contract: Contract, Pool: n.pool.Name, Node: of.Node, Parent: n.parent, Addresses: n.addresses,
@@ -109,10 +109,11 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 	return r, wire.Problemf(denial.Code, "%s", denial.Message)
 }
 
-// attempts bounds how often interfaces are bound anew of which another request has changed the addresses meanwhile.
+// attempts limits how often interfaces are bound again because another request changed their addresses concurrently.
 const attempts = 3
 
-// bind allocates. What the Pod holds in another way than it asks for now, such as with another address of IPv6, is given back first.
+// bind allocates. It first releases allocations of the Pod that differ from the request, for example in the IPv6
+// address.
 func (h *handler) bind(ctx context.Context, requests []service.Request) ([]network.Allocation, error) {
 	for range attempts {
 		held, err := h.Service.AllocateAll(ctx, requests...)
@@ -142,7 +143,7 @@ func agreed(requests []service.Request, held []network.Allocation) bool {
 	return true
 }
 
-// giveBack releases what the owners of requests hold in another way, and says whether there is such.
+// giveBack releases allocations that differ from the requests, and reports whether there were any.
 func (h *handler) giveBack(ctx context.Context, requests []service.Request) (changed bool, err error) {
 	for _, r := range requests {
 		a, err := h.Service.Get(ctx, r.Owner)
@@ -160,7 +161,7 @@ func (h *handler) giveBack(ctx context.Context, requests []service.Request) (cha
 	return changed, nil
 }
 
-// agrees says whether an allocation is what is asked for.
+// agrees reports whether an allocation matches the request.
 func agrees(r service.Request, a network.Allocation) bool {
 	mine := slices.DeleteFunc(slices.Clone(a.Addresses), func(address netip.Addr) bool {
 		chosen := slices.ContainsFunc(a.Binding.Addresses, func(of netip.Prefix) bool { return of.Addr() == address })

@@ -29,8 +29,8 @@ func within(r *http.Request) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(r.Context(), budget(r.Header.Get(timeoutHeader)))
 }
 
-// budget reads the header. What is no number counts as not sent, since a caller whose time is not known is served better than refused; with no
-// time left it is not positive.
+// budget parses the header. It ignores an invalid number, because a call without a deadline is better than a refusal;
+// the result is not positive if no time is left.
 func budget(header string) time.Duration {
 	milliseconds, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64)
 	if err != nil || milliseconds > unsaid.Milliseconds() {

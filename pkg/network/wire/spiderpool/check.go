@@ -25,17 +25,17 @@ const maximumName = 253
 // errRequired says that a field is missing.
 var errRequired = errors.New("is required")
 
-// faults are what is wrong with a request, each with its field.
+// faults lists the mistakes of a request, each with its field.
 type faults []string
 
-// note keeps what is wrong with a field; nil is nothing.
+// note adds the mistake of a field, unless it is nil.
 func (f *faults) note(field string, err error) {
 	if err != nil {
 		*f = append(*f, field+" "+err.Error())
 	}
 }
 
-// problem is nil when nothing is wrong.
+// problem returns the mistakes as one error, or nil.
 func (f faults) problem() error {
 	if len(f) == 0 {
 		return nil
@@ -43,10 +43,10 @@ func (f faults) problem() error {
 	return wire.Problemf(http.StatusBadRequest, "%s", strings.Join(f, "; "))
 }
 
-// pod is for whom a request is. All but the node may be unknown.
+// pod is the Pod of a request. All fields except the node may be empty.
 type pod struct{ Name, Namespace, UID, Node string }
 
-// check finds what is wrong with the names of a Pod that is to be given something: they are kept, and become a part of keys.
+// check finds invalid names of a Pod in an allocation: they are stored and become parts of keys.
 func (p pod) check(f *faults) {
 	f.note("podName", wire.CheckName(p.Name))
 	f.note("podNamespace", wire.CheckNamespace(p.Namespace))
@@ -54,7 +54,7 @@ func (p pod) check(f *faults) {
 	f.note("nodeName", wire.CheckName(p.Node))
 }
 
-// checkReleased finds names that cannot be looked for. A release keeps nothing of what it says: what was taken in before can be given back by the
+// checkReleased finds names that cannot exist. A release stores nothing: older allocations can be released under the
 // same names.
 func (p pod) checkReleased(f *faults) {
 	for _, name := range []struct{ field, value string }{{"podName", p.Name}, {"podNamespace", p.Namespace}, {"podUID", p.UID}} {
@@ -73,8 +73,9 @@ func checkName(name string) error {
 	return nil
 }
 
-// holder is the Pod as the ledger knows it, with the interface of the node that carries its VLAN. A Pod that has a name lives as long as one with
-// this name does: Spiderpool gives the address of a StatefulSet's Pod to the next one of its name and asks nobody. The UID is in the key of the owner.
+// holder returns the Pod for the ledger, with the interface of the node that carries its VLAN. A named Pod exists as
+// long as one with this name does: Spiderpool passes the address of a StatefulSet's Pod to the next one with its name
+// without a request. The owner's key contains the UID.
 func (p pod) holder(parent string) network.Holder {
 	h := network.Holder{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Node: p.Node, Device: parent}
 	if p.Name == "" || p.Namespace == "" {
@@ -95,7 +96,7 @@ func parseAddress(text string) (netip.Addr, error) {
 	return address.Unmap(), nil
 }
 
-// parseFamily is parseAddress for one family; nothing is the zero address.
+// parseFamily works like parseAddress for one family; an empty text is the zero address.
 func parseFamily(text string, bits int) (netip.Addr, error) {
 	if text == "" {
 		return netip.Addr{}, nil
@@ -135,7 +136,7 @@ func parseSubnet(text string) (netip.Prefix, error) {
 	return subnet.Masked(), nil
 }
 
-// parseMAC reads a MAC address into lower case with colons; what is empty is so only where that is allowed.
+// parseMAC converts a MAC address to lower case with colons. It accepts an empty text only if optional is true.
 func parseMAC(text string, optional bool) (string, error) {
 	if text == "" {
 		if optional {

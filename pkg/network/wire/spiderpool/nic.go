@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// nic is one interface of a Pod: it has one MAC address and one VLAN, whatever families it has, and is one allocation.
+// nic is one interface of a Pod: one allocation with one MAC address, one VLAN and any number of families.
 type nic struct {
 	parent string
 	pool   *policy.Pool
@@ -25,15 +25,15 @@ type nic struct {
 	addresses []netip.Addr
 }
 
-// owner is who holds an interface. A Pod that asks again for the same address on the same interface of the node is the same owner, so that a
-// release can name it as well; the other family is no part of the name.
+// owner returns the owner of an interface. A Pod that asks again for the same address on the same interface of the node
+// is the same owner, so that a release can name it; the other family is not part of the name.
 func (n *nic) owner(p pod) network.Owner { return ownerOf(p, n.parent, n.addresses[0]) }
 
 func ownerOf(p pod, parent string, address netip.Addr) network.Owner {
 	return network.Owner{Contract: Contract, Key: p.who() + p.Node + "/" + parent + "/" + address.String()}
 }
 
-// who begins the keys of all that a Pod holds.
+// who returns the prefix of the keys of all allocations of a Pod.
 func (p pod) who() string {
 	switch {
 	case p.UID != "":
@@ -45,7 +45,7 @@ func (p pod) who() string {
 	}
 }
 
-// uidOf is the UID of the Pod whose owner it is; empty where the Pod has said none.
+// uidOf returns the UID of an owner's Pod, or an empty string if the Pod has sent none.
 func uidOf(owner network.Owner) string {
 	rest, ok := strings.CutPrefix(owner.Key, "uid/")
 	if !ok {
@@ -77,7 +77,7 @@ func (w *wanted) add(n *nic, subnet netip.Prefix, addresses ...netip.Addr) {
 	w.addresses = append(w.addresses, addresses)
 }
 
-// read reads a request of either shape. The error names all that is wrong with it; a subnet that no pool has is found afterwards.
+// read parses a request of either shape. The error names all mistakes except unknown subnets, which are found later.
 func (q *allocateRequest) read(p *policy.Policy) (*wanted, error) {
 	var f faults
 	if q.Node == "" {
@@ -198,7 +198,7 @@ func (w *wanted) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
 	return first(f.problem(), unknown)
 }
 
-// again is the error of an address that the request has had already.
+// again returns an error for a repeated address.
 func again(seen map[netip.Addr]bool, address netip.Addr) error {
 	if !address.IsValid() {
 		return nil
@@ -210,7 +210,7 @@ func again(seen map[netip.Addr]bool, address netip.Addr) error {
 	return nil
 }
 
-// inside is the error of an address that is not in its subnet.
+// inside returns an error for an address outside of its subnet.
 func inside(subnet netip.Prefix, address netip.Addr) error {
 	if subnet.IsValid() && address.IsValid() && !subnet.Contains(address) {
 		return fmt.Errorf("is not in the subnet %s", subnet)
@@ -218,7 +218,7 @@ func inside(subnet netip.Prefix, address netip.Addr) error {
 	return nil
 }
 
-// poolOf is the pool with this subnet.
+// poolOf returns the pool with this subnet.
 func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
 	if pool := p.PoolOf(subnet); pool != nil {
 		return pool, nil
@@ -226,7 +226,7 @@ func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
 	return nil, wire.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
 }
 
-// first is the first error.
+// first returns the first error.
 func first(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -47,7 +47,7 @@ func (r *records) show(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// reset forgets the requests. What was allocated stays allocated.
+// reset forgets the requests. Allocations remain.
 func (r *records) reset(w http.ResponseWriter, _ *http.Request) error {
 	r.mutex.Lock()
 	r.kept = nil

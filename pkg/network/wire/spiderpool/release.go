@@ -17,10 +17,10 @@ import (
 // lookupTime bounds how long it is looked for who holds an address that is released, also when the caller has gone.
 const lookupTime = 10 * time.Second
 
-// release takes back the whole interface that an address belongs to, if the request is its holder's. It succeeds whenever it can be read, since
-// callers repeat a release, release what was never bound, and release late: what has no effect is no error.
+// release releases the whole interface with an address if the request comes from its holder. It succeeds for every
+// valid request, because callers repeat a release, release unbound addresses, and release late.
 //
-// The answer is a success when the ledger remembers the release; the cloud is told in the background.
+// The response is a success once the ledger has recorded the release; the cloud is called in the background.
 func (h *handler) release(ctx context.Context, q *releaseRequest) (any, error) {
 	what, err := q.read()
 	if err != nil {
@@ -40,7 +40,7 @@ func (h *handler) release(ctx context.Context, q *releaseRequest) (any, error) {
 	return nil, h.Service.Release(ctx, owner)
 }
 
-// released is what a release names.
+// released holds the names in a release.
 type released struct {
 	pod
 	parent  string
@@ -62,8 +62,9 @@ func (q *releaseRequest) read() (*released, error) {
 	return what, f.problem()
 }
 
-// find says whose release it is: that of the holder, if it is the same. Otherwise it says why it is not, and whom the request names, who may be
-// about to get the address: the service waits for that. It looks also when the caller has gone: nobody else would repeat the release.
+// find returns the owner for a release: the holder of the address, if it is the same. Otherwise it returns the reason,
+// and the owner named in the request, which may be about to get the address: the service waits for that. It also works
+// after the caller has disconnected, because the release is not repeated.
 func (h *handler) find(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
@@ -79,7 +80,7 @@ func (h *handler) find(ctx context.Context, what *released) (owner network.Owner
 	return owner, reason, nil
 }
 
-// holder is the one at the address, or why it is not meant.
+// holder returns the owner of the address, or the reason why it is another one.
 func (h *handler) holder(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
 	pool := h.Policy().PoolOf(what.subnet)
 	if pool == nil {
@@ -99,7 +100,8 @@ func (h *handler) holder(ctx context.Context, what *released) (owner network.Own
 	return held.Owner, "", nil
 }
 
-// elsewhere is the Pod's own allocation of the address in a pool that the profile does not have any more, or not with this subnet.
+// elsewhere returns the Pod's own allocation of the address in a pool that was removed from the profile, or lost this
+// subnet.
 func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner, error) {
 	if what.UID == "" && what.Name == "" {
 		return network.Owner{}, nil
@@ -113,15 +115,16 @@ func (h *handler) elsewhere(ctx context.Context, what *released) (network.Owner,
 	return network.Owner{}, err
 }
 
-// by says whether a release is the holder's. Spiderpool gives an address to another Pod before the old one's release arrives, and that must not
-// take it from the new one. The first line that applies decides; what a side leaves out is not compared:
+// by reports whether a release comes from the holder. Spiderpool may assign an address to another Pod before the old
+// one's release arrives; then the new one must keep it. The first matching line decides; missing fields are not
+// compared:
 //
-//	both have a podUID                   they must be the same
-//	both have podNamespace and podName   they must be the same, and so must nodeName and parentNicMac
-//	the holder has neither               nodeName and parentNicMac must be the same
-//	otherwise                            it is not
+//	both have a podUID                   they must be equal
+//	both have podNamespace and podName   they must be equal, and so must nodeName and parentNicMac
+//	the holder has neither               nodeName and parentNicMac must be equal
+//	otherwise                            it does not
 //
-// A node that is alone identifies only a holder of which nothing else is known either: any Pod of the node could be meant.
+// A node alone identifies only a holder without further data: any Pod of the node could be meant.
 func (r *released) by(a network.Allocation) bool {
 	uid, holder := uidOf(a.Owner), a.Holder
 	sameNIC := same(r.Node, holder.Node) && same(r.parent, holder.Device)
@@ -137,5 +140,5 @@ func (r *released) by(a network.Allocation) bool {
 	}
 }
 
-// same compares what both sides say.
+// same reports whether two values are equal or one is missing.
 func same(a, b string) bool { return a == "" || b == "" || a == b }

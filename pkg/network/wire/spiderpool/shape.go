@@ -4,8 +4,8 @@
 
 package spiderpool
 
-// The shapes are those of pkg/iaas/client/types.go of Spiderpool: iaasIPs… is what v1.2.0 to v1.2.2 send, with an item for each address, and
-// subEni… what came later, with an item for each interface.
+// The shapes of pkg/iaas/client/types.go of Spiderpool: iaasIPs… is sent by v1.2.0 to v1.2.2, with an item for each
+// address, and subEni… by later versions, with an item for each interface.
 
 // allocateRequest is the body of allocate-ips; it has items of one of the two shapes.
 type allocateRequest struct {
@@ -45,7 +45,7 @@ type allocateResponse struct {
 	SubENIs []subENIResult `json:"subEniResponses,omitempty"`
 }
 
-// itemResult says what belongs to an address. Spiderpool keeps what it has for a MAC address that is empty and a VLAN that is 0.
+// itemResult describes an address. Spiderpool keeps its own values for an empty MAC address and a VLAN of 0.
 type itemResult struct {
 	Parent  string `json:"parentNicMac"`
 	Subnet  string `json:"subnet"`
@@ -54,7 +54,7 @@ type itemResult struct {
 	VLAN    int64  `json:"vlanId"`
 }
 
-// subENIResult says what belongs to an interface.
+// subENIResult describes an interface.
 type subENIResult struct {
 	Parent   string `json:"parentNicMac"`
 	Subnet   string `json:"subnet"`
@@ -64,7 +64,7 @@ type subENIResult struct {
 	VLAN     int64  `json:"vlanId"`
 }
 
-// releaseRequest is the body of release-ip. Garbage collection leaves out what it no longer knows.
+// releaseRequest is the body of release-ip. Garbage collection omits unknown fields.
 type releaseRequest struct {
 	Name      string `json:"podName,omitempty"`
 	Namespace string `json:"podNamespace,omitempty"`

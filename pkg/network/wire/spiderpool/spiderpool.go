@@ -2,10 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spiderpool answers the IaaS Network Provider contract of Spiderpool: it binds in the cloud what Spiderpool has chosen for a Pod, and
-// gives back what the Pod needs to use it. All shapes that its releases send are understood; docs/usage/spiderpool.md lists what is answered when.
+// Package spiderpool serves the IaaS Network Provider contract of Spiderpool: it binds addresses that Spiderpool has
+// selected for a Pod, and returns their settings. It supports the shapes of all releases; docs/usage/spiderpool.md
+// lists the responses.
 //
-// It decides about no address and remembers nothing: Spiderpool chooses, the policy allows, the service does. Enter at New.
+// It selects no addresses and keeps no state: Spiderpool selects, the policy authorizes, and the service allocates.
+// Start reading at New.
 package spiderpool
 
 import (
@@ -27,7 +29,7 @@ const (
 	releasePath  = base + "ipam/release-ip"
 )
 
-// The paths that the reference server of Spiderpool's own end-to-end suite has beside them.
+// Additional paths of the reference server in Spiderpool's own end-to-end suite.
 const (
 	statusPath  = base + "status/ips-cache/{address}"
 	healthPath  = "/healthz"
@@ -35,7 +37,7 @@ const (
 	resetPath   = "/reset"
 )
 
-// Extras are what Spiderpool's own end-to-end suite wants of a provider, and nobody else does.
+// Extras are settings that only Spiderpool's own end-to-end suite needs.
 type Extras struct {
 	// Records is how many requests, with their answers, GET /records gives, the last ones; POST /reset forgets them. They are kept in
 	// memory and hold names of Pods. 0: there is neither path.
@@ -49,7 +51,7 @@ type handler struct {
 	records *records
 }
 
-// New answers the contract, whatever the callers' base URLs put in front of its paths.
+// New serves the contract below any path prefix of the callers' base URLs.
 func New(o wire.Options, e Extras) http.Handler {
 	h := &handler{Options: o}
 	endpoints := []wire.Endpoint{
@@ -68,7 +70,7 @@ func New(o wire.Options, e Extras) http.Handler {
 	return withoutPrefix(wire.NewMux(o.Log, endpoints...))
 }
 
-// withoutPrefix takes away what stands in front of the contract's paths.
+// withoutPrefix removes the prefix before the contract's paths.
 func withoutPrefix(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if i := strings.Index(r.URL.Path, base); i > 0 {

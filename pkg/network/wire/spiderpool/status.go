@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// entry is what the suite compares with what a Pod got.
+// entry holds the values that the suite compares with those of a Pod.
 type entry struct {
 	Node    string `json:"nodeName"`
 	Address string `json:"ipAddress"`
@@ -25,7 +25,7 @@ type entry struct {
 	VLAN    int64  `json:"vlanID"`
 }
 
-// status says what is bound for an address.
+// status returns the binding of an address.
 func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	address, err := parseAddress(r.PathValue("address"))
 	if err != nil {
@@ -44,7 +44,7 @@ func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// lookUp finds what is bound for an address, in whatever pool. The error wraps network.ErrNotHeld.
+// lookUp finds the binding of an address in any pool. The error wraps network.ErrNotHeld.
 func (h *handler) lookUp(ctx context.Context, p *policy.Policy, address netip.Addr) (entry, error) {
 	for _, pool := range p.Pools {
 		for _, subnet := range pool.Subnets {
