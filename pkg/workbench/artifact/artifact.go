@@ -38,11 +38,13 @@ const (
 	referenceKey = "org.opencontainers.image.ref.name"
 )
 
-// architectures are those of the nodes that mount the image: a container runtime unpacks what is for its own alone. All have the same layer.
+// architectures lists the architectures of nodes that mount the image: a container runtime unpacks only its own one.
+// All have the same layer.
 var architectures = []string{"amd64", "arm64"}
 
-// Collect gives the files of an image by their paths in it: profiles at its root, and what they name at the paths that they write, as folders of
-// profiles are read. Two files of one path must be the same, and none may be where another has a folder.
+// Collect returns the files of an image by their paths in it: profiles at its root, and the files that they use at the
+// paths that they contain, as in a folder of profiles. Files with the same path must be equal, and a file must not have
+// the path of a folder.
 func Collect(profiles []source.File) (map[string][]byte, error) {
 	files, origins := map[string][]byte{}, map[string]string{}
 	add := func(name, origin string, data []byte) error {
@@ -163,7 +165,7 @@ type platform struct {
 	OS           string `json:"os"`
 }
 
-// described is what manifests and indexes have in common.
+// described holds the common fields of manifests and indexes.
 type described struct {
 	SchemaVersion int               `json:"schemaVersion"`
 	MediaType     string            `json:"mediaType"`
@@ -243,8 +245,8 @@ func digestOf(data []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// store puts bytes into the form of gzip as they are: tools for registries expect that form. How Go divides them into blocks, and writes headers of archives,
-// is all that another version of it could do in another way; compressors change more often. A test holds the digest.
+// store writes bytes uncompressed in the gzip format, which registry tools expect. Only Go's division into blocks and
+// its archive headers can change with the version; compressors change more often. A test pins the digest.
 func store(data []byte) ([]byte, error) {
 	var out bytes.Buffer
 	writer, err := gzip.NewWriterLevel(&out, gzip.NoCompression)
@@ -277,7 +279,7 @@ func archive(files map[string][]byte) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	writer := tar.NewWriter(&out)
-	for _, name := range slices.Sorted(maps.Keys(headers)) { // a folder sorts before what is in it
+	for _, name := range slices.Sorted(maps.Keys(headers)) { // a folder precedes its content
 		header := headers[name]
 		header.ModTime, header.Format = time.Unix(0, 0).UTC(), tar.FormatPAX
 		if err := writer.WriteHeader(header); err != nil {

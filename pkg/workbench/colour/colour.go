@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package colour colours text for people at terminals, by what the text is there for. Enter at Tone.
+// Package colour colours text for terminals by its role. Start reading at Tone.
 package colour
 
-// Tone is the role of a text, of which the colour follows.
+// Tone is the role of a text, which determines its colour.
 type Tone string
 
 // The tones; the value of each is its code of ANSI.

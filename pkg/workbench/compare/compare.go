@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compare says what is different between two versions of profiles: for each object of many shoots the two results, the
-// difference between them with the rules that make it, and what follows from it. What is the same for several shoots is said once, with
-// what sets those shoots apart.
+// Package compare finds the differences between two versions of profiles: for each object of many shoots, the two
+// results, their differences with the rules that cause them, and the consequences. It reports identical differences of
+// several shoots once, with the properties that distinguish those shoots.
 //
-// It reads no profiles, files or clusters, and writes to what it is given. Enter at Run, Matrix and Result.Text.
+// It reads no profiles, files or clusters. Start reading at Run, Matrix and Result.Text.
 package compare
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// ErrUnknown is wrapped by the errors of sides that cannot answer for one object; the others are compared all the same.
+// ErrUnknown is wrapped by the errors of sides that fail for one object; the remaining objects are still compared.
 var ErrUnknown = errors.New("it could not be compared")
 
 // Side is one of the two that are compared. It is used by several goroutines at a time.
@@ -35,17 +35,17 @@ type Side interface {
 	Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error)
 }
 
-// quick is a Side that can say at less cost what an object becomes, nil when it is denied.
+// quick is a Side that can compute the result for an object at a lower cost; nil if it is denied.
 type quick interface {
 	becomes(ctx context.Context, s *scene.Scene, object manifest.Object) ([]byte, error)
 }
 
-// Options are what is compared.
+// Options selects the sides and scenes to compare.
 type Options struct {
-	// Old and New are the sides; OldName and NewName are what they are called in what is written.
+	// Old and New are the sides; OldName and NewName are their names in the output.
 	Old, New         Side
 	OldName, NewName string
-	// OldFiles and NewFiles are the names of the profiles' files, by which rules of the two sides are told apart.
+	// OldFiles and NewFiles are the names of the profiles' files, which distinguish the rules of the two sides.
 	OldFiles, NewFiles []string
 	// Scenes are those that objects are taken from. Scenes of one run have different titles.
 	Scenes []*scene.Scene
@@ -55,7 +55,7 @@ type Options struct {
 	Incomplete bool
 	// More returns further effects for an object that both sides admit; nil for none.
 	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error)
-	// Progress is told after each scene how many are done; nil: nobody is.
+	// Progress is called after each scene with the number of completed ones; it may be nil.
 	Progress func(done, of int)
 	// Parallel is how many scenes are compared at a time; as many as there are processors when it is 0.
 	Parallel int
@@ -97,7 +97,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return gather(o, found), nil
 }
 
-// Verdict says what is different between two results; they are in the order in which they are shown.
+// Verdict classifies the difference between two results; the verdicts are in the order of the output.
 type Verdict string
 
 // The verdicts.
@@ -184,7 +184,7 @@ func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manif
 	return out, nil
 }
 
-// effects says which parts of an object change that decide what is replaced or restarted.
+// effects returns the changed parts of an object that cause replacements or restarts.
 func effects(c *render.Change) []string {
 	var found []string
 	for _, part := range []struct{ path, what string }{
@@ -199,7 +199,7 @@ func effects(c *render.Change) []string {
 	return found
 }
 
-// verdictOf is the verdict where a side denies the object; Same where both admit it.
+// verdictOf returns the verdict if a side denies the object, or Same if both admit it.
 func verdictOf(from, to *render.Change) Verdict {
 	switch {
 	case from.Denied != nil && to.Denied != nil:
@@ -213,7 +213,7 @@ func verdictOf(from, to *render.Change) Verdict {
 	}
 }
 
-// same says whether both sides make the same of the object, as far as that can be known at little cost.
+// same reports whether both sides produce the same object, as far as this is cheap to find out.
 func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Object) (bool, error) {
 	from, ok := o.Old.(quick)
 	to, alsoOK := o.New.(quick)
@@ -228,7 +228,7 @@ func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Objec
 	return err == nil && is != nil && bytes.Equal(was, is), err
 }
 
-// unknown is the outcome for an object that a side could not be asked about.
+// unknown returns the outcome for an object for which a side failed.
 func unknown(object manifest.Object, reason error) (outcome, error) {
 	change, err := render.NewChange(object.JSON)
 	if err != nil {

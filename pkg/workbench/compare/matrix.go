@@ -23,7 +23,7 @@ var (
 	ErrVersion = errors.New("no such version of Kubernetes")
 )
 
-// Plain is the variant in which nothing is special.
+// Plain is the variant without special properties.
 const Plain = "plain"
 
 // variant is something that can be special about a shoot.
@@ -42,8 +42,8 @@ var variants = []variant{
 	{"garden", func(o *scene.Options) { o.Garden = true }},
 }
 
-// Variants are the variants of shoots; several of them in one shoot are written with + between them, as in ha+ipv6. The virtual
-// garden is none of them.
+// Variants returns the variants of shoots. Several variants in one shoot are joined by +, as in ha+ipv6. The virtual
+// garden is not a variant.
 func Variants() []string {
 	var names []string
 	for _, v := range variants {
@@ -56,9 +56,9 @@ func Variants() []string {
 
 const garden = "garden"
 
-// Matrix says for which shoots control planes are generated: for each version, variant and provider one.
+// Matrix selects the generated control planes: one for each version, variant and provider.
 type Matrix struct {
-	// Base is what all have in common.
+	// Base holds the common options.
 	Base scene.Options
 	// Versions and Variants are those of scene.Versions and of Variants when they are nil. A version may lack its patch.
 	Versions, Variants []string
@@ -67,7 +67,8 @@ type Matrix struct {
 	Garden bool
 }
 
-// Options are those of all shoots of the matrix: provider by provider, version by version. Errors wrap ErrVariant or ErrVersion.
+// Options returns the options of all shoots of the matrix, ordered by provider and version. Errors wrap ErrVariant or
+// ErrVersion.
 func (m Matrix) Options() ([]scene.Options, error) {
 	versions, err := m.versions()
 	if err != nil {

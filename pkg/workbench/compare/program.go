@@ -32,7 +32,7 @@ func (p Program) Admit(ctx context.Context, s *scene.Scene, object manifest.Obje
 	return changes[0], nil
 }
 
-// unreadable is why the engine does not know what to make of an object for want of facts that may be there; nil where it knows.
+// unreadable returns the reason if the engine failed for lack of facts, or nil.
 func unreadable(denied error) error {
 	var failure *mutation.Failure
 	if !errors.As(denied, &failure) {

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
-// Result is what differs between two sides.
+// Result holds the differences between two sides.
 type Result struct {
 	// Groups are the differences, each once with its shoots: newly denied objects first.
 	Groups []*Group
@@ -101,8 +101,8 @@ func gather(o Options, found [][]outcome) *Result {
 	return r
 }
 
-// subjectOf returns what objects of several shoots have in common: kind and name, or the purpose of an OperatingSystemConfig, whose name
-// has the hash of a pool.
+// subjectOf returns the name of an object that is the same in all shoots: kind and name, or the purpose of an
+// OperatingSystemConfig, because its name contains the hash of a pool.
 func subjectOf(o manifest.Object) string {
 	var config struct {
 		Spec struct {
@@ -115,7 +115,7 @@ func subjectOf(o manifest.Object) string {
 	return o.Kind + " " + o.Name
 }
 
-// key is the same for outcomes that belong to one group.
+// key returns the same text for outcomes that belong to one group.
 func (out outcome) key(subject string) string {
 	var key strings.Builder
 	fmt.Fprintf(&key, "%s|%s|%s|%v|%v", out.object.APIVersion, subject, out.verdict, out.change.Denied, out.effects)
@@ -143,7 +143,7 @@ func (r *Result) Write(w io.Writer, format render.Format, style render.Style) er
 	return format.Write(style, w, changes...)
 }
 
-// shown returns the change with a note that says for which shoots it is, and what it affects.
+// shown returns the change with a note about its shoots and its effects.
 func (g *Group) shown(of int) *render.Change {
 	shown := *g.Change
 	words := map[Verdict]string{

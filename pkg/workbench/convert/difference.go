@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// differ collects the entries of one object. It deletes what it has compared from before and after, so that the last step sees the
-// rest.
+// differ collects the entries of one object. It deletes compared parts from before and after, so that the last step
+// compares the rest.
 type differ struct {
 	subject       *subject
 	owner         *target.Target
@@ -82,7 +82,7 @@ func (d *differ) remove(operation string, fixed []argument, name string) {
 	d.add(operation, fixed, name, "remove", item)
 }
 
-// forget deletes what the API server and controllers write, and annotations that follow from volumes.
+// forget deletes parts written by kube-apiserver and controllers, and annotations derived from volumes.
 func forget(t tree) {
 	drop(t, "status")
 	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"} {
@@ -204,7 +204,7 @@ const sidecarPrefix = "machine-controller-manager-provider-"
 // podSpec is the path of a workload's pods.
 var podSpec = []string{"spec", "template", "spec"}
 
-// pods compares containers and volumes. Fields of containers for which there is no operation are left for fields.
+// pods compares containers and volumes. Fields of containers without an operation remain for fields.
 func (d *differ) pods() {
 	before, after := treeAt(d.before, podSpec...), treeAt(d.after, podSpec...)
 	was, order, ok := keyed(before["containers"], "name")
@@ -240,7 +240,7 @@ func (d *differ) pods() {
 	delete(after, "containers")
 }
 
-// sidecar proposes the provider's sidecar with its image and its mounts beside that of the kubeconfig.
+// sidecar proposes the provider's sidecar with its image and its mounts, except that of the kubeconfig.
 func (d *differ) sidecar(provider string, container tree) {
 	value, mounts := tree{"provider": provider, "image": container["image"]}, tree{}
 	items, _ := container["volumeMounts"].([]any)
@@ -447,7 +447,7 @@ func flagsIn(list *document.FlagList) map[string]flagValue {
 // joined returns the entries of a flag that may be repeated.
 func (v flagValue) joined() string { return strings.Join(v.values, ",") }
 
-// The flags that list feature gates and admission plugins, for which there are operations.
+// Flags with lists of feature gates and admission plugins, which have their own operations.
 const (
 	gatesFlag   = "feature-gates"
 	enableFlag  = "enable-admission-plugins"
@@ -478,7 +478,7 @@ func (d *differ) flags(own bool, fixed []argument, before, after map[string]flag
 	}
 }
 
-// mapEntries compares the entries of a flag whose value is a map: feature gates, or those of a flag in mapFlags.
+// mapEntries compares the entries of a flag with a map: feature gates, or a flag of mapFlags.
 func (d *differ) mapEntries(operation, before, after string, path ...string) {
 	read := func(text string) map[string]string {
 		entries := map[string]string{}
@@ -508,7 +508,7 @@ func (d *differ) mapEntries(operation, before, after string, path ...string) {
 	}
 }
 
-// plugins compares in which of the two lists admission plugins are.
+// plugins compares the two lists of admission plugins.
 func (d *differ) plugins(before, after map[string]flagValue) {
 	state := func(flags map[string]flagValue) map[string]string {
 		states := map[string]string{}
@@ -558,7 +558,7 @@ func (d *differ) document(fixed []argument, before, after string, isJSON bool) b
 	return true
 }
 
-// fields compares what no other operation writes, field by field.
+// fields compares all fields that no other operation writes.
 func (d *differ) fields(operation string, fixed []argument, before, after tree) {
 	c := comparison{
 		set:    func(p fieldpath.Path, value any) { d.add(operation, fixed, value, "set", p.String()) },

@@ -26,9 +26,9 @@ type entry struct {
 	// in are the objects that have the difference, and purposes those of the OperatingSystemConfigs among them.
 	in       []*subject
 	purposes []string
-	// alone puts the entry into a rule of its own, so that a finding about it can be told from those about others.
+	// alone puts the entry into a rule of its own, so that findings about it can be distinguished.
 	alone bool
-	// refused is the reason for which the engine does not take the entry.
+	// refused is the reason why the engine refused the entry.
 	refused string
 }
 
@@ -55,7 +55,7 @@ func (e *entry) String() string {
 	return strings.Join(words, " ")
 }
 
-// place is the same for entries that write to the same place.
+// place returns the same text for entries that write to the same place.
 func (e *entry) place() string {
 	place := e.group() + "\x00" + strings.Join(e.path, "\x00")
 	switch {
@@ -67,7 +67,7 @@ func (e *entry) place() string {
 	return place
 }
 
-// group is the same for entries that can share a rule.
+// group returns the same text for entries that can share a rule.
 func (e *entry) group() string {
 	form := ""
 	if e.owner.Other {
@@ -76,7 +76,7 @@ func (e *entry) group() string {
 	return strings.Join([]string{string(e.set()), e.owner.Name, form, e.operation, fmt.Sprint(e.fixed)}, "\x00")
 }
 
-// set returns the set of webhooks in which a rule for the entry belongs by the contract.
+// set returns the set of webhooks for the entry according to the contract.
 func (e *entry) set() target.Set {
 	etcd := e.owner.Component == "etcd" && !e.owner.Garden
 	switch {
@@ -119,7 +119,7 @@ type rule struct {
 
 func (r *rule) first() *entry { return r.entries[0] }
 
-// arrange groups the entries that the engine takes into rules, in the order in which a profile lists them.
+// arrange groups the accepted entries into rules, in the order of a profile.
 func arrange(all []*entry) []*rule {
 	var rules []*rule
 	byGroup := map[string]*rule{}
@@ -160,7 +160,7 @@ func compareBool(a, b bool) int {
 	return -1
 }
 
-// rank is the order of operations in a profile: containers are added before they are changed.
+// rank returns the order of an operation in a profile: containers are added before they are changed.
 func rank(name string) int {
 	if first := slices.Index([]string{"machineControllerManagerProvider", "containers"}, name); first >= 0 {
 		return first - len(operation.Names())
@@ -212,7 +212,7 @@ func (r *rule) arguments() any {
 	return all
 }
 
-// escaped returns a value in whose texts ${ is no expression.
+// escaped returns a value with ${ escaped in its texts.
 func escaped(value any) any {
 	switch value := value.(type) {
 	case tree:

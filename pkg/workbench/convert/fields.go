@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// comparison calls set and remove for the fields by which two values differ, with paths as operations take them.
+// comparison calls set and remove for the differing fields of two values, with paths in the form of operations.
 type comparison struct {
 	set    func(fieldpath.Path, any)
 	remove func(fieldpath.Path)
@@ -61,10 +61,10 @@ func isQuantity(p fieldpath.Path) bool {
 	return len(p) > 1 && slices.Contains([]string{"requests", "limits", "minAllowed", "maxAllowed"}, p[len(p)-2].Key)
 }
 
-// itemKeys are the members by which items of lists are told apart.
+// itemKeys lists the members that identify items of lists.
 var itemKeys = []string{"name", "path", "containerName", "mountPath", "key", "host", "id"}
 
-// list compares lists whose items have names; false where they have none, or are in another order.
+// list compares lists of named items. It returns false if items have no names or a different order.
 func (c comparison) list(p fieldpath.Path, before, after []any) bool {
 	for _, key := range itemKeys {
 		was, order, ok := keyed(before, key)

@@ -154,7 +154,7 @@ func (d *differ) files() {
 	drop(d.after, "spec", "files")
 }
 
-// fileText compares the text of a file by what it says; false where the whole file is to be written.
+// fileText compares the text of a file by its content. It returns false if the whole file must be written.
 func (d *differ) fileText(name string, before, after tree) bool {
 	was, isText := inlineOf(before)
 	is, willBeText := inlineOf(after)
@@ -306,7 +306,7 @@ func (d *differ) configuration(before, after string) bool {
 	return true
 }
 
-// changedMembers returns what has to be merged; members that go are null.
+// changedMembers returns the value to merge; removed members are null.
 func changedMembers(before, after any) any {
 	was, wasTree := before.(tree)
 	is, isTree := after.(tree)

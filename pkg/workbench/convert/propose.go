@@ -23,7 +23,7 @@ import (
 // ErrNoDifference means that no object differs in anything that rules could write.
 var ErrNoDifference = errors.New("before and after are the same: there is nothing to propose rules for")
 
-// Options say what to propose.
+// Options are the settings of a proposal.
 type Options struct {
 	// Name is the name of the profile, and Provider the provider that it serves.
 	Name, Provider string
@@ -43,8 +43,8 @@ type Proposal struct {
 	Arguments int
 }
 
-// Propose returns a profile whose rules turn the objects before into those after, which are matched by kind, namespace and name.
-// The error wraps ErrNoDifference where nothing differs.
+// Propose returns a profile with rules that turn the objects before into those after, which are matched by kind,
+// namespace and name. The error wraps ErrNoDifference if nothing differs.
 func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*Proposal, error) {
 	subjects, missed := match(before, after)
 	out := &Proposal{Missed: missed}
@@ -70,7 +70,8 @@ func Propose(ctx context.Context, before, after []manifest.Object, o Options) (*
 	if err != nil {
 		return nil, fmt.Errorf("compiling the proposal: %w", err)
 	}
-	// An operation may make more than its arguments, such as a whole container: what is left is proposed, too.
+	// An operation may write more than its arguments, such as a whole container: propose the remaining differences as
+	// well.
 	for _, s := range subjects {
 		if got, err := p.admit(ctx, program, s); err == nil {
 			all = merge(all, differences(got, s.after, s))
@@ -114,7 +115,7 @@ func keepSidecars(all []*entry) {
 	}
 }
 
-// proposer holds what the steps of one proposal share.
+// proposer holds the common data of the steps of one proposal.
 type proposer struct {
 	options  Options
 	subjects []*subject
@@ -187,7 +188,7 @@ func refuse(rules []*rule, findings source.Findings) bool {
 	return changed
 }
 
-// together puts the entries that have rules of their own back into those of others. It reports whether there were any.
+// together moves entries with separate rules into common ones. It reports whether there were any.
 func together(all []*entry) bool {
 	found := false
 	for _, e := range all {
@@ -244,7 +245,7 @@ func (p *proposer) admit(ctx context.Context, program *mutation.Program, s *subj
 	return decodeTree(object)
 }
 
-// document returns the profile with a comment at its head and, behind the rules, what the engine refused and what is missing.
+// document returns the profile with a comment at the top and, after the rules, the refused entries and missing objects.
 func (p *proposer) document(rules []*rule, all []*entry, out *Proposal) ([]byte, error) {
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Proposed by graft convert; it reproduces %d of %s.\n", out.Reproduced, counted(out.Objects))

@@ -37,7 +37,7 @@ type subject struct {
 // String names the object.
 func (s *subject) String() string { return s.object.String() }
 
-// match pairs objects by kind, namespace and name. What is on one side only, or cannot be read, is in the second result.
+// match pairs objects by kind, namespace and name. The second result lists unpaired and unreadable objects.
 func match(before, after []manifest.Object) (subjects []*subject, missed []string) {
 	identity := func(o manifest.Object) string {
 		return strings.Join([]string{o.Group(), o.Kind, o.Namespace, o.Name}, "/")

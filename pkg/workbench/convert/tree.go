@@ -161,7 +161,7 @@ func forgetDefaulted(before, after tree) {
 	}
 }
 
-// forgetDefaults deletes the defaults from a stored value that are not in what was written.
+// forgetDefaults deletes the defaults from a stored value that were not written.
 func forgetDefaults(stored, written any) {
 	switch stored := stored.(type) {
 	case tree:

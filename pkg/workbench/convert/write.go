@@ -57,7 +57,7 @@ func (p *proposer) write(rules []*rule) ([]byte, error) {
 	return bytes.ReplaceAll(out.Bytes(), []byte("# "+blankLine+"\n"), []byte("\n")), nil
 }
 
-// blankLine is a comment in place of which an empty line is written.
+// blankLine is a comment that is replaced by an empty line.
 const blankLine = "graft: an empty line"
 
 func sameTarget(a, b *entry) bool {
@@ -85,7 +85,7 @@ func addTarget(set *yaml.Node, e *entry, rules *yaml.Node) {
 	set.Content[last].Content = append(set.Content[last].Content, object)
 }
 
-// node returns the rule as YAML. A comment says where some objects of the target have the difference and others do not.
+// node returns the rule as YAML. A comment names the objects if only some objects of the target have the difference.
 func (p *proposer) node(r *rule) *yaml.Node {
 	e := r.first()
 	node := mapping()
@@ -180,7 +180,7 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
-// firstKeys are members that are written before the others.
+// firstKeys lists members that are written first.
 var firstKeys = []string{"op", "path", "provider", "name", "image", "permissions"}
 
 func compareKeys(a, b string) int {

@@ -35,8 +35,8 @@ func (o *Object) AboutFlag(name string) (*Object, error) {
 	return narrowed, nil
 }
 
-// AboutField narrows the explanation to a field and what is below it: a path as graft diff writes it, such as spec.replicas, or the name
-// of what a rule writes, such as a field of the kubelet's configuration.
+// AboutField restricts the explanation to a field and the fields below it: a path as in graft diff, such as
+// spec.replicas, or the name of a place that rules write, such as a field of the kubelet's configuration.
 func (o *Object) AboutField(path string) (*Object, error) {
 	path = strings.Trim(path, ".")
 	if path == "" {
@@ -63,14 +63,14 @@ func (o *Object) AboutField(path string) (*Object, error) {
 	return narrowed, nil
 }
 
-// question is what an explanation is narrowed to: lines of the object, and places that rules write.
+// question is the subject of a restricted explanation: lines of the object, and places that rules write.
 type question struct {
 	about string
 	line  func(render.Line) bool
 	place func(p operation.Place, flag string) bool
 }
 
-// narrow keeps what has to do with the question. Of rules that were skipped, those stay that would write it.
+// narrow keeps the parts that concern the question. It keeps skipped rules that would write the places.
 func (o *Object) narrow(q question) *Object {
 	narrowed := *o
 	narrowed.About, narrowed.Rules = q.about, []Rule{}
@@ -119,7 +119,8 @@ func (q question) lines(all []render.Line) []Line {
 
 func (o *Object) empty() bool { return len(o.Before)+len(o.After)+len(o.Rules) == 0 }
 
-// hasFlag says whether a line holds a flag: of a command line one flag a line, and of a unit the lines of its ExecStart.
+// hasFlag reports whether a line contains a flag: a command line has one flag per line, and a unit the lines of its
+// ExecStart.
 func hasFlag(l render.Line, name string) bool {
 	if strings.HasSuffix(l.Path, "[--"+name+"]") || strings.HasSuffix(l.Path, "[-"+name+"]") {
 		return true
@@ -136,19 +137,19 @@ func hasFlag(l render.Line, name string) bool {
 	return false
 }
 
-// ofPlugins says whether a place is an entry of the lists of admission plugins.
+// ofPlugins reports whether a place is an entry of the lists of admission plugins.
 func ofPlugins(p operation.Place, flag string) bool {
 	name, ok := operation.OfFlag(flag)
 	return ok && name == "admissionPlugins" && p.Kind == operation.AdmissionPlugin
 }
 
-// inside says whether a path is another one or leads on from it.
+// inside reports whether a path equals or extends another one.
 func inside(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && outer != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// flags are the names of all flags in the object and in what rules write.
+// flags returns the names of all flags in the object and in writes of rules.
 func (o *Object) flags() []string {
 	var names []string
 	for _, l := range append(slices.Clone(o.before), o.after...) {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// shortKinds are the words by which kubectl and people call kinds, beside the kind itself and its plural.
+// shortKinds lists the short names of kinds in kubectl, in addition to the kind itself and its plural.
 var shortKinds = map[string]string{
 	"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "svc": "Service", "cm": "ConfigMap", "osc": "OperatingSystemConfig",
 	"vpa": "VerticalPodAutoscaler",
@@ -24,8 +24,8 @@ var shortKinds = map[string]string{
 // ErrAmbiguous is wrapped by the error of a word that names several objects.
 var ErrAmbiguous = errors.New("may be any of")
 
-// Find finds the object that a word names: kind/name, in which the kind may be in small letters, a plural or short, and the name the
-// beginning of one that no other object of the kind has, or have * for any part of it. The error says what there is.
+// Find finds the object named by kind/name. The kind may be lower-case, plural or short, and the name a unique prefix,
+// or a pattern with *. The error lists the existing objects.
 func Find(objects []manifest.Object, word string) (manifest.Object, error) {
 	kind, name, ok := strings.Cut(word, "/")
 	if !ok || kind == "" || name == "" {
@@ -71,7 +71,7 @@ func isKind(kind, word string) bool {
 	return strings.EqualFold(kind, word) || strings.EqualFold(kind+"s", word) || shortKinds[strings.ToLower(word)] == kind
 }
 
-// wordOf is how an object is named on a command line.
+// wordOf returns the name of an object on a command line.
 func wordOf(o manifest.Object) string { return strings.ToLower(o.Kind) + "/" + o.Name }
 
 // list names objects, not too many.

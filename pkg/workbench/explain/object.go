@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Object is what each rule for one object does with it, and why. docs/reference/output.md describes it as a document. Fields may be
-// added, but none changes its meaning within a version.
+// Object describes the effect of each rule for one object, and the reason. docs/reference/output.md describes it as a
+// document. Fields may be added, but their meaning does not change within a version.
 type Object struct {
 	// APIVersion is that of profiles; Kind is Explanation.
 	APIVersion string `json:"apiVersion"`
@@ -28,10 +28,10 @@ type Object struct {
 	Object Identity `json:"object"`
 	// About is the flag or the field that was asked for; empty for the whole object.
 	About string `json:"about,omitempty"`
-	// Before and After are the lines of what was asked for, as the object came and as it is admitted.
+	// Before and After are the selected lines of the object as received and as admitted.
 	Before []Line `json:"before,omitempty"`
 	After  []Line `json:"after,omitempty"`
-	// Rules are those for the object in the order in which they are applied, or those that have to do with what was asked for.
+	// Rules lists the rules for the object in the order of their application, or those that concern the selected field.
 	Rules []Rule `json:"rules"`
 	// Elsewhere counts the rules of the same sets for other objects.
 	Elsewhere int `json:"elsewhere"`
@@ -57,7 +57,7 @@ type Identity struct {
 // String names the object as people do: Deployment kube-apiserver.
 func (i Identity) String() string { return i.Kind + " " + i.Name }
 
-// Rule is one rule and what became of it.
+// Rule is one rule with its outcome.
 type Rule struct {
 	Profile string `json:"profile"`
 	// Name is that of the rule with its item.
@@ -65,11 +65,12 @@ type Rule struct {
 	Set      string    `json:"set"`
 	Target   string    `json:"target"`
 	Position *Position `json:"position"`
-	// Operation is what the rule does, such as flags.
+	// Operation is the operation of the rule, such as flags.
 	Operation string `json:"operation"`
 	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty where the object was denied before that was known.
 	Outcome string `json:"outcome,omitempty"`
-	// Reason says why a rule was skipped or failed, by which it was overridden, or what it would do.
+	// Reason explains why a rule was skipped or failed, by which rule it was overridden, or its effect if it were
+	// applied.
 	Reason string `json:"reason,omitempty"`
 	// When is the condition with its terms; absent for a rule without, and for one that was skipped before.
 	When    *Term  `json:"when,omitempty"`
@@ -79,19 +80,19 @@ type Rule struct {
 	writes []mutation.ExplainedWrite
 }
 
-// Term is a part of a condition and what it came to.
+// Term is a part of a condition with its value.
 type Term struct {
 	Text     string    `json:"text"`
 	Position *Position `json:"position,omitempty"`
-	// Value is what it came to; of what comes from a Secret it says that only.
+	// Value is the value of the term; for a value from a Secret, it only says so.
 	Value string `json:"value,omitempty"`
 	// Failed is why it came to nothing; NotEvaluated says that another part had decided already.
 	Failed       string `json:"failed,omitempty"`
 	NotEvaluated bool   `json:"notEvaluated,omitempty"`
 	// Terms are the parts that had a say in it.
 	Terms []Term `json:"terms,omitempty"`
-	// Each says, of a macro such as exists, what its condition came to for each item, up to the one that decided; More counts those that
-	// are left out. Item is what the item of such a term is called.
+	// Each has, for a macro such as exists, the value of its condition for each item up to the deciding one; More
+	// counts the omitted items. Item is the name of such a term's item.
 	Each []Term `json:"each,omitempty"`
 	More int    `json:"more,omitempty"`
 	Item string `json:"item,omitempty"`
@@ -101,7 +102,7 @@ type Term struct {
 type Step struct {
 	Place string `json:"place"`
 	Value string `json:"value,omitempty"`
-	// Kept says that the place stays what the object has in the cluster.
+	// Kept means that the place keeps the value of the object in the cluster.
 	Kept bool `json:"kept,omitempty"`
 	// Overridden is the later rule that writes the place differently, so that this one does not.
 	Overridden string `json:"overridden,omitempty"`
@@ -130,7 +131,7 @@ type Edit struct {
 type Lookup struct {
 	Profile string `json:"profile"`
 	Name    string `json:"name"`
-	// Object is the kind and the name of what it reads.
+	// Object is the kind and the name of the object that it reads.
 	Object string `json:"object"`
 	Reason string `json:"reason"`
 }
@@ -138,8 +139,8 @@ type Lookup struct {
 // Position is a place in a file; lines and columns count from 1.
 type Position = render.Position
 
-// Of explains an object, given as JSON: it is taken through the registrations of the program that are called for it, as the API server
-// does. The error is of what is no object; one that is denied is explained as well.
+// Of explains an object, given as JSON: it calls the matching registrations of the program as kube-apiserver does. It
+// fails if the JSON is not an object; a denied object is explained as well.
 func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admission, source facts.Source) (*Object, error) {
 	change, err := render.NewChange(object)
 	if err != nil {
@@ -202,7 +203,7 @@ func rulesOf(p *mutation.Program, r mutation.Registration) int {
 	return n
 }
 
-// unregistered says why rules that are for an object are not asked for it; empty where there are none.
+// unregistered returns the reason why the rules for an object are not called, or an empty string if there are no rules.
 func unregistered(p *mutation.Program, group, kind, name string) string {
 	for _, rule := range p.Rules() {
 		for _, form := range rule.Target.Forms {
@@ -214,7 +215,7 @@ func unregistered(p *mutation.Program, group, kind, name string) string {
 	return ""
 }
 
-// unselected says why no webhook is called for the namespace.
+// unselected returns the reason why no webhook is called for the namespace.
 func unselected(p *mutation.Program, a render.Admission) string {
 	var wanted []string
 	for _, r := range p.Registrations() {

@@ -15,17 +15,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// reader makes what the engine says of an object fit to be shown.
+// reader converts the engine's explanation of an object for display.
 type reader struct {
 	object *Object
 	veil   func(string) string
-	// hide hides in a line of the object what is secret.
+	// hide hides secret values in a line of the object.
 	hide func(render.Line) render.Line
-	// lines are those of states of the object, by where their bytes begin: one step ends with what the next begins with.
+	// lines caches the lines of states of the object by the address of their bytes: the state after one step is that
+	// before the next.
 	lines map[*byte][]render.Line
 }
 
-// add adds what one set of webhooks does.
+// add adds the effects of one set of webhooks.
 func (r *reader) add(e *mutation.Explanation) {
 	r.object.Elsewhere += e.Elsewhere
 	if e.Denied != nil {
@@ -64,7 +65,7 @@ func (r *reader) rule(e *mutation.ExplainedRule) Rule {
 	return rule
 }
 
-// outcomeOf returns what became of a rule that failed: a denial whose condition holds does what it is for.
+// outcomeOf returns the outcome of a failed rule: a denial with a true condition is denied.
 func outcomeOf(e *mutation.ExplainedRule) string {
 	if failure := new(mutation.Failure); errors.As(e.Failed, &failure) && failure.By != nil {
 		return string(mutation.Denied)
@@ -72,7 +73,7 @@ func outcomeOf(e *mutation.ExplainedRule) string {
 	return failed
 }
 
-// withoutRule is why a rule failed, without its name, which stands above.
+// withoutRule returns the reason of a failure without the rule's name, which precedes it in the output.
 func withoutRule(e *mutation.ExplainedRule) string {
 	var failure *mutation.Failure
 	if errors.As(e.Failed, &failure) && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
@@ -103,7 +104,7 @@ func (r *reader) step(s mutation.ExplainedStep) Step {
 	return step
 }
 
-// shown is an object as lines in which nothing secret stands.
+// shown returns the lines of an object without secret values.
 func (r *reader) shown(object []byte) []render.Line {
 	lines := slices.Clone(r.text(object))
 	for i := range lines {
@@ -112,7 +113,7 @@ func (r *reader) shown(object []byte) []render.Line {
 	return lines
 }
 
-// text is an object as lines, in which what rules made of Secrets stands; a Secret is without its data.
+// text returns the lines of an object, including values from Secrets in rules; the data of a Secret itself is removed.
 func (r *reader) text(object []byte) []render.Line {
 	if len(object) == 0 {
 		return nil
@@ -131,7 +132,8 @@ func (r *reader) text(object []byte) []render.Line {
 	return lines
 }
 
-// secretFields are what of a Secret is not to be shown: its data, and annotations, in one of which kubectl keeps a copy of it.
+// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
+// the data there.
 var secretFields = []string{"data.", "stringData.", "metadata.annotations."}
 
 // withoutData has one line for each value of a Secret, which does not tell it.
@@ -172,7 +174,7 @@ func term(t mutation.Term) Term {
 	return out
 }
 
-// fromSecret stands for a value that is made of Secrets, as in plans.
+// fromSecret returns the replacement for a value from Secrets, as in plans.
 func fromSecret(names ...string) string {
 	return fmt.Sprintf("(from Secret %s)", strings.Join(names, ", "))
 }

@@ -45,7 +45,7 @@ type topic struct {
 	former func(component, name string) (kubeflags.Minor, bool)
 }
 
-// topics are all of them. To add one: one entry here.
+// topics returns all topics. To add one: one entry here.
 func topics() []topic {
 	return []topic{
 		{"flag", "the flags of Kubernetes' components, by version: flag kube-apiserver/v", flags, kubeflags.Former},
@@ -193,7 +193,7 @@ func Static(words ...string) (*Page, error) {
 	return nil, fmt.Errorf("there is no %s %q%s%s", t.name, name, component, hint)
 }
 
-// find returns the entries of a component and a name, either of which may be empty, and the names that there are.
+// find returns the entries with a component and a name, each of which may be empty, and the existing names.
 func (t *topic) find(component, name string) (found []Entry, names []string) {
 	for _, e := range t.entries() {
 		bare := strings.TrimPrefix(e.Name, "--")
@@ -239,7 +239,7 @@ func unknown(word string) error {
 		"docs/reference describes operations, expressions and fields", word, strings.Join(known, ", "))
 }
 
-// Complete returns the words that may follow others, of which the last has begun, each with a description behind a tab.
+// Complete returns completions of the last word after the preceding ones, each followed by a tab and a description.
 func Complete(words []string, begun string) []string {
 	var offered []string
 	if len(words) == 0 {
@@ -300,7 +300,7 @@ func (s Style) writePage(w io.Writer, p *Page) error {
 	return table.Flush()
 }
 
-// Overview returns what can be explained, for the command without words.
+// Overview returns the list of topics, for the command without arguments.
 func Overview() string {
 	var out strings.Builder
 	out.WriteString("Name an object (kind/name) to see what each rule does with it and why, or one of these topics:\n\n")

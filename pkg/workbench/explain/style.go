@@ -37,12 +37,12 @@ func (s Style) withDefaults() Style {
 	return s
 }
 
-// leastWidth is what text needs to be readable at all.
+// leastWidth is the minimum width for readable text.
 const leastWidth = 40
 
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
-// Formats are the forms in which explanations and pages can be written; the first is for people at a terminal.
+// Formats returns the output formats for explanations and pages; the first is for terminals.
 func Formats() []string { return []string{"text", "json", "yaml"} }
 
 // Write writes a *Page or an *Object in a format.

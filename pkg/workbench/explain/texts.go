@@ -10,8 +10,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// inTexts are the lines of a field of YAML that stands as text in the object, such as the kubelet's configuration: the line of each key
-// of its path, and what stands below the last.
+// inTexts returns the lines of a YAML field in a text of the object, such as the kubelet's configuration: the line of
+// each key of its path, and the lines below the last one.
 func inTexts(all []render.Line, path string) []Line {
 	keys := strings.Split(path, ".")
 	var found []Line
@@ -45,7 +45,7 @@ func inText(text []render.Line, keys []string) []Line {
 	return found
 }
 
-// child is the line of a key among those that are indented least; -1: there is none.
+// child returns the index of a key's line among the least indented ones, or -1.
 func child(text []render.Line, key string) int {
 	least := -1
 	for _, l := range text {
@@ -61,7 +61,7 @@ func child(text []render.Line, key string) int {
 	return -1
 }
 
-// deeper is how many of the first lines are indented more.
+// deeper returns the number of leading lines with a deeper indentation.
 func deeper(text []render.Line, than int) int {
 	n := 0
 	for n < len(text) && indent(text[n].Text) > than {

@@ -33,12 +33,12 @@ func trimEnds(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// visible is the width of a text without its colours.
+// visible returns the width of a text without its colours.
 func visible(text string) int { return utf8.RuneCountInString(colours.ReplaceAllString(text, "")) }
 
 var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// wrap breaks a text at its spaces into lines, of which the first may have another width; as far as words allow, and one at least.
+// wrap breaks a text at spaces into at least one line; the first line may have another width.
 func wrap(text string, width, others int) []string {
 	var (
 		lines []string
@@ -62,7 +62,7 @@ func wrap(text string, width, others int) []string {
 	return append(lines, line.String())
 }
 
-// words are those of a text, the ones that fit in no line in pieces.
+// words returns the words of a text; it splits words that are longer than a line.
 func words(text string, width int) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for word := range strings.FieldsSeq(text) {

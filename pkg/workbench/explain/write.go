@@ -17,13 +17,13 @@ const (
 	// longest is how many characters of a value are shown, and mostLines how many lines of a step.
 	longest   = 160
 	mostLines = 12
-	// shortValue is how long a structure may be to be written beside the lines that it makes.
+	// shortValue is the maximum length of a structure that is written next to its lines.
 	shortValue = 40
 	// failed is the outcome of a rule that could not be computed or applied.
 	failed = "failed"
 )
 
-// writeObject writes what rules do with an object as text.
+// writeObject writes the effects of rules on an object as text.
 func (s Style) writeObject(w io.Writer, o *Object) error {
 	s = s.withDefaults()
 	var out strings.Builder
@@ -58,7 +58,7 @@ func (s Style) writeObject(w io.Writer, o *Object) error {
 	return err
 }
 
-// summary counts the rules by what became of them.
+// summary counts the rules by their outcomes.
 func (o *Object) summary() string {
 	if o.About != "" {
 		return o.aboutSummary()
@@ -133,7 +133,7 @@ func (s Style) state(out *strings.Builder, when string, lines []Line) {
 	}
 }
 
-// parent is the path of a line without the flag that it ends in.
+// parent returns the path of a line without the flag at its end.
 func parent(path string) string {
 	if i := strings.LastIndex(path, "["); i >= 0 && strings.HasPrefix(path[i:], "[-") {
 		return path[:i]

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
-// rule writes one rule: what became of it and where it stands, why, and what it writes.
+// rule writes one rule: its outcome, position, reason and writes.
 func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	r := &o.Rules[at]
 	outcome := r.Outcome
@@ -56,11 +56,11 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	}
 }
 
-// reason is what the terms and steps do not tell.
+// reason returns the part of the reason that is missing in the terms and steps.
 func (r *Rule) reason() string {
 	switch r.Outcome {
 	case string(mutation.Changed), string(mutation.Unchanged), string(mutation.Overridden):
-		return "" // the steps say by what they are overridden
+		return "" // the steps name the overriding rules
 	}
 	if r.Reason == mutation.ConditionFalse {
 		return ""
@@ -112,7 +112,7 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	}
 }
 
-// came is what a term came to, and its tone.
+// came returns the value of a term, and its tone.
 func (t Term) came() (string, colour.Tone) {
 	switch {
 	case t.NotEvaluated:
@@ -127,7 +127,7 @@ func (t Term) came() (string, colour.Tone) {
 	return t.Value, colour.Normal
 }
 
-// step writes a place, the value for it, and what that changed.
+// step writes a place, its value, and the resulting change.
 func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	text := step.Place + ": " + s.cut(step.Value)
 	switch structured := strings.HasPrefix(step.Value, "{") || strings.HasPrefix(step.Value, "["); {
@@ -160,7 +160,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	}
 }
 
-// cut shortens a value that nobody would read.
+// cut shortens a long value.
 func (s Style) cut(value string) string {
 	if n := utf8.RuneCountInString(value); n > longest {
 		return string([]rune(value)[:longest]) + fmt.Sprintf("… (%d characters)", n)

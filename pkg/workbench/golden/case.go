@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden runs the tests that people write for their profiles: tables of cases. It finds them, runs them in
-// parallel, writes what they hold when it is asked to, and says what failed and which rules no case has shown.
+// Package golden runs the tests of profiles, which are tables of cases. It finds them, runs them in parallel, updates
+// golden files on request, and reports failures and rules without a test.
 //
-// What a profile is, and how one is tried, is the business of a Kind; the packages below this one are the kinds that there are.
-// It knows no terminal and no flags, and clocks come in. Enter at Find, Prepare and Run.
+// A Kind defines the kind of profile and how to run it; the packages below this one implement the kinds. It uses no
+// terminal and no flags, and the given clock. Start reading at Find, Prepare and Run.
 package golden
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Kind is a kind of document for which tests can be written.
+// Kind is a kind of testable document.
 type Kind interface {
 	// Profile is the kind of the documents that are tested, such as ProviderProfile. Tables are of that kind with Test behind.
 	Profile() string
 	// Table reads a table.
 	Table(table source.Node) (Suite, source.Findings)
-	// Prepare does for all cases at once what they need before they are run. What is wrong with one of them is for its Run to say.
+	// Prepare prepares all cases at once. Errors of a case are reported by its Run.
 	Prepare(ctx context.Context, cases []*Case) error
 }
 
@@ -56,15 +56,15 @@ type Test interface {
 	Run(ctx context.Context) Outcome
 }
 
-// Outcome is what became of a case.
+// Outcome is the result of a case.
 type Outcome struct {
-	// Failures are what is not as it is wanted, golden files aside.
+	// Failures lists the failed assertions, without golden files.
 	Failures []Failure
-	// Goldens are golden files with what they should hold.
+	// Goldens lists golden files with their expected content.
 	Goldens []Golden
 	// Err is why the case could not be run; nil when it could.
 	Err error
-	// Rules are what became of the rules, for the coverage.
+	// Rules lists the outcomes of the rules, for the coverage.
 	Rules []RuleOutcome
 }
 
@@ -72,36 +72,36 @@ type Outcome struct {
 type Failure struct {
 	// At is where it is wanted.
 	At source.Position `json:"-"`
-	// Subject is the object, and Path what of it.
+	// Subject is the name of the object, and Path the place in it.
 	Subject string `json:"object,omitempty"`
 	Path    string `json:"path,omitempty"`
-	// Message says what is wrong where want and got do not say it.
+	// Message describes the failure if want and got do not.
 	Message string `json:"message,omitempty"`
 	Want    string `json:"want,omitempty"`
 	Got     string `json:"got,omitempty"`
-	// By are the rules that wrote what is there, with their places.
+	// By lists the rules that wrote the value, with their positions.
 	By []string `json:"by,omitempty"`
 	// NotBy are rules that would have written something else, with the reason why they did not.
 	NotBy []string `json:"notBy,omitempty"`
-	// Diff are lines that begin with - for what is wanted and + for what is there.
+	// Diff has lines with the prefix - for the expected and + for the actual value.
 	Diff string `json:"diff,omitempty"`
 }
 
-// Golden is a file that holds what was got.
+// Golden is a golden file.
 type Golden struct {
 	Path string
-	// Same says that the file says what was got, Missing that there is none.
+	// Same means that the file has the actual content, and Missing that there is no file.
 	Same, Missing bool
-	// Got is what the file should say. Empty: there should be no file.
+	// Got is the content for the file. If empty, there should be no file.
 	Got []byte
 	// Failure says how the file differs.
 	Failure Failure
 }
 
-// OK says whether the case passes.
+// OK reports whether the case passes.
 func (o *Outcome) OK() bool { return o.Err == nil && len(o.AllFailures()) == 0 }
 
-// AllFailures are all that is not as it is wanted, golden files included.
+// AllFailures returns all failures, including golden files.
 func (o *Outcome) AllFailures() []Failure {
 	failures := o.Failures[:len(o.Failures):len(o.Failures)]
 	for i := range o.Goldens {

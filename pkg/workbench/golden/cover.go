@@ -24,10 +24,10 @@ type Rule struct {
 	Conditional bool `json:"conditional,omitempty"`
 }
 
-// Effect is what became of a rule in a case; of several, the greatest counts.
+// Effect is the effect of a rule in a case; of several, the greatest counts.
 type Effect int
 
-// What becomes of rules. NotReached is a rule of which the case had no object.
+// Effects of rules. NotReached is a rule without an object in the case.
 const (
 	NotReached Effect = iota
 	Skipped
@@ -37,12 +37,12 @@ const (
 	Changed
 )
 
-// String is the word for it.
+// String returns the name of the effect.
 func (e Effect) String() string {
 	return [...]string{"not reached", "skipped", "observed", "overridden", "unchanged", "changed"}[e]
 }
 
-// RuleOutcome is what became of a rule in a case.
+// RuleOutcome is the outcome of a rule in a case.
 type RuleOutcome struct {
 	Rule
 	Effect Effect
@@ -63,15 +63,15 @@ type Covered struct {
 	Observed   int `json:"observed"`
 	// NotReached counts cases without an object for the rule.
 	NotReached int `json:"notReached"`
-	// Held and Failed count cases in which its condition was true, and false.
+	// Held and Failed count cases with a true and a false condition.
 	Held   int `json:"conditionTrue,omitempty"`
 	Failed int `json:"conditionFalse,omitempty"`
 }
 
-// Applied says whether some case has shown what the rule does: it changed an object, or found it so.
+// Applied reports whether a case has applied the rule: it changed an object, or the object already had the value.
 func (c *Covered) Applied() bool { return c.Changed+c.Unchanged > 0 }
 
-// Note says what no case has shown of the rule; empty when there is nothing to say.
+// Note describes the untested parts of the rule, or is empty.
 func (c *Covered) Note() string {
 	switch {
 	case c.Changed+c.Unchanged+c.Skipped+c.Overridden+c.Observed == 0:
@@ -92,14 +92,14 @@ func (c *Covered) Note() string {
 	return ""
 }
 
-// Coverage is what the cases have shown of the rules, in the order of the files.
+// Coverage holds the coverage of the rules, in the order of the files.
 type Coverage struct {
 	Rules []Covered `json:"rules"`
 	// Applied is the number of rules that some case has shown.
 	Applied int `json:"applied"`
 }
 
-// Percent is the part of the rules that some case has shown; 100 where there are no rules.
+// Percent returns the percentage of covered rules; 100 if there are no rules.
 func (c *Coverage) Percent() float64 {
 	if len(c.Rules) == 0 {
 		return 100
@@ -107,7 +107,7 @@ func (c *Coverage) Percent() float64 {
 	return 100 * float64(c.Applied) / float64(len(c.Rules))
 }
 
-// Cover counts what the cases that were run have shown.
+// Cover counts the coverage of the executed cases.
 func Cover(results []Result) *Coverage {
 	byPlace := map[source.Position]*Covered{}
 	for i := range results {
@@ -146,7 +146,7 @@ func (c *Covered) count(outcome RuleOutcome) {
 	}
 }
 
-// Write writes a line for each rule: where it stands, what it is, in how many cases it did what, and what was not shown.
+// Write writes a line for each rule: its position, its name, the number of cases per effect, and the untested parts.
 func (c *Coverage) Write(w io.Writer) error {
 	var (
 		out          strings.Builder

@@ -31,8 +31,8 @@ type Found struct {
 	Stale []string
 }
 
-// Find finds the tests below files and folders, in the order of the paths and then by name. The error wraps ErrNoTests, is one
-// of the file system, or source.Findings of all that is wrong with the files.
+// Find finds the tests below files and folders, sorted by the order of the paths and then by name. The error wraps
+// ErrNoTests, is one of the file system, or is source.Findings with all mistakes in the files.
 func Find(kinds []Kind, paths ...string) (*Found, error) {
 	f := finder{kinds: kinds, seen: map[string]bool{}}
 	for _, path := range paths {
@@ -50,7 +50,7 @@ func Find(kinds []Kind, paths ...string) (*Found, error) {
 	return &f.found, nil
 }
 
-// tables are the kinds of tables.
+// tables returns the kinds of tables.
 func tables(kinds []Kind) string {
 	names := make([]string, len(kinds))
 	for i, kind := range kinds {
@@ -59,7 +59,7 @@ func tables(kinds []Kind) string {
 	return strings.Join(names, " or ")
 }
 
-// Only keeps the cases of which the ID matches. Nothing is stale among some of the cases.
+// Only keeps the cases with a matching ID. The result has no stale files.
 func (f *Found) Only(pattern *regexp.Regexp) (*Found, error) {
 	chosen := slices.DeleteFunc(slices.Clone(f.Cases), func(c *Case) bool { return !pattern.MatchString(c.ID()) })
 	if len(chosen) == 0 {
@@ -159,7 +159,7 @@ func (f *finder) stale() []string {
 	return slices.DeleteFunc(f.held, func(path string) bool { return held[path] })
 }
 
-// NearestProfile is the profile.yaml in a folder, or in the nearest above it that has one.
+// NearestProfile returns the profile.yaml in a folder or its nearest ancestor with one.
 func NearestProfile(folder string) (string, bool) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {

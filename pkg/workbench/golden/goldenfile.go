@@ -17,15 +17,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Differs is what is said of a golden file that says something else.
+// Differs is the message for a golden file with other content.
 const Differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
 
-// Missing is the failure that there is no golden file.
+// Missing returns the failure for a missing golden file.
 func Missing(path string) Failure {
 	return Failure{At: source.Position{File: path}, Message: "there is no such golden file; graft test --update writes it"}
 }
 
-// Hold compares a golden file with what was got, byte for byte.
+// Hold compares a golden file with the result, byte for byte.
 func Hold(path string, got []byte) (Golden, error) {
 	want, err := Read(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func Hold(path string, got []byte) (Golden, error) {
 	return g, nil
 }
 
-// textDiff are the lines that differ, with two around them.
+// textDiff returns the differing lines with two lines of context.
 func textDiff(want, got string) string {
 	var out strings.Builder
 	for i, hunk := range textdiff.Hunks(want, got, diff.Context(2)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// jsonReport is what programs read of results.
+// jsonReport is the report for programs.
 type jsonReport struct {
 	Summary  Summary       `json:"summary"`
 	Seconds  float64       `json:"seconds"`

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The elements of the report that GitLab, Jenkins and others read.
+// Elements of the JUnit report for GitLab, Jenkins and others.
 type (
 	junitSuites struct {
 		XMLName xml.Name     `xml:"testsuites"`
@@ -50,7 +50,7 @@ type (
 	junitSkipped struct{}
 )
 
-// JUnit is a report in the XML that GitLab, Jenkins and others read.
+// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools.
 func JUnit(results []Result, took time.Duration) ([]byte, error) {
 	all := junitSuites{Name: "graft test", Time: seconds(took)}
 	for _, of := range suites(results) {
@@ -97,7 +97,7 @@ func (r *Result) junit() junitCase {
 	return c
 }
 
-// Summary is the failure in one line.
+// Summary returns the failure in one line.
 func (f Failure) Summary() string {
 	var parts []string
 	for _, part := range []string{few(f.Subject), f.Path, firstLine(f.Message)} {
@@ -112,7 +112,7 @@ func (f Failure) Summary() string {
 	return text
 }
 
-// plain is a text without the control characters that XML has no form for.
+// plain returns a text without the control characters that XML cannot express.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' {

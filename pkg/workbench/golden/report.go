@@ -23,7 +23,7 @@ type Summary struct {
 	NotRun int `json:"notRun"`
 }
 
-// OK says whether all cases were run and pass.
+// OK reports whether all cases were run and pass.
 func (s Summary) OK() bool { return s.Failed+s.Errors+s.NotRun == 0 }
 
 // Summarize counts the cases.
@@ -44,7 +44,7 @@ func Summarize(results []Result) Summary {
 	return s
 }
 
-// String says it in words.
+// String returns the counts as text.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%d passed", s.Passed)
 	for _, other := range []struct {
@@ -114,8 +114,8 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	return err
 }
 
-// sameFailures returns for the first of the results that fail in the same way the names of all of them: cells of one case, which differ
-// in the shoot or the version. It has no entry for the others.
+// sameFailures groups results with the same failures, which are cells of one case with different shoots or versions: it
+// maps the index of the first one to the names of all of them.
 func sameFailures(results []Result) map[int][]string {
 	first, names := map[string]int{}, map[int][]string{}
 	for i := range results {
@@ -136,7 +136,7 @@ func sameFailures(results []Result) map[int][]string {
 	return names
 }
 
-// failure writes where it is wanted, and below what is wanted and what is there.
+// failure writes the position of the expectation, followed by the expected and the actual value.
 func (s Style) failure(out *strings.Builder, f Failure) {
 	head := f.At.String() + ":"
 	for _, part := range []string{few(f.Subject), f.Path} {
@@ -173,7 +173,7 @@ func (s Style) value(what string, of colour.Tone, text string) string {
 	return "        " + strings.TrimRight(what, " ") + "\n" + indent("          ", text)
 }
 
-// few are the first of many names.
+// few returns the first of many names.
 func few(names string) string {
 	const shown = 3
 	all := strings.Split(names, ", ")
@@ -196,7 +196,7 @@ func indent(by, text string) string {
 	return out.String()
 }
 
-// short is a time in milliseconds or seconds.
+// short returns a time in milliseconds or seconds.
 func short(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -204,7 +204,7 @@ func short(d time.Duration) string {
 	return fmt.Sprintf("%.1f s", d.Seconds())
 }
 
-// suites are the results by suite, in their order.
+// suites returns the results by suite, in their order.
 func suites(results []Result) [][]*Result {
 	var (
 		order []string

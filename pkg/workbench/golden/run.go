@@ -19,11 +19,11 @@ type Options struct {
 	FailFast bool
 	// Now is the clock.
 	Now func() time.Time
-	// Progress is told how many cases are done and how many of them failed, one call at a time; nil: nobody is.
+	// Progress is called with the number of completed and failed cases, one call at a time; it may be nil.
 	Progress func(done, failed int)
 }
 
-// Result is a case with what became of it.
+// Result is a case with its outcome.
 type Result struct {
 	Case *Case
 	Outcome
@@ -32,7 +32,7 @@ type Result struct {
 	Took time.Duration
 }
 
-// Prepare does for all cases at once what they need.
+// Prepare prepares all cases at once.
 func Prepare(ctx context.Context, cases []*Case) error {
 	byKind := map[Kind][]*Case{}
 	var order []Kind
@@ -50,7 +50,7 @@ func Prepare(ctx context.Context, cases []*Case) error {
 	return ctx.Err()
 }
 
-// Run runs the cases, and gives what became of them in the order of the cases. The error is that of the context.
+// Run runs the cases and returns their results in the same order. It fails only if the context ends.
 func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
 	var (
 		results      = make([]Result, len(cases))

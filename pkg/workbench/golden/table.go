@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// ErrNoProfile means that a test does not say what it tests.
+// ErrNoProfile means that a test has no profile.
 var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
 
 // CheckHead finds a wrong apiVersion of a table, and, where nothing else is wrong, that it has no cases.
@@ -53,8 +53,8 @@ func (n Names) Add(of source.Node, name source.Text) source.Findings {
 	return nil
 }
 
-// ProfilesFor are the profiles of a test in a folder: those that it names, seen from there, or else those that were given, or the nearest; none where
-// there is none.
+// ProfilesFor returns the profiles of a test in a folder: those that it names, relative to the folder, or else the
+// given ones, or the nearest. It returns none if there is none.
 func ProfilesFor(folder string, named []source.Text, given []string) []string {
 	if len(named) > 0 {
 		paths := make([]string, len(named))
@@ -72,10 +72,10 @@ func ProfilesFor(folder string, named []source.Text, given []string) []string {
 	return nil
 }
 
-// TableFolder is where the golden files of a table are.
+// TableFolder returns the folder with the golden files of a table.
 func TableFolder(table string) string { return strings.TrimSuffix(table, filepath.Ext(table)) }
 
-// Held are the files of a folder whose names end so, if it is there.
+// Held returns the files with these suffixes in a folder, if it exists.
 func Held(folder string, endings ...string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !os.IsNotExist(err) {
@@ -92,5 +92,5 @@ func Held(folder string, endings ...string) ([]string, error) {
 
 var unfit = regexp.MustCompile("[^A-Za-z0-9._-]+")
 
-// Slug is a name as a part of the name of a file.
+// Slug returns a name in a form usable in file names.
 func Slug(name string) string { return strings.Trim(unfit.ReplaceAllString(name, "-"), "-") }

@@ -12,15 +12,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
-// Updated are the golden files that were written or removed, and the cases of which none was, as something else is wrong.
+// Updated lists the written and removed golden files, and the cases without an update because of other failures.
 type Updated struct {
 	Written, Removed, Stale []string
 	Kept                    []*Case
 }
 
-// Update writes the golden files that do not say what was got, each at once as a whole, and marks them as the same. A case that
-// could not be run, or has other failures, keeps its files. Those that no case holds are removed if prune says so. It ends
-// between two files when the context does.
+// Update writes the golden files with other content, each atomically, and marks them as equal. A case that could not be
+// run, or has other failures, keeps its files. If prune is true, it removes files of no case. If the context ends, it
+// stops between two files.
 func Update(ctx context.Context, results []Result, stale []string, prune bool) (*Updated, error) {
 	updated := &Updated{}
 	for i := range results {

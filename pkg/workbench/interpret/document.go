@@ -11,17 +11,17 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// Document is what the formats json and yaml say of answers; docs/reference/output.md describes it. Fields may be added, but none changes its meaning
-// within a version.
+// Document is the output in the formats json and yaml; docs/reference/output.md describes it. Fields may be added, but
+// their meaning does not change within a version.
 type Document struct {
 	// APIVersion is that of profiles; Kind is Interpretation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Objects are all that were asked about, in their order.
+	// Objects lists all objects in the order of the input.
 	Objects []ObjectAnswers `json:"objects"`
 }
 
-// ObjectAnswers is what was answered about an object.
+// ObjectAnswers holds the answers about an object.
 type ObjectAnswers struct {
 	APIVersion string           `json:"apiVersion"`
 	Kind       string           `json:"kind"`
@@ -52,12 +52,12 @@ type DocumentAnswer struct {
 
 // DocumentError is why there is no answer.
 type DocumentError struct {
-	// Code is as those of HTTP; absent where nobody gave one.
+	// Code is an HTTP status code, or absent.
 	Code    int    `json:"code,omitempty"`
 	Message string `json:"message"`
 }
 
-// DocumentOf says what was answered.
+// DocumentOf returns the answers as a document.
 func DocumentOf(results []Result) Document {
 	d := Document{APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Interpretation", Objects: []ObjectAnswers{}}
 	for _, r := range results {

@@ -2,9 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpret asks about objects all that Karmada asks, and shows the answers: of rules in the same process, or of webhooks.
+// Package interpret sends the requests that Karmada sends about objects, and displays the answers: of rules in the same
+// process, or of webhooks.
 //
-// It knows no rules and no flags; who answers comes from outside. Enter at Run, then at Write and DocumentOf.
+// It uses no rules and no flags; the caller provides the interpreter. Start reading at Run, then at Write and
+// DocumentOf.
 package interpret
 
 import (
@@ -26,12 +28,12 @@ type Interpreter interface {
 	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
 }
 
-// Options say what is asked.
+// Options are the settings of a run.
 type Options struct {
 	By Interpreter
-	// Asks says whether there is somebody for an operation of an object at all. It is asked where no operations are named.
+	// Operations are the requested operations; if empty, all operations with an interpreter and the required input.
 	Asks func(kind interpreter.Kind, object []byte, o interpreter.Operation) bool
-	// Operations are those that are asked; without any, all for which there is somebody, and what is needed.
+	// Asks reports whether an operation of an object has an interpreter. It is used if no operations are given.
 	Operations []interpreter.Operation
 	// Observed are objects of members, which Retain compares with; they belong to objects of the same kind and name.
 	Observed []manifest.Object
@@ -41,7 +43,7 @@ type Options struct {
 	Members []interpreter.Member
 }
 
-// Result is what was answered about an object.
+// Result holds the answers about an object.
 type Result struct {
 	Object  manifest.Object
 	Answers []Answer
@@ -59,7 +61,7 @@ type Answer struct {
 	Err error
 }
 
-// Code is that of the failure; 0 where there is none, or it has none.
+// Code returns the code of the failure, or 0.
 func (a Answer) Code() int {
 	if failure, ok := errors.AsType[*interpreter.Failure](a.Err); ok {
 		return failure.Code
@@ -67,7 +69,7 @@ func (a Answer) Code() int {
 	return 0
 }
 
-// Failed says how many questions have no answer.
+// Failed returns the number of requests without an answer.
 func Failed(results []Result) int {
 	count := 0
 	for _, r := range results {
@@ -80,7 +82,7 @@ func Failed(results []Result) int {
 	return count
 }
 
-// Run asks about an object. The error is about the input; what goes wrong with a question is in its answer.
+// Run sends the requests about an object. It fails for invalid input; the failure of a request is part of its answer.
 func Run(ctx context.Context, object manifest.Object, o Options) (Result, error) {
 	result := Result{Object: object}
 	of := interpreter.KindOf(object.APIVersion, object.Kind)
@@ -109,7 +111,7 @@ func Run(ctx context.Context, object manifest.Object, o Options) (Result, error)
 	return result, nil
 }
 
-// known are the answers without those by which a webhook says that it does not know an operation, where it knows another.
+// known returns the answers without those of webhooks that do not know an operation, if another webhook does.
 func known(all []Answer) []Answer {
 	unknown := func(a Answer) bool { return a.Lacks != "" || a.Code() == interpreter.CodeUnknown }
 	if !slices.ContainsFunc(all, func(a Answer) bool { return !unknown(a) }) {
@@ -118,7 +120,7 @@ func known(all []Answer) []Answer {
 	return slices.DeleteFunc(all, func(a Answer) bool { return a.Code() == interpreter.CodeUnknown })
 }
 
-// fill adds what the operation needs beside the object, and says what is not there.
+// fill adds further inputs of the operation to the object, and returns the name of a missing one.
 func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks string) {
 	switch r.Operation {
 	case interpreter.Revise:
@@ -144,12 +146,13 @@ func (o Options) fill(r *interpreter.Request, object manifest.Object) (lacks str
 	return ""
 }
 
-// observes says whether an observed object is that of a member for an object.
+// observes reports whether an observed object is the member's copy of an object.
 func observes(other, object manifest.Object) bool {
 	return other.Is(object.Group(), object.Kind) && other.Name == object.Name && (other.Namespace == object.Namespace || other.Namespace == "")
 }
 
-// Check finds observed objects of which none belongs to one of the objects that are asked about. Those of a whole member may hold more than is asked about.
+// Check returns an error if no observed object belongs to one of the objects. Those of a whole member cluster may
+// include further objects.
 func (o Options) Check(objects []manifest.Object) error {
 	if len(o.Observed) == 0 {
 		return nil
@@ -174,7 +177,8 @@ func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
 	return a
 }
 
-// Patched is an object with a patch (RFC 6902) applied as Karmada does; the object as it is without one.
+// Patched applies a patch (RFC 6902) to an object as Karmada does. It returns the object unchanged if the patch is
+// empty.
 func Patched(object, patch []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(patch)) == 0 {
 		return object, nil
@@ -198,7 +202,7 @@ func plural(count int, one, many string) string {
 	return fmt.Sprintf("%d %s", count, many)
 }
 
-// indented is a text with each of its lines further in.
+// indented returns a text with each of its lines indented.
 func indented(text, by string) string {
 	return by + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+by) + "\n"
 }

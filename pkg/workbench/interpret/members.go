@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// ParseMembers reads a mapping of clusters to what they say of an object: status, applied, message and health, as tests have them. They come by the
-// names of the clusters. There may be none. The error is source.Findings.
+// ParseMembers parses a mapping of clusters to an object's state in them: status, applied, message and health, as in
+// tests. It sorts them by the names of the clusters. The mapping may be empty. The error is source.Findings.
 func ParseMembers(file source.File) ([]interpreter.Member, error) {
 	nodes, findings := source.Parse(file)
 	if len(findings) > 0 {

@@ -19,7 +19,8 @@ import (
 // inside is how far answers stand inside of their operation.
 const inside = "      "
 
-// Write writes answers for people: each object with a block for each operation, what was answered, and at its right or below why.
+// Write writes the answers as text: each object with a block per operation, with the answer, and the reason to its
+// right or below.
 func Write(w io.Writer, s render.Style, results []Result) error {
 	var out strings.Builder
 	for i, r := range results {
@@ -62,7 +63,7 @@ func (a Answer) write(out *strings.Builder, s render.Style, of Result) error {
 	return nil
 }
 
-// texts are an answer in one line, and what stands below it.
+// texts returns an answer in one line, and the lines below it.
 func (a Answer) texts() (short, long string) {
 	r := a.Response
 	switch {
@@ -101,7 +102,7 @@ func number(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-// dependencies are a line each: what can be named by its name, and the rest by its labels.
+// dependencies returns one line per dependency, with its name or its labels.
 func dependencies(all []interpreter.Dependency) string {
 	var out strings.Builder
 	for _, d := range all {
@@ -125,7 +126,7 @@ func dependencies(all []interpreter.Dependency) string {
 	return out.String()
 }
 
-// yamlOf is a value as YAML; empty where there is nothing.
+// yamlOf returns a value as YAML, or an empty string for none.
 func yamlOf(value any) string {
 	raw, err := yaml.Marshal(value)
 	if text := string(raw); err == nil && text != "null\n" && text != "{}\n" && text != "[]\n" {

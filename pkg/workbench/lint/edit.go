@@ -23,7 +23,8 @@ type edit struct {
 	finding    source.Finding
 }
 
-// resolve finds what a fix replaces; false where the text is not as the fix expects, or more than it says would change.
+// resolve returns the edit of a fix. It returns false if the text differs from the expected one, or if the edit would
+// change more than the fix describes.
 func (t *text) resolve(fix source.Fix) (edit, bool) {
 	begin, ok := t.offset(fix.At)
 	switch {
@@ -44,7 +45,7 @@ func (t *text) resolve(fix source.Fix) (edit, bool) {
 	}
 }
 
-// isWhole says whether a replacement does not cut a plain scalar or a name in two.
+// isWhole reports whether a replacement does not split a plain scalar or a name.
 func (t *text) isWhole(at source.Position, e edit) bool {
 	if n := t.nodeAt(at); n != nil && n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0 {
 		return n.Value == string(t.data[e.begin:e.end])
@@ -53,7 +54,7 @@ func (t *text) isWhole(at source.Position, e edit) bool {
 	return wordLength([]rune{next}) == 0
 }
 
-// entryAt is the mapping or list that has an entry of which a key or value is at a position, and the index of the key or item in it.
+// entryAt returns the mapping or list with an entry at a position, and the index of its key or item.
 func (t *text) entryAt(at source.Position) (*yaml.Node, int) {
 	var (
 		parent *yaml.Node
@@ -69,7 +70,7 @@ func (t *text) entryAt(at source.Position) (*yaml.Node, int) {
 	return parent, index
 }
 
-// step is how many nodes an entry has.
+// step returns the number of nodes per entry.
 func step(parent *yaml.Node) int {
 	if parent.Kind == yaml.MappingNode {
 		return 2
@@ -107,11 +108,11 @@ func (t *text) removeFlow(parent *yaml.Node, index int) (edit, bool) {
 	return edit{begin: begin, end: end}, clean(t.data[begin:end])
 }
 
-// clean says whether a text is in one line and has no comment.
+// clean reports whether a text is one line without a comment.
 func clean(data []byte) bool { return !bytes.ContainsAny(data, "#\n\r") }
 
-// removeBlock removes an entry that has its line for itself. The first entry of a mapping in a list stands behind the dash; then the next
-// one takes its place.
+// removeBlock removes an entry with lines of its own. The first entry of a mapping in a list follows the dash; then the
+// next entry takes its place.
 func (t *text) removeBlock(parent *yaml.Node, index int) (edit, bool) {
 	begin, ok := t.begin(parent.Content[index])
 	if !ok || !t.endsInLine(parent.Content[index+step(parent)-1]) {
@@ -136,7 +137,7 @@ func (t *text) removeBlock(parent *yaml.Node, index int) (edit, bool) {
 	return edit{begin: begin, end: end}, ok && !bytes.ContainsRune(t.data[begin:end], '#')
 }
 
-// endsInLine says whether a value ends in the line in which it begins, with nothing but a comment behind it.
+// endsInLine reports whether a value ends in its first line, followed only by a comment.
 func (t *text) endsInLine(n *yaml.Node) bool {
 	begin, ok := t.begin(n)
 	if !ok {
@@ -160,7 +161,7 @@ func (t *text) endsInLine(n *yaml.Node) bool {
 	return (after == "" || after[0] == '#') && !t.goesOn(n)
 }
 
-// goesOn says whether a plain scalar has another line.
+// goesOn reports whether a plain scalar has several lines.
 func (t *text) goesOn(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && n.Style == 0 && strings.ContainsAny(n.Value, "\n")
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Options are what an installation says about its documents.
+// Options are the settings of an installation for its documents.
 type Options struct {
 	Generation contract.Generation
-	// Kubernetes are the versions that are served; nil: all that are known.
+	// Kubernetes restricts the served versions; nil means all known ones.
 	Kubernetes     *semver.Constraints
 	ImageOverwrite *image.Vector
 	// Override sets parameters; nil for none.
@@ -35,7 +35,7 @@ type Kind struct {
 	APIVersion, Kind string
 	// Heads says that the check judges the kind itself, where another one is written that is near.
 	Heads bool
-	// Check finds what is wrong with documents that are active together, beside what is known already. It gives both.
+	// Check returns the known and all further findings of documents that are active together.
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
 }
 
@@ -51,7 +51,7 @@ var kinds = []Kind{
 	resourceInterpreterConfiguration,
 }
 
-// Kinds are the names of the kinds that are known.
+// Kinds returns the names of the known kinds.
 func Kinds() []string {
 	var names []string
 	for _, kind := range kinds {
@@ -60,7 +60,7 @@ func Kinds() []string {
 	return names
 }
 
-// kindOf is the kind that a document is of, or is meant to be of; nil for none that is known.
+// kindOf returns the actual or probable kind of a document, or nil if it is unknown.
 func kindOf(n source.Node) *Kind {
 	apiVersion, name := valueOf(n, "apiVersion"), valueOf(n, "kind")
 	meant := func(k Kind) bool { return k.Kind == name || name == "" && k.APIVersion == apiVersion }
@@ -74,7 +74,7 @@ func kindOf(n source.Node) *Kind {
 	return nil
 }
 
-// valueOf is the text of a field; empty where there is none.
+// valueOf returns the text of a field, or an empty string.
 func valueOf(n source.Node, field string) string {
 	if value := n.Get(field); value.Node != nil {
 		return value.Value
@@ -82,12 +82,12 @@ func valueOf(n source.Node, field string) string {
 	return ""
 }
 
-// ours says whether an apiVersion is of one of the groups of the kinds.
+// ours reports whether an apiVersion belongs to one of the groups of the kinds.
 func ours(apiVersion string) bool {
 	return slices.ContainsFunc(groups(), func(group string) bool { return strings.HasPrefix(apiVersion, group) })
 }
 
-// groups are the groups of the kinds with the slash behind them.
+// groups returns the groups of the kinds, each with a trailing slash.
 func groups() []string {
 	var found []string
 	for _, kind := range kinds {
@@ -97,7 +97,7 @@ func groups() []string {
 	return found
 }
 
-// unknown is the finding that a document is of no kind that is known.
+// unknown returns the finding about a document of an unknown kind.
 func unknown(n source.Node) source.Finding {
 	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
 	switch {
@@ -119,7 +119,7 @@ func unknown(n source.Node) source.Finding {
 		Of(source.UnknownKind).Instead(kind, Kinds())
 }
 
-// named is what a kind is called with its group and version, if any.
+// named returns the name of a kind with its group and version, if any.
 func named(kind, apiVersion string) string {
 	if apiVersion == "" {
 		return kind + " without an apiVersion"

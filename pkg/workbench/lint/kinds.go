@@ -66,7 +66,8 @@ var networkProfile = Kind{
 	},
 }
 
-// interpreterProfile is checked as graft-resource-interpreter does when it loads profiles. What the server only leaves unregistered is an error here.
+// interpreterProfile is checked as in graft-resource-interpreter. Kinds that the server only leaves unregistered are
+// errors here.
 var interpreterProfile = Kind{
 	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
 	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {

@@ -22,13 +22,13 @@ import (
 type Input struct {
 	source.File
 
-	// Found says that nobody named the file: it was found in a folder, and may be none of Graft's.
+	// Found means that the file was found in a folder and may not belong to Graft.
 	Found bool
 	// Unread says that it was not read, as it does not end in .yaml or .yml, although it may have a document of Graft.
 	Unread bool
 }
 
-// standardInput is what messages call the standard input.
+// standardInput is the name of the standard input in messages.
 const standardInput = "stdin"
 
 // Read reads files, folders with all below them, and the standard input for "-", each once. In folders it takes *.yaml and *.yml; entries that
@@ -74,10 +74,12 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 	return inputs, nil
 }
 
-// maximumSize bounds what is read of one file, in bytes. Documents of Graft are smaller; other YAML in a folder need not be.
+// maximumSize limits the size of one file in bytes. Documents of Graft are smaller; other YAML files in a folder may be
+// larger.
 const maximumSize = 64 << 20
 
-// beginning is what a file in a folder begins with, as far as a document would say whose it is; nothing of one that cannot be read.
+// beginning returns the beginning of a file in a folder, long enough to identify its kind, or nothing for an unreadable
+// file.
 func beginning(path, name string) []byte {
 	const enough = 64 << 10
 	inside, err := filepath.Rel(path, name)
@@ -103,7 +105,7 @@ func readFile(path, name string, isFolder bool) ([]byte, error) {
 	return disk.ReadInside(path, inside, maximumSize)
 }
 
-// cause is an error without the path, which the message has already.
+// cause returns an error without the path, which the message already contains.
 func cause(err error) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
@@ -112,7 +114,7 @@ func cause(err error) error {
 	return err
 }
 
-// filesBelow are a file itself, or the files in a folder and those in it.
+// filesBelow returns the file itself, or the files in a folder and its subfolders.
 func filesBelow(path string) (names []string, isFolder bool, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Repaired is a file of which findings were fixed.
+// Repaired is a file with fixed findings.
 type Repaired struct {
 	Name          string
 	Before, After []byte
@@ -23,18 +23,19 @@ type Repaired struct {
 	Findings source.Findings
 }
 
-// mostRounds bounds how often fixes are looked for again in what fixes have made.
+// mostRounds limits the repetitions of fixing the result of earlier fixes.
 const mostRounds = 20
 
-// Repair fixes what has a fix, until nothing more has one, and gives the files that changed and the report of what is left. A fix is
-// made only if the text stays YAML and the finding is gone by it; one that quotes or removes something must not make new findings, either.
+// Repair applies fixes until none is left. It returns the changed files and the report of the remaining findings. A fix
+// is applied only if the text remains valid YAML and the finding disappears; one that quotes or removes something must
+// not cause new findings.
 func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
 	r.report = Run(o, r.inputs)
 	return r.all()
 }
 
-// Check is Run, with the fixes alone that Repair would make.
+// Check works like Run, but keeps only fixes that Repair would apply.
 func Check(o Options, inputs []Input) *Report {
 	report := Run(o, inputs)
 	if report.Fixable() > 0 {
@@ -84,7 +85,7 @@ type repair struct {
 	options Options
 	inputs  []Input
 	report  *Report
-	// refused are findings of which the fix is no good.
+	// refused holds findings with an unusable fix.
 	refused map[string]bool
 	// made is called for edits that are made in a file; nil: not.
 	made func(before *text, edits []edit, after []byte)
@@ -113,7 +114,7 @@ func (r *repair) make(edits []edit) []edit {
 	if len(done) == 0 {
 		return r.make(edits[half:])
 	}
-	// The text has moved: find again what is left.
+	// Positions have changed: find the remaining edits again.
 	left := map[string]bool{}
 	for _, e := range edits[half:] {
 		left[keyOf(e.finding)] = true
@@ -125,7 +126,7 @@ func (r *repair) make(edits []edit) []edit {
 	return append(done, r.make(again)...)
 }
 
-// edits are the fixes of the report that can be made.
+// edits returns the applicable fixes of the report.
 func (r *repair) edits() []edit {
 	var edits []edit
 	for _, f := range r.report.Findings {
@@ -180,7 +181,7 @@ func (r *repair) try(edits []edit) []edit {
 	return all
 }
 
-// better says whether the edits took their findings away and made none that must not be.
+// better reports whether the edits removed their findings and caused no forbidden ones.
 func better(before, after *Report, edits []edit) bool {
 	had, has := tally(before.Findings), tally(after.Findings)
 	strict := slices.ContainsFunc(edits, func(e edit) bool { return !reveals(e.finding) })
@@ -202,8 +203,8 @@ func better(before, after *Report, edits []edit) bool {
 	return true
 }
 
-// reveals says whether a fix only makes readable what was there before: it writes another word in the place of a misspelt one, or takes
-// away what stands there twice. What is found then is not its doing.
+// reveals reports whether a fix only makes existing parts readable: it corrects a misspelt word or removes a duplicate.
+// New findings are then not caused by the fix.
 func reveals(f source.Finding) bool {
 	fix := f.Fix
 	return f.Rule == source.DuplicateKey || !fix.Remove && strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`)
@@ -212,7 +213,7 @@ func reveals(f source.Finding) bool {
 // places are the numbers of lines in messages, and of items in paths.
 var places = regexp.MustCompile(`:\d+(:\d+)?|line \d+|\[\d+\]`)
 
-// keyOf is a finding but for places, which edits move.
+// keyOf identifies a finding without its position, which edits change.
 func keyOf(f source.Finding) string {
 	return f.File + "\x00" + string(f.Rule) + "\x00" + places.ReplaceAllString(f.Path+"\x00"+f.Message, "#")
 }
@@ -234,7 +235,7 @@ func dataOf(inputs []Input, name string) []byte {
 	return nil
 }
 
-// describe says what a fix does.
+// describe describes the effect of a fix.
 func describe(fix *source.Fix) string {
 	if fix.Remove {
 		return "remove it"
@@ -242,7 +243,7 @@ func describe(fix *source.Fix) string {
 	return "write " + fix.New
 }
 
-// Said is what was done for a finding, in one line.
+// Said returns one line about the fix of each finding.
 func (r Repaired) Said() []string {
 	var lines []string
 	for _, f := range r.Findings {

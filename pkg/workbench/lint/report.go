@@ -59,7 +59,7 @@ func (r *Report) writeText(w io.Writer, style Style) error {
 	return nil
 }
 
-// excerpt is the line of a finding and what underlines its place, with what a fix would do.
+// excerpt returns the line of a finding with its place underlined, and the effect of a fix.
 func (t *text) excerpt(f source.Finding, style Style) string {
 	begin, end := t.span(f.Position)
 	line, begin, end := cut([]rune(strings.ReplaceAll(t.line(f.Line), "\t", " ")), begin, end, style.Width)
@@ -84,7 +84,7 @@ func (t *text) excerpt(f source.Finding, style Style) string {
 	return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(faint, number+" |"), line, style.paint(faint, margin+" |"), mark)
 }
 
-// cut leaves of a long line what is around the columns; they move along.
+// cut shortens a long line to the surroundings of the columns, and returns the new columns.
 func cut(line []rune, begin, end, width int) (shown string, from, to int) {
 	const margin, most, ellipsis = 12, 120, "…"
 	if width -= margin; width < 2*margin {
@@ -106,7 +106,7 @@ func cut(line []rune, begin, end, width int) (shown string, from, to int) {
 	return shown, begin, end
 }
 
-// summary says how much was found and where to read more.
+// summary returns the number of findings and a reference to their documentation.
 func (r *Report) summary() string {
 	checked := count(r.Files, "file")
 	if r.Documents > 0 {
@@ -134,7 +134,7 @@ func (r *Report) summary() string {
 	return out + "\n"
 }
 
-// Left says in a line which files of folders were not looked at, and why; empty where there are none.
+// Left returns one line about ignored files of folders with the reason, or an empty string.
 func (r *Report) Left() string {
 	const most = 3
 	var reasons []string
@@ -155,7 +155,7 @@ func (r *Report) Left() string {
 	return "left out: " + strings.Join(reasons, "; ")
 }
 
-// rules are those of the findings, in the order in which they stand.
+// rules returns the rules of the findings in their order.
 func (r *Report) rules() []source.Rule {
 	var rules []source.Rule
 	for _, f := range r.Findings {

@@ -29,7 +29,7 @@ func (r Repaired) Write() error {
 	return nil
 }
 
-// Diff is what was fixed as a unified diff.
+// Diff returns the fixes as a unified diff.
 func (r Repaired) Diff() string {
 	return fmt.Sprintf("--- %s\n+++ %s\n%s", r.Name, r.Name, textdiff.Unified(string(r.Before), string(r.After)))
 }

@@ -34,19 +34,19 @@ var files embed.FS
 // Page explains a rule.
 type Page struct {
 	Rule source.Rule `yaml:"-"`
-	// Summary is what is found, in one sentence.
+	// Summary describes the finding in one sentence.
 	Summary string `yaml:"summary"`
-	// Why says what would come of it, and what to do.
+	// Why describes the consequences, and the required action.
 	Why string `yaml:"why"`
 	// Warning says that the findings are warnings; Both that some are.
 	Warning bool `yaml:"warning"`
 	Both    bool `yaml:"both"`
-	// Fix says what --fix does; empty: nothing.
+	// Fix describes the effect of --fix; empty means that there is no fix.
 	Fix string `yaml:"fix"`
 	// Bad is a document with such a finding, Good one without. They stand below the head of a profile unless they have one.
 	Bad  string `yaml:"bad"`
 	Good string `yaml:"good"`
-	// Files are files beside the documents, by their paths.
+	// Files maps paths to files next to the documents.
 	Files map[string]string `yaml:"files"`
 }
 
@@ -72,10 +72,10 @@ var pages = sync.OnceValues(func() ([]*Page, error) {
 	return all, nil
 })
 
-// Pages are the pages of all rules, sorted by rule.
+// Pages returns the pages of all rules, sorted by rule.
 func Pages() ([]*Page, error) { return pages() }
 
-// PageOf is the page of a rule, or nil.
+// PageOf returns the page of a rule, or nil.
 func PageOf(rule source.Rule) *Page {
 	all, _ := pages()
 	if i := slices.IndexFunc(all, func(p *Page) bool { return p.Rule == rule }); i >= 0 {
@@ -84,10 +84,10 @@ func PageOf(rule source.Rule) *Page {
 	return nil
 }
 
-// URL is where the page stands.
+// URL returns the address of the page.
 func (p *Page) URL() string { return fmt.Sprintf("%s/blob/main/%s/%s.md", home, folderOfPages, p.Rule) }
 
-// Severity is that of the findings; where some are warnings, that of the others.
+// Severity returns the severity of the findings, or the higher one if there are two.
 func (p *Page) Severity() string {
 	if p.Warning {
 		return source.Warning.String()
@@ -95,7 +95,7 @@ func (p *Page) Severity() string {
 	return source.Error.String()
 }
 
-// severities says in words how bad the findings are.
+// severities describes the severity of the findings.
 func (p *Page) severities() string {
 	if p.Both {
 		return "error or warning"
@@ -103,17 +103,17 @@ func (p *Page) severities() string {
 	return p.Severity()
 }
 
-// headOfExamples stands above examples that have no head themselves.
+// headOfExamples precedes examples without a head.
 const headOfExamples = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: acme}
 providers: [acme]
 `
 
-// head is a field that only a document with a head of its own has, or a word that says that there is to be none.
+// head matches fields that occur only in documents with their own head, or a word that excludes a head.
 var head = regexp.MustCompile(`\b(apiVersion|kind): (graft|Provider)`)
 
-// wholeDocument is an example with its head.
+// wholeDocument returns an example with its head.
 func wholeDocument(example string) string {
 	if head.MatchString(example) {
 		return example
@@ -121,10 +121,10 @@ func wholeDocument(example string) string {
 	return headOfExamples + example
 }
 
-// exampleFile is what the pages call an example.
+// exampleFile is the name of an example in the pages.
 const exampleFile = "profile.yaml"
 
-// example is an example as a file.
+// example returns an example as a file.
 func (p *Page) example(text string) Input {
 	file := source.File{Name: exampleFile, Data: []byte(wholeDocument(text))}
 	for name, content := range p.Files {
@@ -136,7 +136,7 @@ func (p *Page) example(text string) Input {
 	return Input{File: file}
 }
 
-// Markdown is the page.
+// Markdown returns the page as Markdown.
 func (p *Page) Markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# %s\n\n%s\n\n%s\n", p.Rule, p.Summary, strings.TrimSpace(p.Why))
@@ -154,12 +154,12 @@ func (p *Page) Markdown() string {
 	return out.String()
 }
 
-// help is the page for viewers of reports, which show it beside the findings.
+// help returns the page for viewers of reports, which display it next to the findings.
 func (p *Page) help() string {
 	return fmt.Sprintf("%s\n\n%s\n\n```yaml\n%s```\n\n[%s](%s)\n", p.Summary, p.why(), p.Good, p.Rule, p.URL())
 }
 
-// said is what lint says of the wrong example.
+// said returns the output of lint for the invalid example.
 func (p *Page) said() string {
 	report := Run(Options{}, []Input{p.example(p.Bad)})
 	var out strings.Builder
@@ -168,7 +168,7 @@ func (p *Page) said() string {
 	return strings.TrimSuffix(text, "\n") + "\n"
 }
 
-// Text is the page for a terminal.
+// Text returns the page for a terminal.
 func (p *Page) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s (%s)\n\n%s\n\n%s\n\nWrong:\n\n%s\nRight:\n\n%s", p.Rule, p.severities(), p.Summary, p.why(),
@@ -180,7 +180,7 @@ func (p *Page) Text() string {
 	return out.String()
 }
 
-// links are links in Markdown, of which a terminal shows the text.
+// links matches links in Markdown; a terminal displays only their text.
 var links = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 func (p *Page) why() string { return links.ReplaceAllString(strings.TrimSpace(p.Why), "$1") }
@@ -193,7 +193,7 @@ func indent(text string) string {
 	return out.String()
 }
 
-// Index is the page that lists all rules.
+// Index returns the page that lists all rules.
 func Index() (string, error) {
 	all, err := pages()
 	if err != nil {

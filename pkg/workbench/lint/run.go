@@ -16,11 +16,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Report is what was found.
+// Report is the result of lint.
 type Report struct {
 	// Findings are sorted by place.
 	Findings source.Findings
-	// Documents counts those that were checked, Files the files in which they are.
+	// Documents counts the checked documents, and Files their files.
 	Documents, Files int
 
 	// LeftOut are files that were found in folders and not looked at, by the reason why.
@@ -45,7 +45,7 @@ func (r *Report) Fixable() int {
 	return len(slices.DeleteFunc(slices.Clone(r.Findings), func(f source.Finding) bool { return f.Fix == nil }))
 }
 
-// Failed says whether there is a finding that is at least as severe.
+// Failed reports whether there is a finding of at least this severity.
 func (r *Report) Failed(least source.Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f source.Finding) bool { return f.Severity <= least })
 }
@@ -89,7 +89,7 @@ func Run(o Options, inputs []Input) *Report {
 // set are documents that are active together.
 type set struct {
 	parts map[*Kind][]profile.Part
-	// known is what is wrong with their texts, other what is wrong with what is no document of Graft.
+	// known holds findings about the documents' texts, and other those about documents of other programs.
 	known map[*Kind]source.Findings
 	other source.Findings
 }
@@ -113,7 +113,7 @@ func (s *set) check(o Options) (source.Findings, error) {
 	return findings, nil
 }
 
-// filesOf are the files of parts, each once.
+// filesOf returns the files of parts, each once.
 func filesOf(parts []profile.Part) []source.File {
 	var files []source.File
 	for i, part := range parts {
@@ -124,7 +124,7 @@ func filesOf(parts []profile.Part) []source.File {
 	return files
 }
 
-// partsOf are those of the parts that are in the files.
+// partsOf returns the parts in the files.
 func partsOf(files []source.File, parts []profile.Part) []profile.Part {
 	named := map[string]bool{}
 	for _, file := range files {
@@ -176,7 +176,7 @@ func (r *Report) add(s *set, input Input) {
 	s.known[first] = append(s.known[first], problems...)
 }
 
-// attachments are the files that belong to documents of others.
+// attachments returns the files that documents of other files use.
 func attachments(inputs []Input) map[string]bool {
 	attached := map[string]bool{}
 	for _, input := range inputs {
@@ -187,7 +187,7 @@ func attachments(inputs []Input) map[string]bool {
 	return attached
 }
 
-// mentionsUs says whether a file may have a document of Graft.
+// mentionsUs reports whether a file may contain a document of Graft.
 func mentionsUs(data []byte) bool {
 	return slices.ContainsFunc(groups(), func(group string) bool { return bytes.Contains(data, []byte(group)) })
 }

@@ -93,7 +93,7 @@ type (
 	}
 )
 
-// sarifSchema is where the schema of SARIF 2.1.0 stands.
+// sarifSchema is the address of the schema of SARIF 2.1.0.
 const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 func (r *Report) writeSARIF(w io.Writer, style Style) error {
@@ -148,7 +148,7 @@ func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
 	return result
 }
 
-// uriOf is a path as a reference: relative to where graft ran, or with the scheme file.
+// uriOf returns a path as a URI reference: relative to the working directory of graft, or with the scheme file.
 func uriOf(name string) string {
 	name = filepath.ToSlash(name)
 	if path.IsAbs(name) {

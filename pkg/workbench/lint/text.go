@@ -15,12 +15,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// text is the text of a file and what stands where in it.
+// text is the text of a file with the positions of its parts.
 type text struct {
 	data []byte
 	// starts are the offsets of the lines in bytes, without a mark of the byte order.
 	starts []int
-	// documents are the values as they are written, also those under a key that stands twice.
+	// documents returns the values as written, including duplicate keys.
 	documents func() []*yaml.Node
 }
 
@@ -41,7 +41,7 @@ func newText(data []byte) *text {
 	return t
 }
 
-// documentsIn are the values of the documents of a file, up to where it is no YAML.
+// documentsIn returns the values of the documents of a file, up to invalid YAML.
 func documentsIn(data []byte) []*yaml.Node {
 	var all []*yaml.Node
 	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
@@ -53,7 +53,7 @@ func documentsIn(data []byte) []*yaml.Node {
 	}
 }
 
-// breakAt is the width of the line break with which the bytes begin, as YAML 1.1 has them; 0 for none.
+// breakAt returns the width of the line break at the beginning, as defined by YAML 1.1, or 0.
 func breakAt(data []byte) int {
 	switch data[0] {
 	case '\n', '\r', "\u0085"[0], "\u2028"[0]:
@@ -68,7 +68,7 @@ func breakAt(data []byte) int {
 	return 0
 }
 
-// line is the text of a line, counted from 1, without its end; empty where there is none.
+// line returns the text of a line, counted from 1, without its end, or an empty string.
 func (t *text) line(number int) string {
 	if number < 1 || number > len(t.starts) {
 		return ""
@@ -82,7 +82,7 @@ func (t *text) line(number int) string {
 	return string(t.data[begin:end])
 }
 
-// offset is where a position is, in bytes; false where there is no such place.
+// offset returns the offset of a position in bytes, or false if it does not exist.
 func (t *text) offset(at source.Position) (int, bool) {
 	if at.Line < 1 || at.Line > len(t.starts) || at.Column < 1 {
 		return 0, false
@@ -99,7 +99,7 @@ func (t *text) offset(at source.Position) (int, bool) {
 	return t.starts[at.Line-1] + offset, true
 }
 
-// position is the place of an offset.
+// position returns the position of an offset.
 func (t *text) position(file string, offset int) source.Position {
 	line := 0
 	for line+1 < len(t.starts) && t.starts[line+1] <= offset {
@@ -108,7 +108,8 @@ func (t *text) position(file string, offset int) source.Position {
 	return source.Position{File: file, Line: line + 1, Column: utf8.RuneCount(t.data[t.starts[line]:max(offset, t.starts[line])]) + 1}
 }
 
-// span is what a finding is about: columns from 1, the last one exclusive. Without a column it is the line without its indentation.
+// span returns the place of a finding: columns from 1, the last one exclusive. Without a column it is the line without
+// its indentation.
 func (t *text) span(at source.Position) (begin, end int) {
 	line := []rune(t.line(at.Line))
 	if at.Column < 1 || at.Column > len(line) {
@@ -120,7 +121,8 @@ func (t *text) span(at source.Position) (begin, end int) {
 	return at.Column, at.Column + max(width(rest, t.nodeAt(at)), 1)
 }
 
-// width is how many characters of a line the thing at its beginning has: a scalar, what brackets hold, a key, or a name in an expression.
+// width returns the number of characters of the element at the beginning of a line: a scalar, a bracketed text, a key,
+// or a name in an expression.
 func width(rest []rune, n *yaml.Node) int {
 	switch first := rest[0]; {
 	case n == nil:
@@ -147,7 +149,7 @@ func wordLength(rest []rune) int {
 	return len(rest)
 }
 
-// bracketed is the length of what begins with a quote or a bracket, up to the end of the line.
+// bracketed returns the length of a quoted or bracketed text, up to the end of the line.
 func bracketed(rest []rune) int {
 	depth := 0
 	for i := 0; i < len(rest); i++ {
@@ -166,7 +168,7 @@ func bracketed(rest []rune) int {
 	return len([]rune(strings.TrimRight(string(rest), " \t")))
 }
 
-// quoted is the index of the quote that ends what the one at i begins, or the end of the line.
+// quoted returns the index of the quote that ends the text starting at i, or the end of the line.
 func quoted(rest []rune, i int) int {
 	quote := rest[i]
 	for i++; i < len(rest); i++ {
@@ -182,7 +184,7 @@ func quoted(rest []rune, i int) int {
 	return i
 }
 
-// nodeAt is the innermost value at a position, or nil.
+// nodeAt returns the innermost value at a position, or nil.
 func (t *text) nodeAt(at source.Position) *yaml.Node {
 	var found *yaml.Node
 	t.visit(func(n, _ *yaml.Node, _ int) {

@@ -48,7 +48,7 @@ func (r *Report) writeLines(w io.Writer) error {
 	return nil
 }
 
-// sentence is the field and the message.
+// sentence returns the field and the message.
 func sentence(f source.Finding) string {
 	if f.Path == "" {
 		return f.Message

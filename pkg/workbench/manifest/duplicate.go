@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// decode makes JSON of YAML in which no key stands twice.
+// decode converts YAML without duplicate keys to JSON.
 func (t text) decode() ([]byte, *source.Finding) {
 	raw, err := yaml.YAMLToJSONStrict(t.data)
 	if err == nil {
@@ -23,18 +23,19 @@ func (t text) decode() ([]byte, *source.Finding) {
 	if finding := t.duplicate(); finding != nil {
 		return nil, finding
 	}
-	// Strictness also refuses a key that is written beside a merge with the same one, which YAML allows.
+	// The strict conversion also refuses a key that overrides one of a merge, which YAML allows.
 	if raw, err = yaml.YAMLToJSON(t.data); err != nil {
 		return nil, t.syntax(err)
 	}
 	return raw, nil
 }
 
-// duplicate finds the first key that stands twice in its mapping; nil where there is none, or no YAML.
+// duplicate returns a finding about the first duplicate key of a mapping, or nil if there is none or the text is not
+// YAML.
 func (t text) duplicate() *source.Finding {
 	var document nodes.Node
 	if err := nodes.Unmarshal(t.data, &document); err != nil {
-		document = nodes.Node{} // whoever reads it as JSON says what is wrong
+		document = nodes.Node{} // parsing it as JSON reports the error
 	}
 	earlier, key, path := twice(&document, "")
 	if key == nil {
@@ -62,7 +63,8 @@ func (t text) duplicateMember() *source.Finding {
 	return &source.Finding{Position: t.at, Rule: source.DuplicateKey, Message: strict[0].Error()}
 }
 
-// twice is the first key that stands twice at or below a node, with the one before it and its path. Aliases are found where they point to.
+// twice returns the first duplicate key at or below a node, with the earlier one and its path. It does not follow
+// aliases.
 func twice(n *nodes.Node, path string) (earlier, key *nodes.Node, at string) {
 	if n.Kind != nodes.MappingNode {
 		for i, child := range n.Content {

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifest reads the objects that people keep in files: YAML with several documents, JSON, Lists of objects, folders of
-// such files, and standard input. An object is kept as JSON with the place where it was written; JSON stays byte for byte.
+// Package manifest reads objects from files: YAML with several documents, JSON, Lists of objects, folders of such
+// files, and standard input. An object is kept as JSON with its position; JSON input stays byte for byte.
 //
-// It does not know what the objects are for. Enter at Read and Parse.
+// It does not interpret the objects. Start reading at Read and Parse.
 package manifest
 
 import (
@@ -30,7 +30,7 @@ type Object struct {
 	Position source.Position
 }
 
-// Group is the group of the object's apiVersion; empty for the core group.
+// Group returns the group of the object's apiVersion; empty for the core group.
 func (o Object) Group() string {
 	group, _, found := strings.Cut(o.APIVersion, "/")
 	if !found {
@@ -39,13 +39,13 @@ func (o Object) Group() string {
 	return group
 }
 
-// Is says whether the object is of a group and kind, in any version.
+// Is reports whether the object has a group and kind, in any version.
 func (o Object) Is(group, kind string) bool { return o.Kind == kind && o.Group() == group }
 
 // String names the object as people do: Deployment kube-apiserver.
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
-// New is the object with this JSON. The error says what it lacks.
+// New returns the object with this JSON. The error names the missing field.
 func New(raw []byte, at source.Position) (Object, error) {
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -94,7 +94,7 @@ func Parse(file source.File) ([]Object, source.Findings) {
 type text struct {
 	data []byte
 	at   source.Position
-	// first is the line in which data begin, and inset how many characters stand before them in it.
+	// first is the line at which data starts, and inset the number of characters before it in that line.
 	first, inset int
 	json         bool
 }
@@ -122,7 +122,7 @@ func split(file source.File) []text {
 		}
 		if separates(file.Data[at:end]) {
 			add(at)
-			// What follows the separator in its line belongs to the next document.
+			// Text after the separator in its line belongs to the next document.
 			begin, first, inset = at+len("---"), line, len("---")
 		}
 		at = end
@@ -135,7 +135,7 @@ func separates(line []byte) bool {
 	return bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || line[3] == '\n' || line[3] == '\r' || line[3] == ' ' || line[3] == '\t')
 }
 
-// hasContent says whether there is anything but comments and spaces.
+// hasContent reports whether there is content other than comments and spaces.
 func hasContent(data []byte) bool { return blankLines(data) >= 0 }
 
 // blankLines counts the lines before the first that says something; -1 when none does.
@@ -173,7 +173,7 @@ func positionOf(file source.File, offset int) source.Position {
 	}
 }
 
-// objects are the object of a document, or those of its list.
+// objects returns the object of a document, or those of its list.
 func (t text) objects() ([]Object, *source.Finding) {
 	raw := t.data
 	var finding *source.Finding
@@ -197,7 +197,7 @@ func (t text) objects() ([]Object, *source.Finding) {
 
 var yamlLine = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
 
-// syntax is what the YAML parser says, with the line in the file.
+// syntax returns the message of the YAML parser with the line in the file.
 func (t text) syntax(err error) *source.Finding {
 	finding := &source.Finding{Position: t.at, Message: "not YAML: " + strings.TrimPrefix(err.Error(), "yaml: ")}
 	if match := yamlLine.FindStringSubmatch(err.Error()); match != nil {
@@ -212,7 +212,7 @@ func (t text) syntax(err error) *source.Finding {
 	return finding
 }
 
-// tab is the column of a tab before the text of a line; 0 where there is none.
+// tab returns the column of a tab in the indentation of a line, or 0.
 func tab(data []byte, line int) int {
 	lines := bytes.SplitN(data, []byte("\n"), line+1)
 	indent := lines[line-1]

@@ -19,15 +19,15 @@ import (
 // Stdin is the path of standard input.
 const Stdin = "-"
 
-// maximumSize bounds what is read of one file, in bytes: a dump of a large seed is some 100 MiB.
+// maximumSize limits the size of one file in bytes: a dump of a large seed has about 100 MiB.
 const maximumSize = 512 << 20
 
 // ErrTwiceStdin means that standard input is named more than once.
 var ErrTwiceStdin = errors.New("standard input (-) can be read only once")
 
-// Read reads the objects of files and folders in the order of the paths; "-" is standard input. Folders are read with the
-// folders in them, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings where something is no
-// object. Links in folders must stay inside, and lead to regular files; what is named is read whatever it is.
+// Read reads the objects of files and folders in the order of the paths; "-" is standard input. It reads folders
+// recursively, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings if something is not
+// an object. Links in folders must stay inside and lead to regular files; named files may be of any type.
 func Read(paths []string, stdin io.Reader) ([]Object, error) {
 	var (
 		objects  []Object

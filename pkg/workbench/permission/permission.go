@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package permission writes the least that an installation of the webhooks must be allowed in a seed, for the profiles that it loads: roles, or the
-// values by which the chart makes the same of its own.
+// Package permission writes the minimal permissions of an installation of the webhooks in a seed for its profiles:
+// roles, or values with which the chart creates the same roles.
 //
-// It asks no cluster. What a profile looks up is known by mutation.Program.Permissions; what every installation needs stands here, and in the chart,
-// whose roles a test holds against these. Enter at Roles and Values.
+// It connects to no cluster. mutation.Program.Permissions returns the permissions for lookups; those of every
+// installation are defined here and in the chart, and a test compares both. Start reading at Roles and Values.
 package permission
 
 import (
@@ -21,17 +21,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// Options say for whom the roles are.
+// Options describes the installation.
 type Options struct {
 	// Name is that of the extension's objects in its namespace. Roles and webhook registrations elsewhere have the namespace in their names, too.
 	Name string
 	// Namespace is that of the extension.
 	Namespace string
-	// Gate is the type of the Extensions by which gardenlet waits; empty for no gate.
+	// Gate is the type of the Extensions of the gate; empty for no gate.
 	Gate string
 }
 
-// clusterName names what the installation has outside of its namespace (webhook.Certificates.ClusterName).
+// clusterName returns the name of the installation's objects outside of its namespace
+// (webhook.Certificates.ClusterName).
 func (o Options) clusterName() string { return o.Name + "." + o.Namespace }
 
 // Role is a ClusterRole, or where it has a namespace a Role.
@@ -45,8 +46,9 @@ var (
 	got      = []string{"get"}
 )
 
-// Roles are the roles of an installation: that for the seed, that for its own namespace, and one for each other namespace of which something is read.
-// Secrets are allowed by their names alone, but in the extension's own namespace and where a profile computes the names.
+// Roles returns the roles of an installation: that for the seed, that for its own namespace, and one for each other
+// namespace that it reads. They restrict Secrets to their names, except in the extension's own namespace and if a
+// profile computes the names.
 func Roles(p *mutation.Program, o Options) []Role {
 	roles := map[string][]rbacv1.PolicyRule{
 		"":          slices.Concat(facts(p), gate(o.Gate), registration(o), denials()),
@@ -76,7 +78,7 @@ func rank(namespace string, o Options) int {
 	}
 }
 
-// facts are what is read of each shoot, and of a virtual garden where a profile is for one.
+// facts returns the permissions to read each shoot, and a virtual garden if a profile is for one.
 func facts(p *mutation.Program) []rbacv1.PolicyRule {
 	rules := []rbacv1.PolicyRule{
 		{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: followed},
@@ -88,7 +90,7 @@ func facts(p *mutation.Program) []rbacv1.PolicyRule {
 	return rules
 }
 
-// gate is what answering gardenlet needs: Extensions of the one name that it gives them.
+// gate returns the permissions of the gate: Extensions with the single name that gardenlet gives them.
 func gate(name string) []rbacv1.PolicyRule {
 	if name == "" {
 		return nil
@@ -100,8 +102,9 @@ func gate(name string) []rbacv1.PolicyRule {
 	}
 }
 
-// registration is what the webhooks' own registration needs, and seeing those of other installations. Creation cannot be restricted to a name (Kubernetes'
-// documentation of resourceNames). The name without the namespace is that which earlier versions gave the registration in every installation.
+// registration returns the permissions for the webhooks' own registration, and for reading those of other
+// installations. A creation cannot be restricted to a name (Kubernetes' documentation of resourceNames). The name
+// without the namespace is the registration's name in earlier versions.
 func registration(o Options) []rbacv1.PolicyRule {
 	groups, resources := []string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}
 	validations := []string{"validatingwebhookconfigurations"}
@@ -120,12 +123,13 @@ func registration(o Options) []rbacv1.PolicyRule {
 	}
 }
 
-// denials are told of by events in the namespaces of the objects.
+// denials returns the permission to report denials by events in the namespaces of the objects.
 func denials() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
 }
 
-// own is what is kept in the extension's namespace: certificates, profiles, the Deployment, leader election and heartbeat, events.
+// own returns the permissions in the extension's namespace: certificates, profiles, the Deployment, leader election and
+// heartbeat, events.
 func own(name string) []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
@@ -142,7 +146,7 @@ type need struct {
 	rule      rbacv1.PolicyRule
 }
 
-// needs are the rules for lookups: one for each resource, with all names of it, and one for those whose names are computed.
+// needs returns the rules for lookups: one for each resource with all its names, and one for those with computed names.
 func needs(p *mutation.Program) []need {
 	type key struct {
 		namespace, group, resource string
@@ -152,7 +156,7 @@ func needs(p *mutation.Program) []need {
 	for _, permission := range p.Permissions() {
 		k := key{permission.Namespace, permission.Group, permission.Resource, !permission.Followed}
 		if permission.Everywhere {
-			k.namespace = "" // what is followed by name is watched in all namespaces at once
+			k.namespace = "" // a watch by name covers all namespaces
 		}
 		if names[k] == nil {
 			names[k] = map[string]bool{}
@@ -177,7 +181,7 @@ func needs(p *mutation.Program) []need {
 	return all
 }
 
-// Objects are the roles as objects, each with its binding to the service account of the extension.
+// Objects returns the roles as objects, each with its binding to the service account of the extension.
 func Objects(p *mutation.Program, o Options) []any {
 	var all []any
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: o.Name, Namespace: o.Namespace}}

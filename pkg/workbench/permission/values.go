@@ -10,7 +10,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// Values are those of the chart by which its roles allow what the profiles look up, in all namespaces: the chart knows no others.
+// Values holds the values of the chart that permit the lookups of the profiles in all namespaces, because the chart
+// creates no other roles.
 type Values struct {
 	Lookups Lookups `json:"lookups"`
 }
@@ -29,7 +30,7 @@ type Object struct {
 	Names    []string `json:"names,omitempty"`
 }
 
-// ValuesOf are the values for a program.
+// ValuesOf returns the values for a program.
 func ValuesOf(p *mutation.Program) Values {
 	var v Values
 	for _, n := range needs(p) {

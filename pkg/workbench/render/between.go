@@ -6,8 +6,8 @@ package render
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 
-// Between is the difference between two results of one object: from what it became on one side to what it became on the other. The author
-// of a line is the rule that wrote or removed it, on whichever side that was. It hides what either of them hides.
+// Between returns the difference between two results of one object. The author of a line is the rule that wrote or
+// removed it, on either side. It hides everything that either of them hides.
 func Between(from, to *Change) (*Change, error) {
 	c, err := NewChange(from.current)
 	if err != nil {
@@ -49,5 +49,5 @@ func (c *Change) authors() authorship {
 	return a
 }
 
-// Heading is a line above several changes, as it is written among them.
+// Heading returns a headline for several changes.
 func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }

@@ -14,19 +14,20 @@ import (
 
 // Author is who changed a line.
 type Author struct {
-	// Rule and Profile are the names of the rule and its profile; Profile is empty for what the engine or somebody else did.
+	// Rule and Profile are the names of the rule and its profile; Profile is empty for changes by the engine or another
+	// author.
 	Rule, Profile string
-	// Position is where the rule stands; the zero Position where there is no rule.
+	// Position is the position of the rule, or zero if there is no rule.
 	Position source.Position
 }
 
-// NoRule is the author of what no rule explains; it stands out wherever it is written.
+// NoRule is the author of changes without a rule; it is highlighted in the output.
 var NoRule = Author{Rule: "no rule"}
 
-// Op says what became of a line.
+// Op is the state of a line in a comparison.
 type Op byte
 
-// What becomes of a line.
+// The states of a line.
 const (
 	Same    Op = ' '
 	Removed Op = '-'
@@ -44,7 +45,7 @@ type Edit struct {
 // Blame follows the lines of an object from one state to the next.
 type Blame struct {
 	before []Line
-	// removed says for each line of before who removed it; nil while it stands.
+	// removed holds the author of each removed line of before, or nil for existing lines.
 	removed []*Author
 	now     []tracked
 }
@@ -65,13 +66,13 @@ func NewBlame(before []Line) *Blame {
 	return b
 }
 
-// Advance goes to the next state, in which everything that is different is the author's work.
+// Advance records the next state and attributes all differences to the author.
 func (b *Blame) Advance(by Author, after []Line) {
 	b.advance(after, func(Line) *Author { return &by })
 }
 
-// Complete goes to the next state, in which what others wrote has been completed, such as with defaults: a line at or below
-// a place that somebody wrote is that author's, everything else that is different is the work of the one given.
+// Complete records the next state after additions to the previous one, such as defaults: a line at or below a place
+// with an author belongs to that author, and all other differences to the given one.
 func (b *Blame) Complete(by Author, after []Line) {
 	written := map[string]*Author{}
 	for _, t := range b.now {
@@ -110,7 +111,7 @@ func (b *Blame) advance(after []Line, author func(Line) *Author) {
 	b.now = next
 }
 
-// Edits are all lines of the first and the current state in one sequence. What was changed and then changed back is the same.
+// Edits returns all lines of the first and the current state in one sequence. Reverted changes count as unchanged.
 func (b *Blame) Edits() []Edit {
 	var (
 		edits []Edit
@@ -135,10 +136,10 @@ func (b *Blame) Edits() []Edit {
 	return block.appendTo(edits)
 }
 
-// change is what stands between two lines that are the same.
+// change holds the lines between two unchanged lines.
 type change struct{ removed, added []Edit }
 
-// appendTo writes the change in the order in which it reads best, without what is in both parts of it.
+// appendTo appends the change in the most readable order, without the lines in both parts.
 func (c change) appendTo(edits []Edit) []Edit {
 	x, y := linesOf(c.removed), linesOf(c.added)
 	var part change

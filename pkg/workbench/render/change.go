@@ -19,14 +19,14 @@ import (
 // ErrNoObject means that a text is not an object with a kind and a name.
 var ErrNoObject = errors.New("not an object with a kind and a name")
 
-// Change is an object on its way: what it was, what it is, who made the difference and which rules had a say.
+// Change is an object with its original and current state, the authors of the difference and the rules involved.
 type Change struct {
 	APIVersion, Kind, Namespace, Name string
-	// Scene says of which control plane the object is; empty where there is one only.
+	// Scene names the control plane of the object; empty if there is only one.
 	Scene string
-	// Applied are the rules of the object's target with what became of each, in the order in which they were applied.
+	// Applied lists the rules of the object's target with their outcomes, in the order of their application.
 	Applied []mutation.Applied
-	// Denied is why the object is not admitted, or nil. Callers that ask somebody else than the engine set it themselves.
+	// Denied is the reason for denying the object, or nil. Callers that do not use the engine set it themselves.
 	Denied error
 	// Note is written next to the name in place of the summary of the rules; empty for that.
 	Note string
@@ -69,13 +69,13 @@ type Admission struct {
 	Labels    map[string]string
 	// Operation is CREATE or UPDATE.
 	Operation string
-	// Old is the object as it stands, as JSON; nil on CREATE.
+	// Old is the current object in the cluster as JSON, or nil on CREATE.
 	Old []byte
 }
 
-// Admit takes the object through the engine as the API server does: once for each registration of the program that selects
-// the namespace and has the object among its forms. What changes is attributed to the rules. The error is a
-// *mutation.Failure; the change is then as the registrations before left it.
+// Admit admits the object like kube-apiserver: once for each registration of the program that selects the namespace and
+// the object. It attributes changes to the rules. The error is a
+// *mutation.Failure; the change then has the state after the previous registrations.
 func (c *Change) Admit(ctx context.Context, p *mutation.Program, a Admission, source facts.Source) error {
 	group, version := groupVersion(c.APIVersion)
 	for _, registration := range p.Registrations() {
@@ -104,7 +104,7 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		states []state
 		edits  int
 		before = c.current
-		known  []masked // what of Secrets was written
+		known  []masked // written values from Secrets
 		values = heard{values: map[string]bool{}}
 	)
 	result, err := p.Trace(ctx, r, listen(source, &values), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
@@ -133,13 +133,13 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 	return nil
 }
 
-// Become goes to another state of the object, in which everything that is different is the author's work.
+// Become sets another state of the object and attributes all differences to the author.
 func (c *Change) Become(by Author, object []byte) error {
 	return c.become(object, func(lines []Line) { c.blame.Advance(by, lines) })
 }
 
-// Complete goes to another state of the object, in which the author has completed what rules wrote, such as with defaults:
-// the lines of a rule stay that rule's.
+// Complete sets another state of the object after the author's additions to the rules' writes, such as defaults: lines
+// written by a rule still belong to it.
 func (c *Change) Complete(by Author, object []byte) error {
 	return c.become(object, func(lines []Line) { c.blame.Complete(by, lines) })
 }
@@ -154,10 +154,10 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 	return nil
 }
 
-// Bytes is the object as it is now, as JSON, with everything in it; Shown hides what rules made of Secrets.
+// Bytes returns the current object as JSON with all values; Shown hides values from Secrets.
 func (c *Change) Bytes() []byte { return c.current }
 
-// Shown is the object as it is now, as JSON. What rules made of Secrets is hidden, and what a Secret holds.
+// Shown returns the current object as JSON. Values from Secrets in rules and the data of a Secret are hidden.
 func (c *Change) Shown() ([]byte, error) {
 	shown, err := c.veil.cover().object("", c.current)
 	if err != nil || !c.isSecret() {
@@ -166,7 +166,8 @@ func (c *Change) Shown() ([]byte, error) {
 	return c.concealed("", shown)
 }
 
-// Edits are all lines of the object, those that changed with their authors. What rules made of Secrets is hidden, and what a Secret holds.
+// Edits returns all lines of the object, changed ones with their authors. Values from Secrets in rules and the data of
+// a Secret are hidden.
 func (c *Change) Edits() []Edit {
 	edits := c.veil.lines(c.blame.Edits())
 	if c.isSecret() {
@@ -175,30 +176,32 @@ func (c *Change) Edits() []Edit {
 	return edits
 }
 
-// Veil hides in a text what rules made of Secrets, for those who show the object in another way.
+// Veil returns a function that hides values from Secrets in a text, for other displays of the object.
 func (c *Change) Veil() func(text string) string { return c.veil.cover().text }
 
-// Changed says whether the object is not what it was.
+// Changed reports whether the object differs from the original one.
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// VeilLine hides in a line of any state of the object what rules made of Secrets: also what is too short to be hidden in every text.
+// VeilLine returns a function that hides values from Secrets in a line of any state of the object, including values too
+// short to be hidden in every text.
 func (c *Change) VeilLine() func(line Line) Line { return c.veil.cover().line }
 
-// Denial is why the object is denied, which it is. What rules made of Secrets is hidden, whoever wrote the message.
+// Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.
 func (c *Change) Denial() string { return c.veil.cover().text(c.Denied.Error()) }
 
-// HideAs hides what the other change hides.
+// HideAs hides the same values as the other change.
 func (c *Change) HideAs(other *Change) { c.veil = other.veil }
 
-// Hides says whether rules have made something of Secrets, or the object is one: that is hidden in all that is shown.
+// Hides reports whether rules have written values from Secrets, or the object is a Secret: these values are hidden in
+// all output.
 func (c *Change) Hides() bool { return !c.veil.empty() || c.isSecret() }
 
-// Reveal shows what is hidden. Nobody but the person who asked for it may read the output then.
+// Reveal displays hidden values. Only the user who asked for it may read the output then.
 func (c *Change) Reveal() { c.veil, c.revealed = newVeil(), true }
 
-// Count says how many of the rules had an outcome.
+// Count returns the number of rules with an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {
 	count := 0
 	for _, applied := range c.Applied {
@@ -209,7 +212,7 @@ func (c *Change) Count(outcome mutation.Outcome) int {
 	return count
 }
 
-// AuthorOf is a rule as an author.
+// AuthorOf returns a rule as an author.
 func AuthorOf(rule mutation.Applied) Author {
 	return Author{Rule: rule.Name(), Profile: rule.Profile, Position: rule.Position}
 }

@@ -12,15 +12,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Difference is what the formats json and yaml say of changes; docs/reference/output.md describes it. Fields may be added,
-// but none changes its meaning within a version.
+// Difference is the output in the formats json and yaml; docs/reference/output.md describes it. Fields may be added,
+// but their meaning does not change within a version.
 type Difference struct {
 	// APIVersion is that of profiles; Kind is Difference.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Summary counts the objects.
 	Summary Summary `json:"summary"`
-	// Objects are all that were looked at, in their order.
+	// Objects lists all objects in the order of the input.
 	Objects []ObjectDifference `json:"objects"`
 	// Old and New name the two sides of a comparison; Notes are remarks on the whole.
 	Old   string   `json:"old,omitempty"`
@@ -36,13 +36,13 @@ type Summary struct {
 	Denied    int `json:"denied"`
 }
 
-// ObjectDifference is one object and what became of it.
+// ObjectDifference is one object with its result.
 type ObjectDifference struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Namespace  string `json:"namespace,omitempty"`
 	Name       string `json:"name"`
-	// Scene says of which control plane the object is; absent where there is one only.
+	// Scene names the control plane of the object; absent if there is only one.
 	Scene string `json:"scene,omitempty"`
 	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the change.
 	Note   string   `json:"note,omitempty"`
@@ -51,7 +51,7 @@ type ObjectDifference struct {
 	Changed bool `json:"changed"`
 	// Denied is why the object is not admitted; absent where it is.
 	Denied *Denial `json:"denied,omitempty"`
-	// Rules are those for the object's target, in the order in which they were applied.
+	// Rules lists the rules of the object's target in the order of their application.
 	Rules []RuleOutcome `json:"rules"`
 	// Edits are the changed lines, in the order of the object.
 	Edits []LineEdit `json:"edits"`
@@ -59,18 +59,18 @@ type ObjectDifference struct {
 
 // Denial is why an object is not admitted.
 type Denial struct {
-	// Reason is a word of docs/failures.md; absent where somebody else than Graft denied the object.
+	// Reason is a reason of docs/failures.md; absent if Graft did not deny the object itself.
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message"`
 }
 
-// RuleOutcome is a rule and what became of it.
+// RuleOutcome is a rule with its outcome.
 type RuleOutcome struct {
 	Name    string `json:"name"`
 	Profile string `json:"profile,omitempty"`
 	// Outcome is changed, unchanged, skipped, overridden or observed.
 	Outcome string `json:"outcome"`
-	// Reason says why a rule was skipped, by which rule it was overridden or what it would do.
+	// Reason explains why the rule was skipped, by which rule it was overridden, or its effect if it were applied.
 	Reason   string    `json:"reason,omitempty"`
 	Position *Position `json:"position,omitempty"`
 }
@@ -79,7 +79,7 @@ type RuleOutcome struct {
 type LineEdit struct {
 	// Op is add or remove.
 	Op string `json:"op"`
-	// Path is the place of the line; items of lists are named by what identifies them.
+	// Path is the place of the line; items of lists are named by their keys.
 	Path string `json:"path"`
 	// Text is the line as a person reads it, without its indentation.
 	Text string `json:"text"`
@@ -96,7 +96,7 @@ type Position struct {
 	Column int    `json:"column,omitempty"`
 }
 
-// DifferenceOf says what became of the objects.
+// DifferenceOf returns the results for the objects.
 func DifferenceOf(changes ...*Change) Difference {
 	d := Difference{
 		APIVersion: profilev1alpha1.GroupVersion.String(), Kind: "Difference",

@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render makes an object, and what rules make of it, readable. Text projects an object into lines: like YAML, with
-// a command line one flag a line and texts inside fields as text. Blame follows these lines through the states of an object
-// and knows for each line which rule wrote or removed it. Change does both for an object on its way through the engine, and
-// Style writes changes for a terminal or a file.
+// Package render displays an object with the effects of rules. Text converts an object to lines: similar to YAML, with
+// one line per flag of a command line, and with texts inside fields as lines. Blame follows these lines through the
+// states of an object and knows the rule that wrote or removed each line. Change combines both for an object that the
+// engine admits, and Style writes changes for a terminal or a file.
 //
-// It decides nothing about objects and reads no files, clusters or terminals: the caller says how wide the output is and
-// whether it is coloured. Enter at NewChange and Style.Write.
+// It makes no decisions about objects and reads no files, clusters or terminals: the caller defines the width and the
+// colours of the output. Start reading at NewChange and Style.Write.
 package render

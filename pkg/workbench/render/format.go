@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// Format is a form in which changes can be written. None shows what rules made of Secrets, unless it was revealed.
+// Format is an output format for changes. It hides values from Secrets unless they were revealed.
 type Format struct {
-	// Name is what -o takes; Summary says in a few words what is written.
+	// Name is the value of -o; Summary is a short description.
 	Name, Summary string
 	Write         func(Style, io.Writer, ...*Change) error
-	// Whole says that the objects are written rather than what has changed about them.
+	// Whole means that whole objects are written instead of their changes.
 	Whole bool
 }
 
-// differences are the formats of what has changed. To add one: one line here.
+// differences lists the formats for changes. To add one: one line here.
 var differences = []Format{
 	{"text", "changed lines and the rules that made them, for a terminal", Style.Write, false},
 	{"json", "the same as a document for programs", Style.JSON, false},
@@ -28,17 +28,17 @@ var differences = []Format{
 	{"html", "a page to send around", Style.HTML, false},
 }
 
-// objects are the formats of what the objects have become. To add one: one line here.
+// objects lists the formats for resulting objects. To add one: one line here.
 var objects = []Format{
 	{"yaml", "the objects as YAML documents", Style.ObjectsYAML, true},
 	{"json", "the objects as a List", Style.ObjectsJSON, true},
 	{"text", "the objects as lines to read: a flag a line, texts inside fields as text", Style.ObjectsText, true},
 }
 
-// Differences are the formats of what has changed; the first is for people at a terminal.
+// Differences returns the formats for changes; the first is for terminals.
 func Differences() []Format { return differences }
 
-// Objects are the formats of what the objects have become, and then those of what has changed that have other names.
+// Objects returns the formats for resulting objects, followed by those for changes with other names.
 func Objects() []Format {
 	all := append([]Format(nil), objects...)
 	for _, format := range differences {
@@ -59,7 +59,7 @@ func Find(formats []Format, name string) (Format, error) {
 	return Format{}, fmt.Errorf("there is no output format %q; there are %s", name, Names(formats))
 }
 
-// Names are the names of the formats, for people.
+// Names returns the names of the formats as text.
 func Names(formats []Format) string {
 	names := make([]string, len(formats))
 	for i, format := range formats {

@@ -10,8 +10,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// Inside is a text that objects of a kind carry in a field in another form than a string. Strings of several lines, such
-// as the content of a unit, need no entry: they are shown as text wherever they stand.
+// Inside is a text that objects of a kind contain in a field, in another form than a string. Strings of several lines,
+// such as the content of a unit, need no entry: they are always displayed as text.
 type Inside struct {
 	// Kind of the object.
 	Kind string

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// listener is a source that notes what lookups find in Secrets.
+// listener is a source that records the values of Secrets found by lookups.
 type listener struct {
 	facts.Source
 	heard *heard
@@ -23,7 +23,7 @@ type heard struct {
 	values map[string]bool
 }
 
-// listen notes what lookups find in Secrets, and leaves the source what it is.
+// listen wraps a source to record the values of Secrets found by lookups. It preserves optional interfaces.
 func listen(source facts.Source, to *heard) facts.Source {
 	if refresher, ok := source.(facts.Refresher); ok {
 		return struct {
@@ -47,7 +47,7 @@ func (l listener) Lookup(ctx context.Context, namespace string, r facts.LookupRe
 	return found, err
 }
 
-// all are the values that were heard so far.
+// all returns the recorded values.
 func (h *heard) all() map[string]bool {
 	h.lock.Lock()
 	defer h.lock.Unlock()

@@ -14,15 +14,16 @@ import (
 )
 
 const (
-	// longDiff is the number of lines from which on a difference is folded.
+	// longDiff is the number of lines from which a difference is folded.
 	longDiff = 40
 	// commentLimit is how many bytes of differences are written: GitHub takes comments of 65536 characters.
 	commentLimit = 56 << 10
 )
 
-// Markdown writes the changes as a comment for a pull request: a table of the objects, and the differences with the rules that
-// made them. Objects with the same difference share it, long ones are folded, and what would make the comment too long is left
-// out and named. Whatever comes from objects and profiles stands in code, so that it formats and mentions nothing.
+// Markdown writes the changes as a comment for a pull request: a table of the objects, and the differences with the
+// rules that caused them. Objects with the same difference share it, long ones are folded, and parts that exceed the
+// maximum length are omitted and listed. Text from objects and profiles is written as code, so that it cannot contain
+// formatting or mentions.
 func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	var out strings.Builder
@@ -59,7 +60,7 @@ func (s Style) Markdown(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// markdownTable writes a row for each object that changed or was denied, the denied ones first, and counts the others.
+// markdownTable writes a row for each changed or denied object, denied ones first, and counts the remaining objects.
 func (s Style) markdownTable(out *strings.Builder, changes []*Change) {
 	var denied, changed strings.Builder
 	same := 0
@@ -138,7 +139,7 @@ func (s Style) markdownGroups(changes []*Change) []*markdownGroup {
 	return append(denied, changed...)
 }
 
-// markdownBody is the difference of an object, and the rules that did nothing; empty where nothing is to be said.
+// markdownBody returns the difference of an object, and the rules without effect, or an empty string.
 func (s Style) markdownBody(c *Change) string {
 	var out strings.Builder
 	if c.Denied != nil {
@@ -160,7 +161,7 @@ func (s Style) markdownBody(c *Change) string {
 	return out.String()
 }
 
-// diffLines are the lines of a difference, with the author in a comment above those that he changed.
+// diffLines returns the lines of a difference, with the author in a comment above its lines.
 func (s Style) diffLines(sections []Section) []string {
 	var lines []string
 	for _, section := range sections {
@@ -184,7 +185,7 @@ func (s Style) diffLines(sections []Section) []string {
 	return lines
 }
 
-// markdownIdle is a folded table of the rules that changed nothing.
+// markdownIdle returns a folded table of the rules without effect.
 func (s Style) markdownIdle(c *Change) string {
 	var rows strings.Builder
 	n := 0
@@ -203,7 +204,7 @@ func (s Style) markdownIdle(c *Change) string {
 
 func (c *Change) title() string { return c.Kind + " " + c.Name }
 
-// place is the title with the scene, where there are several.
+// place returns the title, with the scene if there are several.
 func (c *Change) place() string {
 	if c.Scene == "" {
 		return c.title()

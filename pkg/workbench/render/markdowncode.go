@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// fence puts lines into a block of code that none of them ends.
+// fence wraps lines in a code block with a delimiter that none of them contains.
 func fence(language string, lines []string) string {
 	longest := 2
 	for i := range lines {
@@ -25,7 +25,7 @@ func quoted(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "\n", "\n> ") + "\n"
 }
 
-// codeSpan is a text as code; an empty one is nothing.
+// codeSpan returns a text as code, or an empty string for an empty one.
 func codeSpan(text string) string {
 	text = strings.TrimSpace(oneLine(text))
 	if text == "" {
@@ -38,10 +38,11 @@ func codeSpan(text string) string {
 	return marks + text + marks
 }
 
-// codeCell is a text as code in a cell of a table, where a bar would end the cell also within code.
+// codeCell returns a text as code in a table cell, with bars escaped, because they would end the cell even inside of
+// code.
 func codeCell(text string) string { return strings.ReplaceAll(codeSpan(text), "|", `\|`) }
 
-// backticks is the length of the longest run of backticks.
+// backticks returns the length of the longest run of backticks.
 func backticks(text string) int {
 	longest, run := 0, 0
 	for i := range len(text) {
@@ -53,7 +54,7 @@ func backticks(text string) int {
 	return longest
 }
 
-// oneLine replaces what ends lines or cannot be seen.
+// oneLine replaces line breaks and invisible characters.
 func oneLine(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\t' || r >= 0x7f && r < 0xa0 || r == '\u2028' || r == '\u2029' || r == '\ufeff' {
@@ -63,7 +64,8 @@ func oneLine(text string) string {
 	}, text)
 }
 
-// markdownText is a text outside of code: what has a meaning in Markdown is escaped, and mentions are broken up.
+// markdownText returns a text outside of code: characters with a meaning in Markdown are escaped, and mentions are
+// broken up.
 func markdownText(text string) string {
 	var out strings.Builder
 	for _, r := range oneLine(text) {

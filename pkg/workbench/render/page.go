@@ -16,7 +16,7 @@ import (
 // HTML writes the changes as a page.
 func (s Style) HTML(w io.Writer, changes ...*Change) error { return s.Page(changes...).Write(w) }
 
-// Page is the page of the changes; the caller may add to it.
+// Page returns the page of the changes; the caller may add to it.
 func (s Style) Page(changes ...*Change) *report.Page {
 	s = s.withDefaults()
 	page := &report.Page{Title: s.Title, Facts: s.About}
@@ -67,7 +67,7 @@ func addSection(sections []report.Section, added report.Section) []report.Sectio
 	return append(sections, added)
 }
 
-// idle says that there is nothing to say of an object: no rule, no change.
+// idle reports that an object has neither rules nor changes.
 func (c *Change) idle() bool {
 	return len(c.Applied) == 0 && c.Denied == nil && c.Note == "" && !c.Changed()
 }
@@ -79,7 +79,7 @@ func figure(n int, one, many string, tone report.Tone) report.Figure {
 	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
 }
 
-// addName puts an object among those for which there is no rule, scene by scene.
+// addName adds an object to the list of those without rules, grouped by scene.
 func addName(rest []report.Names, c *Change) []report.Names {
 	heading := "No rule is for"
 	if c.Scene != "" {
@@ -93,7 +93,7 @@ func addName(rest []report.Names, c *Change) []report.Names {
 	return rest
 }
 
-// PageSection is a change as a section of a page.
+// PageSection returns a change as a section of a page.
 func (s Style) PageSection(c *Change) report.Section {
 	s = s.withDefaults()
 	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
@@ -139,7 +139,7 @@ func (s Style) pageBlock(part Section) report.Block {
 	return block
 }
 
-// pageRule is an author as a rule of a page; a rule that has no name of its own has its position beside it.
+// pageRule returns an author as a rule of a page; an unnamed rule has its position added.
 func (s Style) pageRule(a Author) report.Rule {
 	rule := report.Rule{Name: a.Rule, Profile: a.Profile, Alarm: a == NoRule}
 	if a.Position.File != "" {
@@ -148,7 +148,7 @@ func (s Style) pageRule(a Author) report.Rule {
 	return rule
 }
 
-// headingOf is the place of a section; the object itself has none.
+// headingOf returns the place of a section; the object itself has none.
 func headingOf(part Section) string {
 	if part.Path == "" {
 		return "the object"

@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
-// Patched writes what became of an object, which is JSON, line by line and with its status. Who did that is for the caller to say. Each line begins with the
-// indentation; nothing is written where the object is what it was.
+// Patched writes the changes of an object, given as JSON, line by line and with its status. The caller names their
+// author. Each line starts with the indentation; nothing is written if the object is unchanged.
 func (s Style) Patched(w io.Writer, before, after []byte, indentation string) error {
 	s = s.withDefaults()
 	was, err := WholeText(before)
@@ -37,5 +37,5 @@ func (s Style) Patched(w io.Writer, before, after []byte, indentation string) er
 	return err
 }
 
-// Remark is a text that matters less than others.
+// Remark returns a text in the style of a remark.
 func (s Style) Remark(text string) string { return s.paint(colour.Dim, text) }

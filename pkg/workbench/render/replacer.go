@@ -11,10 +11,11 @@ import (
 	"strings"
 )
 
-// replacer puts texts in place of pieces: at each place the longest piece that stands there, and nothing in what was put. The longest go first.
+// replacer replaces texts: at each place the longest match, and nothing inside of a replacement. The longest texts come
+// first.
 type replacer []mask
 
-// with also replaces others.
+// with returns the replacer with further texts.
 func (r replacer) with(pieces map[string]string) replacer {
 	if len(pieces) == 0 {
 		return r
@@ -22,7 +23,7 @@ func (r replacer) with(pieces map[string]string) replacer {
 	return r.and(pieces, false)
 }
 
-// here also replaces what stands in the place where a rule wrote it.
+// here returns the replacer with further texts that are replaced only in the place where a rule wrote them.
 func (r replacer) here(pieces map[string]string) replacer {
 	if len(pieces) == 0 {
 		return r
@@ -62,17 +63,17 @@ func (r replacer) replace(text string) string {
 }
 
 const (
-	// wordy is the length below which a piece is hidden only where it stands by itself: a letter is in every word.
+	// wordy is the length below which a text is hidden only as a separate word, because words contain any letter.
 	wordy = 6
-	// telling is the length from which letters alone are no word of a language.
+	// telling is the length from which a text of letters is not a word of a natural language.
 	telling = 16
 )
 
-// here is the mask in the place where a rule wrote it.
+// here returns the mask for the place where a rule wrote it.
 func (m mask) here() mask { return mask{m.text, m.shown, true} }
 
-// in is where the text of the mask stands behind a place: a short one where it is no part of a word, and elsewhere than where a rule wrote
-// it also a word of a language where it is no part of a name; -1: nowhere.
+// in returns the index of the mask's text after a position, or -1. A short text must not be part of a word. Outside of
+// the place where a rule wrote it, a natural word must also not be part of a name.
 func (m mask) in(text string, from int) int {
 	if m.text == "" {
 		return -1
@@ -101,7 +102,7 @@ func isWordByte(text string, at int) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_'
 }
 
-// inName says whether the byte joins a word to another one, or begins a flag.
+// inName reports whether the byte joins a word to another one, or starts a flag.
 func inName(text string, at, step int) bool {
 	return at >= 0 && at < len(text) && strings.IndexByte("-./", text[at]) >= 0 && (text[at] == '-' || isWordByte(text, at+step))
 }

@@ -48,7 +48,7 @@ func scalarText(text string) string {
 	return string(document.Quote(text))
 }
 
-// isText says whether a string reads better as lines of text.
+// isText reports whether a string is more readable as lines of text.
 func isText(text string) bool {
 	return strings.Contains(strings.TrimRight(text, "\n"), "\n") && utf8.ValidString(text) &&
 		!strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' })
@@ -63,7 +63,7 @@ func (p *projection) flow(at place, n *document.Node) (string, bool) {
 	return text, n.Kind() != document.Object && n.Kind() != document.Array || len(text) <= flowWidth
 }
 
-// flat says whether nothing in the value wants lines of its own.
+// flat reports whether the value needs no separate lines.
 func (p *projection) flat(at place, n *document.Node) bool {
 	if _, ok := textInside(p.inside, at.shape, n); ok {
 		return false
@@ -88,7 +88,7 @@ func (p *projection) flat(at place, n *document.Node) bool {
 	return true
 }
 
-// inline writes the value of a member in YAML's flow style, an object beginning with what identifies it.
+// inline returns the value of a member in YAML's flow style; an object starts with its key.
 func inline(key string, n *document.Node) string {
 	switch n.Kind() {
 	case document.Object:
@@ -116,7 +116,7 @@ func inline(key string, n *document.Node) string {
 	}
 }
 
-// inlineText is scalarText inside braces, where a comma ends a value.
+// inlineText works like scalarText inside of braces, where a comma ends a value.
 func inlineText(text string) string {
 	if strings.Contains(text, ",") {
 		return string(document.Quote(text))
@@ -140,7 +140,7 @@ func commandLine(key string, n *document.Node) ([]string, bool) {
 	return tokens, true
 }
 
-// flags writes a command line with one flag a line; a value that is a token of its own stands behind its flag.
+// flags writes a command line with one line per flag; a value in a separate token follows its flag.
 func (p *projection) flags(at place, tokens []string) {
 	for i := 0; i < len(tokens); i++ {
 		token := tokens[i]

@@ -12,16 +12,17 @@ import (
 	"strings"
 )
 
-// secretFields are what of a Secret is not shown: its data, and annotations, in one of which kubectl keeps a copy of it.
+// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
+// the data there.
 var secretFields = []string{"data", "stringData", "metadata.annotations"}
 
-// isSecret says whether the object itself is a Secret of which the values are hidden.
+// isSecret reports whether the object itself is a Secret with hidden values.
 func (c *Change) isSecret() bool { return !c.revealed && c.APIVersion == "v1" && c.Kind == "Secret" }
 
-// value is what stands for a value of the Secret, as for one that rules made of it.
+// value returns the replacement for a value of the Secret, as for a rule's value from it.
 func (c *Change) value() string { return fmt.Sprintf("(from Secret %s)", c.Name) }
 
-// fieldOf is the field of a Secret that a path leads into; empty where that may be shown.
+// fieldOf returns the hidden field of a Secret that contains the path, or an empty string.
 func fieldOf(path string) string {
 	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
 	if i < 0 {
@@ -46,7 +47,7 @@ func (c *Change) withoutData(edits []Edit) []Edit {
 	return edits
 }
 
-// concealed is a value of a Secret, or of a field at a path in it, with what is secret hidden.
+// concealed returns a value at a path of a Secret with its hidden fields replaced.
 func (c *Change) concealed(path string, raw []byte) ([]byte, error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()

@@ -6,7 +6,7 @@ package render
 
 import "strings"
 
-// Section is what changed below one line that stayed.
+// Section contains the changes below one unchanged line.
 type Section struct {
 	// Path is the place of that line; empty for the object itself.
 	Path string
@@ -20,7 +20,7 @@ type Row struct {
 	Indent int
 	// Gap says that lines are left out before this one.
 	Gap bool
-	// Folded says that the line has others below it that are not shown.
+	// Folded means that the line has hidden lines below it.
 	Folded bool
 }
 
@@ -51,7 +51,7 @@ func Sections(edits []Edit, context int) []Section {
 	return sections
 }
 
-// rows are the changed lines among those below a heading, and their neighbours.
+// rows returns the changed lines below a heading, with their neighbours.
 func rows(edits []Edit, below []int, context, depth int) []Row {
 	near := make([]bool, len(below))
 	for i, at := range below {
@@ -78,12 +78,13 @@ func rows(edits []Edit, below []int, context, depth int) []Row {
 	return rows
 }
 
-// folded says whether a line that stayed has others below it.
+// folded reports whether an unchanged line has further lines below it.
 func folded(edits []Edit, at int) bool {
 	return edits[at].Op == Same && at+1 < len(edits) && edits[at+1].Line.Depth > edits[at].Line.Depth
 }
 
-// headOnly says whether a line that stayed is the head of a member: as a neighbour it says nothing, other than an item of a list.
+// headOnly reports whether an unchanged line is the first line of a member: unlike an item of a list, it is useless as
+// context.
 func headOnly(edits []Edit, at int) bool {
 	return folded(edits, at) && !strings.HasPrefix(edits[at].Line.Text, "- ")
 }

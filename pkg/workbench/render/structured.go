@@ -67,8 +67,8 @@ func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// ObjectsYAML writes the objects as they are now, one YAML document each: texts of several lines as blocks, and files that are in
-// base64 with a comment of what they say. The style makes no difference.
+// ObjectsYAML writes the current objects as YAML documents: texts of several lines as blocks, and base64 files with a
+// comment with their text. It ignores the style.
 func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 	for i, change := range changes {
 		shown, err := change.Shown()

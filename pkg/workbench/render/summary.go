@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// summary says how many rules had a say.
+// summary returns the number of rules involved.
 func summary(c *Change) string {
 	if c.Note != "" {
 		return c.Note
@@ -29,13 +29,13 @@ func summary(c *Change) string {
 	return text
 }
 
-// outcomeWords are the outcomes of rules that change nothing, in the order in which they are counted.
+// outcomeWords lists the outcomes of rules without effect, in the order of the counts.
 var outcomeWords = []struct {
 	outcome mutation.Outcome
 	word    string
 }{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
 
-// unchanged says why nothing changed, with the reason where all rules have the same.
+// unchanged explains why nothing changed, with the reason if it is the same for all rules.
 func unchanged(c *Change) string {
 	if c.Note != "" {
 		return c.Note
@@ -113,7 +113,7 @@ func (s Style) position(p source.Position) string {
 // unnamed is the name that the engine gives a rule without one: target[index].operation, and its item.
 var unnamed = regexp.MustCompile(`^[A-Za-z0-9./*-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
 
-// ruleName leaves the target's name away, which stands above.
+// ruleName returns the name without the target, which precedes it in the output.
 func ruleName(rule string) string {
 	if match := unnamed.FindStringSubmatch(rule); match != nil {
 		return match[1]

@@ -18,20 +18,20 @@ import (
 type Line struct {
 	// Depth counts the steps of indentation.
 	Depth int
-	// Path is the place of the value, such as spec.template.spec.containers[kube-scheduler].command[--config]. Items of lists
-	// are named by what identifies them, never by their index.
+	// Path is the place of the value, such as spec.template.spec.containers[kube-scheduler].command[--config]. Items of
+	// lists are named by their keys, never by their index.
 	Path string
 	Text string
 }
 
-// String is the line with its indentation.
+// String returns the line with its indentation.
 func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.Depth)+l.Text, " ") }
 
-// Text projects an object into lines. Members are sorted, so that the order in which they were written makes no difference;
-// the status and what the API server alone writes are left out.
+// Text converts an object to lines. Members are sorted, so that their original order is irrelevant; the status and
+// fields managed by kube-apiserver are omitted.
 func Text(object []byte) ([]Line, error) { return project(object, false) }
 
-// WholeText is Text with the status, and with what the API server writes.
+// WholeText works like Text, but includes the status and fields managed by kube-apiserver.
 func WholeText(object []byte) ([]Line, error) { return project(object, true) }
 
 func project(object []byte, whole bool) ([]Line, error) {
@@ -98,7 +98,7 @@ func (p *projection) members(at place, n *document.Node, written string) {
 	}
 }
 
-// rank puts what says which object it is first.
+// rank orders identifying members first.
 func rank(at place, key string) int {
 	if at.path == "" {
 		if i := slices.Index([]string{"apiVersion", "kind", "metadata"}, key); i >= 0 {

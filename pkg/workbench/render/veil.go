@@ -18,14 +18,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// veil hides what rules made of Secrets in the places where they wrote it, and what tells a Secret also wherever else it stands: where it
-// stood before, and in base64.
+// veil hides values from Secrets in the places where rules wrote them, and confidential ones everywhere: in their
+// former places, and in base64.
 type veil struct {
-	// pieces maps text to what is shown instead, wherever it stands.
+	// pieces maps texts to their replacements, for all places.
 	pieces map[string]string
 	// places are where rules have written something of Secrets.
 	places places
-	// shown are the texts that stand for others, which are not looked into.
+	// shown holds the replacements, which are not searched again.
 	shown map[string]string
 }
 
@@ -35,37 +35,37 @@ func newVeil() veil {
 
 func (v veil) empty() bool { return len(v.pieces) == 0 && v.places.empty() }
 
-// copy hides what the other veil hides as well.
+// copy adds the hidden values of the other veil.
 func (v veil) copy(other veil) {
 	maps.Copy(v.pieces, other.pieces)
 	maps.Copy(v.shown, other.shown)
 	v.places.copy(other.places)
 }
 
-// mask is a text that a rule wrote and what of it may be shown.
+// mask is a text that a rule wrote, with its replacement.
 type mask struct {
 	text, shown string
-	// place says that it stands where a rule wrote it.
+	// place restricts the mask to the place where a rule wrote it.
 	place bool
 }
 
-// masked is a scalar that a rule wrote: the masks are those of its lines, in each form in which it may stand.
+// masked is a scalar that a rule wrote, with the masks of its lines in every possible notation.
 type masked struct {
 	keys  []string
 	masks []mask
-	// from says of which Secrets it is.
+	// from names the Secrets.
 	from string
 }
 
-// add hides what of a step's value is made of Secrets where that tells one, and returns what is to be hidden in its place.
-// The values are those that lookups found in Secrets.
+// add hides the confidential parts of a step's value, and returns the masks for its place. The values are those that
+// lookups found in Secrets.
 func (v veil) add(ctx context.Context, step mutation.Step, values map[string]bool) []masked {
 	if step.Value.From == nil {
 		return nil
 	}
 	confided, err := step.Confided(ctx)
 	if err != nil {
-		confided = wholly(step.Value) // nobody knows what of it is not secret
+		confided = wholly(step.Value) // the confidential part is unknown
 	}
 	all := make([]masked, len(confided))
 	for i, scalar := range confided {
@@ -74,7 +74,7 @@ func (v veil) add(ctx context.Context, step mutation.Step, values map[string]boo
 	return all
 }
 
-// wholly says of each scalar of a value that all of it is made of Secrets.
+// wholly marks all scalars of a value as completely from Secrets.
 func wholly(value operation.Resolved) []operation.Confided {
 	var (
 		all  []operation.Confided
@@ -112,8 +112,8 @@ func wholly(value operation.Resolved) []operation.Confided {
 	return all
 }
 
-// scalar makes masks of the lines of a scalar, and hides everywhere what tells a Secret: the values of Secrets that it has, and what an
-// expression made of them in one line. A text that the author of the profile wrote as it is tells none.
+// scalar returns the masks of the lines of a scalar. It hides confidential texts everywhere: the values of Secrets in
+// it, and the results of expressions with them in one line. Text that the profile itself contains is not confidential.
 func (v veil) scalar(scalar operation.Confided, values map[string]bool, written func(text string) bool) masked {
 	out := masked{keys: scalar.Keys}
 	for _, part := range scalar.Parts {
@@ -139,7 +139,7 @@ func (v veil) scalar(scalar operation.Confided, values map[string]bool, written 
 	return out
 }
 
-// everywhere hides the lines of a text, and its base64, wherever they stand, but for those that tell nothing.
+// everywhere hides the confidential lines of a text, and its base64, in all places.
 func (v veil) everywhere(text, shown string, written func(text string) bool) {
 	several := strings.Contains(strings.TrimSpace(text), "\n")
 	for line := range strings.Lines(text) {
@@ -156,10 +156,11 @@ func (v veil) everywhere(text, shown string, written func(text string) bool) {
 	}
 }
 
-// frame are lines that many documents have, whatever they hold.
+// frame matches lines that are common to many documents, regardless of their content.
 var frame = regexp.MustCompile(`^(-----.*|#.*|\[[^\]]*\]|[][{}(),;]*|(- )?[\w.-]+:|(apiVersion|kind|name|namespace|type): .*)$`)
 
-// maskOf is the mask of the line between two bytes, in its forms; nil where nothing of it is to be hidden.
+// maskOf returns the mask of the line between two offsets in every notation, or nil if it contains nothing
+// confidential.
 func maskOf(scalar operation.Confided, from, to int) []mask {
 	trimmed := strings.TrimSpace(scalar.Text[from:to])
 	from += strings.Index(scalar.Text[from:to], trimmed)
@@ -186,13 +187,14 @@ func maskOf(scalar operation.Confided, from, to int) []mask {
 	return all
 }
 
-// forms are a line as it stands by itself, in quotes, and in quotes within quotes.
+// forms returns a line unquoted, in quotes, and in quotes within quotes.
 func forms(line string) []string {
 	quoted := escaped(line)
 	return []string{line, quoted, escaped(quoted)}
 }
 
-// secretive is the length below which a piece stands everywhere, so that it is hidden only where a rule has written it.
+// secretive is the length below which a text occurs everywhere, so that it is hidden only in the place where a rule
+// wrote it.
 const secretive = 3
 
 // common are texts that tell nothing, and stand everywhere.
@@ -206,13 +208,13 @@ func set(texts ...string) map[string]bool {
 	return all
 }
 
-// escaped is a text as it stands between quotes, in JSON as in YAML and systemd's units.
+// escaped returns a text in the notation inside of quotes, which is the same in JSON, YAML and systemd units.
 func escaped(text string) string {
 	quoted := document.Quote(text)
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// lines are the lines with the pieces hidden.
+// lines returns the lines with hidden texts replaced.
 func (v veil) lines(edits []Edit) []Edit {
 	cover := v.cover()
 	for i := range edits {
@@ -231,7 +233,7 @@ func (v veil) cover() cover { return cover{v, replacer{}.with(v.shown).with(v.pi
 
 func (c cover) text(text string) string { return c.pieces.replace(text) }
 
-// line hides pieces wherever they stand, and what rules wrote in its place.
+// line hides texts of all places, and those of the line's own place.
 func (c cover) line(line Line) Line {
 	places := c.veil.places
 	if shown, ok := places.lines[lineKey{line.Path, line.Text}]; ok {

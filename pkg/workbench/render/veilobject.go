@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// object is a JSON value, the one at a path of an object, with the pieces hidden in every key and value, also inside of what is
-// written in base64. Its members are sorted then. Nothing to hide leaves the value as it is.
+// object returns the JSON value at a path of an object with hidden texts replaced in every key and value, also inside
+// of base64. Its members are sorted then. If there is nothing to hide, it returns the value unchanged.
 func (c cover) object(path string, raw []byte) ([]byte, error) {
 	if c.veil.empty() {
 		return raw, nil
@@ -63,7 +63,7 @@ func (w walker) value(path string, value any) any {
 	return value
 }
 
-// plain is a value that is written without quotes, or a text that stands for it.
+// plain returns an unquoted value, or its replacement.
 func (w walker) plain(path, text string, value any) any {
 	if shown := w.hidden(path, text); shown != text {
 		return shown
@@ -71,7 +71,7 @@ func (w walker) plain(path, text string, value any) any {
 	return value
 }
 
-// hidden is a text at a path without what is hidden.
+// hidden returns a text at a path with hidden texts replaced.
 func (w walker) hidden(path, text string) string {
 	places := w.veil.places
 	if shown := places.hides(path); shown != "" {
@@ -87,7 +87,7 @@ func (w walker) hidden(path, text string) string {
 	return w.pieces.here(pieces).replace(text)
 }
 
-// encoded hides pieces in a text, or in the text of which it is the base64, as that of a file in an OperatingSystemConfig is.
+// encoded replaces hidden texts in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
 func (w walker) encoded(path, text string) string {
 	if shown, whole := w.veil.pieces[text]; whole {
 		return shown
@@ -100,7 +100,7 @@ func (w walker) encoded(path, text string) string {
 	return w.hidden(path, text)
 }
 
-// namesOf are what the paths of lines call the items of a list: their names, or the flags of a command line.
+// namesOf returns the names of list items in the paths of lines: their keys, or the flags of a command line.
 func namesOf(path string, items []any) []string {
 	names := make([]string, len(items))
 	command := strings.HasSuffix(path, ".command") || strings.HasSuffix(path, ".args")

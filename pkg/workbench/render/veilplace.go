@@ -17,14 +17,14 @@ import (
 
 // places are where rules have written something of Secrets.
 type places struct {
-	// inLines maps paths, as lines have them, to pieces, and those to what is shown instead in lines at and below the path. A piece begins
-	// with the name that stands before the value, where one does.
+	// inLines maps paths of lines to texts with their replacements in lines at and below the path. A text starts with
+	// the name before the value, if there is one.
 	inLines map[string]map[string]string
 	// inValues are the pieces without such names, for values that stand by themselves.
 	inValues map[string]map[string]string
 	// whole are paths at and below which every value is hidden, as the piece is not to be found there.
 	whole map[string]string
-	// lines are hidden wherever they stand: what was there before. They map to what is shown instead.
+	// lines maps former lines to their replacements in all places.
 	lines map[lineKey]string
 }
 
@@ -52,8 +52,8 @@ func hide(all map[string]map[string]string, path string, pieces map[string]strin
 	maps.Copy(all[path], pieces)
 }
 
-// wrote is what a step wrote: that by which the object after it differs from the one before, and from the one without what the step writes,
-// which is nil where nobody knows.
+// wrote holds the lines that a step wrote: the difference between the objects before and after it, and between the
+// objects with and without its value; the latter is nil if it is unknown.
 type wrote struct{ removed, written []Line }
 
 func wroteBetween(before, after, without []Line) wrote {
@@ -66,7 +66,7 @@ func wroteBetween(before, after, without []Line) wrote {
 	return w
 }
 
-// add hides a scalar in the lines that fit it best. Where it stands in none, all that was written is hidden.
+// add hides a scalar in the best matching lines. If no line contains it, all written lines are hidden.
 func (p places) add(w wrote, name string, m masked) {
 	var (
 		best  []Line
@@ -103,7 +103,7 @@ func (p places) add(w wrote, name string, m masked) {
 	}
 }
 
-// fits says how many of the keys that lead to the scalar a line has.
+// fits returns the number of the scalar's keys in a line's path.
 func (m masked) fits(line Line) int {
 	count := 0
 	for _, key := range m.keys {
@@ -140,7 +140,7 @@ func (p places) hide(line Line, name string, m masked) {
 	}
 }
 
-// differing are the lines that only one of two states has.
+// differing returns the lines that only one of two states has.
 func differing(x, y []Line) (inX, inY []Line) {
 	for _, edit := range diff.Edits(x, y, diff.Minimal()) {
 		switch edit.Op {
@@ -153,12 +153,12 @@ func differing(x, y []Line) (inX, inY []Line) {
 	return inX, inY
 }
 
-// at are the pieces for lines at a path.
+// at returns the texts to hide in lines at a path.
 func (p places) at(path string) map[string]string {
 	return piecesAt(p.inLines, path)
 }
 
-// valuesAt are the pieces for values at a path.
+// valuesAt returns the texts to hide in values at a path.
 func (p places) valuesAt(path string) map[string]string {
 	return piecesAt(p.inValues, path)
 }
@@ -173,7 +173,7 @@ func piecesAt(all map[string]map[string]string, path string) map[string]string {
 	return found
 }
 
-// hides is what is shown in place of every value at the path; empty where nothing is.
+// hides returns the replacement for all values at the path, or an empty string.
 func (p places) hides(path string) (shown string) {
 	for place, by := range p.whole {
 		if within(path, place) {
@@ -183,13 +183,13 @@ func (p places) hides(path string) (shown string) {
 	return shown
 }
 
-// within says whether a path is at or below a place.
+// within reports whether a path is at or below a place.
 func within(path, place string) bool {
 	rest, below := strings.CutPrefix(path, place)
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// withoutValue is a line of which the value is hidden, and the name of the flag or the field is left.
+// withoutValue returns a line with its value hidden, but with the name of the flag or field.
 func withoutValue(line, shown string) string {
 	text := strings.TrimLeft(line, " \t")
 	indent := line[:len(line)-len(text)]
@@ -211,7 +211,8 @@ func withoutValue(line, shown string) string {
 	return indent + shown
 }
 
-// addStep hides what of the value of a step is of Secrets, which led from one state of the object, as JSON, to that of the object.
+// addStep hides the confidential parts of a step's value in the lines that differ between a state of the object, as
+// JSON, and the object.
 func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all []masked) {
 	before, err := Text(from)
 	if err != nil {
@@ -231,7 +232,8 @@ func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all [
 	}
 }
 
-// addDerived hides scalars in what the engine itself made of values of rules, such as annotations with the names of Secrets.
+// addDerived hides scalars in values that the engine itself derived from values of rules, such as annotations with the
+// names of Secrets.
 func (p places) addDerived(from, to []byte, all []masked) {
 	before, err := Text(from)
 	if err != nil {

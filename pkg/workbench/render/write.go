@@ -27,7 +27,7 @@ type Style struct {
 	Context int
 	// File shortens the name of a profile's file; without it the last folder and the name are written.
 	File func(string) string
-	// Title heads a page or a comment, and About says below it of what it was made; other formats leave both away.
+	// Title is the heading of a page or a comment, and About describes its input; other formats omit both.
 	Title string
 	About []report.Fact
 	// Head writes About above changes as text, too; Notes are written below changes in every format.
@@ -35,9 +35,9 @@ type Style struct {
 	Notes []string
 }
 
-// Write writes the changes in the given order: objects that changed with their differences, objects that were denied with the
-// reason, objects that rules left as they were with a line each, and at the end the names of those for which there is no rule.
-// Where changes are of several scenes, each has a heading.
+// Write writes the changes in the given order: changed objects with their differences, denied objects with the reason,
+// unchanged objects with one line each, and at the end the names of objects without rules. If the changes belong to
+// several scenes, each has a heading.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	all := changes
@@ -77,7 +77,7 @@ func (s Style) Write(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// ofScene are the first changes, which are of one scene, and the rest.
+// ofScene returns the leading changes of one scene, and the rest.
 func ofScene(changes []*Change) (first, rest []*Change) {
 	for i, change := range changes {
 		if change.Scene != changes[0].Scene {
@@ -87,7 +87,7 @@ func ofScene(changes []*Change) (first, rest []*Change) {
 	return changes, nil
 }
 
-// scene are the blocks of the changes of one scene.
+// scene returns the blocks of the changes of one scene.
 func (s Style) scene(changes []*Change) []block {
 	var (
 		blocks []block
@@ -107,7 +107,7 @@ func (s Style) scene(changes []*Change) []block {
 	return blocks
 }
 
-// ShortFile is the last folder of a path, and the name.
+// ShortFile returns the last folder of a path with the file name.
 func ShortFile(file string) string { return path.Join(path.Base(path.Dir(file)), path.Base(file)) }
 
 func (s Style) withDefaults() Style {
@@ -167,7 +167,7 @@ func (s Style) block(c *Change) block {
 	return b
 }
 
-// others names objects for which there is no rule, kind by kind.
+// others lists objects without rules by kind.
 func (s Style) others(changes []*Change) block {
 	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", count(len(changes), "object")), leftTone: colour.Dim}}}
 	if len(changes) == 1 {
@@ -240,7 +240,7 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 	return row{left: "    " + what, right: s.position(a.Position), leftTone: colour.Dim, rightTone: colour.Dim}, true
 }
 
-// column is where the right texts begin: behind all left texts, unless that leaves too little room.
+// column returns the start of the right column: after all left texts, unless too little space remains.
 func (s Style) column(blocks []block) int {
 	left, right := 0, 0
 	for _, b := range blocks {

@@ -25,7 +25,7 @@ type keyOrder func(n *document.Node, root bool, keys []string)
 // asWritten leaves members in their order.
 func asWritten(*document.Node, bool, []string) {}
 
-// asPeopleDo puts what says which object or item it is first, and sorts the other members.
+// asPeopleDo moves the identifying member of an object or item to the front, and sorts the rest.
 func asPeopleDo(n *document.Node, root bool, keys []string) {
 	first, _ := identify(n)
 	weight := func(key string) int {
@@ -61,7 +61,7 @@ func writeYAML(w io.Writer, raw []byte, order keyOrder, inside ...Inside) error 
 	return err
 }
 
-// yamlForm is how YAML is written. What texts inside of fields say that are in another form than a string stands in a comment.
+// yamlForm holds settings for writing YAML. Texts inside of fields in another form than a string are added as comments.
 type yamlForm struct {
 	order  keyOrder
 	inside []Inside
@@ -105,7 +105,7 @@ func (f *yamlForm) object(at place, n *document.Node) *yaml.Node {
 	return out
 }
 
-// comment is a text as a comment, which no line of it ends.
+// comment returns a text as a comment; each line of it stays in the comment.
 func comment(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
@@ -121,7 +121,7 @@ var elsewhere = regexp.MustCompile(`^([yYnN=]|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])
 // breaking are characters that some readers take for the end of a line, and the writer for nothing special.
 const breaking = "\u0085\u2028\u2029\ufeff"
 
-// yamlText is a text, in quotes where YAML 1.1, which most readers speak, takes it for something else.
+// yamlText returns a text, in quotes if YAML 1.1, which most parsers implement, would read another type.
 func yamlText(text string) *yaml.Node {
 	out := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	if text == "" || ambiguous.MatchString(text) || elsewhere.MatchString(text) || strings.HasPrefix(text, "\t") || strings.ContainsAny(text, breaking) {

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what a comparison has found as one HTML file that can be sent around: it loads nothing, works without
-// JavaScript, on a phone and on paper, and the same Page gives the same bytes.
+// Package report writes the result of a comparison as one self-contained HTML file: it loads no resources, works
+// without JavaScript, on phones and on paper, and the same Page produces the same bytes.
 //
-// It knows nothing of objects, profiles or rules but their names: render and compare say what is to be shown, as a Page of plain
-// texts, and everything in it is escaped here. Enter at Page and Page.Write.
+// It knows objects, profiles and rules only by name: render and compare provide a Page of plain texts, which are all
+// escaped here. Start reading at Page and Page.Write.
 package report

@@ -6,13 +6,13 @@ package report
 
 // Page is everything that a report says. Empty fields are left out.
 type Page struct {
-	// Title stands at the top and in the browser's tab, Lead below it in a sentence or two.
+	// Title is the heading and the title of the browser's tab; Lead follows it in a sentence or two.
 	Title, Lead string
-	// Facts say of what the report was made, such as the profile and the version of Kubernetes.
+	// Facts describes the input of the report, such as the profile and the version of Kubernetes.
 	Facts []Fact
-	// Figures are what one wants to know first, such as how many objects were denied.
+	// Figures lists the most important numbers, such as that of denied objects.
 	Figures []Figure
-	// Sections are shown with the denied ones first, then those with changes, then the others; else in their order.
+	// Sections are displayed with denied ones first, then changed ones, then the rest; otherwise in their order.
 	Sections []Section
 	// Rest are things that there is nothing to say of but their names.
 	Rest []Names
@@ -23,7 +23,7 @@ type Page struct {
 // Fact is a name and its value.
 type Fact struct{ Name, Value string }
 
-// Figure is a number that stands out.
+// Figure is a highlighted number.
 type Figure struct {
 	Value, Label string
 	Tone         Tone
@@ -47,17 +47,18 @@ type Badge struct {
 
 // Section is one object, or one change that several have in common.
 type Section struct {
-	// Kind and Name are the title, such as "Deployment" and "kube-apiserver"; Note says beside it in a few words what became of it.
+	// Kind and Name form the title, such as "Deployment" and "kube-apiserver"; Note is a short description of the
+	// result next to it.
 	Kind, Name, Note string
 	// Badges mark the section; without any, a denied one is marked so.
 	Badges []Badge
 	// Denied is why the object was denied, in lines; empty where it was not.
 	Denied string
-	// For are those for whom this is so, such as shoots; empty where there is one only.
+	// For lists the affected ones, such as shoots; empty if there is only one.
 	For []string
 	// Blocks are the changed lines; a section without any is shown folded.
 	Blocks []Block
-	// Rules are those that had a say, in the order in which they were applied.
+	// Rules lists the rules involved, in the order of their application.
 	Rules []Applied
 }
 
@@ -67,17 +68,17 @@ type Block struct {
 	Lines   []Line
 }
 
-// Op says what became of a line.
+// Op is the state of a line in a comparison.
 type Op byte
 
-// What becomes of a line.
+// The states of a line.
 const (
 	Same    Op = ' '
 	Removed Op = '-'
 	Added   Op = '+'
 )
 
-// Line is a line that changed, or one beside it.
+// Line is a changed line or its context.
 type Line struct {
 	Op Op
 	// Indent counts steps of two characters.
@@ -92,21 +93,21 @@ type Line struct {
 // Rule is who changes something. Rules are the same when all fields are.
 type Rule struct {
 	Name, Profile string
-	// At is where the rule stands, such as acme/profile.yaml:12; empty where there is no rule.
+	// At is the position of the rule, such as acme/profile.yaml:12; empty if there is no rule.
 	At string
 	// Alarm says that there should be a rule, and is none.
 	Alarm bool
 }
 
-// Applied is a rule and what became of it.
+// Applied is a rule with its outcome.
 type Applied struct {
 	Rule    Rule
 	Outcome Outcome
-	// Reason says why a rule was skipped, who overrode it or what it would do.
+	// Reason explains why the rule was skipped, by which rule it was overridden, or its effect if it were applied.
 	Reason string
 }
 
-// Outcome is what became of a rule, in the words that are shown.
+// Outcome is the outcome of a rule in the words of the output.
 type Outcome string
 
 // The outcomes.

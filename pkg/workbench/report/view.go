@@ -15,7 +15,7 @@ import (
 type view struct {
 	Page
 	Sections []*sectionView
-	// Rules are in the order in which they are met; Sorted is by where they stand.
+	// Rules is in the order of appearance; Sorted is ordered by position.
 	Rules, Sorted []*ruleView
 	// Filter says that there is enough to choose from.
 	Filter bool
@@ -52,7 +52,7 @@ type appliedView struct {
 	Rule *ruleView
 }
 
-// ruleView is a rule with what became of it in all sections.
+// ruleView is a rule with its outcomes in all sections.
 type ruleView struct {
 	Rule
 	Number int
@@ -66,7 +66,7 @@ type outcomeCount struct {
 	Count   int
 }
 
-// viewOf numbers and orders what is on a page.
+// viewOf numbers and orders the content of a page.
 func viewOf(p *Page) *view {
 	v := &view{Page: *p}
 	rules := map[Rule]*ruleView{}
@@ -78,7 +78,7 @@ func viewOf(p *Page) *view {
 	return v
 }
 
-// ordered puts what is denied first, and what nothing became of last.
+// ordered returns denied sections first and unchanged ones last.
 func ordered(sections []Section) []Section {
 	return slices.SortedStableFunc(slices.Values(sections), func(a, b Section) int {
 		return cmp.Compare(a.rank(), b.rank())
@@ -152,7 +152,7 @@ func (v *view) rule(r Rule, rules map[Rule]*ruleView) *ruleView {
 	return rules[r]
 }
 
-// compare orders rules by file and line; what has no place comes last.
+// compare orders rules by file and line; rules without a position come last.
 func (r Rule) compare(other Rule) int {
 	file, line := r.place()
 	otherFile, otherLine := other.place()
@@ -168,7 +168,7 @@ func (r Rule) place() (file string, line int) {
 	if colon < 0 {
 		return r.At, 0
 	}
-	line, _ = strconv.Atoi(r.At[colon+1:]) // 0 for what is no line
+	line, _ = strconv.Atoi(r.At[colon+1:]) // 0 for an invalid number
 	return r.At[:colon], line
 }
 

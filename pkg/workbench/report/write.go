@@ -34,7 +34,7 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 	}).Parse(markup)
 })
 
-// deepest is the last step of indentation for which the style has a class.
+// deepest is the maximum indentation with a class in the style sheet.
 const deepest = 12
 
 // Write writes the page as one HTML file.
@@ -58,7 +58,7 @@ func policy() string {
 		hash(style), hash(script))
 }
 
-// hash is how a Content-Security-Policy names a text.
+// hash returns the hash of a text for a Content-Security-Policy.
 func hash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])

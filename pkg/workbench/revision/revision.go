@@ -20,12 +20,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// ErrGit is wrapped by the errors of what git does not have, or cannot say.
+// ErrGit is wrapped by errors of git and by those about missing revisions and files.
 var ErrGit = errors.New("reading from git")
 
-// Read reads the profiles that are named: those of a file or a folder, as folder.Read does, or those of <revision>:<path>. A path that
-// exists is a path, whatever is in its name. As with git, a path in a revision begins at the root of the repository, and one that
-// begins with ./ or ../ at the working directory. Files of revisions are named <revision>:<path> in positions.
+// Read reads profiles: those of a file or a folder, as folder.Read does, or those of <revision>:<path>. An existing
+// path has precedence over a revision. As in git, a path in a revision is relative to the root of the repository, and
+// one that begins with ./ or ../ to the working directory. Positions name files of revisions as <revision>:<path>.
 func Read(ctx context.Context, name string) ([]source.File, error) {
 	revision, file, isRevision := strings.Cut(name, ":")
 	if _, err := os.Stat(name); err == nil || !isRevision || revision == "" {
@@ -38,9 +38,9 @@ func Read(ctx context.Context, name string) ([]source.File, error) {
 	return repository.read(ctx, file)
 }
 
-// repository is one revision of the repository in which the working directory is.
+// repository is one revision of the repository of the working directory.
 type repository struct {
-	// revision is as it was given, commit what git makes of it.
+	// revision is the given revision, and commit the commit to which git resolves it.
 	revision, commit string
 	// prefix is the working directory below the root, with a slash at the end; empty at the root.
 	prefix string
@@ -95,7 +95,7 @@ func (r *repository) read(ctx context.Context, name string) ([]source.File, erro
 	}), nil
 }
 
-// inside is a path from the root of the repository; empty for the root.
+// inside returns a path relative to the root of the repository; empty for the root.
 func (r *repository) inside(name string) (string, error) {
 	inside := name
 	if name == "." || name == ".." || strings.HasPrefix(name, "./") || strings.HasPrefix(name, "../") {
@@ -108,7 +108,7 @@ func (r *repository) inside(name string) (string, error) {
 	return inside, nil
 }
 
-// missing says what could have been meant.
+// missing returns an error for a missing path that suggests an existing one.
 func (r *repository) missing(ctx context.Context, name, inside string) error {
 	if here := path.Join(r.prefix, name); here != inside {
 		if _, err := git(ctx, "cat-file", "-e", r.commit+":"+here); err == nil {
@@ -118,7 +118,7 @@ func (r *repository) missing(ctx context.Context, name, inside string) error {
 	return fmt.Errorf("%w: revision %s has no %s", ErrGit, r.revision, inside)
 }
 
-// list are the profiles of a folder, by the same rule as folder.Read.
+// list returns the profiles of a folder, by the same rule as folder.Read.
 func (r *repository) list(ctx context.Context, tree, inside string) ([]string, error) {
 	out, err := git(ctx, "ls-tree", "--full-tree", "-z", tree)
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *repository) blob(ctx context.Context, inside string) ([]byte, error) {
 	return data, nil
 }
 
-// git runs git; the error holds what it says.
+// git runs git; the error contains its output.
 func git(ctx context.Context, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", arguments...) // #nosec G204 -- revisions and paths follow --end-of-options or a hash
 	// Answers in English, and nothing that waits for a password.

@@ -17,7 +17,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Answers are what is to be known of a new profile.
+// Answers are the inputs for a new profile.
 type Answers struct {
 	// Name is the name of the profile, and Provider the type of the provider that it serves.
 	Name, Provider string
@@ -31,7 +31,8 @@ type Answers struct {
 	MachineImage string
 	// EtcdClass is the StorageClass for the volumes of etcd-main; empty: Gardener's.
 	EtcdClass string
-	// Registry is a registry of images, such as docker.io, and Mirror the URL from which nodes get its images; empty: there is none.
+	// Registry is a registry of images, such as docker.io, and Mirror the URL from which nodes pull its images; empty
+	// means none.
 	Registry, Mirror string
 	// NodeFile is the path of a file on each node; empty: none.
 	NodeFile string
@@ -39,7 +40,7 @@ type Answers struct {
 
 var nameOfProvider = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 
-// Check finds what cannot be.
+// Check returns an error for an invalid answer.
 func (a Answers) Check() error {
 	for _, field := range []struct{ what, value string }{{"name of a profile", a.Name}, {"type of a provider", a.Provider}} {
 		if !nameOfProvider.MatchString(field.value) {
@@ -63,23 +64,23 @@ func (a Answers) Check() error {
 	return nil
 }
 
-// HasRules says whether the answers ask for any rule.
+// HasRules reports whether the answers require any rule.
 func (a Answers) HasRules() bool {
 	return a.ExternalCloudProvider || a.VolumeAttributesClass || a.MachineImage != "" || a.EtcdClass != "" || a.Mirror != "" || a.NodeFile != ""
 }
 
-// HasNode says whether they ask for files of nodes.
+// HasNode reports whether they require files on nodes.
 func (a Answers) HasNode() bool { return a.Mirror != "" || a.NodeFile != "" }
 
-// HasControlPlane says whether they ask for anything but the storage of etcd.
+// HasControlPlane reports whether they require anything other than the storage of etcd.
 func (a Answers) HasControlPlane() bool {
 	return a.ExternalCloudProvider || a.VolumeAttributesClass || a.MachineImage != "" || a.HasNode()
 }
 
-// Repository is the image of the sidecar without its tag.
+// Repository returns the image of the sidecar without its tag.
 func (a Answers) Repository() string { return strings.TrimSuffix(a.MachineImage, ":"+a.tag()) }
 
-// Tag is the tag of the sidecar's image.
+// Tag returns the tag of the sidecar's image.
 func (a Answers) Tag() string { return a.tag() }
 
 func (a Answers) tag() string {
@@ -87,10 +88,10 @@ func (a Answers) tag() string {
 	return tag
 }
 
-// NodeFileName is the name that the file of nodes has beside the profile.
+// NodeFileName returns the name of the nodes' file in the profile's folder.
 func (a Answers) NodeFileName() string { return a.NodeFile[strings.LastIndexByte(a.NodeFile, '/')+1:] }
 
-// Annotation is the annotation of shoots that want volume attributes classes.
+// Annotation returns the annotation of shoots that want volume attributes classes.
 func (a Answers) Annotation() string {
 	return a.Provider + ".provider.extensions.gardener.cloud/enable-volume-attributes-class"
 }
@@ -148,13 +149,13 @@ func flowOf(value any) string {
 	return strings.TrimSpace(out.String())
 }
 
-// page is what templates see.
+// page holds the data of templates.
 type page struct {
 	Answers
 
 	Origin string
 	Left   []Left
-	// Expected are what a first test expects of targets, where the answers do not say it.
+	// Expected lists the expectations of a first test that the answers do not determine.
 	Expected []expectation
 	// Present are the objects that lookups find, as JSON.
 	Present []string

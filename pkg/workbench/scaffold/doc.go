@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scaffold makes the files of a new profile: from answers to questions, or from a profile that exists, whose comments and
-// attachments are kept. The result is compiled before anybody gets it. Write puts the files into a folder, all of them or none.
+// Package scaffold creates the files of a new profile: from answers to questions, or from an existing profile with its
+// comments and files. The result is compiled before it is returned. Write writes the files to a folder, all or none.
 //
-// It asks nobody: the questions come from the caller. Enter at New, From and Write.
+// The caller asks the questions. Start reading at New, From and Write.
 package scaffold

@@ -15,13 +15,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// expectation is what a test expects of a target: what has to be there, as YAML.
+// expectation is an expectation of a test for a target, as YAML.
 type expectation struct{ Target, Text string }
 
 // tested are the targets that every shoot with workers has.
 var tested = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "machine-controller-manager-vpa"}
 
-// expected is what a profile says without conditions, of flags and labels with constant values, and of the sidecar.
+// expected returns the unconditional constant flags and labels of a profile, and the sidecar.
 func expected(d *profile.Document) []expectation {
 	var all []expectation
 	for _, entry := range d.ControlPlane {
@@ -63,7 +63,7 @@ func expectedOf(entry v1alpha1.TargetRules) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// constants are the entries of set that are texts without expressions.
+// constants returns the entries of set with constant texts.
 func constants(arguments source.Node) []string {
 	set := child(arguments.Node, "set")
 	var all []string

@@ -34,7 +34,7 @@ const (
 // ErrExists means that the folder for a new profile has files already.
 var ErrExists = errors.New("is not empty")
 
-// Check compiles the profile among the files. The error is source.Findings with what is wrong.
+// Check compiles the profile among the files. The error is source.Findings.
 func (f Files) Check() (*mutation.Program, error) {
 	file := profile.Attach(source.File{Name: ProfileFile, Data: f[ProfileFile]}, func(path string) ([]byte, error) {
 		data, ok := f[path]
@@ -59,12 +59,12 @@ func (f Files) schemas() {
 	}
 }
 
-// Names are the paths, sorted.
+// Names returns the paths, sorted.
 func (f Files) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// Write writes the files into a folder. They are written beside it first and moved when all are there, so that nothing is half
-// written when the context ends. A folder with files in it is an error, which wraps ErrExists, unless force says to replace those of the
-// same name; others in it stay.
+// Write writes the files to a folder. It first writes them to a temporary sibling and then moves them, so that nothing
+// is partly written if the context ends. A non-empty folder is an error, which wraps ErrExists, unless force permits to
+// replace files with the same names; other files stay.
 func (f Files) Write(ctx context.Context, folder string, force bool) (err error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -22,16 +22,16 @@ import (
 // ErrSource means that a new profile cannot be made of the one that was named.
 var ErrSource = errors.New("no profile to begin from")
 
-// Left is a line of the new files that still names what it was made of.
+// Left is a line of the new files that still contains the old provider.
 type Left struct {
 	File string
 	Line int
 	Text string
 }
 
-// From makes the files of a profile from one that exists: with another name and provider, its comments, and the files that it names. The
-// lines are those in which the provider of before still stands; whether they must change, only its author knows. read reads a file by its path
-// with slashes.
+// From creates the files of a profile from an existing one: with another name and provider, its comments, and its
+// files. The returned lines still contain the old provider; only the author knows whether they must change. read reads
+// a file by its path with slashes.
 func From(read func(path string) ([]byte, error), file, name, provider string) (Files, []Left, error) {
 	data, err := read(file)
 	if err != nil {
@@ -88,7 +88,7 @@ func rename(data []byte, d *profile.Document, name, provider string) ([]byte, er
 	return bytes.Join(lines, nil), nil
 }
 
-// edit replaces what stands from one scalar to another one by a text.
+// edit replaces the text between two scalars.
 type edit struct {
 	from, to *yaml.Node
 	text     string
@@ -104,7 +104,7 @@ func (e edit) apply(lines [][]byte) ([][]byte, error) {
 	return slices.Concat(lines[:first], [][]byte{line}, lines[last+1:]), nil
 }
 
-// endOf is the column behind a plain or quoted scalar in one line.
+// endOf returns the column after a plain or quoted scalar in one line.
 func endOf(lines [][]byte, n *yaml.Node) (int, error) {
 	text, begin := lines[n.Line-1], n.Column-1
 	for _, form := range []string{n.Value, `"` + n.Value + `"`, "'" + n.Value + "'"} {
@@ -115,7 +115,7 @@ func endOf(lines [][]byte, n *yaml.Node) (int, error) {
 	return 0, fmt.Errorf("%w: line %d writes a name in a form that cannot be replaced", ErrSource, n.Line)
 }
 
-// child is the value at a path of keys; nil where there is none.
+// child returns the value at a path of keys, or nil.
 func child(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var found *yaml.Node
@@ -144,12 +144,13 @@ func withSchema(data []byte) []byte {
 	return slices.Concat(data[:at+2], line, data[at+2:])
 }
 
-// schemaComment is the line by which editors find a schema; up leads from the document to the folder of the profile.
+// schemaComment returns the line that names a schema for editors; up is the path from the document to the folder of the
+// profile.
 func schemaComment(file, up string) string {
 	return "# yaml-language-server: $schema=" + up + SchemaFolder + "/" + file + "\n"
 }
 
-// naming are the lines of texts that name one of the providers.
+// naming returns the lines of texts that contain one of the providers.
 func (f Files) naming(providers []string) []Left {
 	var left []Left
 	for _, name := range f.Names() {

@@ -12,11 +12,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// sampleText is what lookups find in a first test.
+// sampleText is the value of lookups in a first test.
 const sampleText = "sample"
 
-// present are the objects, as JSON, that the lookups of a program need: one for each name that is constant, with a sample of all that is
-// read of it. What is optional is missing.
+// present returns the objects, as JSON, that the lookups of a program need: one for each constant name, with sample
+// values for all parts that are read. It omits optional objects.
 func present(p *mutation.Program) []string {
 	var (
 		order   []string
@@ -42,7 +42,7 @@ func present(p *mutation.Program) []string {
 	return all
 }
 
-// fillSample puts into an object what a lookup reads.
+// fillSample adds the parts that a lookup reads to an object.
 func fillSample(object map[string]any, l facts.LookupRequest) {
 	data := "data"
 	if l.IsSecret() {

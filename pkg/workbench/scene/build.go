@@ -17,11 +17,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// Input is what scenes are built of.
+// Input is the input for building scenes.
 type Input struct {
-	// Options say what to generate where manifests do not say it.
+	// Options apply to generated parts that no manifest defines.
 	Options Options
-	// Objects are manifests: what passes the webhooks, and what is known of the control planes.
+	// Objects are manifests: objects for the webhooks, and resources of the control planes.
 	Objects []manifest.Object
 	// Present are objects that lookups find and that do not pass the webhooks; the Objects are found too.
 	Present []manifest.Object
@@ -29,15 +29,15 @@ type Input struct {
 	Old []manifest.Object
 }
 
-// The groups of the resources that say what is known of a control plane.
+// Groups of the resources with facts about a control plane.
 const (
 	coreGroup       = "core.gardener.cloud"
 	extensionsGroup = "extensions.gardener.cloud"
 	operatorGroup   = "operator.gardener.cloud"
 )
 
-// background says whether an object is only what is known of a control plane, or what lookups find: where a manifest holds
-// nothing else, the control plane is generated.
+// background reports whether an object only provides facts about a control plane, or serves lookups: if a manifest
+// contains no other objects, the control plane is generated.
 func background(o manifest.Object) bool {
 	switch o.Kind {
 	case "Namespace", "Secret", "ConfigMap":
@@ -55,10 +55,10 @@ func background(o manifest.Object) bool {
 // ErrManyShoots means that it is not clear which of several Shoots an object is of.
 var ErrManyShoots = errors.New("several Shoots, and objects that belong to none of their namespaces")
 
-// Build makes one scene for each control-plane namespace of the manifests, in the order in which they occur. A namespace has
-// the facts of its Cluster, or of its Shoot; without either, and without any manifest, of what the options say. Objects without
-// a namespace belong to that of the options, or to the only one there is. Objects of namespaces that are no control planes are left
-// out, as Input.Foreign has them; the error wraps ErrForeign when no others are there.
+// Build creates one scene for each control-plane namespace of the manifests, in the order of their appearance. A
+// namespace has the facts of its Cluster or its Shoot; without both, and without manifests, those of the options.
+// Objects without a namespace belong to that of the options, or to the only one. It omits objects in other namespaces,
+// which Input.Foreign returns; the error wraps ErrForeign if there are no other objects.
 func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
 	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}
 	if err := b.sort(); err != nil {
@@ -80,7 +80,7 @@ type builder struct {
 	shoots, seeds, cloudProfiles []manifest.Object
 }
 
-// stage is what manifests have of one namespace.
+// stage holds the manifests of one namespace.
 type stage struct {
 	cluster, namespace, shoot, garden *manifest.Object
 
@@ -167,7 +167,7 @@ func (b *builder) defaultNamespace() string {
 	return cmp.Or(b.in.Options.Namespace, "shoot--local--sample")
 }
 
-// only is the namespace of objects that name none.
+// only returns the namespace for objects without one.
 func (b *builder) only() string {
 	if len(b.order) == 1 {
 		return b.order[0]
@@ -216,12 +216,12 @@ func (b *builder) build(ctx context.Context) ([]*Scene, error) {
 	return scenes, nil
 }
 
-// generates says whether something of the namespace is to be generated: the facts, or the objects.
+// generates reports whether parts of the namespace must be generated: the facts, or the objects.
 func (b *builder) generates(s *stage) bool {
 	return s.cluster == nil && s.garden == nil || s.isBackground()
 }
 
-// isBackground says that no object is there to pass the webhooks.
+// isBackground reports that there are no objects for the webhooks.
 func (s *stage) isBackground() bool {
 	for _, o := range s.objects {
 		if !background(o) {
@@ -231,7 +231,7 @@ func (s *stage) isBackground() bool {
 	return true
 }
 
-// options are what is to be generated for a namespace.
+// options returns the options of the generated parts of a namespace.
 func (b *builder) options(namespace string, s *stage) (Options, error) {
 	o := b.in.Options
 	o.Garden = o.Garden || namespace == gardenNamespace
@@ -269,7 +269,7 @@ func (b *builder) options(namespace string, s *stage) (Options, error) {
 	return o, nil
 }
 
-// scene puts together what is generated and what manifests have.
+// scene combines generated parts and manifests.
 func (b *builder) scene(name string, s *stage, o Options, g Generated) (*Scene, error) {
 	scene := &Scene{Title: cmp.Or(o.Title(), name), Old: map[string][]byte{}}
 	if len(b.order) > 1 {
@@ -301,7 +301,7 @@ func (b *builder) scene(name string, s *stage, o Options, g Generated) (*Scene, 
 	return scene, nil
 }
 
-// facts are those of the Cluster or Garden of the manifests, or else of what was generated.
+// facts returns the facts of the Cluster or Garden in the manifests, or else the generated ones.
 func (s *stage) facts(name string, o Options, g Generated) (*facts.Facts, error) {
 	var (
 		found     *facts.Facts
@@ -338,7 +338,7 @@ func at(o *manifest.Object, err error) error {
 	return source.Findings{{Position: o.Position, Message: err.Error()}}.Err()
 }
 
-// decode is an object as lookups see it: what a Secret has as stringData, it has as data, as in an API server.
+// decode returns an object for lookups: it converts a Secret's stringData to data, as kube-apiserver does.
 func decode(o manifest.Object) (map[string]any, error) {
 	var decoded map[string]any
 	if err := json.Unmarshal(o.JSON, &decoded); err != nil {

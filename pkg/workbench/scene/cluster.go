@@ -31,8 +31,8 @@ func clusterParts(cluster *manifest.Object) (parts, error) {
 	return c.Spec, nil
 }
 
-// labelled is the namespace of a control plane with the labels that gardenlet gives it
-// (gardener: pkg/gardenlet/operation/botanist/namespaces.go).
+// labelled returns the namespace of a control plane with the labels set by gardenlet (gardener:
+// pkg/gardenlet/operation/botanist/namespaces.go).
 func labelled(name string, o Options) facts.Namespace {
 	var seed struct {
 		Spec struct {
@@ -58,7 +58,7 @@ func labelled(name string, o Options) facts.Namespace {
 	}}
 }
 
-// storeStringData does to a Secret what an API server does when it is written.
+// storeStringData converts a Secret's stringData to data, as kube-apiserver does on a write.
 func storeStringData(secret map[string]any) {
 	texts, ok := secret["stringData"].(map[string]any)
 	if !ok {

@@ -15,13 +15,14 @@ import (
 // ErrForeign means that manifests have objects, and that none is of a control plane.
 var ErrForeign = errors.New("the manifests have no control plane")
 
-// Foreign are the objects that Build leaves out: those of namespaces that are no control planes, as a dump of a whole seed has them.
+// Foreign returns the objects that Build omits: those in namespaces without a control plane, as in a dump of a whole
+// seed.
 func (in Input) Foreign() []manifest.Object {
 	_, foreign := in.split()
 	return foreign
 }
 
-// split tells the objects of control planes, and those without a namespace, from all others.
+// split separates the objects of control planes, and those without a namespace, from the rest.
 func (in Input) split() (own, foreign []manifest.Object) {
 	planes := in.planes()
 	for _, o := range in.Objects {
@@ -41,7 +42,7 @@ func (in Input) split() (own, foreign []manifest.Object) {
 	return own, foreign
 }
 
-// planes are the namespaces that the options or the manifests say to be control planes.
+// planes returns the namespaces of control planes according to the options and manifests.
 func (in Input) planes() map[string]bool {
 	planes := map[string]bool{in.Options.Namespace: true}
 	for _, o := range in.Objects {
@@ -59,13 +60,13 @@ func (in Input) planes() map[string]bool {
 	return planes
 }
 
-// hasProvider says whether a Namespace has a label by which webhooks of providers select it.
+// hasProvider reports whether a Namespace has a label by which providers' webhooks select it.
 func hasProvider(namespace manifest.Object) bool {
 	read, err := namespaceOf(namespace.JSON)
 	return err == nil && (read.Labels["shoot.gardener.cloud/provider"] != "" || read.Labels["seed.gardener.cloud/provider"] != "")
 }
 
-// LeftOut says in words how many foreign objects there are, and of which namespaces.
+// LeftOut describes the number of foreign objects and their namespaces.
 func LeftOut(foreign []manifest.Object) string {
 	const most = 5
 	var names []string

@@ -24,7 +24,7 @@ const GeneratorName = "graft-controlplane"
 // ErrNoGenerator means that the program is not installed.
 var ErrNoGenerator = errors.New("the program " + GeneratorName + " is not there")
 
-// Generated is a control plane as Gardener writes it; it is what graft-controlplane writes, one JSON object a line.
+// Generated is a control plane as written by Gardener; graft-controlplane writes it as one JSON object per line.
 type Generated struct {
 	// Namespace is that of the control plane; Cluster is the resource that gardenlet writes for the shoot, or the Garden of a
 	// virtual garden.
@@ -44,7 +44,8 @@ type Generator interface {
 // Program is the Generator that runs graft-controlplane.
 type Program struct{ Path string }
 
-// FindProgram finds graft-controlplane beside the running program, or else in PATH. The error wraps ErrNoGenerator.
+// FindProgram returns graft-controlplane in the folder of the running program, or in PATH. The error wraps
+// ErrNoGenerator.
 func FindProgram() (Program, error) {
 	if own, err := os.Executable(); err == nil {
 		if own, err = filepath.EvalSymlinks(own); err == nil {

@@ -10,7 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// Merge is an object with a merge patch in it (RFC 7386), either of which may be missing.
+// Merge applies a merge patch (RFC 7386) to an object; both may be missing.
 func Merge(object, patch []byte) ([]byte, error) {
 	switch {
 	case len(patch) == 0:

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Options say which control plane to generate: they are what graft-controlplane reads, one JSON object a line. The zero value
-// is a complete control plane of the newest version that Gardener's code here knows.
+// Options describes a control plane to generate; graft-controlplane reads it as one JSON object per line. The zero
+// value is a complete control plane of the latest supported version.
 type Options struct {
 	// Kubernetes is the version of the shoot, such as 1.34.2.
 	Kubernetes string `json:"kubernetes,omitempty"`
@@ -50,7 +50,7 @@ type Options struct {
 	Seed         json.RawMessage `json:"seed,omitempty"`
 }
 
-// Title is how people tell scenes apart: the version, and what is special.
+// Title returns a readable name of the scene: the version and special properties.
 func (o Options) Title() string {
 	words := []string{o.Kubernetes}
 	for _, flag := range []struct {
@@ -70,7 +70,7 @@ func (o Options) Title() string {
 	return strings.Join(words, ", ")
 }
 
-// shootPart is what a Shoot says about which components there are.
+// shootPart holds the fields of a Shoot that determine its components.
 type shootPart struct {
 	Metadata struct {
 		Name      string `json:"name"`
@@ -99,7 +99,7 @@ type shootPart struct {
 	} `json:"status"`
 }
 
-// Adopt takes over what a whole Shoot manifest says. What was set by hand stands above it.
+// Adopt adds the values of a whole Shoot manifest. Values that are already set have precedence.
 func (o Options) Adopt(shoot []byte) (Options, error) {
 	merged, err := Merge(shoot, o.Shoot)
 	if err != nil {
@@ -117,7 +117,7 @@ func (o Options) Adopt(shoot []byte) (Options, error) {
 	return o, o.follow()
 }
 
-// follow sets what the merged Shoot says about which components there are.
+// follow sets options from the components of the merged Shoot.
 func (o *Options) follow() error {
 	var m shootPart
 	if err := json.Unmarshal(o.Shoot, &m); err != nil {
@@ -131,8 +131,8 @@ func (o *Options) follow() error {
 	return nil
 }
 
-// technicalID is the namespace of a Shoot in a seed: as its status says, or else as Gardener computes it
-// (gardener: pkg/utils/gardener/shoot.go, ComputeTechnicalID). The project is known by the convention for its namespace.
+// technicalID returns the namespace of a Shoot in a seed: from its status, or else as computed by Gardener (gardener:
+// pkg/utils/gardener/shoot.go, ComputeTechnicalID). The project is derived from its namespace by convention.
 func technicalID(status, namespace, name string) string {
 	project, isProject := strings.CutPrefix(namespace, "garden-")
 	switch {

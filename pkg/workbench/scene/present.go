@@ -44,10 +44,10 @@ func (s *Scene) Invent(requests ...facts.LookupRequest) {
 	}
 }
 
-// inventedMark tells objects that were invented from those that somebody gave.
+// inventedMark distinguishes invented objects from given ones.
 const inventedMark = "graft invented it"
 
-// invented is the data of the object that is invented for a lookup; nil where somebody gave the object.
+// invented returns the data of the object invented for a lookup, or nil if the object was given.
 func (s *Scene) invented(l facts.LookupRequest, namespace string) map[string]any {
 	for _, present := range s.Present {
 		metadata, _ := present["metadata"].(map[string]any)

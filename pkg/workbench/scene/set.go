@@ -64,7 +64,7 @@ func (o *Options) Set(fields ...string) error {
 	return o.follow()
 }
 
-// resource is the resource that a path is of, and the path in it.
+// resource returns the resource that contains a path, and the path inside of it.
 func (o *Options) resource(path string) (*json.RawMessage, string, error) {
 	for prefix, into := range map[string]*json.RawMessage{"seed.": &o.Seed, "cloudProfile.": &o.CloudProfile} {
 		if inner, ok := strings.CutPrefix(path, prefix); ok {
@@ -88,7 +88,7 @@ func (o *Options) resource(path string) (*json.RawMessage, string, error) {
 	return &o.Shoot, full + rest, nil
 }
 
-// steps are the members of a path: a.b.c, where a key with dots stands in brackets, a[example.org/key].
+// steps returns the members of a path: a.b.c, with brackets around a key with dots, a[example.org/key].
 func steps(path string) []string {
 	var found []string
 	for path != "" {

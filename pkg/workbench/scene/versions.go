@@ -11,11 +11,10 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// ErrVersion is wrapped by the error of a version of which no control plane is generated.
+// ErrVersion is wrapped by the error for an unsupported version.
 var ErrVersion = errors.New("no such version of Kubernetes")
 
-// Versions are those of which control planes are generated where somebody asks for several, or names no patch: one of each minor
-// version that Gardener's code here knows.
+// Versions returns the default versions of generated control planes: one patch version of each supported minor version.
 func Versions() []string { return []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"} }
 
 // Patched completes a minor version, such as 1.33, by the patch that Versions has. Any other text stays as it is.
@@ -28,8 +27,8 @@ func Patched(version string) string {
 	return version
 }
 
-// Known completes a version as Patched does, and refuses what is then no whole version, such as a minor version that is not known.
-// Whole versions are for the generator to judge: it knows older ones than these. The error wraps ErrVersion.
+// Known completes a version like Patched, and refuses an incomplete result, such as an unknown minor version. The
+// generator validates complete versions, because it supports older ones than these. The error wraps ErrVersion.
 func Known(version string) (string, error) {
 	patched := Patched(version)
 	if _, err := semver.StrictNewVersion(patched); err == nil || version == "" {
@@ -40,7 +39,7 @@ func Known(version string) (string, error) {
 	return "", fmt.Errorf("%w: %s; control planes are generated of %s to %s, such as %s", ErrVersion, version, Minor(first), Minor(last), last)
 }
 
-// Minor is a version without its patch; what is no version stays as it is.
+// Minor returns a version without its patch, or the text itself if it is not a version.
 func Minor(version string) string {
 	parsed, err := semver.NewVersion(version)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 var _ drift.API = (*Seed)(nil)
 
-// Call implements drift.API. It is the one way to write: of what is no reading, a drift.Call can only be a patch that changes nothing.
+// Call implements drift.API. It is the only way to write: a drift.Call is either a read or a patch that changes
+// nothing.
 func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	media, content := c.Body()
 	raw, err := s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
@@ -29,7 +30,8 @@ func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	return raw, err
 }
 
-// Engine decides as the webhook of a seed with the profiles of the program would. It reads what is known of a control plane once, until Leave.
+// Engine decides like the webhook of a seed with the profiles of the program. It reads the facts of a control plane
+// once, until Leave.
 type Engine struct {
 	*mutation.Program
 	seed *Seed
@@ -38,7 +40,7 @@ type Engine struct {
 	known map[string]*known
 }
 
-// known is what is known of a control plane, read by one caller at a time until it is there.
+// known holds the facts of a control plane, read by one caller at a time.
 type known struct {
 	mutex  sync.Mutex
 	source *lookups
@@ -82,7 +84,7 @@ func (r *reading) Lookup(ctx context.Context, namespace string, request facts.Lo
 	return source.Lookup(ctx, namespace, request)
 }
 
-// of is the Source of one control plane.
+// of returns the Source of one control plane.
 func (r *reading) of(ctx context.Context, namespace string) (*lookups, error) {
 	r.mutex.Lock()
 	one := r.known[namespace]

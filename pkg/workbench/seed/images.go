@@ -14,15 +14,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// How the chart of the extension marks its Deployments, in a seed and beside a virtual garden, and calls the volumes of profileImages
-// (charts/gardener-extension-provider-graft/templates/_helpers.tpl and deployment.yaml).
+// The labels of the extension's Deployments in a seed and for a virtual garden, and the names of the volumes of
+// profileImages (charts/gardener-extension-provider-graft/templates/_helpers.tpl and deployment.yaml).
 const (
 	extensionLabel = "app.kubernetes.io/name in (gardener-extension-provider-graft,gardener-extension-provider-graft-runtime)"
 	imageVolume    = "profiles-image-"
 )
 
-// ProfileImages are the images with profiles that Deployments of the extension mount, in all namespaces, sorted. What is in them only a container runtime or a
-// client of registries can read.
+// ProfileImages returns the images with profiles that Deployments of the extension mount, in all namespaces, sorted.
+// Only a container runtime or a registry client can read their content.
 func (s *Seed) ProfileImages(ctx context.Context) ([]string, error) {
 	deployments := resource{GroupVersion: schema.GroupVersion{Group: "apps", Version: "v1"}, plural: "deployments"}
 	var images []string

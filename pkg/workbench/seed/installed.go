@@ -28,7 +28,7 @@ import (
 // Standing is the side of the objects as they stand in the seed.
 type Standing struct{}
 
-// standing is the author of what an object has and Gardener did not write, as far as that is known.
+// standing is the author of values that, as far as known, Gardener did not write.
 var standing = render.Author{Rule: "as it stands"}
 
 // Admit implements compare.Side.
@@ -44,10 +44,10 @@ type Installed struct {
 	Resources map[schema.GroupKind]string
 }
 
-// installed is the author of what the installed webhooks write.
+// installed is the author of changes by the installed webhooks.
 var installed = render.Author{Rule: "the installed webhooks"}
 
-// NewInstalled is the side for objects that the programs have rules for.
+// NewInstalled returns the side for objects with rules in the programs.
 func NewInstalled(s *Seed, programs ...*mutation.Program) Installed {
 	side := Installed{Seed: s, Resources: map[schema.GroupKind]string{}}
 	for _, program := range programs {
@@ -60,8 +60,8 @@ func NewInstalled(s *Seed, programs ...*mutation.Program) Installed {
 	return side
 }
 
-// Admit implements compare.Side. An object that a webhook of Graft denies is a change with Denied set; where the webhooks cannot be asked,
-// or somebody else refuses the update, the error wraps compare.ErrUnknown.
+// Admit implements compare.Side. An object that a webhook of Graft denies is a change with Denied set; if the webhooks
+// cannot be called, or the update is refused for another reason, the error wraps compare.ErrUnknown.
 func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
 	gv, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
@@ -70,7 +70,7 @@ func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Ob
 	of := resource{GroupVersion: gv, plural: i.Resources[schema.GroupKind{Group: gv.Group, Kind: object.Kind}], namespace: s.Namespace().Name}
 	answer, err := i.Seed.dryRun(ctx, of, object)
 	if apierrors.IsConflict(err) {
-		// Somebody has written it meanwhile: what is asked is the same for the newer one.
+		// The object was changed concurrently: use its new version.
 		if object.JSON, err = i.renew(ctx, of, object); err == nil {
 			answer, err = i.Seed.dryRun(ctx, of, object)
 		}
@@ -91,13 +91,13 @@ func (i Installed) Admit(ctx context.Context, s *scene.Scene, object manifest.Ob
 	return change, nil
 }
 
-// dryRun asks what the API server would store. Nothing is stored.
+// dryRun returns the object that kube-apiserver would store, without storing it.
 func (s *Seed) dryRun(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
 	query := url.Values{"dryRun": {"All"}, "fieldValidation": {"Ignore"}, "fieldManager": {"graft"}}
 	return s.do(ctx, http.MethodPut, of.path(object.Name), query, runtime.ContentTypeJSON, object.JSON)
 }
 
-// renew is the object with the version that it has now.
+// renew returns the object with its current version.
 func (i Installed) renew(ctx context.Context, of resource, object manifest.Object) ([]byte, error) {
 	raw, err := i.Seed.get(ctx, of, object.Name)
 	if err != nil {
@@ -114,7 +114,7 @@ func (i Installed) renew(ctx context.Context, of resource, object manifest.Objec
 	return taken.Object, nil
 }
 
-// become is the change from the object as Gardener writes it to what somebody makes of it.
+// become returns the change from the object written by Gardener to the result of another author.
 func become(object manifest.Object, after []byte, by render.Author) (*render.Change, error) {
 	change, err := render.NewChange(object.JSON)
 	if err != nil {
@@ -130,10 +130,11 @@ func become(object manifest.Object, after []byte, by render.Author) (*render.Cha
 // webhookDomain ends the names of Graft's webhooks (pkg/controlplane/webhook/registration.go).
 const webhookDomain = ".graft.extensions.gardener.cloud"
 
-// denied begins what the API server says of an object that a webhook denies (k8s.io/apiserver pkg/admission/plugin/webhook/errors).
+// denied is the prefix of kube-apiserver's message for a denial by a webhook (k8s.io/apiserver
+// pkg/admission/plugin/webhook/errors).
 const denied = "admission webhook "
 
-// denial is why a webhook of Graft denies an object; nil where the error is another.
+// denial returns the reason why a webhook of Graft denied an object, or nil for another error.
 func denial(err error) error {
 	rest, ok := strings.CutPrefix(messageOf(err), denied)
 	if !ok {
@@ -146,7 +147,7 @@ func denial(err error) error {
 	return errors.New(strings.TrimPrefix(reason, ": "))
 }
 
-// messageOf returns what the API server says; empty for an error that is not an answer.
+// messageOf returns the message of kube-apiserver, or an empty string for another error.
 func messageOf(err error) string {
 	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
 		return status.ErrStatus.Message
@@ -154,7 +155,7 @@ func messageOf(err error) string {
 	return ""
 }
 
-// advice returns what went wrong, and what to do about it.
+// advice returns a description of the error with the required action.
 func advice(err error) string {
 	switch message := messageOf(err); {
 	case strings.HasPrefix(message, denied):
@@ -170,8 +171,8 @@ func advice(err error) string {
 	}
 }
 
-// Versions are the versions of profiles that mutated objects of the control planes, with the number of objects of each, and under the empty
-// name those that no profile marked.
+// Versions counts the objects of the control planes by the versions of profiles that mutated them; the empty name
+// counts objects without a mark.
 func Versions(planes []*Plane) map[string]int {
 	count := map[string]int{}
 	for _, plane := range planes {

@@ -18,12 +18,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// Leftovers finds what rules of one version of profiles wrote into the objects that stand in a seed, in places that Gardener writes anew at
-// each reconciliation, and that no rule of the next version writes. No record says what Gardener's own value is there, so that neither
-// side's result can show the change: it is told as what follows.
+// Leftovers finds values in the objects of a seed that rules of one version of profiles wrote to places that Gardener
+// writes at each reconciliation, and that no rule of the next version writes. Gardener's own value is not recorded, so
+// that the results of the sides do not differ: the change is reported as an effect.
 type Leftovers struct{ Old, New *mutation.Program }
 
-// Effects is compare.Options.More.
+// Effects implements compare.Options.More.
 func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error) {
 	was, err := written(ctx, l.Old, s, object)
 	if err != nil || len(was) == 0 {
@@ -49,19 +49,21 @@ func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.
 	return []string{fmt.Sprintf("no rule of NEW writes %s any more (%s)", strings.Join(places, ", "), strings.Join(rules, ", "))}, nil
 }
 
-// write is a place that a rule writes and nobody records.
+// write is an unrecorded place that a rule writes.
 type write struct {
 	place, rule string
-	// item is what is added to a place beside what others add there; empty where the place is written as a whole.
+	// item identifies an addition to a place with several additions; empty if the place is written as a whole.
 	item string
-	// stands says that the object had what the rule writes. A removal stands only where Gardener may write what was removed.
+	// stands means that the object had the rule's value. For a removal, it also requires that Gardener may write the
+	// removed value.
 	stands bool
 }
 
-// position is where a rule stands, in the names of places to which several rules can add: it tells them apart within one version.
+// position matches the position of a rule in the names of places to which several rules can add: it distinguishes them
+// within one version.
 var position = regexp.MustCompile(` added at \S+:\d+:\d+|\[\+ \S+:\d+:\d+\]`)
 
-// written are the places that a program writes on an object, but for those in records.
+// written returns the places that a program writes on an object, except recorded ones.
 func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object manifest.Object) ([]write, error) {
 	var writes []write
 	for _, r := range s.Selected(p, object) {

@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// lookups is the Source of one control plane. An object is read when a rule names it, once for each thing that is asked of it, and only
-// what is asked of it is kept.
+// lookups is the Source of one control plane. It reads an object when a rule uses it, once for each requested part, and
+// keeps only the requested parts.
 type lookups struct {
 	seed  *Seed
 	facts *facts.Facts
@@ -29,7 +29,7 @@ type lookups struct {
 	known map[string]*answer
 }
 
-// answer is what was found for one request. It is read by one caller at a time until it is there.
+// answer is the result of one request. One caller at a time reads it until it is available.
 type answer struct {
 	lock  sync.Mutex
 	there bool
@@ -37,7 +37,7 @@ type answer struct {
 	err   error
 }
 
-// once reads what is not there yet. What failed as the caller gave up, or ran out of time, is read again for the next one.
+// once reads a missing answer. If it failed because the caller gave up or timed out, the next caller reads it again.
 func (a *answer) once(ctx context.Context, read func(context.Context) (*facts.Found, error)) (*facts.Found, error) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -106,7 +106,7 @@ type kinds struct {
 	known map[schema.GroupVersion]map[string]bool
 }
 
-// namespaced says whether objects of the kind live in namespaces; of a kind that is not there, that they do.
+// namespaced reports whether the kind is namespaced. It returns true for an unknown kind.
 func (k *kinds) namespaced(ctx context.Context, s *Seed, of resource) (bool, error) {
 	k.lock.Lock()
 	defer k.lock.Unlock()

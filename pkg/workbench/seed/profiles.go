@@ -22,8 +22,9 @@ import (
 // profileLabel marks the ConfigMaps that hold profiles (pkg/controlplane/webhook/profiles.go, ProfileLabel).
 const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
 
-// Profiles are the files in the ConfigMaps of all namespaces that are labelled as profiles, which is how the chart installs them. A file
-// beside a profile is another key: its path, with _ in place of each slash. Files are named configmap/<namespace>/<name>/<key>.
+// Profiles returns the files in the ConfigMaps of all namespaces with the label of profiles, as installed by the chart.
+// A file of a profile has another key: its path with _ instead of slashes. Files are named
+// configmap/<namespace>/<name>/<key>.
 func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 	configMaps := resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "configmaps"}
 	var files []source.File
@@ -59,5 +60,5 @@ func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 	}), nil
 }
 
-// keyOf is the key of a ConfigMap that holds a file beside a profile.
+// keyOf returns the ConfigMap key for a file of a profile.
 func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }

@@ -44,7 +44,7 @@ var (
 // parallel is how many control planes are read at a time.
 const parallel = 8
 
-// ControlPlanes are the names of the namespaces that the webhooks of the programs are called for, sorted.
+// ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted.
 func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program) ([]string, error) {
 	providers := map[target.Set][]string{}
 	found := map[string]bool{}
@@ -79,8 +79,8 @@ func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program)
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// Scenes reads control planes, several at a time, and tells progress how many are done. One that cannot be read is told with the error of
-// its own, and the others are read all the same.
+// Scenes reads control planes, several at a time, and calls progress with the number of completed ones. An unreadable
+// one contains its error; the remaining ones are still read.
 func (s *Seed) Scenes(ctx context.Context, names []string, progress func(done, of int), programs ...*mutation.Program) ([]*Plane, error) {
 	planes := make([]*Plane, len(names))
 	err := each(ctx, len(names), progress, func(ctx context.Context, i int) {
@@ -126,18 +126,18 @@ func each(ctx context.Context, count int, progress func(done, of int), do func(c
 	return group.Wait()
 }
 
-// Plane is a control plane as it stands in the seed.
+// Plane is the current control plane in the seed.
 type Plane struct {
 	// Name is that of the namespace.
 	Name string
 	// Scene has the objects as Gardener writes them, as far as that is known, and as Old those that stand there; nil with an error.
 	Scene *scene.Scene
-	// Taken is what could be taken back of each object, by scene.OldKey.
+	// Taken holds the restored values of each object, by scene.OldKey.
 	Taken map[string]*mutation.TakenBack
 	// Err is why the control plane cannot be read.
 	Err error
 
-	// forms are those of which the objects were read.
+	// forms lists the forms of the objects that were read.
 	forms []target.Form
 }
 
@@ -184,7 +184,7 @@ func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Pr
 	return nil
 }
 
-// facts are those of the Cluster, or of the Garden.
+// facts returns the facts of the Cluster or the Garden.
 func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 	if name == target.GardenNamespace {
 		var all []json.RawMessage
@@ -209,8 +209,8 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 	return facts.FromCluster(raw)
 }
 
-// formsOf are the forms of objects that some rule is for in the namespace, each once; a form of any name makes those with names of
-// the same kind superfluous.
+// formsOf returns the forms of objects with rules in the namespace, each once; a form with any name makes named forms
+// of the same kind superfluous.
 func formsOf(namespace facts.Namespace, programs []*mutation.Program) []target.Form {
 	var forms []target.Form
 	for _, program := range programs {
@@ -254,7 +254,7 @@ func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) erro
 	return nil
 }
 
-// add takes an object in, as it stands and as Gardener writes it.
+// add adds an object in its current state and as written by Gardener.
 func (p *Plane) add(raw []byte, form target.Form) error {
 	stands, name, err := tidy(raw, form)
 	if err != nil {
@@ -280,7 +280,7 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 	return nil
 }
 
-// tidy gives an object of a list its kind, and takes away what only says who wrote which field.
+// tidy adds the kind to an object of a list, and removes its managed fields.
 func tidy(raw []byte, form target.Form) (object []byte, name string, err error) {
 	parsed, err := document.Parse(raw)
 	if err != nil {

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package seed reads the control planes that a seed has now: their namespaces and Clusters, the objects that profiles have rules for, and
-// what lookups name. It can ask the API server what the installed webhooks would make of an object, by updates that are a dry run.
+// Package seed reads the current control planes of a seed: their namespaces and Clusters, the objects with rules, and
+// the objects of lookups. It can ask kube-apiserver for the result of the installed webhooks by dry-run updates.
 //
-// It changes nothing: every request is a GET, or a PUT with dryRun=All, except for the patches without content of graft
-// drift --touch. It uses client-go's REST client without types: typed clients and schemes cost more at the start than the
-// rest of graft, and objects keep their bytes. Start reading at Connect and Seed.Scene, and for drift at NewEngine.
+// It changes nothing: every request is a GET, or a PUT with dryRun=All, except for the empty patches of graft drift
+// --touch. It uses client-go's REST client without types: typed clients and schemes cost more at start than the rest of
+// graft, and objects keep their bytes. Start reading at Connect and Seed.Scene, and for drift at NewEngine.
 package seed
 
 import (
@@ -78,8 +78,8 @@ func Connect(c Connection) (*Seed, error) {
 // Host returns the address of the API server, for messages.
 func (s *Seed) Host() string { return s.host }
 
-// do makes a request and returns the answer's body. An answer other than success is an *apierrors.StatusError, whose
-// message names objects and never holds their content, except for messages of webhooks.
+// do sends a request and returns the response's body. An unsuccessful response is an *apierrors.StatusError; its
+// message names objects but never contains their content, except for messages of webhooks.
 func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, media string, body []byte) ([]byte, error) {
 	request := s.client.Verb(verb).AbsPath(path).MaxRetries(retries)
 	for name, values := range query {
@@ -95,7 +95,7 @@ func (s *Seed) do(ctx context.Context, verb, path string, query url.Values, medi
 	result := request.Do(bounded)
 	err := cmp.Or(ctx.Err(), result.Error())
 	if apierrors.IsUnexpectedServerError(err) {
-		return nil, fmt.Errorf("%s %s: %w", verb, path, err) // the answer does not say what it is about
+		return nil, fmt.Errorf("%s %s: %w", verb, path, err) // the response does not name its subject
 	}
 	if err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ type resource struct {
 	plural, namespace string
 }
 
-// path is that of the objects, or of one of them.
+// path returns the path of the objects, or of one of them.
 func (r resource) path(name string) string {
 	path := "/apis/" + r.Group + "/" + r.Version
 	if r.Group == "" {
@@ -132,7 +132,7 @@ func (s *Seed) get(ctx context.Context, r resource, name string) ([]byte, error)
 // page is how many objects are read at a time.
 const page = 250
 
-// restarts is how often a list is begun anew whose next page the API server does not have any more.
+// restarts limits how often a list is restarted because its next page has expired.
 const restarts = 2
 
 // list calls each for the objects of a kind, when all pages of them are read.

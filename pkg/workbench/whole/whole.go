@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package whole writes files whole: whoever reads one meanwhile, and whoever finds it after an interruption, has all of the text
-// before or all of the new one. Enter at Write.
+// Package whole writes files atomically: concurrent readers, and readers after an interruption, see either the complete
+// old text or the complete new one. Start reading at Write.
 package whole
 
 import (
@@ -13,11 +13,11 @@ import (
 	"path/filepath"
 )
 
-// Mode is that of a file that was not there before: for everybody to read, as what is in a repository.
+// Mode is the mode of a new file: readable for all users, like files in a repository.
 const Mode fs.FileMode = 0o644
 
-// Write puts data in the place of a file; the folder that it is in must be there. A file that is there keeps its permissions, and
-// a symbolic link stays one. What is no file, such as a terminal or a pipe, is written to. The error is an fs.PathError of path.
+// Write replaces the content of a file in an existing folder. An existing file keeps its permissions, and a symbolic
+// link stays one. It writes directly to a terminal or a pipe. The error is an fs.PathError of path.
 func Write(path string, data []byte) error {
 	err := write(path, data)
 	if err == nil {
@@ -73,7 +73,7 @@ func write(path string, data []byte) (err error) {
 	return os.Rename(beside.Name(), path)
 }
 
-// WriteDeep is Write, and makes the folders that the file is in.
+// WriteDeep works like Write, and creates the parent folders.
 func WriteDeep(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- for everybody, as its files are
 		return err

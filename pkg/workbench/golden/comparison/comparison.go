@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package comparison compares what a test wants with what is there, member by member, and writes both for people. All kinds of tests compare so.
+// Package comparison compares expected and actual values, member by member, and formats both for output. All kinds of
+// tests use it.
 //
-// It knows no kind of test. Enter at Differences.
+// It does not depend on kinds of tests. Start reading at Differences.
 package comparison
 
 import (
@@ -25,17 +26,17 @@ import (
 
 // Mismatch is a value that is not as it is wanted.
 type Mismatch struct {
-	// Path is below what was compared.
+	// Path is relative to the compared value.
 	Path string
 	// Want and Got are for people.
 	Want, Got string
 }
 
-// Absent is what is written of a value that is not there.
+// Absent is the output for a missing value.
 const Absent = "(absent)"
 
-// Differences compare a value with what is wanted of it: of a mapping each member that is named, of anything else all. A nil that is wanted is a value
-// that is not there.
+// Differences compares a value with the expected one: the named members of a mapping, and other values completely. An
+// expected nil is a missing value.
 func Differences(path string, want, got any, there bool) []Mismatch {
 	if want == nil {
 		if !there || got == nil {
@@ -65,7 +66,7 @@ func Differences(path string, want, got any, there bool) []Mismatch {
 	return all
 }
 
-// of is the mismatch of two values, as JSON where people would read the same: the text 1 and the number.
+// of returns the mismatch of two values, as JSON if their texts are equal: the text 1 and the number.
 func of(path string, want, got any) Mismatch {
 	m := Mismatch{path, Shown(want), Shown(got)}
 	if m.Want != m.Got {
@@ -85,7 +86,7 @@ func of(path string, want, got any) Mismatch {
 // Equal compares values as JSON has them.
 func Equal(a, b any) bool { return reflect.DeepEqual(a, b) }
 
-// Shown is a value for people: text as it is, anything else as YAML in one line where that is short.
+// Shown formats a value for output: text unchanged, and other values as YAML, in one line if short.
 func Shown(value any) string {
 	switch value := value.(type) {
 	case nil:
@@ -108,7 +109,7 @@ func Shown(value any) string {
 	return strings.TrimRight(string(text), "\n")
 }
 
-// Follow is the value at a path in a value that was decoded.
+// Follow returns the value at a path in a decoded value.
 func Follow(value any, path fieldpath.Path) (any, bool) {
 	for _, step := range path {
 		switch list, isList := value.([]any); {
@@ -139,7 +140,7 @@ func Follow(value any, path fieldpath.Path) (any, bool) {
 	return value, true
 }
 
-// Plain is the value of a node as JSON has it: numbers are float64.
+// Plain returns the value of a node as decoded JSON: numbers are float64.
 func Plain(n source.Node) any {
 	if n.Absent() {
 		return nil
@@ -170,7 +171,7 @@ func Plain(n source.Node) any {
 	}
 }
 
-// scalar is the value of a scalar; its text where YAML has a value of which JSON has no form.
+// scalar returns the value of a scalar, or its text if JSON cannot express the YAML value.
 func scalar(n source.Node) any {
 	var value any
 	if n.Decode(&value) != nil {
@@ -183,7 +184,8 @@ func scalar(n source.Node) any {
 	return n.Value
 }
 
-// JSON is a node as JSON, with its members in their order and whole numbers as they are. The error is of what JSON has no form for.
+// JSON returns a node as JSON, with the order of its members and integers unchanged. It fails for values that JSON
+// cannot express.
 func JSON(n source.Node) (json.RawMessage, error) {
 	var out bytes.Buffer
 	err := write(&out, n)

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// metadata are labels and annotations of the object and of its pods.
+// metadata compiles assertions about labels and annotations of the object and of its pods.
 func metadata(c *compiler, path string) {
 	for _, of := range []struct {
 		field  string
@@ -41,7 +41,7 @@ func metadata(c *compiler, path string) {
 	}
 }
 
-// containers are containers and init containers by name.
+// containers compiles assertions about containers and init containers by name.
 func containers(c *compiler, _ string) {
 	for name, node := range c.expected.Containers {
 		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
@@ -55,7 +55,7 @@ func containers(c *compiler, _ string) {
 	}
 }
 
-// volumes are volumes of the pod template by name.
+// volumes compiles assertions about volumes of the pod template by name.
 func volumes(c *compiler, _ string) {
 	for name, node := range c.expected.Volumes {
 		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
@@ -65,7 +65,7 @@ func volumes(c *compiler, _ string) {
 	}
 }
 
-// fields are any fields by their paths.
+// fields compiles assertions about any fields by their paths.
 func fields(c *compiler, path string) {
 	for text, node := range c.expected.Fields {
 		at, ok := c.path(fieldName(path, "fields", text), text, node)
@@ -89,7 +89,7 @@ func (c *compiler) path(field, text string, at source.Node) (fieldpath.Path, boo
 	return path, true
 }
 
-// configuration are fields of the kubelet's configuration.
+// configuration compiles assertions about fields of the kubelet's configuration.
 func configuration(c *compiler, path string) {
 	for text, node := range c.expected.Configuration {
 		field := fieldName(path, "configuration", text)

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// commandLine says whether the objects have flags; container is the one whose they are.
+// commandLine reports whether the objects have flags; container is the container with the flags.
 func (c *compiler) commandLine(field string, some source.Node) (container string, ok bool) {
 	container = c.expected.Container
 	if c.target != nil && !c.target.Has(target.CommandLine) {
@@ -33,7 +33,7 @@ func (c *compiler) commandLine(field string, some source.Node) (container string
 	return container, true
 }
 
-// nearFlag are texts in the lines of a flag.
+// nearFlag returns texts in the lines of a flag.
 func (c *compiler) nearFlag(container, flag string) []string {
 	if c.target != nil && c.target.Purposed {
 		return []string{"--" + flag}
@@ -41,12 +41,12 @@ func (c *compiler) nearFlag(container, flag string) []string {
 	return []string{"[" + container + "]", "--" + flag}
 }
 
-// first is any of the values, for the place of a finding about all of them.
+// first returns one of the values, as the position of a finding about all of them.
 func first(values map[string]source.Node) source.Node {
 	return values[sortedKeys(values)[0]]
 }
 
-// flags are whole values of flags.
+// flags compiles assertions about whole values of flags.
 func flags(c *compiler, path string) {
 	if len(c.expected.Flags) == 0 {
 		return
@@ -74,7 +74,7 @@ func flags(c *compiler, path string) {
 	}
 }
 
-// flagValues are the values that a flag is to have; none for null.
+// flagValues returns the expected values of a flag; none for null.
 func (c *compiler) flagValues(field string, node source.Node) ([]string, bool) {
 	switch {
 	case node.Absent():
@@ -107,7 +107,7 @@ func flagText(values []string) string {
 	return strings.Join(values, "\n")
 }
 
-// mapFlags are entries of flags such as --runtime-config.
+// mapFlags compiles assertions about entries of flags such as --runtime-config.
 func mapFlags(c *compiler, path string) {
 	eachEntry(c, path, "mapFlags", c.expected.MapFlags, mapEntry)
 }
@@ -116,7 +116,7 @@ func mapEntry(values []string, key string) (string, bool) {
 	return document.MapValue(strings.Join(values, ",")).Get(key)
 }
 
-// listFlags are items of flags such as --enable-admission-plugins.
+// listFlags compiles assertions about items of flags such as --enable-admission-plugins.
 func listFlags(c *compiler, path string) {
 	eachEntry(c, path, "listFlags", c.expected.ListFlags, func(values []string, item string) (string, bool) {
 		return map[bool]string{true: "true", false: "false"}[document.ListValue(strings.Join(values, ",")).Has(item)], true
@@ -162,7 +162,7 @@ func (c *compiler) entry(path, container, flag, field string, f source.Field, en
 	})})
 }
 
-// featureGates are those of the flag, or of the configuration of a kubelet.
+// featureGates compiles assertions about feature gates in the flag or in the kubelet's configuration.
 func featureGates(c *compiler, path string) {
 	if len(c.expected.FeatureGates) == 0 {
 		return
@@ -190,7 +190,7 @@ func featureGates(c *compiler, path string) {
 	}
 }
 
-// env are environment variables: the value, or fields.
+// env compiles assertions about environment variables: their values, or fields.
 func env(c *compiler, _ string) {
 	if len(c.expected.Env) == 0 {
 		return

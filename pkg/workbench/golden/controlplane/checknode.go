@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// units are systemd units of a node.
+// units compiles assertions about systemd units of a node.
 func units(c *compiler, path string) {
 	c.eachText(path, "units", c.expected.Units, func(o *subject, name string) (*document.Node, string, error) {
 		unit := o.Document.Root().Find("spec", "units").ItemWith("name", name)
@@ -25,7 +25,7 @@ func units(c *compiler, path string) {
 	})
 }
 
-// files are files of a node.
+// files compiles assertions about files of a node.
 func files(c *compiler, path string) {
 	c.eachText(path, "files", c.expected.Files, func(o *subject, name string) (*document.Node, string, error) {
 		file := o.File(name)
@@ -71,12 +71,12 @@ type textChecks struct {
 	at    source.Node
 	field string
 	name  string
-	// word stands in the lines that are meant; empty: all of the item are.
+	// word selects the lines that contain it; empty selects all lines of the item.
 	word string
 	find func(o *subject, name string) (*document.Node, string, error)
 }
 
-// assertion is one about the item and its text; without a look, that it is there.
+// assertion returns an assertion about the item and its text; without look, that the item exists.
 func (t textChecks) assertion(at source.Node, below string, look func(item *document.Node, text string) []comparison.Mismatch) assertion {
 	near := []string{t.name}
 	if t.word != "" {

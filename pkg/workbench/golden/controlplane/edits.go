@@ -27,7 +27,7 @@ type edit struct {
 	replace []v1alpha1.TestReplacement
 }
 
-// compileEdits reads edits; of is what they are of, for findings about one that says nothing itself.
+// compileEdits compiles edits; of is the default position of their findings.
 func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]edit, source.Findings) {
 	var (
 		edits    []edit
@@ -62,7 +62,7 @@ func compileEdits(of source.Node, written []v1alpha1.TestEdit, path string) ([]e
 	return edits, findings
 }
 
-// apply is the object with the edit in it.
+// apply returns the object with the edit.
 func (e *edit) apply(object []byte) ([]byte, error) {
 	var err error
 	if e.patch != nil {

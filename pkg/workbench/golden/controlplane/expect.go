@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// expectation is what is expected of the objects that a selector means.
+// expectation holds the assertions about the objects of a selector.
 type expectation struct {
 	selector
 
@@ -30,11 +30,11 @@ type assertion struct {
 	at source.Node
 	// field is the field of the expectation, such as flags.cloud-provider.
 	field string
-	// look compares what is there with what is wanted.
+	// look compares the actual with the expected value.
 	look func(o *subject) ([]comparison.Mismatch, error)
-	// near are texts that all stand in the path or the text of a line of the object where it is written: for telling by whom.
+	// near lists texts that identify the line of the value in the object, to find the rule that wrote it.
 	near []string
-	// about is the name of what is meant, as the places that rules write have it.
+	// about is the name of the value in the places of rules.
 	about string
 }
 
@@ -61,7 +61,7 @@ var checks = []func(c *compiler, path string){
 	configuration, units, files, nulls,
 }
 
-// compileExpectations reads what is expected, in the order in which it is written.
+// compileExpectations compiles expectations in the order of the document.
 func compileExpectations(written map[string]v1alpha1.TestExpectation, path string, profile profileText) ([]expectation, source.Findings) {
 	var (
 		all      []expectation
@@ -97,7 +97,7 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 	return all, findings
 }
 
-// states checks what is said of the object as a whole, and of rules.
+// states compiles assertions about the object as a whole, and about rules.
 func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 	gone := e.Denied != nil || e.State == v1alpha1.TestDenied || e.State == v1alpha1.TestAbsent
 	if gone && (len(c.asserts) > 0 || len(e.Rules) > 0) {
@@ -127,7 +127,7 @@ func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject)
 	}
 }
 
-// lookFor is lookAt for what stands in a test.
+// lookFor works like lookAt for a value in a test.
 func lookFor(want source.Node, find func(o *subject) (any, bool, error)) func(o *subject) ([]comparison.Mismatch, error) {
 	return lookAt(comparison.Plain(want), find)
 }

@@ -49,8 +49,8 @@ func (r *run) yaml(context.Context) (string, error) {
 	return strings.Join(blocks, "---\n"), nil
 }
 
-// diff is what became of the objects, those that stayed as they were left out. Where the same becomes of several of a kind, it is
-// written once, below all their names.
+// diff returns the results for the changed objects. Identical results of several objects of a kind are written once,
+// below all their names.
 func (r *run) diff(ctx context.Context) (string, error) {
 	type key struct{ kind, text string }
 	var order []key

@@ -81,7 +81,7 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 	}
 }
 
-// lastKey is the last member of a path below a field; none where there is no path.
+// lastKey returns the last member of a path below a field, or none.
 func lastKey(path string) []string {
 	if at := strings.LastIndexByte(path, '.'); at >= 0 {
 		return []string{path[at+1:]}
@@ -89,7 +89,7 @@ func lastKey(path string) []string {
 	return nil
 }
 
-// idle says why no rule changed an object.
+// idle returns the reason why no rule changed an object.
 func idle(o *object) string {
 	if len(o.applied) == 0 {
 		return ": no rule is for it"
@@ -121,7 +121,7 @@ func (r *run) judgeDenial(e expectation, o *object) {
 	}
 }
 
-// judgeRules holds what shall become of rules.
+// judgeRules checks the expected outcomes of rules.
 func (r *run) judgeRules(e expectation, o *object) {
 	for _, name := range sortedKeys(e.rules) {
 		word := e.rules[name]
@@ -161,7 +161,8 @@ func placeOf(a mutation.Applied) string {
 	return fmt.Sprintf("%s:%d %s", a.Position.File, a.Position.Line, a.Name())
 }
 
-// authors are the rules that wrote the lines in which all the texts stand, each once; of what is gone, those that took it away.
+// authors returns the rules that wrote the lines with all the texts, each once; for missing lines, the rules that
+// removed them.
 func (o *object) authors(ctx context.Context, near []string, gone bool) []string {
 	change, err := o.change(ctx)
 	if err != nil {
@@ -188,7 +189,7 @@ func (o *object) authors(ctx context.Context, near []string, gone bool) []string
 	return by
 }
 
-// idleAbout are the rules that write what is meant and did not, with the reason.
+// idleAbout returns the rules that could write the value but did not, with the reasons.
 func (r *run) idleAbout(o *object, about string) []string {
 	var idle []string
 	for _, a := range o.applied {
@@ -205,7 +206,7 @@ func (r *run) idleAbout(o *object, about string) []string {
 	return idle
 }
 
-// told is what rules made of an object, for people.
+// told describes the effect of rules on an object.
 func (r *run) told(ctx context.Context, o *object) string {
 	change, err := o.change(ctx)
 	if err != nil {

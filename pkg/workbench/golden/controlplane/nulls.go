@@ -234,7 +234,7 @@ func (c *compiler) environment() []string {
 // profileText is the text of the profiles under test.
 type profileText string
 
-// readProfiles reads the profiles under test; what cannot be read is reported where they are loaded.
+// readProfiles reads the profiles under test. Unreadable ones are reported when they are loaded.
 func readProfiles(paths []string) profileText {
 	var text strings.Builder
 	for _, path := range paths {

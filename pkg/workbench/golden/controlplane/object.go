@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// object is an object of a case, with what became of it.
+// object is an object of a case with its result.
 type object struct {
 	manifest.Object
 
@@ -34,7 +34,7 @@ type object struct {
 	told    *render.Change
 }
 
-// purposeOf is the purpose of an OperatingSystemConfig; empty for other objects.
+// purposeOf returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
 func purposeOf(o manifest.Object) string {
 	if o.Kind != "OperatingSystemConfig" {
 		return ""
@@ -52,10 +52,10 @@ func (o *object) garden() bool { return o.scene.Namespace().Name == target.Garde
 
 func (o *object) changed() bool { return !bytes.Equal(o.result, o.JSON) }
 
-// reason is why it is denied.
+// reason returns the reason of the denial.
 func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.denied.Error() }
 
-// admit takes the object through the webhooks. The error is of what is no answer about the object.
+// admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
 func (o *object) admit(ctx context.Context) error {
 	var err error
 	o.result, o.applied, err = o.pass(ctx, o.JSON, o.old)
@@ -65,8 +65,8 @@ func (o *object) admit(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", o, err)
 }
 
-// pass is what the webhooks make of the object in this state: once each that is called for it, in the order in which an API
-// server calls them. The error is a *mutation.Failure.
+// pass returns the object after the webhooks in this state: each matching one is called once, in the order of
+// kube-apiserver. The error is a *mutation.Failure.
 func (o *object) pass(ctx context.Context, object, old []byte) ([]byte, []mutation.Applied, error) {
 	var applied []mutation.Applied
 	operation := "CREATE"
@@ -104,7 +104,7 @@ func (o *object) version() string {
 	return o.APIVersion
 }
 
-// change is the same once more, with the author of each line. It is slower, and for people only.
+// change admits the object again and records the author of each line. It is slower, and only for output.
 func (o *object) change(ctx context.Context) (*render.Change, error) {
 	if o.told != nil {
 		return o.told, nil
@@ -144,7 +144,7 @@ func (o *object) subject(s *selector) (*subject, error) {
 	return &subject{Object: &target.Object{Target: on, Form: form, Document: parsed}}, nil
 }
 
-// kubeletConfiguration is the kubelet's configuration, decoded once.
+// kubeletConfiguration returns the kubelet's configuration, decoded once.
 func (s *subject) kubeletConfiguration() (map[string]any, error) {
 	if s.configured != nil {
 		return s.configured, nil

@@ -13,11 +13,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// errPlanned stops the building of a scene for which a control plane is still to be generated.
+// errPlanned stops building a scene that needs a control plane to be generated.
 var errPlanned = errors.New("planned")
 
-// planes are the control planes of all cases: a scene.Generator that first notes what is asked of it, to have all of it made in
-// one run.
+// planes holds the control planes of all cases. It is a scene.Generator that first records the requested ones, to
+// generate all of them in one run.
 type planes struct {
 	wanted []scene.Options
 	keys   []string
@@ -60,7 +60,7 @@ func (p *planes) Generate(_ context.Context, options ...scene.Options) ([]scene.
 	return generated, nil
 }
 
-// generate makes what was noted. What cannot be made is an error for those who ask for it.
+// generate generates the recorded control planes. Requests for those that fail return the error.
 func (p *planes) generate(ctx context.Context, generator scene.Generator) error {
 	if len(p.wanted) == 0 {
 		return nil

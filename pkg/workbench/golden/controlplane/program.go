@@ -25,14 +25,14 @@ type program struct {
 	documents  []*profile.Document
 	generation contract.Generation
 	*mutation.Program
-	// rules are all rules, with what no case has shown yet.
+	// rules lists all rules, initially without any test.
 	rules []golden.RuleOutcome
-	// places are what each rule writes.
+	// places lists the places that each rule writes.
 	places map[source.Position][]operation.Place
 	err    error
 }
 
-// programs are the programs by what makes them.
+// programs caches programs by their inputs.
 type programs map[string]*program
 
 // load reads the profiles with these parameters; fresh says that they are still to be compiled.
@@ -87,7 +87,7 @@ func loadProfiles(paths []string, parameters map[string]source.Node) ([]*profile
 	return documents, findings.Err()
 }
 
-// provider is the cloud of the first profile.
+// provider returns the cloud of the first profile.
 func (p *program) provider() string {
 	if len(p.documents) == 0 || len(p.documents[0].Providers) == 0 {
 		return ""
@@ -117,7 +117,7 @@ func (p *program) files() []source.File {
 	return files
 }
 
-// listRules are the rules as nobody has reached them, each once.
+// listRules returns the rules, each once, as never reached.
 func (p *program) listRules() []golden.RuleOutcome {
 	conditional := map[source.Position]bool{}
 	for _, document := range p.documents {
@@ -155,7 +155,7 @@ func ruleTitle(info mutation.RuleInfo) string {
 	return info.Target.Name + ": " + info.Name
 }
 
-// tally is what became of the rules in a case.
+// tally holds the outcomes of the rules in a case.
 type tally struct {
 	rules  []golden.RuleOutcome
 	places map[source.Position]int

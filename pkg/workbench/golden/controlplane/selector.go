@@ -14,10 +14,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// selector says which objects are meant: those of a target, of a kind and name, or all others.
+// selector selects objects: those of a target, of a kind and name, or all remaining ones.
 type selector struct {
 	title string
-	// target is nil for objects that are none, and for others.
+	// target is nil for objects without a target, and for the remaining ones.
 	target     *target.Target
 	kind, name string
 	others     bool
@@ -27,7 +27,7 @@ type selector struct {
 // purposes are those that an OperatingSystemConfig has.
 var purposes = []string{"reconcile", "provision"}
 
-// compileSelector reads a target, Kind/name or others.
+// compileSelector compiles a target, Kind/name or others.
 func compileSelector(at source.Node, path, title string, wanted []string, mayBeOthers bool) (selector, source.Findings) {
 	s := selector{title: title, purposes: wanted}
 	var findings source.Findings
@@ -58,7 +58,8 @@ func compileSelector(at source.Node, path, title string, wanted []string, mayBeO
 	return s, findings
 }
 
-// matches says whether an object is meant; garden says that it is in the namespace of the virtual garden.
+// matches reports whether the selector selects an object; garden means that it is in the namespace of the virtual
+// garden.
 func (s *selector) matches(o manifest.Object, purpose string, garden bool) bool {
 	if s.target == nil {
 		return !s.others && o.Kind == s.kind && o.Name == s.name
@@ -67,7 +68,7 @@ func (s *selector) matches(o manifest.Object, purpose string, garden bool) bool 
 		(!s.target.Purposed || slices.Contains(s.purposes, purpose))
 }
 
-// targetOf is the object as the target that is meant, or as one that the contract does not name.
+// targetOf returns the target of an object: the selected one, or one that the contract does not name.
 func (s *selector) targetOf(o manifest.Object) (*target.Target, *target.Form) {
 	if s.target != nil {
 		for i := range s.target.Forms {

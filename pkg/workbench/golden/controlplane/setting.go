@@ -83,7 +83,7 @@ func put(into *yaml.Node, field source.Field, merges, keepNull bool) {
 	}
 }
 
-// generation is the generation of Gardener.
+// generation returns the generation of Gardener.
 func (s *setting) generation() contract.Generation {
 	if s.Legacy {
 		return contract.Labelled
@@ -91,7 +91,8 @@ func (s *setting) generation() contract.Generation {
 	return contract.Today
 }
 
-// versions are the versions of Kubernetes; constraints choose among the given ones. One empty version stands for the newest.
+// versions returns the versions of Kubernetes; constraints select from the given ones. A single empty version means the
+// newest.
 func (s *setting) versions(among []string) ([]string, source.Findings) {
 	var (
 		versions []string
@@ -122,7 +123,7 @@ func (s *setting) versions(among []string) ([]string, source.Findings) {
 	return versions, findings
 }
 
-// options are what is generated for a version.
+// options returns the options of the generated objects for a version.
 func (s *setting) options(version string) (scene.Options, source.Findings) {
 	o := scene.Options{
 		Kubernetes: version, HighAvailability: s.HighAvailability, IPv6: s.IPv6, Hibernated: s.Hibernated, Workerless: s.Workerless,
@@ -153,7 +154,7 @@ func (s *setting) options(version string) (scene.Options, source.Findings) {
 	return o, findings
 }
 
-// objects are the objects that nodes are.
+// objects returns the objects in nodes.
 func objects(nodes []source.Node, path string) ([]manifest.Object, source.Findings) {
 	var (
 		all      []manifest.Object

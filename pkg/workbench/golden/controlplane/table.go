@@ -78,7 +78,7 @@ func (r *tableReader) read() {
 	}
 }
 
-// shootsOf are the names of the shoots of a case, in the order in which they are written; one empty name where there are none.
+// shootsOf returns the names of the shoots of a case, in the order of the document, or one empty name.
 func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 	var known []string
 	for _, f := range r.node.Get("shoots").Fields() {
@@ -167,7 +167,7 @@ func readManifests(folder string, paths []source.Text, path string, findings sou
 	return all, findings
 }
 
-// set turns the setting into what is generated and what else there is.
+// set converts the setting to options and further objects.
 func (tr *trial) set(at source.Node, version, path string) source.Findings {
 	var findings source.Findings
 	tr.input.Options, findings = tr.setting.options(version)

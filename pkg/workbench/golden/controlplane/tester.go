@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package controlplane tests ProviderProfiles with tables of the kind ProviderProfileTest. Each object goes through the
-// engine of the webhooks twice; the second time must change nothing.
+// Package controlplane tests ProviderProfiles with tables of the kind ProviderProfileTest. Each object is admitted
+// twice by the engine of the webhooks; the second admission must change nothing.
 //
-// It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New.
+// It reads files but writes none; package golden runs its cases and writes golden files. Start reading at New.
 package controlplane
 
 import (
@@ -28,8 +28,8 @@ type Tester struct {
 	planes    *planes
 }
 
-// New is the kind. The generator writes the control planes that tests do not bring themselves; profiles are the paths of those
-// that are tested where a test does not say it, in place of the nearest profile.yaml.
+// New returns the kind. The generator creates control planes for tests without their own; profiles are the paths of the
+// tested profiles if a test names none, instead of the nearest profile.yaml.
 func New(generator scene.Generator, profiles ...string) *Tester {
 	return &Tester{generator: generator, profiles: profiles, programs: programs{}, planes: newPlanes()}
 }

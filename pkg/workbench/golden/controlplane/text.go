@@ -12,11 +12,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// margin is the column in which the names of rules stand. It depends on nothing, so that a change moves no other line.
+// margin is the column of rule names. It is constant, so that a change does not move other lines.
 const margin = 60
 
-// sections writes what changed, with the name of the rule behind the first of its lines if it is asked for. It names no line of the
-// profile, as those move when anything is written above them.
+// sections writes the changes, with the name of the rule after the first of its lines if named is true. It omits line
+// numbers of the profile, because they change with every line inserted above.
 func sections(all []render.Section, named bool) string {
 	var out strings.Builder
 	for _, section := range all {
@@ -45,7 +45,7 @@ func sections(all []render.Section, named bool) string {
 	return out.String()
 }
 
-// lineDiff are the lines in which two states of an object differ, below their places.
+// lineDiff returns the differing lines of two states of an object, below their paths.
 func lineDiff(before, after []byte) string {
 	lines, err := render.Text(before)
 	if err != nil {
@@ -59,7 +59,7 @@ func lineDiff(before, after []byte) string {
 	blame.Advance(render.Author{}, now)
 	var out strings.Builder
 	for line := range strings.Lines(sections(render.Sections(blame.Edits(), 1), false)) {
-		// The sign stands first in failures.
+		// Failures have the sign first.
 		if sign := line[2]; sign == '+' || sign == '-' {
 			line = string(sign) + " " + line[3:]
 		}

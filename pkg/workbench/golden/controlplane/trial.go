@@ -25,7 +25,7 @@ type trial struct {
 	parameters map[string]source.Node
 	setting    setting
 	input      scene.Input
-	// more are objects that pass the webhooks beside those of the input.
+	// more are further objects for the webhooks, in addition to those of the input.
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
@@ -96,7 +96,7 @@ type run struct {
 	outcome golden.Outcome
 }
 
-// fail adds a failure. What is wrong in the same way with several objects is said once.
+// fail adds a failure. It combines the same failure of several objects.
 func (r *run) fail(f golden.Failure) {
 	for i := range r.outcome.Failures {
 		known := &r.outcome.Failures[i]
@@ -166,7 +166,7 @@ func (r *run) unused() {
 	}
 }
 
-// again holds that what was admitted is left alone when it is admitted once more, as it is and in place of itself.
+// again checks that a second admission, as a creation and as an update, changes nothing.
 func (r *run) again(ctx context.Context, o *object) {
 	if len(o.applied) == 0 {
 		return
@@ -196,7 +196,7 @@ func (r *run) again(ctx context.Context, o *object) {
 	}
 }
 
-// denials finds objects that are denied and of which nobody expects it.
+// denials reports unexpectedly denied objects.
 func (r *run) denials() {
 	for _, o := range r.objects {
 		if o.denied == nil {
@@ -208,7 +208,7 @@ func (r *run) denials() {
 	}
 }
 
-// means says whether an expectation is about an object.
+// means reports whether an expectation concerns an object.
 func (r *run) means(e expectation, o *object) bool {
 	if !e.others {
 		return e.matches(o.Object, o.purpose, o.garden())
@@ -218,7 +218,7 @@ func (r *run) means(e expectation, o *object) bool {
 	})
 }
 
-// none says that there is no object that a selector means, and which there are that come near.
+// none reports that a selector matches no object, and names similar objects.
 func (r *run) none(s selector) string {
 	text := "the control plane has no such object"
 	if s.target != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
-// canonical is a value as JSON has it, with float64 for numbers.
+// canonical returns a value as decoded JSON, with float64 for numbers.
 func canonical(value any) any {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -27,7 +27,7 @@ func canonical(value any) any {
 	return read
 }
 
-// valueOf is the value of a node of an object; false where there is none.
+// valueOf returns the value of an object's node, or false if there is none.
 func valueOf(n *document.Node) (any, bool) {
 	if n == nil || n.Kind() == document.Invalid {
 		return nil, false
@@ -39,7 +39,7 @@ func valueOf(n *document.Node) (any, bool) {
 	return value, true
 }
 
-// follow is the node at a path; nil where there is none.
+// follow returns the node at a path, or nil.
 func follow(n *document.Node, path fieldpath.Path) *document.Node {
 	for _, step := range path {
 		switch {

@@ -39,10 +39,10 @@ type failure struct {
 	Message string `json:"message"`
 }
 
-// head is what a golden file begins with.
+// head is the beginning of a golden file.
 const head = "# The whole answers, by operation. graft test --update writes this file.\n"
 
-// write writes the answers as YAML, by operation in the order in which they were asked.
+// write writes the answers as YAML, by operation in the order of the requests.
 func (p *program) write(answers []answer) ([]byte, error) {
 	out := bytes.NewBufferString(head)
 	for _, a := range answers {

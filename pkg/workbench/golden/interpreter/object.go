@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// objects are the objects of a table by name, and the files beside it.
+// objects holds the objects of a table by name, and its folder with files.
 type objects struct {
 	folder string
 	named  source.Node
@@ -29,10 +29,11 @@ type objects struct {
 	making []string
 }
 
-// fromField is the field by which an object says that it is like another one.
+// fromField is the field of an object that names another one to start from.
 const fromField = "from"
 
-// object is what a node means: the name of an object, the path of a file, an object like another one, or an object.
+// object returns the object of a node: the name of an object, the path of a file, an object based on another one, or an
+// object.
 func (o *objects) object(n source.Node, path string) (manifest.Object, source.Findings) {
 	raw, findings := o.raw(n, path)
 	if len(findings) > 0 {
@@ -77,7 +78,7 @@ func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
 	return raw, source.FindingsOf(n, path, err)
 }
 
-// called is the object of a name, or in a file.
+// called returns the object with a name, or in a file.
 func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 	name := n.Value
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
@@ -101,7 +102,7 @@ func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 	return raw, findings
 }
 
-// file is the one object of a file.
+// file returns the single object of a file.
 func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
 	name := filepath.Join(o.folder, filepath.FromSlash(n.Value))
 	found, err := manifest.ReadWith(name, golden.Read)

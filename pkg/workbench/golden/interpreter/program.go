@@ -22,13 +22,14 @@ import (
 type program struct {
 	documents []*profile.Interpreter
 	*rule.Program
-	// rules are all rules, with what no case has shown yet; index has their places in it, by what traces and answers call them.
+	// rules lists all rules, initially without any test; index maps their names in traces and answers to their
+	// positions in it.
 	rules []golden.RuleOutcome
 	index map[string]int
 	err   error
 }
 
-// programs are the programs by what makes them.
+// programs caches programs by their inputs.
 type programs map[string]*program
 
 // load reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
@@ -84,8 +85,8 @@ func newProgram(paths []string, withGardener bool, optional []string) *program {
 	return p
 }
 
-// list adds the rules of a document as nobody has reached them. Those of Gardener's kinds are listed where there are no others only: tests of a profile
-// need not show them.
+// list adds the rules of a document as never reached. It lists those of Gardener's kinds only if there are no others,
+// because tests of a profile need not cover them.
 func (p *program) list(d *profile.Interpreter) {
 	for i, kind := range d.Kinds {
 		at := d.Node.Get("kinds").Items()[i]
@@ -112,7 +113,7 @@ func kinds(k v1alpha1.InterpretedKind) string {
 	return fmt.Sprintf("%s and %d more", k.Kinds[0].Value, len(k.Kinds)-1)
 }
 
-// place is where a rule stands, with its name; the name alone of one that is not listed.
+// place returns the position of a rule with its name, or only the name of an unlisted one.
 func (p *program) place(at string) string {
 	if i, ok := p.index[at]; ok {
 		r := p.rules[i]
@@ -135,7 +136,7 @@ func (p *program) cut(text string) string {
 	return text
 }
 
-// tally counts what became of the rules in a case.
+// tally counts the effects of the rules in a case.
 func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
 	for i := range t.Rules {
 		traced := &t.Rules[i]
@@ -149,7 +150,8 @@ func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
 	}
 }
 
-// effect is what a rule did, for the coverage. One whose condition holds and which finds that the object does not fit has done what it is for.
+// effect returns the effect of a rule for the coverage. A rule with a true condition that refuses the object counts as
+// effective.
 func effect(t *rule.Traced, failed bool) golden.Effect {
 	switch {
 	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit:

@@ -17,18 +17,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// asked is what a case asks.
+// asked holds the inputs of a case.
 type asked struct {
 	object     manifest.Object
 	observed   json.RawMessage
 	replicas   *int32
 	members    []interpreter.Member
 	hasMembers bool
-	// operations are empty where all are asked for which there are rules.
+	// operations is empty to request all operations with rules.
 	operations []interpreter.Operation
 }
 
-// kind is the kind of the object.
+// kind returns the kind of the object.
 func (a *asked) kind() interpreter.Kind {
 	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
 }
@@ -81,7 +81,7 @@ func (a *asked) readMembers(members map[string]v1alpha1.InterpreterTestMember, p
 	return findings
 }
 
-// infer finds out what is asked by what is wanted, and by what there is to ask with. It stays empty where nothing is wanted.
+// infer derives the operations from the expected results and the inputs. It derives none if nothing is expected.
 func (a *asked) infer(at source.Node, w *v1alpha1.InterpreterTestWant, path string) source.Findings {
 	change := false
 	for _, part := range allParts(w) {
@@ -122,7 +122,7 @@ func (a *asked) lacking(at source.Node, path string) source.Findings {
 	return findings
 }
 
-// lacks names what there is not to ask an operation with; empty where all is there. Members may be none.
+// lacks returns the missing input of an operation, or an empty string. Members may be missing.
 func (a *asked) lacks(o interpreter.Operation) string {
 	switch {
 	case o == interpreter.Retain && a.observed == nil:
@@ -133,7 +133,7 @@ func (a *asked) lacks(o interpreter.Operation) string {
 	return ""
 }
 
-// unwanted finds what is asked and of which nothing is wanted, and what is wanted and is not asked.
+// unwanted reports operations without expected results, and expected results without their operation.
 func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path string, golden bool) source.Findings {
 	var findings source.Findings
 	met := map[interpreter.Operation]bool{}
@@ -164,7 +164,7 @@ func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path s
 	return findings
 }
 
-// allParts are the parts of answers with the fields of objects as one.
+// allParts returns the parts of answers, with the fields of objects as one.
 func allParts(w *v1alpha1.InterpreterTestWant) []part {
 	fields := part{name: "fields", of: edits}
 	for _, node := range w.Fields {
@@ -175,7 +175,7 @@ func allParts(w *v1alpha1.InterpreterTestWant) []part {
 	return append(parts(w), fields)
 }
 
-// request is a question.
+// request returns the request for an operation.
 func (a *asked) request(o interpreter.Operation) interpreter.Request {
 	r := interpreter.Request{Operation: o, Kind: a.kind(), Object: a.object.JSON}
 	switch o {

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
-// answerEnding is how the names of the golden files of tables end: beside them there may be files with objects.
+// answerEnding is the suffix of golden files' names; other files in the folder may contain objects.
 const answerEnding = ".answer.yaml"
 
 // Table implements golden.Kind.
@@ -29,7 +29,7 @@ func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
 	for _, field := range r.objects.named.Fields() {
 		_, findings := r.objects.object(field.Value, "objects."+field.Key.Value)
 		for _, one := range findings {
-			if !slices.Contains(r.findings, one) { // others are like it
+			if !slices.Contains(r.findings, one) { // the remaining ones have the same finding
 				r.findings = append(r.findings, one)
 			}
 		}

@@ -2,10 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package interpreter tests InterpreterProfiles with tables of the kind InterpreterProfileTest.
-// Questions are answered by the same engine as in the webhook, and what changes an object is asked a second time, which must change nothing.
+// Package interpreter tests InterpreterProfiles with tables of the kind InterpreterProfileTest. The engine of the
+// webhook answers the requests, and a changed object is sent a second time, which must change nothing.
 //
-// It reads files and writes none; package golden runs its cases and writes what they hold. Enter at New, or at Questions for another engine.
+// It reads files but writes none; package golden runs its cases and writes golden files. Start reading at New, or at
+// Questions for another engine.
 package interpreter
 
 import (
@@ -25,7 +26,8 @@ type Tester struct {
 	programs programs
 }
 
-// New is the kind. Profiles are the paths of those that are tested where a test does not say it, in place of the nearest profile.yaml.
+// New returns the kind. Profiles are the paths of the tested profiles if a test names none, instead of the nearest
+// profile.yaml.
 func New(profiles ...string) *Tester { return &Tester{profiles: profiles, programs: programs{}} }
 
 // Profile implements golden.Kind.
@@ -50,8 +52,8 @@ type Question struct {
 	Request   interpreter.Request
 }
 
-// Questions are those of all cases below paths, for running them on another engine. The error wraps golden.ErrNoTests, is source.Findings of what is
-// wrong with tests or profiles, or one of the file system.
+// Questions returns the requests of all cases below paths, for another engine. The error wraps golden.ErrNoTests, is
+// source.Findings about tests or profiles, or one of the file system.
 func Questions(ctx context.Context, paths ...string) ([]Question, error) {
 	found, err := golden.Find([]golden.Kind{New()}, paths...)
 	if err != nil {

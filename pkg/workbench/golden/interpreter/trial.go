@@ -30,7 +30,7 @@ type trial struct {
 	program *program
 }
 
-// requests are the questions of the case. The profiles are compiled.
+// requests returns the requests of the case. The profiles must be compiled.
 func (tr *trial) requests() []interpreter.Request {
 	operations := tr.operations
 	if len(operations) == 0 {
@@ -88,7 +88,7 @@ func (tr *trial) Run(ctx context.Context) golden.Outcome {
 	return outcome
 }
 
-// failed is the failure of a trace as an error; nil where there is an answer.
+// failed returns the failure of a trace as an error, or nil if there is an answer.
 func failed(t *rule.Trace) error {
 	if t.Failure == nil {
 		return nil
@@ -96,7 +96,7 @@ func failed(t *rule.Trace) error {
 	return t.Failure
 }
 
-// authors are the rules that have a part in the answer, and those that were skipped.
+// authors returns the rules that contribute to the answer, and the skipped ones.
 func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 	why := "another rule had decided"
 	for i := range t.Rules {

@@ -25,16 +25,16 @@ import (
 type part struct {
 	name   string
 	wanted source.Node
-	// of are the operations whose answers have it.
+	// of lists the operations with this part in their answers.
 	of []interpreter.Operation
-	// got is what an answer has.
+	// got returns the part of an answer.
 	got func(object []byte, r *interpreter.Response) (any, error)
 }
 
 // edits are the operations that change objects.
 var edits = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !o.Patches() })
 
-// parts are all parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, and a line here.
+// parts returns all parts of an answer. To add one: a field in v1alpha1.InterpreterTestWant, and a line here.
 func parts(w *v1alpha1.InterpreterTestWant) []part {
 	one := func(o interpreter.Operation) []interpreter.Operation { return []interpreter.Operation{o} }
 	plain := func(of func(*interpreter.Response) any) func([]byte, *interpreter.Response) (any, error) {
@@ -57,7 +57,7 @@ func parts(w *v1alpha1.InterpreterTestWant) []part {
 	}
 }
 
-// canonical is a value as JSON has it.
+// canonical returns a value as decoded JSON.
 func canonical(value any) (any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -70,7 +70,7 @@ func canonical(value any) (any, error) {
 	return read, nil
 }
 
-// changed is what becomes of the object.
+// changed returns the changed object.
 func changed(object []byte, r *interpreter.Response) (any, error) {
 	raw, err := interpret.Patched(object, r.Patch)
 	if err != nil {
@@ -79,12 +79,12 @@ func changed(object []byte, r *interpreter.Response) (any, error) {
 	return canonical(json.RawMessage(raw))
 }
 
-// want is what is wanted of the answers of a case.
+// want holds the expected results of a case.
 type want struct {
 	at     source.Position
 	spec   v1alpha1.InterpreterTestWant
 	fields []field
-	// golden says that a golden file has what is not wanted here.
+	// golden means that a golden file contains the remaining results.
 	golden bool
 }
 
@@ -95,7 +95,7 @@ type field struct {
 	wanted source.Node
 }
 
-// newWant reads the paths of what is wanted.
+// newWant parses the paths of the expected results.
 func newWant(at source.Node, spec v1alpha1.InterpreterTestWant, path string, hasGolden bool) (want, source.Findings) {
 	w := want{at: at.Position(), spec: spec, golden: hasGolden}
 	var findings source.Findings
@@ -111,7 +111,7 @@ func newWant(at source.Node, spec v1alpha1.InterpreterTestWant, path string, has
 	return w, findings
 }
 
-// judge says what of an answer is not as it is wanted.
+// judge returns the differences between an answer and the expected one.
 func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) []golden.Failure {
 	if w.spec.Failure != nil {
 		return w.judgeFailure(q, err)
@@ -142,7 +142,7 @@ func (w *want) judge(q interpreter.Request, r interpreter.Response, err error) [
 	return failures
 }
 
-// wants says whether anything is wanted of an operation.
+// wants reports whether there are expected results for an operation.
 func (w *want) wants(o interpreter.Operation) bool {
 	return len(w.fields) > 0 && o.Patches() ||
 		slices.ContainsFunc(parts(&w.spec), func(p part) bool { return p.wanted.Node != nil && slices.Contains(p.of, o) })
@@ -186,7 +186,7 @@ func (w *want) judgeFailure(q interpreter.Request, err error) []golden.Failure {
 	return failures
 }
 
-// reason is a failure in a line: its code and its message.
+// reason returns a failure in one line: its code and its message.
 func reason(err error) string {
 	var failure *interpreter.Failure
 	if errors.As(err, &failure) {

@@ -35,8 +35,9 @@ func (Generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 	return planes, nil
 }
 
-// Serve reads options until the end of the input, one JSON object after the other, and writes a line for each in their order.
-// What cannot be generated is an Error in its line; the error is of input that is no JSON, and of output that nobody takes.
+// Serve reads options until the end of the input, one JSON object after the other, and writes a line for each in their
+// order. The line contains an Error if the generation fails. Serve itself fails for invalid JSON, and if it cannot
+// write.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	var options []scene.Options
 	decoder := json.NewDecoder(in)
@@ -75,6 +76,6 @@ func generate(ctx context.Context, options []scene.Options) []scene.Generated {
 			return nil
 		})
 	}
-	_ = group.Wait() // no step fails: what is wrong stands in its plane
+	_ = group.Wait() // no step fails: each plane contains its error
 	return planes
 }

@@ -59,7 +59,7 @@ func plane(ctx context.Context, o scene.Options) (scene.Generated, error) {
 	return written(namespace, cluster, objects)
 }
 
-// sampled are the options of the sample. Those of the older generation have a Cluster of today, with their version in it.
+// sampled returns the options of the sample. Those of the older generation have a Cluster of today with their version.
 func sampled(o scene.Options) (sample.Options, error) {
 	options := sample.Options{
 		Kubernetes: o.Kubernetes, HighAvailability: o.HighAvailability, IPv6: o.IPv6, Hibernated: o.Hibernated, Workerless: o.Workerless,
@@ -82,7 +82,7 @@ func sampled(o scene.Options) (sample.Options, error) {
 	return options, nil
 }
 
-// edit merges a patch into the Shoot, and defaults what it brings as the gardener-apiserver does.
+// edit merges a patch into the Shoot, and sets the defaults of gardener-apiserver for the new parts.
 func edit(patch []byte, version string, shoot *gardencorev1beta1.Shoot) error {
 	if len(patch) > 0 {
 		raw, err := json.Marshal(shoot)
