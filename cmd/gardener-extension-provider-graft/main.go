@@ -9,7 +9,7 @@ package main
 import (
 	"os"
 
-	// This import comes before Gardener's packages, one of which prints a line at program start.
+	// This import precedes Gardener's packages, one of which prints a line at program start.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"

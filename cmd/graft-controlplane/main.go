@@ -15,7 +15,7 @@ import (
 	"runtime/debug"
 	"syscall"
 
-	// This import comes before Gardener's packages, one of which prints a line at program start.
+	// This import precedes Gardener's packages, one of which prints a line at program start.
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command graft is the command line of teams that write profiles: it shows, explains, checks and tests what profiles do, with the
-// same engine as the webhook. It is wiring only; see package app.
+// Command graft is the command line for teams that write profiles: it displays, explains, checks and tests profiles
+// with the engine of the webhook. See package app.
 package main
 
 import (

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package app wires graft: each command has a file that turns its flags into calls of pkg/workbench. What is worth testing on its
-// own stands there. Enter at Main.
+// Package app wires graft: each command has a file that turns its flags into calls of pkg/workbench, which contains the
+// logic. Start reading at Main.
 package app
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Main runs graft and returns its exit status: 0 when all is well, 1 when it found what it looks for (wrong profiles, failing
-// tests, denied objects), 2 when it could not do its work, 130 when it was interrupted.
+// Main runs graft and returns its exit status: 0 for success, 1 for findings (invalid profiles, failing tests, denied
+// objects), 2 for errors, 130 after an interruption.
 func Main(version string, arguments []string, s *Streams) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -44,8 +44,8 @@ const (
 	statusInterrupted = 130
 )
 
-// found is the error of a command that did its work and found what it looks for. Its message may be empty, when all that is to be
-// said has been written.
+// found is the error of a command that succeeded and has findings. Its message is empty if the output already contains
+// it.
 type found struct{ message string }
 
 func (f found) Error() string { return f.message }
@@ -77,7 +77,7 @@ func (s *Streams) report(err error) int {
 	}
 }
 
-// NewCommand is graft as a cobra command.
+// NewCommand returns graft as a cobra command.
 func NewCommand(version string, s *Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "graft",

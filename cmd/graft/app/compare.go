@@ -135,7 +135,7 @@ func (o *compareOptions) side(ctx context.Context, name string) (*loaded, error)
 	return o.profiles.compile(files)
 }
 
-// files are the names of the files of the profiles.
+// files returns the names of the profiles' files.
 func (l *loaded) files() []string {
 	var names []string
 	for _, document := range l.Documents {
@@ -183,7 +183,7 @@ func (o *compareOptions) read(ctx context.Context, s *Streams, sides ...*loaded)
 	return scenes, nil
 }
 
-// write writes the result and says what the command ends with.
+// write writes the result and returns the error that determines the exit status.
 func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	style := s.style()
 	if style.Context = f.context; f.context == 0 {

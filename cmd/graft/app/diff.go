@@ -156,7 +156,7 @@ func admit(ctx context.Context, profiles *loaded, scenes []*scene.Scene) ([]*ren
 	return all, nil
 }
 
-// status is what the command ends with.
+// status returns the error that determines the exit status.
 func (o *diffOptions) status(changes []*render.Change) error {
 	denied, changed := 0, 0
 	for _, change := range changes {

@@ -208,7 +208,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	return nil
 }
 
-// sure asks whether something is to be done.
+// sure asks for confirmation.
 func (o *driftOptions) sure(ctx context.Context, s *Streams, what string) (bool, error) {
 	if o.yes {
 		return true, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 )
 
-// driftResult is what graft drift has found and done.
+// driftResult is the result of graft drift.
 type driftResult struct {
 	Seed string `json:"seed"`
 	// Profiles are the versions that were looked with.
@@ -26,7 +26,7 @@ type driftResult struct {
 	Touched map[drift.Outcome]int `json:"touched,omitempty"`
 }
 
-// driftFinding is a finding, and what became of its touch.
+// driftFinding is a finding with the outcome of its touch.
 type driftFinding struct {
 	drift.Finding
 	Touched      drift.Outcome `json:"touched,omitempty"`
@@ -37,7 +37,7 @@ func compareFindings(a, b driftFinding) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Set, b.Set))
 }
 
-// drifted are the objects that differ, each once.
+// drifted returns the drifted objects, each once.
 func (r *driftResult) drifted() []*driftFinding {
 	var all []*driftFinding
 	for i := range r.Findings {
@@ -83,7 +83,7 @@ func (r *driftResult) table(s *Streams) error {
 	return err
 }
 
-// why is what can be said of a finding in a few words.
+// why describes a finding in a few words.
 func (f driftFinding) why() string {
 	switch {
 	case f.TouchProblem != "":
@@ -99,7 +99,7 @@ func (f driftFinding) why() string {
 	}
 }
 
-// words say what was looked at, found and done.
+// words describes the searched objects, the findings and the actions.
 func (r *driftResult) words() string {
 	var out strings.Builder
 	var parts []string
@@ -132,7 +132,7 @@ func (r *driftResult) words() string {
 	return out.String()
 }
 
-// status is what the command ends with.
+// status returns the error that determines the exit status.
 func (r *driftResult) status() error {
 	switch {
 	case len(r.Unread) > 0:

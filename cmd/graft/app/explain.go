@@ -91,7 +91,7 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 	return command
 }
 
-// completeExplained completes topics, what is in them, and the objects of the contract.
+// completeExplained completes topics, their entries, and the objects of the contract.
 func completeExplained(_ *cobra.Command, arguments []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offered []cobra.Completion
 	for _, one := range explain.Complete(arguments, begun) {
@@ -169,8 +169,8 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	return planes.scenes(), nil
 }
 
-// having are the control planes that have the object which a word names, each with it. The error is that of the first where none has,
-// or of one where several are meant.
+// having returns the control planes with the named object, and the object in each. If there is none, it returns the
+// error of the first one, or that of one with several matches.
 func having(scenes []*scene.Scene, word string) (those []*scene.Scene, named []manifest.Object, err error) {
 	for _, one := range scenes {
 		object, missing := explain.Find(one.Objects, word)

@@ -100,7 +100,7 @@ func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string
 	return nil
 }
 
-// ask asks what no flag says.
+// ask asks for missing answers.
 func (o *initOptions) ask(command *cobra.Command, s *Streams) error {
 	q := newQuestions(command.Context(), s)
 	a := &o.answers
@@ -134,7 +134,7 @@ func (o *initOptions) ask(command *cobra.Command, s *Streams) error {
 	return q.err()
 }
 
-// files are those of the new profile, and the lines that still name the provider of one that it was made from.
+// files returns the files of the new profile, and the lines that still contain the provider of the original one.
 func (o *initOptions) files() (scaffold.Files, []scaffold.Left, error) {
 	a := &o.answers
 	if a.Provider == "" {
@@ -161,7 +161,7 @@ func (o *initOptions) files() (scaffold.Files, []scaffold.Left, error) {
 	return scaffold.From(read, file, a.Name, a.Provider)
 }
 
-// source is where the profile to begin from stands: an example by its name, or a path.
+// source returns the location of the original profile: an example by its name, or a path.
 func (o *initOptions) source() (read func(path string) ([]byte, error), file string, err error) {
 	if slices.Contains(profiles.Names(), o.from) {
 		return profiles.Files.ReadFile, o.from + "/" + scaffold.ProfileFile, nil
@@ -177,7 +177,7 @@ func (o *initOptions) source() (read func(path string) ([]byte, error), file str
 	return func(path string) ([]byte, error) { return disk.ReadInside(folder, path, disk.DocumentSize) }, file, nil
 }
 
-// interrupted is the error of a context that ended while a question was open.
+// interrupted returns the error of a context that ended during a question.
 func interrupted(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("asking: %w", err)

@@ -82,7 +82,7 @@ func (o *interpretOptions) addTo(command *cobra.Command) {
 	_ = command.RegisterFlagCompletionFunc("output", fixed("text\tfor people", "json\tfor programs", "yaml\tthe same as YAML"))
 }
 
-// addQuestionsTo defines the flags of what is asked, and of the profiles.
+// addQuestionsTo defines the flags for requests and profiles.
 func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
 	set := command.Flags()
 	o.profiles.addTo(command)
@@ -147,7 +147,7 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 	return nil
 }
 
-// options are what the flags say of the questions, and who answers them.
+// options returns the requests and their interpreter from the flags.
 func (o *interpretOptions) options(command *cobra.Command) (interpret.Options, error) {
 	asked, err := o.questions(command)
 	if err != nil {
@@ -156,7 +156,7 @@ func (o *interpretOptions) options(command *cobra.Command) (interpret.Options, e
 	return asked, o.answering(command, &asked)
 }
 
-// questions are what the flags say of what is asked.
+// questions returns the requests from the flags.
 func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options, error) {
 	var asked interpret.Options
 	for _, name := range o.operations {
@@ -196,7 +196,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 	return asked, nil
 }
 
-// answering says who is asked: webhooks, or rules.
+// answering selects the interpreter: webhooks, or rules.
 func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Options) error {
 	if o.webhooks.url != "" {
 		for _, name := range []string{"profile", "gardener", "optional"} {

@@ -99,7 +99,7 @@ func listKinds(s *Streams, profiles *interpreters) error {
 	return table.Flush()
 }
 
-// filesOf are the files that say something of a kind, in their order.
+// filesOf returns the files with rules for a kind, in their order.
 func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 	var files []string
 	for _, said := range ofKind(documents, kind) {
@@ -110,7 +110,7 @@ func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 	return files
 }
 
-// ofKind is what documents say of a kind, in their order.
+// ofKind returns the parts of documents about a kind, in their order.
 func ofKind(documents []*profile.Interpreter, kind interpreter.Kind) []source.Node {
 	var said []source.Node
 	for _, d := range documents {

@@ -68,7 +68,7 @@ func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
 	return profile.Guard(files, f.decode)
 }
 
-// files are those that are named.
+// files reads the named files.
 func (f *interpreterFlags) files() ([]source.File, error) {
 	if len(f.paths) == 0 {
 		return nil, nil

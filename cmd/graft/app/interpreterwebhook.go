@@ -112,7 +112,7 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	return err
 }
 
-// left are the operations that are left out.
+// left returns the omitted operations.
 func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
 	known := append(configv1alpha1.RegisteredOperations(), string(interpreter.Prune))
 	var left []interpreter.Operation
@@ -125,7 +125,7 @@ func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
 	return left, nil
 }
 
-// warnOfProposal says of which kinds the proposal cannot carry what the rules say.
+// warnOfProposal warns of kinds with rules that the proposal cannot support.
 func warnOfProposal(s *Streams, documents []*profile.Interpreter, kinds []interpreter.Known) {
 	for _, k := range kinds {
 		for _, o := range k.Operations {
@@ -136,7 +136,7 @@ func warnOfProposal(s *Streams, documents []*profile.Interpreter, kinds []interp
 	}
 }
 
-// lost is what the messages of the proposal do not have and rules need; "" where that is nothing.
+// lost returns the data that rules need but the messages of the proposal lack, or "".
 func lost(documents []*profile.Interpreter, kind interpreter.Kind, o interpreter.Operation) string {
 	var selectors, health bool
 	for _, said := range ofKind(documents, kind) {
@@ -154,16 +154,16 @@ func lost(documents []*profile.Interpreter, kind interpreter.Kind, o interpreter
 	return ""
 }
 
-// memberHealth is how expressions read what members say of their health.
+// memberHealth matches uses of members' health in expressions.
 var memberHealth = regexp.MustCompile(`\.\??health\b`)
 
-// usesHealth says whether a text below a node reads the health of members.
+// usesHealth reports whether a text below a node uses the health of members.
 func usesHealth(n source.Node) bool {
 	return n.Node != nil && (strings.Contains(n.Value, "${") && memberHealth.MatchString(n.Value) || slices.ContainsFunc(n.Items(), usesHealth) ||
 		slices.ContainsFunc(n.Fields(), func(f source.Field) bool { return usesHealth(f.Value) }))
 }
 
-// configured is the configuration in a dialect, and what is wrong with it.
+// configured returns the configuration in a dialect, and its errors.
 func configured(dialect, name string, kinds []interpreter.Known, at configuration.Endpoint) (any, field.ErrorList) {
 	if dialect == api.KindReview {
 		c := configuration.Exploring(name, kinds, nil, at)
@@ -173,7 +173,7 @@ func configured(dialect, name string, kinds []interpreter.Known, at configuratio
 	return c, c.Validate()
 }
 
-// endpoint is where the webhook is.
+// endpoint returns the address of the webhook.
 func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
 	e := configuration.Endpoint{URL: o.url, TimeoutSeconds: o.timeout}
 	if (o.url == "") == (o.service == "") {

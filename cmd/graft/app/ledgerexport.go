@@ -94,7 +94,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 	return nil
 }
 
-// amounts says how much a ledger or an export holds.
+// amounts describes the size of a ledger or an export.
 func amounts(s archive.Summary) string {
 	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "thing that rests", "things that rest")
 	if s.Records > 0 {
@@ -103,7 +103,7 @@ func amounts(s archive.Summary) string {
 	return held + ", and " + rest
 }
 
-// plural is a number with what it counts.
+// plural returns a number with its noun.
 func plural(count int, one, many string) string {
 	if count == 1 {
 		return "1 " + one

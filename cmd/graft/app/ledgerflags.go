@@ -31,7 +31,7 @@ type ledgerFlags struct {
 	ca, cert, key   string
 	server          string
 	forServersAlone bool
-	// oldCopy accepts a folder whose file is older than the newest commit.
+	// oldCopy accepts a folder with a file older than the latest commit.
 	oldCopy bool
 }
 
@@ -54,7 +54,7 @@ func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
 	}
 }
 
-// named takes a path that stands on the command line in the place of --ledger, and checks that one place is named.
+// named uses a path on the command line instead of --ledger, and checks that exactly one location is given.
 func (f *ledgerFlags) named(arguments []string) error {
 	if len(arguments) > 0 {
 		if f.path != "" {
@@ -81,14 +81,14 @@ func (f *ledgerFlags) named(arguments []string) error {
 	return nil
 }
 
-// access is what a command does with a ledger.
+// access is the kind of a command's access to a ledger.
 type access int
 
 const (
 	looks   access = iota // reads; an export will do
-	tends                 // changes what is there
+	tends                 // writes
 	founds                // makes a ledger when there is none
-	forSure               // changes what is there, and must have it for itself
+	forSure               // writes with exclusive access
 )
 
 // open opens the ledger, or asks the server that has it.
@@ -117,7 +117,8 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 	return nil, err
 }
 
-// die ends the program when the engine of a folder cannot go on: what was committed is safe unless files are damaged, and what was not is not there.
+// die ends the program after a fatal error of a folder's engine: committed data is safe unless files are damaged, and
+// uncommitted data is lost.
 func (s *Streams) die(why error) {
 	first, _, _ := strings.Cut(why.Error(), "\n")
 	if s.ErrInteractive {
@@ -155,7 +156,7 @@ func (f *ledgerFlags) dial(address string, does access) (keeper, error) {
 	return &asked{client}, nil
 }
 
-// The name and the password of a user of etcd, which nobody should see on a command line.
+// The name and the password of a user of etcd, which must not be visible on a command line.
 const (
 	variableUser     = "GRAFT_ETCD_USERNAME"
 	variablePassword = "GRAFT_ETCD_PASSWORD" //nolint:gosec // the name of a variable

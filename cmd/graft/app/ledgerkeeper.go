@@ -19,12 +19,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
-// keeper is whoever has the ledger: this program, a server, or a file.
+// keeper gives access to a ledger: in this program, on a server, or in a file.
 type keeper interface {
 	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
 	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
 	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
-	// release gives what was held, and says whether it is released; else the server does that when it starts.
+	// release returns the allocation, and whether it is released; otherwise the server releases it at its start.
 	release(ctx context.Context, owner network.Owner) (a network.Allocation, done bool, err error)
 	close() error
 }
@@ -135,7 +135,7 @@ func (e exported) release(context.Context, network.Owner) (network.Allocation, b
 
 func (e exported) close() error { return nil }
 
-// absolutePath is a path that does not depend on the working directory.
+// absolutePath returns a path independent of the working directory.
 func absolutePath(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -83,7 +83,7 @@ func (l *listing) add(e ledger.Entry) error {
 	return err
 }
 
-// addRow adds a row to a table. What callers of the server have called things is not let do anything to the terminal.
+// addRow adds a row to a table. It replaces control characters in callers' names, which could change the terminal.
 func (l *listing) addRow(row []string) error {
 	l.count++
 	for i, cell := range row {
@@ -95,7 +95,7 @@ func (l *listing) addRow(row []string) error {
 	return nil
 }
 
-// printable is a character, or a question mark for one that does something else than to be seen.
+// printable returns a printable character, or a question mark.
 func printable(r rune) rune {
 	if unicode.IsPrint(r) {
 		return r
@@ -103,7 +103,7 @@ func printable(r rune) rune {
 	return '?'
 }
 
-// last is who had what rests; empty where that is not known.
+// last returns the last owner of a resource in cooldown, or an empty string if unknown.
 func last(e ledger.Entry) string {
 	if e.Last == (network.Owner{}) {
 		return ""
@@ -111,7 +111,7 @@ func last(e ledger.Entry) string {
 	return e.Last.String()
 }
 
-// restCells are the columns of an address that rests, among allocations.
+// restCells returns the columns of an address in cooldown in a list of allocations.
 func restCells(e ledger.Entry) []string {
 	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
 	if had := last(e); had != "" {
@@ -120,7 +120,7 @@ func restCells(e ledger.Entry) []string {
 	return row
 }
 
-// cells are the columns of an entry.
+// cells returns the columns of an entry.
 func cells(e ledger.Entry) []string {
 	a := e.Allocation
 	if a == nil {
@@ -166,7 +166,7 @@ func (l *listing) flush() error {
 	return nil
 }
 
-// breakOff writes what there is of a listing that cannot be ended.
+// breakOff writes the complete part of an interrupted list.
 func (l *listing) breakOff() error {
 	if l.count > 0 && l.form == "table" {
 		if err := l.flush(); err != nil {
@@ -176,7 +176,7 @@ func (l *listing) breakOff() error {
 	return l.out.Flush()
 }
 
-// end writes what is left.
+// end writes the remaining rows.
 func (l *listing) end() error {
 	switch {
 	case l.form == "json" && l.count == 0:

@@ -156,7 +156,7 @@ func (o *lintOptions) options() (lint.Options, error) {
 	return options, nil
 }
 
-// check finds what is wrong, and fixes it first where that is asked for. It gives the report of the files as they are then.
+// check returns the report of the files, after fixing them if requested.
 func (o *lintOptions) check(s *Streams, options lint.Options, inputs []lint.Input, style lint.Style) (*lint.Report, error) {
 	if !o.fix {
 		report := lint.Check(options, inputs)

@@ -41,8 +41,8 @@ func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the stored objects, without a dry run of the installed webhooks")
 }
 
-// check refuses flags that say something of control planes that are not read from a seed: those of sceneFlags, but for the namespace, and
-// the others that are named. Without --live it refuses those of a seed.
+// check refuses flags about control planes that are not read from a seed: sceneFlags, except the namespace, and the
+// named ones. Without --live it refuses the flags about a seed.
 func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	if !f.enabled {
 		if wrong := among(given, "kubeconfig", "kube-context", "no-dry-run"); len(wrong) > 0 {
@@ -64,7 +64,7 @@ func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
 	return fmt.Errorf("--live reads a seed; remove the flags for generated shoots: %s", strings.Join(wrong, ", "))
 }
 
-// among are those of the names that were given as flags.
+// among returns the names that were given as flags.
 func among(given *pflag.FlagSet, names ...string) []string {
 	var found []string
 	given.Visit(func(flag *pflag.Flag) {
@@ -82,7 +82,7 @@ type live struct {
 	notes  []string
 }
 
-// read reads one control plane, or all that the programs have rules for when no namespace is named.
+// read reads one control plane, or all those with rules in the programs if no namespace is given.
 func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, programs ...*mutation.Program) (*live, error) {
 	connected, err := seed.Connect(f.connection)
 	if err != nil {
@@ -106,7 +106,7 @@ func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, prog
 	return &live{seed: connected, planes: planes}, nil
 }
 
-// scenes are those of the control planes that could be read.
+// scenes returns the scenes of the readable control planes.
 func (l *live) scenes() []*scene.Scene {
 	var scenes []*scene.Scene
 	for _, plane := range l.planes {
@@ -117,7 +117,7 @@ func (l *live) scenes() []*scene.Scene {
 	return scenes
 }
 
-// unread says which control planes could not be read.
+// unread names the unreadable control planes.
 func (l *live) unread() []string {
 	var notes []string
 	for _, plane := range l.planes {
@@ -128,7 +128,7 @@ func (l *live) unread() []string {
 	return notes
 }
 
-// run compares two sides on the control planes and says what is not known of them.
+// run compares two sides on the control planes and reports missing data.
 func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
 	meter := newMeter(s, "control plane")
 	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
@@ -142,7 +142,7 @@ func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare
 // liveParallel is how many control planes are compared at a time: they wait for the seed.
 const liveParallel = 8
 
-// runDiff is graft diff --live.
+// runDiff runs graft diff --live.
 func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, manifests []string, profiles *loaded) error {
 	if len(manifests) > 0 {
 		return errors.New("--live reads the objects of a seed: do not give manifests as well")
@@ -159,7 +159,7 @@ func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, man
 	return output.write(s, result)
 }
 
-// diff compares what stands in the seed, or what the installed webhooks make of it, with what the profiles make of it.
+// diff compares the objects in the seed, or the result of the installed webhooks, with the result of the profiles.
 func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, profiles *loaded, compile func([]source.File) (*loaded, error)) (*compare.Result, error) {
 	l, err := f.read(ctx, s, namespace, profiles.Program)
 	if err != nil {
@@ -185,8 +185,8 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 	return l.run(ctx, s, o)
 }
 
-// installed are the profiles in ConfigMaps of the seed under which objects were written, by the marks on these; nil where there are none, or
-// they cannot be read.
+// installed returns the profiles in ConfigMaps of the seed that are named by the marks of objects. It returns nil if
+// there are none, or they are unreadable.
 func (l *live) installed(ctx context.Context, other *mutation.Program, compile func([]source.File) (*loaded, error)) *mutation.Program {
 	if len(l.others(other)) == 0 {
 		return nil
@@ -218,7 +218,7 @@ func (l *live) installed(ctx context.Context, other *mutation.Program, compile f
 	return found.Program
 }
 
-// compare compares two versions of profiles on what stands in the seed.
+// compare compares two versions of profiles on the objects in the seed.
 func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, before, after *loaded, o compare.Options) (*compare.Result, error) {
 	l, err := f.read(ctx, s, namespace, before.Program, after.Program)
 	if err != nil {
@@ -231,7 +231,7 @@ func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, b
 	return l.run(ctx, s, o)
 }
 
-// others are the versions of profiles, other than those of the programs, that mutated objects, with the number of objects.
+// others returns the versions of other profiles that mutated objects, with the number of objects.
 func (l *live) others(programs ...*mutation.Program) []string {
 	known := map[string]bool{"": true}
 	for _, program := range programs {
@@ -249,7 +249,7 @@ func (l *live) others(programs ...*mutation.Program) []string {
 	return found
 }
 
-// incomplete is the error of a result that leaves something out.
+// incomplete returns an error if the result is incomplete.
 func incomplete(l *compare.Result) error {
 	if unknown := l.Count(compare.Unknown); unknown > 0 {
 		return errors.New("some objects could not be compared")

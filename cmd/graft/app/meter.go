@@ -26,7 +26,7 @@ func newMeter(s *Streams, what string) *meter {
 	return &meter{streams: s, what: what, began: time.Now()}
 }
 
-// step is told how much is done.
+// step displays the progress.
 func (p *meter) step(done, of int) {
 	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || time.Since(p.began) < patience {
 		return
@@ -35,10 +35,10 @@ func (p *meter) step(done, of int) {
 	p.written = true
 }
 
-// count is told how much is done of what nobody knows how much there is.
+// count displays the progress of work with an unknown total.
 func (p *meter) count(done int) { p.counted("", done) }
 
-// counted is count, with a word for what was done.
+// counted works like count, with a word for the completed work.
 func (p *meter) counted(how string, done int) {
 	elapsed := time.Since(p.began)
 	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || elapsed < patience || time.Since(p.said) < patience/4 {
@@ -59,5 +59,5 @@ func (p *meter) done() {
 	}
 }
 
-// emptyLine goes to the beginning of the line and erases it, also what the terminal has written into it, such as ^C.
+// emptyLine returns to the start of the line and erases it, including text from the terminal, such as ^C.
 const emptyLine = "\r\x1b[K"

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
-// outputFlags say in which form changes are written, and where to.
+// outputFlags selects the format of changes and their destination.
 type outputFlags struct {
 	formats     []render.Format
 	format      string
@@ -80,7 +80,7 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// heads gives a page or a comment its title, and says of what it was made.
+// heads sets the title of a page or a comment, and the description of its input.
 func heads(style *render.Style, profiles *loaded, scenes []*scene.Scene) {
 	var names []string
 	for _, document := range profiles.Documents {

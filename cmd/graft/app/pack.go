@@ -36,7 +36,7 @@ const (
 	packValues    = "values"
 )
 
-// tagForm is what registries take as a tag (OCI distribution specification, "Pulling manifests").
+// tagForm matches valid tags (OCI distribution specification, "Pulling manifests").
 var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
 
 func newPackCommand(s *Streams) *cobra.Command {

@@ -24,14 +24,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// profileFlags say which profiles are meant, and what an installation says about them.
+// profileFlags selects the profiles, with the settings of an installation.
 type profileFlags struct {
 	paths           []string
 	config          string
 	parameters      []string
 	imageOverwrite  string
 	gardenerVersion string
-	// mark has the program note on objects what it did, as the webhook's does.
+	// mark adds annotations to objects as the webhook does.
 	mark bool
 }
 
@@ -41,7 +41,7 @@ type loaded struct {
 	Program   *mutation.Program
 }
 
-// Provider is the first provider that a profile is for; empty where all are for gardens.
+// Provider returns the first provider of a profile; empty if all are for gardens.
 func (l *loaded) Provider() string {
 	for _, document := range l.Documents {
 		if len(document.Providers) > 0 {
@@ -56,7 +56,7 @@ func (f *profileFlags) addTo(set *pflag.FlagSet) {
 	f.addInstallationTo(set)
 }
 
-// addInstallationTo defines the flags of what an installation says about profiles.
+// addInstallationTo defines the flags for settings of an installation.
 func (f *profileFlags) addInstallationTo(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.parameters, "parameter", nil, "value of a parameter, instead of the profile's default: name=value, or profile/name=value (repeatable)")
 	set.StringVar(&f.config, "config", "", "ControllerConfiguration of an installation, for its parameters")
@@ -76,7 +76,7 @@ func (f *profileFlags) read() ([]source.File, error) {
 	return folder.ReadNamed(paths...)
 }
 
-// defaultProfile is what is read when no profile is named.
+// defaultProfile is the profile to read if none is given.
 const defaultProfile = "profile.yaml"
 
 // load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
@@ -120,7 +120,7 @@ func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 	return &loaded{Documents: documents, Program: program}, nil
 }
 
-// options are what the flags say about all profiles.
+// options returns the settings of the flags for all profiles.
 func (f *profileFlags) options() (mutation.Options, error) {
 	generation, err := contract.GenerationOf(f.gardenerVersion)
 	if err != nil {
@@ -163,7 +163,7 @@ func (f *profileFlags) override(documents []*profile.Document) error {
 	return parameters.Override(documents).Err()
 }
 
-// addParameter reads name=value or profile/name=value. Without a profile it is meant for all that have such a parameter.
+// addParameter parses name=value or profile/name=value. Without a profile it applies to all with such a parameter.
 func addParameter(parameters profile.Parameters, given string, documents []*profile.Document) error {
 	name, text, ok := strings.Cut(given, "=")
 	if !ok || name == "" {

@@ -20,7 +20,7 @@ type questions struct {
 
 func newQuestions(ctx context.Context, s *Streams) *questions {
 	q := &questions{context: ctx, streams: s, lines: make(chan string)}
-	// Reading a terminal cannot be interrupted, so that it is done beside.
+	// Reading a terminal cannot be interrupted, so that it runs in a goroutine.
 	go func() {
 		defer close(q.lines)
 		for scanner := bufio.NewScanner(s.In); scanner.Scan(); {
@@ -69,5 +69,5 @@ func (q *questions) yes(question string, offered bool) bool {
 	return offered
 }
 
-// err says that the questions were interrupted.
+// err returns an error if the questions were interrupted.
 func (q *questions) err() error { return interrupted(q.context) }

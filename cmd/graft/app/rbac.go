@@ -78,7 +78,7 @@ with a lookup that it may not read.
 	return command
 }
 
-// whatFor says which lookup needs a permission.
+// whatFor names the lookup that needs a permission.
 func whatFor(p mutation.Permission) string {
 	name := p.Name
 	if name == "" {

@@ -95,7 +95,7 @@ func (o *renderOptions) load() (*loaded, error) {
 	return &loaded{Program: program}, err
 }
 
-// writeObjects writes the objects that are admitted, and says what is not there.
+// writeObjects writes the admitted objects, and reports missing ones.
 func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*render.Change) error {
 	var admitted []*render.Change
 	hidden := 0

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// sceneFlags say on what profiles are tried.
+// sceneFlags selects the control planes for trying profiles.
 type sceneFlags struct {
 	options     scene.Options
 	annotations []string
@@ -65,7 +65,7 @@ func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.old, "old", nil, "manifests of the stored objects, for updates instead of creations (repeatable)")
 }
 
-// scenes are those of the manifests, or else one of a generated control plane.
+// scenes returns the scenes of the manifests, or one of a generated control plane.
 func (f *sceneFlags) scenes(ctx context.Context, s *Streams, manifests []string, provider string) ([]*scene.Scene, error) {
 	in := scene.Input{}
 	var err error
@@ -99,10 +99,10 @@ func sources(paths []string) string {
 	return strings.Join(names, ", ")
 }
 
-// aboutPresent says how what lookups find is named.
+// aboutPresent explains how to provide objects for lookups.
 const aboutPresent = "What lookups find is named with --present: manifests of Secrets, ConfigMaps and other objects."
 
-// missed says how what lookups find is named, where an object is denied because one finds nothing.
+// missed explains how to provide objects for lookups if an object is denied because of a missing one.
 func missed(s *Streams, changes []*render.Change) {
 	if slices.ContainsFunc(changes, func(c *render.Change) bool {
 		failure, ok := errors.AsType[*mutation.Failure](c.Denied)
@@ -124,7 +124,7 @@ func (generator) Generate(ctx context.Context, options ...scene.Options) ([]scen
 	return program.Generate(ctx, options...)
 }
 
-// complete are the options of the flags with what files say.
+// complete returns the options of the flags with the content of files.
 func (f *sceneFlags) complete(provider string) (scene.Options, error) {
 	o := f.options
 	var err error

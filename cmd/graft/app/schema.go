@@ -64,7 +64,7 @@ func kindNames() []string {
 	return names
 }
 
-// kindsOf is the kind that is named, in whatever letters, or all.
+// kindsOf returns the named kind, case-insensitively, or all.
 func kindsOf(arguments []string) ([]schema.Kind, error) {
 	if len(arguments) == 0 {
 		return schema.Kinds(), nil
@@ -86,7 +86,7 @@ func listSchemas(s *Streams, kinds []schema.Kind) error {
 	return table.Flush()
 }
 
-// writeSchemas writes each schema to its file; one that is there is written anew.
+// writeSchemas writes each schema to its file, and overwrites existing ones.
 func writeSchemas(s *Streams, folder string, kinds []schema.Kind) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // what editors read
 		return fmt.Errorf("making the folder for schemas: %w", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Streams are where a command reads and writes, and what it knows of the terminal.
+// Streams holds the input and output of a command, and the properties of the terminal.
 type Streams struct {
 	In io.Reader
 	// Out gets the result, Err progress and errors.
@@ -28,7 +28,7 @@ type Streams struct {
 	colour colourMode
 }
 
-// Terminal are the streams of the process.
+// Terminal returns the streams of the process.
 func Terminal() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -41,7 +41,8 @@ func Terminal() *Streams {
 	return s
 }
 
-// Colour says whether the result is coloured: on a terminal, unless NO_COLOR is set (no-color.org) or a flag says otherwise.
+// Colour reports whether the output is coloured: on a terminal, unless NO_COLOR is set (no-color.org) or a flag
+// overrides it.
 func (s *Streams) Colour() bool {
 	switch s.colour {
 	case colourAlways:
@@ -52,7 +53,7 @@ func (s *Streams) Colour() bool {
 	return s.Interactive && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// style is how changes are written.
+// style returns the style of changes.
 func (s *Streams) style() render.Style {
 	return render.Style{Colour: s.Colour(), Width: s.Width}
 }

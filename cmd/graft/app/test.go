@@ -34,7 +34,7 @@ type testOptions struct {
 	coverageMin   float64
 }
 
-// kinds are the kinds of documents that can be tested, with what their tests need. To add one: one line here.
+// kinds returns the kinds of testable documents with the data for their tests. To add one: one line here.
 func (o *testOptions) kinds() []golden.Kind {
 	return []golden.Kind{
 		controlplane.New(generator{}, o.profiles...),

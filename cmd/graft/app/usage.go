@@ -33,7 +33,7 @@ func unknownCommand(command *cobra.Command, arguments []string) error {
 	return fmt.Errorf("unknown command %q%s; `%s --help` lists the commands", arguments[0], source.Suggest(arguments[0], known), command.CommandPath())
 }
 
-// unknownFlag says of a wrong flag what was meant, or where flags are listed.
+// unknownFlag explains an unknown flag: it suggests a similar one, or names the list of flags.
 func unknownFlag(command *cobra.Command, err error) error {
 	suggestion := ""
 	var missing *pflag.NotExistError
@@ -49,7 +49,7 @@ func unknownFlag(command *cobra.Command, err error) error {
 	return fmt.Errorf("%w%s; `%s --help` lists the flags", err, suggestion, command.CommandPath())
 }
 
-// plain is the text of an error without the name of a system call before the name of a file.
+// plain returns the text of an error without the name of a system call before a file name.
 func plain(err error) string {
 	text := err.Error()
 	var file *fs.PathError
@@ -59,7 +59,7 @@ func plain(err error) string {
 	return text
 }
 
-// exactly asks for so many arguments; what says in words which.
+// exactly requires this number of arguments; what describes them.
 func exactly(what string, count int) cobra.PositionalArgs {
 	return func(command *cobra.Command, arguments []string) error {
 		if len(arguments) == count {
@@ -69,7 +69,7 @@ func exactly(what string, count int) cobra.PositionalArgs {
 	}
 }
 
-// atMost refuses more arguments than so many; what says in words which there may be.
+// atMost limits the number of arguments; what describes them.
 func atMost(what string, count int) cobra.PositionalArgs {
 	return func(command *cobra.Command, arguments []string) error {
 		if len(arguments) <= count {
@@ -89,7 +89,7 @@ func (s *Streams) guarded(run func() int) (status int) {
 	return run()
 }
 
-// crashed says in one line that the program itself is wrong. The stack is for whoever asks for it.
+// crashed reports a fault of the program in one line. The stack is printed on request.
 func (s *Streams) crashed(reason any, stack []byte) int {
 	if err, ok := reason.(*profile.Panic); ok {
 		stack = err.Stack

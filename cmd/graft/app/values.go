@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// completeValues lets shells complete the values of flags that commands share. A flag for which there is nothing here, and that its command
-// does not complete itself, is one for a file.
+// completeValues adds shell completions for values of flags that commands share. A flag without an entry here or in its
+// command takes a file.
 func completeValues(command *cobra.Command) {
 	for name, values := range map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
@@ -30,7 +30,7 @@ func completeValues(command *cobra.Command) {
 		if flag == nil {
 			continue
 		}
-		// Whoever has said already how the flag is completed knows better.
+		// The command's own completion has precedence.
 		if _, exists := command.GetFlagCompletionFunc(name); !exists {
 			_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
 		}
@@ -42,19 +42,19 @@ func completeValues(command *cobra.Command) {
 
 const noFile = cobra.ShellCompDirectiveNoFileComp
 
-// fixed are values that never change; none for what nobody can guess.
+// fixed completes constant values, or none if values cannot be guessed.
 func fixed(values ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(values, noFile)
 }
 
-// kubernetesVersions are those of which control planes are generated, the newest first.
+// kubernetesVersions completes the versions of generated control planes, newest first.
 func kubernetesVersions(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	versions := scene.Versions()
 	slices.Reverse(versions)
 	return versions, noFile | cobra.ShellCompDirectiveKeepOrder
 }
 
-// ofProfiles are values from the profiles that the command line names so far; none where they cannot be read.
+// ofProfiles completes values from the profiles given on the command line so far, or none if they are unreadable.
 func ofProfiles(values func(*profile.Document) []string) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		paths, _ := command.Flags().GetStringArray("profile")

@@ -31,7 +31,7 @@ func addDialect(command *cobra.Command, into *string) {
 		dialectShipped+"\tResourceInterpreterContext, as Karmada ships it", dialectProposal+"\tExploreReview, as the proposal has it"))
 }
 
-// chooseDialect is the kind of the messages.
+// chooseDialect returns the kind of the messages.
 func chooseDialect(name string) (string, error) {
 	switch name {
 	case dialectShipped:
@@ -73,7 +73,7 @@ func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
 	return dispatch.New(e), nil
 }
 
-// asFlags are the mistakes in where a webhook is, by the flags that say it.
+// asFlags converts errors about the location of a webhook to errors about its flags.
 func asFlags(errs field.ErrorList) error {
 	var all []error
 	for _, err := range errs {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands are a command and those below it that people see, in the order of the help.
+// Commands returns a command and its visible sub-commands, in the order of the help.
 func Commands(root *cobra.Command) []*cobra.Command {
 	out := []*cobra.Command{root}
 	for _, command := range root.Commands() {
@@ -23,7 +23,7 @@ func Commands(root *cobra.Command) []*cobra.Command {
 	return out
 }
 
-// ExitStatus is what the statuses of graft mean.
+// ExitStatus returns the meanings of graft's exit statuses.
 func ExitStatus() [][2]string {
 	return [][2]string{
 		{"0", "All is fine."},
@@ -44,7 +44,7 @@ func dedent(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// synopsis is the use of a command with the names of those above it.
+// synopsis returns the usage of a command with the names of its parents.
 func synopsis(command *cobra.Command) string {
 	return strings.TrimSuffix(command.UseLine(), " [flags]")
 }

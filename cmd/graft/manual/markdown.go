@@ -34,7 +34,7 @@ func Markdown(root *cobra.Command) []byte {
 	return out.Bytes()
 }
 
-// columns is the width to which descriptions of options are wrapped.
+// columns is the maximum width of option descriptions.
 const columns = 118
 
 // writeCommand writes the help text of a command as a block of text, and its examples as commands.
@@ -61,7 +61,7 @@ func visible(set *pflag.FlagSet) *pflag.FlagSet {
 	return out
 }
 
-// long is the help text of a command.
+// long returns the help text of a command.
 func long(command *cobra.Command) string {
 	if command.Long != "" {
 		return command.Long
