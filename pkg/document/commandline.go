@@ -52,8 +52,8 @@ func CommandLineOf(container *Node) (*CommandLine, error) {
 	return c, nil
 }
 
-// Changed is Differences between a container in the original of the document, as was, and the same in its root, as is. It is false
-// if it cannot tell: the command line was read from another container, or after an edit of it.
+// Changed returns the differences between a container in the document's original, was, and in its root, is. It returns
+// false if they are unknown: the command line was read from another container, or after an edit of it.
 func (c *CommandLine) Changed(was, is *Node) ([]string, bool) {
 	k := c.container
 	if !c.first || is != k || k.gone || k.replaced || k.parent == nil || k.parent.text != was.text || k.was != was.at {
@@ -63,7 +63,7 @@ func (c *CommandLine) Changed(was, is *Node) ([]string, bool) {
 	return names, err == nil
 }
 
-// Flags ranges over all flags in their order, as they are when it begins; the command line may be edited meanwhile.
+// Flags iterates over a snapshot of all flags in their order; the command line may be edited during the iteration.
 func (c *CommandLine) Flags() iter.Seq[Flag] {
 	return func(yield func(Flag) bool) {
 		if c.refresh() != nil {
@@ -106,8 +106,8 @@ func (w want) holds(f flag) bool {
 	return f.value == w.value && (f.form == bare) == w.bare
 }
 
-// edit makes the occurrences of a flag what is wanted. It changes a copy of the tokens first, and the document only
-// if every other flag is read from that copy as before.
+// edit sets the occurrences of a flag to the wanted ones. It first changes a copy of the tokens, and the document only
+// if all other flags are parsed from that copy as before.
 func (c *CommandLine) edit(what, name string, wanted []want) error {
 	fail := func(err error) error { return fmt.Errorf("%s flag --%s: %w", what, name, err) }
 	if !writableFlag(name, wanted) {
@@ -167,7 +167,7 @@ func writableFlag(name string, wanted []want) bool {
 		!slices.ContainsFunc(wanted, func(w want) bool { return !utf8.ValidString(w.value) })
 }
 
-// plan is a list of tokens on the way to what is wanted.
+// plan is a list of tokens during an edit.
 type plan struct {
 	tokens  []token
 	end     int
@@ -254,7 +254,8 @@ func (c *CommandLine) list() uint8 {
 	}
 }
 
-// keeps compares the flags before and after the plan: this one must be what is wanted, all others what they were.
+// keeps compares the flags before and after the plan: this flag must have the wanted values, and all other flags must
+// be unchanged.
 func (p *plan) keeps(before, after []flag, wanted []want) bool {
 	for _, f := range before {
 		if f.name == p.name {

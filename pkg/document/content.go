@@ -108,7 +108,7 @@ func (c *Content) write(text []byte) error {
 	return err
 }
 
-// ErrMalformed marks the value of a flag that is not what its lens expects, or an entry that cannot be written so.
+// ErrMalformed means that the value of a flag has an unexpected form, or that an entry cannot be written.
 var ErrMalformed = errors.New("malformed flag value")
 
 // MapValue is the value of a flag such as --feature-gates=A=true,B=false: an ordered map. As in Kubernetes
@@ -153,8 +153,9 @@ func (m MapValue) Get(key string) (string, bool) {
 	return found, ok
 }
 
-// Set gives a key a value: in place where the key stands first, its duplicates removed, or at the end. If the value
-// counts already, m is returned unchanged, even with duplicates. ErrMalformed if m or the new entry is malformed.
+// Set sets the value of a key: at its first occurrence, with duplicates removed, or at the end. If the effective value
+// is equal, m is returned unchanged, even with duplicates. It fails with ErrMalformed if m or the new entry is
+// malformed.
 func (m MapValue) Set(key, value string) (MapValue, error) {
 	if err := m.Check(); err != nil {
 		return m, err
@@ -256,12 +257,12 @@ func splitEntry(entry string) (key, value string, kind entryKind) {
 	return key, value, filled
 }
 
-// writable reports whether a text stays what it is as a part of an entry.
+// writable reports whether a text remains the same as a part of an entry.
 func writable(s string) bool {
 	return s != "" && !strings.Contains(s, ",") && strings.TrimSpace(s) == s
 }
 
-// edit passes all entries through f, which returns what the entry becomes and whether it stays.
+// edit calls f for all entries; f returns the new entry and whether to keep it.
 func edit(list string, f func(entry string) (string, bool)) string {
 	var out []string
 	for entry := range strings.SplitSeq(list, ",") {

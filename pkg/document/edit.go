@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// Set adds a member to an object, or replaces it in place. New members go last. A value that is JSON-equal to the
-// one that stands there is no edit; numbers are compared as written.
+// Set adds a member to an object, or replaces it in place. New members are appended. Setting a JSON-equal value is not
+// an edit; numbers are compared as written.
 func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	if err := n.editable(Object); err != nil {
 		return nil, fmt.Errorf("setting a member: %w", err)
@@ -86,7 +86,7 @@ func (n *Node) Replace(raw []byte) error {
 	return n.put(raw)
 }
 
-// ReplaceText is Replace with a string. One that is not UTF-8 becomes what Quote makes of it.
+// ReplaceText works like Replace with a string. Quote converts one that is not valid UTF-8.
 func (n *Node) ReplaceText(s string) error {
 	if n == nil {
 		return fmt.Errorf("replacing a value: %w", ErrKind)
@@ -108,7 +108,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// putText is put for a JSON string that was written here and is kept as it is, neither checked nor copied.
+// putText works like put for a JSON string created here, which is neither validated nor copied.
 func (n *Node) putText(raw []byte, plain bool) {
 	room := n.doc.room
 	t := &room.texts.take(1)[0]
@@ -143,7 +143,8 @@ func (d *Document) add(raw []byte) (uint32, error) {
 	return d.added.add(raw)
 }
 
-// become gives the place a value; false if that stands there already, or stood there at first, so that t is not used.
+// become sets the value of the place. It returns false if the current or the original value is equal, so that t is not
+// used.
 func (n *Node) become(t *text, at uint32) bool {
 	if now, old := snapshot(n); !n.gone && equal(now, old, t, at) {
 		return false
@@ -167,7 +168,7 @@ func (n *Node) become(t *text, at uint32) bool {
 	return used
 }
 
-// editable checks that the node stands in a tree that can be edited and is of the kind.
+// editable checks that the node belongs to an editable tree and has the kind.
 func (n *Node) editable(kind Kind) error {
 	switch {
 	case n.Kind() != kind:
@@ -185,7 +186,7 @@ func (n *Node) editable(kind Kind) error {
 	return nil
 }
 
-// mark tells the node, whose children changed, and all that hold it. It may be nil, for the parent of a root.
+// mark marks the node, which has changed children, and its ancestors. It may be nil, for the parent of a root.
 func (n *Node) mark() {
 	for ; n != nil && !n.edited; n = n.parent {
 		n.edited = true
@@ -227,13 +228,14 @@ func (n *Node) newChild(at uint32) *Node {
 	return k
 }
 
-// Literal is a string as JSON writes it, taken from a node so that it can be put into another document as it stands, neither scanned nor copied.
+// Literal is a JSON string of a node that can be put into another document unchanged, neither scanned nor copied.
 type Literal struct {
 	raw   []byte
 	plain bool
 }
 
-// Literal returns the string that stands at the node now; false for every other kind. It must not be used after the document was released; see Clone.
+// Literal returns the current string of the node, or false for another kind. It must not be used after the document was
+// released; see Clone.
 func (n *Node) Literal() (Literal, bool) {
 	if n.Kind() != String {
 		return Literal{}, false
@@ -247,7 +249,8 @@ func (l Literal) Raw() []byte { return l.raw }
 // Clone returns a copy that stays valid.
 func (l Literal) Clone() Literal { return Literal{bytes.Clone(l.raw), l.plain} }
 
-// ReplaceLiteral is Replace with a string that was taken from a node. What it holds must stay as it is as long as the document is used.
+// ReplaceLiteral works like Replace with a string of another node. Its bytes must not change while the document is
+// used.
 func (n *Node) ReplaceLiteral(l Literal) error {
 	if n == nil || l.raw == nil {
 		return fmt.Errorf("replacing a value: %w", ErrKind)

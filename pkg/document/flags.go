@@ -13,7 +13,7 @@ import (
 
 // The errors of command lines, to be found with errors.Is.
 var (
-	// ErrShell marks a command that is a text for a shell, whose flags cannot be read.
+	// ErrShell means that the command is a text for a shell, so that its flags cannot be parsed.
 	ErrShell = errors.New("command is run by a shell")
 	// ErrNotString marks an element of command or args that is no string, or one of them that is no list.
 	ErrNotString = errors.New("command line is not a list of strings")
@@ -24,7 +24,7 @@ var (
 	ErrFlag = errors.New("invalid flag")
 )
 
-// want is what one occurrence of a flag shall be.
+// want is the wanted value of one occurrence of a flag.
 type want struct {
 	value string
 	bare  bool
@@ -41,7 +41,7 @@ type token struct {
 	state tokenState
 }
 
-// tokenState is what an edit plans for an element.
+// tokenState is the planned edit of an element.
 type tokenState uint8
 
 const (
@@ -51,7 +51,7 @@ const (
 	fresh
 )
 
-// form is the way in which a flag carries its value.
+// form is the notation of a flag with its value.
 type form uint8
 
 const (
@@ -104,8 +104,8 @@ func valuesOf(flags []flag, name string) []string {
 	return out
 }
 
-// differences returns the names of the flags whose values are not the same in two lists. Flags that stand in both at the
-// same place from the beginning or from the end are compared one by one, so that the usual few edits cost one pass.
+// differences returns the names of the flags with different values in two lists. Flags at the same position from the
+// start or from the end are compared one by one, so that the usual few edits take one pass.
 func differences(before, after []flag) []string {
 	a, b := before, after
 	var out []string
@@ -168,7 +168,8 @@ func programEnd(tokens []token) int {
 
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "zsh", "busybox"}
 
-// runsShell reports whether the program is a shell with a text to run, as in sh -c "...", be it behind others.
+// runsShell reports whether the program is a shell with a text to run, as in sh -c "...", possibly after other
+// programs.
 func runsShell(tokens []token) bool {
 	for i := range tokens[:programEnd(tokens)] {
 		if !slices.Contains(shells, path.Base(tokens[i].text)) {
@@ -194,8 +195,8 @@ func normalize(name string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// FlagList is what CommandLine and UnitCommand have in common: the flags that stand somewhere in a document, read again
-// whenever that was edited. Names have no dashes, and "_" is the same as "-" in them.
+// FlagList is the common part of CommandLine and UnitCommand: the flags in a part of a document, parsed again after
+// edits of that part. Names have no dashes, and "_" equals "-" in them.
 type FlagList struct {
 	flagWords
 
@@ -205,9 +206,9 @@ type FlagList struct {
 
 // flagHome is where the flags stand.
 type flagHome interface {
-	// refresh reads the flags again if what holds them was edited since.
+	// refresh parses the flags again if their text was edited since.
 	refresh() error
-	// edit makes the occurrences of a flag what is wanted; what says so in an error.
+	// edit sets the occurrences of a flag to the wanted ones; what is used in its error.
 	edit(what, name string, wanted []want) error
 }
 
@@ -226,13 +227,13 @@ func (l *FlagList) Values(name string) []string {
 	return valuesOf(l.flags, normalize(name))
 }
 
-// Has reports whether a flag stands in the list.
+// Has reports whether the list contains a flag.
 func (l *FlagList) Has(name string) bool {
 	name = normalize(name)
 	return l.home.refresh() == nil && slices.ContainsFunc(l.flags, func(f flag) bool { return f.name == name })
 }
 
-// Bare reports whether a flag stands in the list once and without a value; with an empty one it does not.
+// Bare reports whether a flag occurs once and without a value; an empty value is a value.
 func (l *FlagList) Bare(name string) bool {
 	name = normalize(name)
 	if l.home.refresh() != nil {
@@ -259,8 +260,8 @@ func (l *FlagList) Names() []string {
 	return out
 }
 
-// Differences returns the names of the flags whose values are not the same in another list, in the order in which they
-// stand in the two; a name may come twice.
+// Differences returns the names of the flags with different values in another list, in their order in the two; a name
+// may occur twice.
 func (l *FlagList) Differences(other *FlagList) []string {
 	if l.home.refresh() != nil || other.home.refresh() != nil {
 		return nil
@@ -268,7 +269,7 @@ func (l *FlagList) Differences(other *FlagList) []string {
 	return differences(l.flags, other.flags)
 }
 
-// changed is Differences from what was read first.
+// changed returns the differences from the original flags.
 func (l *FlagList) changed() ([]string, error) {
 	if err := l.home.refresh(); err != nil {
 		return nil, err
@@ -276,10 +277,10 @@ func (l *FlagList) changed() ([]string, error) {
 	return differences(l.came, l.flags), nil
 }
 
-// Set gives a flag exactly these values, one for each occurrence. Occurrences are edited where they stand and keep their
-// form, surplus ones are removed, and missing ones go to the end of args, or of command if args is empty; in a unit behind
-// the last flag, on lines of their own if that stands at the beginning of a line. Without values it is Remove. Nothing is
-// edited if all is so already.
+// Set sets the values of a flag, one for each occurrence. Existing occurrences are edited in place and keep their form,
+// surplus ones are removed, and missing ones are appended to args, or to command if args is empty; in a unit after the
+// last flag, on separate lines if that one starts a line. Without values it removes the flag. Equal values are not an
+// edit.
 func (l *FlagList) Set(name string, values ...string) error {
 	wanted := make([]want, len(values))
 	for i, value := range values {

@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// origin returns what stood in the place at first; a nil text for a new place.
+// origin returns the original value of the place; a nil text for a new place.
 func (n *Node) origin() (*text, uint32) {
 	switch {
 	case n.parent == nil:
@@ -34,22 +34,22 @@ func (d *Document) report(n *Node) {
 	}
 }
 
-// Node is a place in the tree. A nil Node is a place where nothing stands; every method that reads is safe on it.
+// Node is a place in the tree. A nil Node is a missing value; every method that reads is safe on it.
 type Node struct {
 	doc    *Document
 	parent *Node
 	text   *text // text and at: the value that edits of children refer to
 	at     uint32
-	was    uint32           // entry in the parent's text where the value stood at first; 0 for a new one and for a root
+	was    uint32           // entry of the original value in the parent's text; 0 for a new one and for a root
 	name   string           // key of a new member
 	kids   []*Node          // the children, made when the node is opened; members that were removed stay as gone
 	byKey  map[string]*Node // of an object with many members
 
-	judged    int // version of the document, plus 1, for which verdict holds; see differs
+	judged    int // version of the document, plus 1, at which verdict was computed; see differs
 	verdict   bool
 	opened    bool
 	edited    bool // something below differs from text and at
-	replaced  bool // text and at are not what stood here at first
+	replaced  bool // text and at are not the original value
 	reshaped  bool // items were inserted or removed
 	gone      bool // this or the value that held it was removed
 	fixed     bool // part of the original tree
@@ -57,7 +57,7 @@ type Node struct {
 	duplicate bool // the object names a member twice
 }
 
-// manyMembers is the number of members from which an object gets a map. Below, comparing is faster than hashing.
+// manyMembers is the number of members from which an object gets a map. For fewer, comparing is faster than hashing.
 const manyMembers = 24
 
 // Kind returns the kind of the value, Invalid for an absent one.
@@ -79,7 +79,7 @@ func (n *Node) Get(key string) *Node {
 	return nil
 }
 
-// Find is Get after Get.
+// Find calls Get for each key in turn.
 func (n *Node) Find(keys ...string) *Node {
 	for _, key := range keys {
 		n = n.Get(key)
@@ -87,8 +87,8 @@ func (n *Node) Find(keys ...string) *Node {
 	return n
 }
 
-// Members ranges over the members of an object in their order; new ones come last. The object may be edited
-// meanwhile.
+// Members iterates over the members of an object in their order; new ones come last. The object may be edited during
+// the iteration.
 func (n *Node) Members() iter.Seq2[string, *Node] {
 	return func(yield func(string, *Node) bool) {
 		if n.Kind() != Object {
@@ -142,8 +142,8 @@ func (n *Node) values(yield func(*text, uint32) bool) {
 	}
 }
 
-// ItemWith returns the first item of an array that is an object whose member key is the string text, as in lists of
-// Kubernetes that are keyed by name; nil if there is none.
+// ItemWith returns the first object in an array with the string text in its member key, as in lists of Kubernetes that
+// are keyed by name, or nil.
 func (n *Node) ItemWith(key, text string) *Node {
 	if n.Kind() != Array {
 		return nil
@@ -157,7 +157,7 @@ func (n *Node) ItemWith(key, text string) *Node {
 	return nil
 }
 
-// has is Get(key).Is(text), without making nodes where the key stands once.
+// has returns Get(key).Is(text), without creating nodes if the key occurs once.
 func (n *Node) has(key, text string) bool {
 	if n.opened || n.Kind() != Object {
 		return n.Get(key).Is(text)
@@ -297,7 +297,7 @@ func (n *Node) checkKeys() {
 	}
 }
 
-// compareKeys compares keys with those before them, most of which differ from all at a glance: in their length and their last two bytes.
+// compareKeys compares each key with the preceding ones. Most of them differ in length or in their last two bytes.
 func (n *Node) compareKeys() {
 	var seen uint64
 	glances := true // not of keys with escapes, and none that stand behind one
@@ -305,7 +305,7 @@ func (n *Node) compareKeys() {
 		e := &n.text.entries[k.was-1]
 		glances = glances && e.plain
 		look := e.end - e.start + 5*uint32(n.text.raw[e.end-2])
-		if e.end-e.start > 2 { // else what stands before the quotes would count
+		if e.end-e.start > 2 { // otherwise the bytes before the quotes would be compared
 			look += 17 * uint32(n.text.raw[e.end-3])
 		}
 		glance := uint64(1) << (look % 64)
@@ -359,8 +359,8 @@ func Parse(raw []byte) (*Document, error) {
 	return d, nil
 }
 
-// Parse is the function Parse for a value on its way into the document of the node. It is indexed in the room of that
-// document, whose Release ends it.
+// Parse works like the function Parse for a value to insert into the node's document. It shares the buffers of that
+// document, and is invalid after its Release.
 func (n *Node) Parse(raw []byte) (*Document, error) {
 	return n.doc.room.parse(raw)
 }
@@ -377,9 +377,9 @@ func (r *room) parse(raw []byte) (*Document, error) {
 	return newDocument(t, 0, r), nil
 }
 
-// Document returns the value that stands at the node now as a document of its own, whose pointers begin at the node;
-// nil for an absent place. A value without edits is not scanned again. Neither document sees edits of the other, but
-// they share their room: they must not be used at the same time.
+// Document returns the current value of the node as a separate document with pointers relative to the node, or nil for
+// a missing place. It does not scan an unedited value again. Neither document reflects edits of the other, but they
+// share buffers, so that they must not be used concurrently.
 func (n *Node) Document() *Document {
 	if n == nil {
 		return nil
@@ -454,8 +454,8 @@ func (d *Document) CameText(path ...string) string {
 	return d.text.stringAt(at)
 }
 
-// Err returns ErrDuplicateKey, with the pointer of the object, once an object was navigated that names a member
-// twice. Objects that nobody looks into are not checked.
+// Err returns ErrDuplicateKey, with the pointer of the object, if a visited object contains a member twice. Other
+// objects are not checked.
 func (d *Document) Err() error {
 	if d == nil {
 		return nil
@@ -463,12 +463,13 @@ func (d *Document) Err() error {
 	return d.err
 }
 
-// Changed reports whether the document differs from what came. Edits that cancel each other are no change.
+// Changed reports whether the document differs from the original. Edits that cancel each other are not a change.
 func (d *Document) Changed() bool {
 	return d != nil && d.root.differs()
 }
 
-// Kept reports whether what stands at a path of keys now equals what came. It makes no nodes where nothing was edited.
+// Kept reports whether the current value at a path of keys equals the original one. It creates no nodes for unedited
+// parts.
 func (d *Document) Kept(path ...string) bool {
 	n := &d.root
 	for _, key := range path {
@@ -480,7 +481,7 @@ func (d *Document) Kept(path ...string) bool {
 			k = n.member(key)
 		}
 		if k == nil && !n.replaced {
-			return true // It is not there, and was not: what was removed is a member still.
+			return true // It neither exists nor existed: a removed value is still a member.
 		}
 		if k == nil || k.was == 0 || k.gone {
 			return d.Original().Find(path...).Equal(d.root.Find(path...))
@@ -490,7 +491,8 @@ func (d *Document) Kept(path ...string) bool {
 	return !n.differs()
 }
 
-// Edits counts the edits made so far, also those that cancel each other. Writing what stands there already is no edit.
+// Edits returns the number of edits so far, including those that cancel each other. Writing an equal value is not an
+// edit.
 func (d *Document) Edits() int {
 	if d == nil {
 		return 0
@@ -506,8 +508,8 @@ func (d *Document) Losses() int {
 	return d.losses
 }
 
-// Bytes returns the document with its edits. What was not edited stands in it byte for byte as it came; without any
-// change the bytes are those that were parsed, which must not be modified.
+// Bytes returns the document with its edits. Unedited parts stay byte for byte; without any change it returns the
+// parsed bytes, which must not be modified.
 func (d *Document) Bytes() []byte {
 	if d == nil {
 		return nil
@@ -596,7 +598,7 @@ func (n *Node) At(pointer string) *Node {
 	return n
 }
 
-// itemNamed returns the item whose index is written in the one form that RFC 6901 allows: no sign, no leading zero.
+// itemNamed returns the item with an index in the only notation of RFC 6901: no sign, no leading zero.
 func (n *Node) itemNamed(token string) *Node {
 	i, err := strconv.Atoi(token)
 	if err != nil || strconv.Itoa(i) != token {
@@ -612,9 +614,9 @@ func unescapeToken(token string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(token, "~1", "/"), "~0", "~")
 }
 
-// Value decodes the value as it is now: map[string]any, []any, string, bool or nil. A number is an int64 if it is
-// written as an integer that fits, a float64 if it has no more than 15 digits, which a float64 always keeps, and
-// otherwise a json.Number. Of duplicate keys the last wins. An absent value is nil.
+// Value decodes the current value: map[string]any, []any, string, bool or nil. A number is an int64 if it is an integer
+// that fits, a float64 if it has at most 15 digits, which a float64 represents exactly, and otherwise a json.Number. Of
+// duplicate keys the last one counts. A missing value is nil.
 func (n *Node) Value() any {
 	switch n.Kind() {
 	case Object:
@@ -735,7 +737,8 @@ func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 	return len(rest) == 0
 }
 
-// equalFew compares the rest of the members of two objects of which the second has few, without a map. A member that was found is not found again.
+// equalFew compares the remaining members of two objects without a map; the second has few members. It finds each
+// member once.
 func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
 	var found uint64
 	left := 0
@@ -783,8 +786,8 @@ func reparse(raw []byte) *text {
 	return t
 }
 
-// differs reports whether the place differs from what stood there at first. It keeps the answer until the next edit:
-// without that, values that were replaced inside of replaced ones would be compared again at every level.
+// differs reports whether the place differs from its original value. It caches the result until the next edit:
+// otherwise nested replaced values would be compared again at every level.
 func (n *Node) differs() bool {
 	if !n.replaced && !n.edited {
 		return false
@@ -836,7 +839,7 @@ func (n *Node) itemsDiffer() bool {
 	return c < end
 }
 
-// appendTo appends the JSON of the place as it is now. What was not edited is copied with the white space around it.
+// appendTo appends the current JSON of the place. Unedited parts are copied with the surrounding white space.
 func (n *Node) appendTo(dst []byte) []byte {
 	if n.replaced {
 		if t, at := n.origin(); !n.differs() {
@@ -846,7 +849,7 @@ func (n *Node) appendTo(dst []byte) []byte {
 	return n.appendNow(dst)
 }
 
-// AppendText is Text behind what dst has.
+// AppendText appends the result of Text to dst.
 func (n *Node) AppendText(dst []byte) ([]byte, bool) {
 	if n.Kind() != String {
 		return dst, false
@@ -860,7 +863,7 @@ func (n *Node) Around(within *Node) (before, behind []byte) {
 	return n.text.raw[all.start:left.start:left.start], n.text.raw[left.end:all.end:all.end]
 }
 
-// appendNow is appendTo without asking whether all edits together are none.
+// appendNow works like appendTo without checking whether all edits cancel each other.
 func (n *Node) appendNow(dst []byte) []byte {
 	if !n.edited || !n.differsBelow() {
 		return append(dst, n.text.bytesAt(n.at)...)
@@ -872,12 +875,12 @@ func (n *Node) appendNow(dst []byte) []byte {
 	return w.write('[', ']')
 }
 
-// writer writes one container whose children changed.
+// writer writes one container with changed children.
 type writer struct {
 	node  *Node
 	dst   []byte
 	lead  []byte // white space before a new child, as before the last one that was there
-	colon []byte // what stands between key and value
+	colon []byte // the bytes between key and value
 	some  bool
 }
 

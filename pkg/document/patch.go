@@ -16,8 +16,8 @@ type Operation struct {
 	Value    []byte
 }
 
-// Operations returns the net change, in the order in which it must be applied; nil if nothing changed. It looks at
-// edited places only, and its values are no larger than what changed.
+// Operations returns the net change as operations in the order of their application, or nil if nothing changed. It
+// visits only edited places, and its values are not larger than the changes.
 func (d *Document) Operations() []Operation {
 	if d == nil {
 		return nil
@@ -102,7 +102,7 @@ func (p *patcher) add(value []byte) func() { return func() { p.emit("add", value
 
 func (p *patcher) write(value []byte) func() { return func() { p.emit("replace", value) } }
 
-// place compares a place that was there at first with what it is now.
+// place compares an original place with its current value.
 func (p *patcher) place(n *Node) {
 	switch {
 	case n.replaced:
@@ -179,7 +179,7 @@ type slot struct {
 	at   uint32
 }
 
-// items emits the change of an array whose items were inserted and removed.
+// items emits the change of an array with inserted and removed items.
 func (p *patcher) items(n *Node) {
 	if n.onlyGrown() {
 		p.grown(n)
@@ -213,7 +213,7 @@ func (n *Node) onlyGrown() bool {
 	return left == 0
 }
 
-// grown is items for an array that has lost none.
+// grown works like items for an array without removed items.
 func (p *patcher) grown(n *Node) {
 	for i, k := range n.kids {
 		if k.was == 0 {
@@ -238,8 +238,8 @@ func (p *patcher) valueItems(a *text, i uint32, b *text, j uint32) {
 	p.list(a, a.itemsOf(i), slots)
 }
 
-// list emits removals, highest index first, then insertions, lowest first, then what changed inside of items. Items
-// that were removed and inserted between the same two neighbours are replacements.
+// list emits removals, highest index first, then insertions, lowest first, then changes inside of items. A removed and
+// an inserted item between the same two neighbours are a replacement.
 func (p *patcher) list(t *text, was []uint32, slots []slot) {
 	kept := make([]bool, len(was))
 	match(t, was, slots)

@@ -19,21 +19,22 @@ type File struct {
 	Read func() (string, bool)
 }
 
-// Service is what systemd runs for a service unit: the arguments of its ExecStart with specifiers and variables expanded.
+// Service is the service that systemd runs for a unit: the arguments of its ExecStart with specifiers and variables
+// expanded.
 type Service struct {
 	Arguments []string
-	// Unknown are the environment files that are among the given files and whose content is not known.
+	// Unknown lists the environment files with unknown content among the given files.
 	Unknown []string
 
 	flags []flag
 	end   int // of the program in Arguments
 }
 
-// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path, then its
-// drop-ins by name, those of its aliases and of its type among them (systemd.unit(5)), then the environment (systemd.exec(5)).
-// Of two files with the same path the last one counts. A variable that no file sets is empty. The error is ErrUnit for a file
-// that is no unit, ErrContent for one whose content is not known, or that of a command: ErrNoCommand, ErrSeveralCommands,
-// ErrQuote or ErrShell.
+// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path,
+// then its drop-ins by name, including those of its aliases and its type (systemd.unit(5)), then the environment
+// (systemd.exec(5)). Of two files with the same path the last one counts. A variable that no file sets is empty. The
+// error is ErrUnit for an invalid unit, ErrContent for a file with unknown content, or that of a command: ErrNoCommand,
+// ErrSeveralCommands, ErrQuote or ErrShell.
 func EffectiveService(name string, files []File) (*Service, error) {
 	c := serviceCompiler{name: name, files: map[string]File{}}
 	for _, f := range files {
@@ -56,10 +57,10 @@ func EffectiveService(name string, files []File) (*Service, error) {
 // Program returns the arguments before the first flag.
 func (s *Service) Program() []string { return s.Arguments[:s.end] }
 
-// Differences returns the names of the flags whose values are not the same in another service; a name may come twice.
+// Differences returns the names of the flags with different values in another service; a name may occur twice.
 func (s *Service) Differences(other *Service) []string { return differences(s.flags, other.flags) }
 
-// The directories in which systemd looks for units and for its own configuration, the most important first (systemd.unit(5),
+// The directories of systemd's units and of its own configuration, the most important first (systemd.unit(5),
 // systemd-system.conf(5)).
 var (
 	unitPath = []string{
@@ -70,7 +71,7 @@ var (
 	managerPath = []string{"/etc/systemd", "/run/systemd", "/usr/local/lib/systemd", "/usr/lib/systemd"}
 )
 
-// linked are the directories that are links to others on every distribution.
+// linked lists directories that are links to other directories in every distribution.
 var linked = map[string]string{"/lib/": "/usr/lib/", "/var/run/": "/run/"}
 
 // RealPath returns the path under which a file is found: without . and .., and without the links that every distribution has.
@@ -109,7 +110,7 @@ func (c *serviceCompiler) read(names []string) error {
 	return err
 }
 
-// broader returns the name whose drop-ins count for a unit, too: foo-.service for foo-bar.service; "" for none.
+// broader returns the name of another unit with drop-ins for a unit: foo-.service for foo-bar.service; "" for none.
 func broader(name string) string {
 	extension := path.Ext(name)
 	stem := strings.TrimSuffix(strings.TrimSuffix(name, extension), "-")
@@ -119,7 +120,7 @@ func broader(name string) string {
 	return ""
 }
 
-// merge reads the first file of a name in some directories, and the drop-ins in others.
+// merge parses the first file with a name in several directories, and the drop-ins in other directories.
 func (c *serviceCompiler) merge(main []string, name string, dropIns []string) ([]*Unit, error) {
 	var files []File
 	for _, directory := range main {
@@ -207,13 +208,14 @@ func (c *serviceCompiler) wordsIn(parts []*Unit, section, option string) ([]stri
 	return out, nil
 }
 
-// expand expands the specifiers whose values are known (systemd.unit(5), "Specifiers"). Others stay as they are written.
+// expand expands the specifiers with known values (systemd.unit(5), "Specifiers"). It leaves other specifiers
+// unchanged.
 func (c *serviceCompiler) expand(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
 	}
 	stem := strings.TrimSuffix(c.name, path.Ext(c.name))
-	// In the name of a unit, a dash stands for the slash of a path.
+	// In the name of a unit, a dash represents the slash of a path.
 	unescaped, last := strings.ReplaceAll(stem, "-", "/"), stem[strings.LastIndexByte(stem, '-')+1:]
 	return strings.NewReplacer("%%", "%", "%n", c.name, "%N", stem, "%p", stem, "%P", unescaped, "%i", "", "%I", "", "%j", last, "%J", last,
 		"%t", "/run", "%S", "/var/lib", "%C", "/var/cache", "%L", "/var/log", "%E", "/etc", "%T", "/tmp", "%V", "/var/tmp",
@@ -360,8 +362,8 @@ func (e environment) expand(argument string) []string {
 	})}
 }
 
-// splitVariable splits the value of a variable at white space. Quotes hold white space together, and a backslash stands for the
-// character behind it.
+// splitVariable splits the value of a variable at white space. Quotes protect white space, and a backslash the
+// character after it.
 func splitVariable(text string) []string {
 	var out []string
 	word, started, quote := []byte(nil), false, byte(0)
@@ -432,7 +434,7 @@ func (r *environmentReader) line() (name, value string, ok bool) {
 // value reads up to the end of the line. White space around parts in quotes and at both ends means nothing.
 func (r *environmentReader) value() string {
 	var out []byte
-	end := 0         // of what counts, without the white space behind it
+	end := 0         // length without trailing white space
 	inValue := false // outside of quotes, behind a character that is no white space
 	for ; r.at < len(r.text) && !isLineBreak(r.text[r.at]); r.at++ {
 		switch c := r.text[r.at]; {

@@ -50,7 +50,7 @@ func (t *text) stringAt(at uint32) string {
 	return unquote(body)
 }
 
-// textAt is stringAt without a copy of what is plain.
+// textAt works like stringAt without copying strings that have no escapes.
 func (t *text) textAt(at uint32) []byte {
 	e := &t.entries[at]
 	body := t.raw[e.start+1 : e.end-1 : e.end-1]
@@ -102,7 +102,7 @@ func (t *text) count(at uint32) int {
 	return n
 }
 
-// width is the number of entries that stand before the value of a child: 1 in an object, for its key.
+// width returns the number of entries before the value of a child: 1 in an object, for its key.
 func (t *text) width(at uint32) uint32 {
 	if t.entries[at].kind == Object {
 		return 1
@@ -124,7 +124,7 @@ func (t *text) add(raw []byte) (uint32, error) {
 	return uint32(at), nil
 }
 
-// cut takes back what add appended, as long as nobody was given a part of it.
+// cut removes the text that add appended. No other part may refer to it.
 func (t *text) cut(length, entries int) {
 	t.raw, t.entries = t.raw[:length], t.entries[:entries]
 }
@@ -142,8 +142,7 @@ type scanner struct {
 	where     int
 }
 
-// scan indexes the one value that stands in the text from an offset to the end. Like encoding/json it accepts
-// bytes that are not UTF-8.
+// scan indexes the single value from an offset to the end of the text. Like encoding/json it accepts invalid UTF-8.
 func (t *text) scan(from int) error {
 	s := scanner{raw: t.raw, entries: t.entries}
 	end := s.value(s.space(from), 0)
@@ -360,7 +359,7 @@ func (s *scanner) text(start int) int {
 	return s.textEnd(start, i, plain && high&highs == 0)
 }
 
-// textEnd scans the rest of a string of which fewer than eight bytes remain in the text.
+// textEnd scans the rest of a string if fewer than eight bytes of the text remain.
 func (s *scanner) textEnd(start, i int, plain bool) int {
 	for i < len(s.raw) {
 		switch c := s.raw[i]; {
@@ -402,21 +401,21 @@ func (s *scanner) escape(i int) int {
 	}
 }
 
-// Quote returns s as a JSON string. Only what JSON demands is escaped; bytes that are not UTF-8 become U+FFFD.
+// Quote returns s as a JSON string. It escapes only characters that JSON requires; invalid UTF-8 becomes U+FFFD.
 func Quote(s string) []byte {
 	return appendQuoted(make([]byte, 0, quotedSize(len(s))), s)
 }
 
-// AppendQuoted is Quote behind what dst has.
+// AppendQuoted appends the result of Quote to dst.
 func AppendQuoted[S string | []byte](dst []byte, s S) []byte { return appendQuoted(dst, s) }
 
-// quotedSize is about how many bytes a string of the given length takes in quotes.
+// quotedSize estimates the length in bytes of a quoted string.
 func quotedSize(length int) int { return length + length/16 + 2 }
 
 func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
-	from := 0 // of what stands for itself
+	from := 0 // start of the unescaped part
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {
@@ -447,8 +446,8 @@ func appendQuoted[S string | []byte](dst []byte, s S) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// unquote decodes the inside of a checked JSON string as encoding/json does: a surrogate without its partner and a
-// byte that is not UTF-8 become U+FFFD. What stands between two escapes is copied at once.
+// unquote decodes the inside of a valid JSON string as encoding/json does: a surrogate without its partner and invalid
+// UTF-8 become U+FFFD. It copies the text between two escapes at once.
 func unquote(body []byte) string {
 	var out strings.Builder
 	out.Grow(len(body))
@@ -478,7 +477,7 @@ func writeValid(out *strings.Builder, run []byte) {
 	}
 }
 
-// writeEscape writes what the escape sequence at the beginning of body stands for, and returns its length.
+// writeEscape decodes the escape sequence at the beginning of body, and returns its length.
 func writeEscape(out *strings.Builder, body []byte) int {
 	if body[1] != 'u' {
 		out.WriteByte(unescape(body[1]))
@@ -494,8 +493,8 @@ func writeEscape(out *strings.Builder, body []byte) int {
 	return size
 }
 
-// sameUnquoted compares the insides of two checked JSON strings as unquote decodes them. Behind what is spelled alike it
-// goes letter by letter as long as both are ASCII, as they usually are.
+// sameUnquoted compares the insides of two valid JSON strings after decoding as by unquote. After the equal prefix it
+// compares letters while both are ASCII, which is the usual case.
 func sameUnquoted(a, b []byte) bool {
 	alike := wholeLetters(a[:commonPrefix(a, b)])
 	x, y := a[alike:], b[alike:]
@@ -566,7 +565,7 @@ func letter(body []byte) (byte, int) {
 	return 0, 0
 }
 
-// rune16 reads the code unit of an escape of four hexadecimal digits, or returns U+FFFD where none stands.
+// rune16 parses an escape of four hexadecimal digits, or returns U+FFFD.
 func rune16(body []byte) rune {
 	if len(body) < 6 || body[0] != '\\' || body[1] != 'u' {
 		return utf8.RuneError
@@ -713,8 +712,8 @@ func (s *slab[T]) reset() {
 	s.taken = 0
 }
 
-// What is kept for the next document: neither the room of a short text, which would be taken for a long one and grow
-// anew, nor more entries (16 bytes each), nodes and parts of texts (some 100 bytes each) than these.
+// Limits of the buffers kept for the next document: neither those of a short text, which would have to grow for a long
+// one, nor more entries (16 bytes each), nodes and parts of texts (about 100 bytes each) than these.
 const (
 	minPooled      = 1 << 7
 	maxPooled      = 1 << 18
@@ -727,7 +726,7 @@ var rooms = sync.Pool{New: func() any { return new(room) }}
 // entriesIn estimates how many entries a text of the given length has.
 func entriesIn(length int) int { return length/12 + 16 }
 
-// takeRoom returns an empty room, whose index can hold that of a text of the given length.
+// takeRoom returns empty buffers with an index large enough for a text of the given length.
 func takeRoom(length int) *room {
 	want := entriesIn(length)
 	if want < minPooled {
@@ -761,7 +760,7 @@ func (r *room) leave(entries []entry) {
 // Kind is the type of a JSON value.
 type Kind uint8
 
-// The kinds. Invalid is the kind of a place where nothing stands.
+// The kinds. Invalid is the kind of a missing value.
 const (
 	Invalid Kind = iota
 	Null
@@ -806,7 +805,7 @@ var (
 	ErrKind = errors.New("value is of another kind")
 	// ErrIndex marks an item that lies outside of its list.
 	ErrIndex = errors.New("index out of range")
-	// ErrGone marks an edit through a Node whose place was removed or replaced in the meantime.
+	// ErrGone means that an edited Node was removed or replaced before.
 	ErrGone = errors.New("place was removed")
 	// ErrReadOnly marks an edit of the tree that Document.Original returns.
 	ErrReadOnly = errors.New("original is read only")

@@ -31,10 +31,10 @@ var (
 	ErrOption = errors.New("invalid unit option")
 )
 
-// Unit is a systemd unit, or a drop-in, that is edited by splicing its text: what is not edited survives byte for
-// byte, comments and line endings included. A section may stand several times and is read as one. Values are read as
-// systemd does (src/shared/conf-parser.c): a line that ends in an odd number of backslashes goes on with the next one
-// that is no comment, the last backslash becomes a space, and white space around the whole means nothing.
+// Unit is a systemd unit, or a drop-in, that is edited by splicing its text: unedited parts stay byte for byte,
+// including comments and line endings. Several occurrences of a section are read as one. Values are parsed as in
+// systemd (src/shared/conf-parser.c): a line with an odd number of trailing backslashes continues in the next line that
+// is not a comment, the last backslash becomes a space, and surrounding white space is ignored.
 type Unit struct {
 	text    string
 	lines   []unitLine
@@ -51,7 +51,7 @@ func UnitOf(text string) (*Unit, error) {
 	return &Unit{text: text, lines: lines}, nil
 }
 
-// UnitAt is UnitOf for the string at a node. The error is ErrKind for anything but a string.
+// UnitAt works like UnitOf for the string of a node. The error is ErrKind for other kinds.
 func UnitAt(n *Node) (*Unit, error) {
 	text, ok := n.Text()
 	if !ok {
@@ -63,7 +63,7 @@ func UnitAt(n *Node) (*Unit, error) {
 // Text returns the unit with its edits.
 func (u *Unit) Text() string { return u.text }
 
-// Edits counts the edits made so far. Writing what stands there already is no edit.
+// Edits returns the number of edits so far. Writing an equal value is not an edit.
 func (u *Unit) Edits() int { return u.version }
 
 // Sections returns the names of the sections, each once, in the order of their first header.
@@ -123,7 +123,7 @@ type unitLine struct {
 	name        string // of the section or the option
 	start, end  int    // bytes, with the line ending
 	first, last int    // the value without the white space and the continuations around it; where it goes, if empty
-	section     int    // index of the header that it stands under
+	section     int    // index of the section's header
 	header      bool
 	continued   bool // on several lines
 	open        bool // the text ends where another line is expected
@@ -156,7 +156,7 @@ func scanUnit(text string) ([]unitLine, error) {
 	return lines, nil
 }
 
-// lineKind says what a line is, or what is wrong with it.
+// lineKind is the kind of a line, or its mistake.
 type lineKind string
 
 const (

@@ -139,8 +139,8 @@ func isSplit(text string) bool {
 	return len(text) > 1 && text[0] == '$' && text[1] != '{' && text[1] != '$'
 }
 
-// edit makes the occurrences of a flag what is wanted. It plans on a copy of the words, as CommandLine does, and
-// changes the unit only if all other words are read from the new text as before.
+// edit sets the occurrences of a flag to the wanted ones. It plans the edit on a copy of the words, like CommandLine,
+// and changes the unit only if all other words are parsed from the new text as before.
 func (c *UnitCommand) edit(what, name string, wanted []want) error {
 	fail := func(err error) error { return fmt.Errorf("%s flag --%s of %s: %w", what, name, c.option, err) }
 	if !writableFlag(name, wanted) || slices.ContainsFunc(wanted, func(w want) bool { return strings.Contains(w.value, "\x00") }) {
@@ -241,7 +241,8 @@ func (l *unitLine) move(delta int) {
 	l.start, l.end, l.first, l.last = l.start+delta, l.end+delta, l.first+delta, l.last+delta
 }
 
-// commentsInside returns the comments between the lines of words that are dropped or written anew. They go in front.
+// commentsInside returns the comments between the lines of words that are removed or rewritten. They are moved to the
+// front.
 func (c *UnitCommand) commentsInside(planned []token) string {
 	var out strings.Builder
 	for _, t := range planned {
@@ -253,7 +254,7 @@ func (c *UnitCommand) commentsInside(planned []token) string {
 	return out.String()
 }
 
-// compose writes the unit with these words and what stands between them, and with a text in front of the assignment.
+// compose returns the unit with these words and the text between them, and with a text before the assignment.
 func (c *UnitCommand) compose(inside string, planned []token) string {
 	var out strings.Builder
 	const added = 256 // by the usual edit
@@ -289,8 +290,7 @@ func (c *UnitCommand) compose(inside string, planned []token) string {
 	return out.String()
 }
 
-// gap returns what stands between two words, in front of the word with an index; behind the last one, it is what
-// stands up to the end of the assignment.
+// gap returns the text before the word with an index; after the last one, the text up to the end of the assignment.
 func (c *UnitCommand) gap(i int) string {
 	switch {
 	case i == 0:
@@ -302,7 +302,7 @@ func (c *UnitCommand) gap(i int) string {
 	}
 }
 
-// style returns what goes in front of a new flag: a line with the indentation of the last flag if that begins a line.
+// style returns the text before a new flag: a line break with the indentation of the last flag if that starts a line.
 func (c *UnitCommand) style() string {
 	i := c.behindFlags()
 	if n := len(c.flags); n > 0 {
@@ -317,7 +317,7 @@ func (c *UnitCommand) style() string {
 	return gap[:firstLine(gap)] + gap[lastLine(gap):]
 }
 
-// mergeGaps returns what stays of the gaps around a word that is dropped. A line that it had for itself goes.
+// mergeGaps returns the remaining gap around a removed word. It removes a line that contained only the word.
 func mergeGaps(before, after string, tail bool) string {
 	switch {
 	case !breaksLine(before):
@@ -331,7 +331,7 @@ func mergeGaps(before, after string, tail bool) string {
 	}
 }
 
-// endCommand returns what stays behind the command if the words behind a gap are gone: the end of its line and the
+// endCommand returns the text after the command if the words after a gap are removed: the end of its line and the
 // comments, without the backslash.
 func endCommand(gap string, ended bool) string {
 	end, next := endOfLine(gap, 0)

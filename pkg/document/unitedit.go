@@ -33,9 +33,9 @@ func (u *Unit) Set(section, option string, values ...string) error {
 	return nil
 }
 
-// Add appends a value unless exactly this one stands there, behind the empty assignment if there is one. It goes
-// behind the last assignment of the option, or at the end of the section; but the first ExecCondition and ExecStartPre
-// go in front of ExecStart and the comment above it, where people look for them. Errors as in Set.
+// Add appends a value unless the option has it already, after the empty assignment if there is one. It is inserted
+// after the last assignment of the option, or at the end of the section; but the first ExecCondition and ExecStartPre
+// precede ExecStart and the comment above it, as is usual. Errors as in Set.
 func (u *Unit) Add(section, option, value string) error {
 	value = strings.Trim(value, " \t\r\n")
 	if err := checkOption(section, option, []string{value}); err != nil {
@@ -199,7 +199,7 @@ func (u *Unit) insertion(section, option string, values []string) splice {
 	return splice{at, at, text}
 }
 
-// lead returns what must stand between the text and a line behind it.
+// lead returns the text between the existing text and a new line.
 func (u *Unit) lead(eol string, header bool) string {
 	lead := ""
 	if u.text == "" {

@@ -109,7 +109,7 @@ func (t *Template) fold() (*Template, error) {
 	return t, nil
 }
 
-// Term is a part of an expression, and what it came to in one evaluation.
+// Term is a part of an expression with its value in one evaluation.
 type Term struct {
 	// Text is the part as CEL writes it, in one line.
 	Text string
@@ -119,19 +119,19 @@ type Term struct {
 	References []string
 	// Skipped says that the part was not evaluated, as another one had decided already.
 	Skipped bool
-	// Value is what the part came to; nil where it was not evaluated or failed.
+	// Value is the value of the part; nil if it was not evaluated or failed.
 	Value ref.Val
 	// Failed is why there is no value, without values; nil where there is one.
 	Failed error
 	// Terms are the parts that had a say in it, without those that are constant.
 	Terms []Term
-	// Each says, of a macro such as exists, what its condition came to for each item up to the one that decided; More counts the items
-	// that are left out.
+	// Each has, for a macro such as exists, the value of its condition for each item up to the deciding one; More
+	// counts the omitted items.
 	Each []Term
 	More int
 	// Item is the item that the term is about; nil for terms that are not in Each.
 	Item ref.Val
-	// Items are the references of what the items around the part are of, which its value may come from too.
+	// Items lists the references of the surrounding items, from which its value may come as well.
 	Items []string
 }
 
@@ -161,7 +161,7 @@ func Describe(value ref.Val) string {
 	return "a " + value.Type().TypeName()
 }
 
-// absorbing is the value of one part that decides a whole; nil for what has none.
+// absorbing returns the value of one part that determines the whole, or nil.
 func absorbing(function string) ref.Val {
 	switch function {
 	case operators.LogicalAnd:

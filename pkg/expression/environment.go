@@ -24,9 +24,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Partial evaluates expressions of which only some fields of some variables are known, to find what holds whatever the others
-// are: `shoot.kubernetes.satisfies("< 1.34") && shoot.hibernated` is false where only the version is known to be 1.35.
-// It is for checks when a document is loaded, not for admissions, and not safe for concurrent use.
+// Partial evaluates expressions with only some known fields of variables, to find results that hold for any values of
+// the remaining ones: `shoot.kubernetes.satisfies("< 1.34") && shoot.hibernated` is false if the version is known to be
+// 1.35. It is for checks when a document is loaded, not for admissions, and not safe for concurrent use.
 type Partial struct {
 	environment *Environment
 	known       map[string]Values
@@ -55,20 +55,20 @@ func NewObject(name string, fields map[string]*cel.Type, nested ...*Object) *Obj
 	return o
 }
 
-// Type is the CEL type of the object's values.
+// Type returns the CEL type of the object's values.
 func (o *Object) Type() *cel.Type { return o.cel }
 
-// Fields are the names of the declared fields, sorted.
+// Fields returns the names of the declared fields, sorted.
 func (o *Object) Fields() []string { return slices.Sorted(maps.Keys(o.fields)) }
 
-// Fields is what stands behind a value of an Object. Field returns a CEL value, or a Go value that CEL can read as it is
-// (strings, numbers, bool, map[string]any, []any), or an error when the value cannot be had. False means that the field is not set:
-// has() is false then, and reading the field gives the value as its default, or fails when the value is nil.
+// Fields provides the fields of an Object's value. Field returns a CEL value, or a Go value that CEL can use directly
+// (strings, numbers, bool, map[string]any, []any), or an error if the value is unavailable. False means that the field
+// is unset: has() is then false, and reading the field returns the value as its default, or fails if the value is nil.
 type Fields interface {
 	Field(name string) (any, bool)
 }
 
-// Values are fields that are known beforehand. An Unset or a Lazy among them stands for what it holds or returns.
+// Values holds known fields. An Unset or a Lazy is replaced by its value.
 type Values map[string]any
 
 // Unset is a field that is not set but has a default.
@@ -83,8 +83,8 @@ func Optional[T comparable](value T) any {
 	return value
 }
 
-// Lazy is a field that is made when an expression names it; it is called each time and safe for concurrent use. What it returns is a value,
-// an Unset, or nil for a field that is not set.
+// Lazy is a field that is computed on each use in an expression; it must be safe for concurrent use. It returns a
+// value, an Unset, or nil for an unset field.
 type Lazy func() any
 
 // Field implements Fields.
@@ -99,7 +99,7 @@ func (v Values) Field(name string) (any, bool) {
 	return value, value != nil
 }
 
-// Value is a value of this type. It keeps the fields and asks for each only when an expression names it.
+// Value returns a value of this type. It keeps the fields and reads each one only when an expression uses it.
 func (o *Object) Value(fields Fields) ref.Val {
 	return &record{object: o, fields: fields}
 }
@@ -208,7 +208,7 @@ func (p *typeProvider) declare(o *Object) error {
 	return nil
 }
 
-// unknownObject is the name of an object type in t that is not declared, or "".
+// unknownObject returns the name of an undeclared object type in t, or "".
 func (p *typeProvider) unknownObject(t *cel.Type) string {
 	if t == nil {
 		return "<nil>"
@@ -270,19 +270,19 @@ type Scalar struct {
 	// Keys lead to it: those of mappings, and the names of items that have one.
 	Keys []string
 	Text string
-	// Parts are what expressions gave, in their order; what stands between them is as the author wrote it.
+	// Parts lists the results of expressions in their order; the text between them is constant.
 	Parts []Part
 }
 
-// Part is what an expression gave.
+// Part is the result of an expression.
 type Part struct {
-	// From and To are where it stands in the text, in bytes.
+	// From and To are its offsets in the text, in bytes.
 	From, To int
-	// References are the dotted paths of the variables of which it is made.
+	// References lists the dotted paths of the variables that it uses.
 	References []string
 }
 
-// itemName is the key of mappings in lists by which people tell them apart.
+// itemName is the usual key of mappings in lists.
 const itemName = "name"
 
 // Templates tells of each template of the tree, with the keys that lead to it.
@@ -314,7 +314,7 @@ func (t *Tree) templates(keys []string, tell func(template *Template, keys []str
 	return nil
 }
 
-// name is that of an item of a list, where it is written as it is.
+// name returns the constant name of a list item, if it has one.
 func (t *Tree) name() string {
 	i := slices.Index(t.keys, itemName)
 	if i < 0 || t.members[i].template == nil {
@@ -426,7 +426,7 @@ func skipLine(text string, i int) int {
 	return len(text)
 }
 
-// isRaw says whether the quote at i opens a raw string: r"…", also with a b before or after the r.
+// isRaw reports whether the quote at i starts a raw string: r"…", also with a b before or after the r.
 func isRaw(text string, start, i int) bool {
 	prefix := i
 	for prefix > start && strings.IndexByte("rRbB", text[prefix-1]) >= 0 && i-prefix < 2 {
@@ -442,7 +442,7 @@ func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// skipString returns the offset after the string whose opening quote stands at i, or -1 when it has no end.
+// skipString returns the offset after the string with its opening quote at i, or -1 if it does not end.
 func skipString(text string, i int, raw bool) int {
 	quote := text[i : i+1]
 	if triple := strings.Repeat(quote, 3); quote != "`" && strings.HasPrefix(text[i:], triple) {
@@ -463,7 +463,8 @@ func skipString(text string, i int, raw bool) int {
 	return -1
 }
 
-// position is the place of a byte of the text. Lines after the first begin in the column of the first, as in YAML's block scalars.
+// position returns the position of a byte of the text. Lines after the first start in its column, as in YAML's block
+// scalars.
 func (o origin) position(offset int) source.Position {
 	before := o.text[:min(offset, len(o.text))]
 	p := o.at
@@ -520,7 +521,7 @@ func NewEnvironment(variables ...Variable) (*Environment, error) {
 	return build(nil, variables)
 }
 
-// Extend makes an environment that has these variables too. A variable that exists already is declared anew.
+// Extend returns an environment with further variables. They replace existing ones.
 func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
 	extended, err := build(e.variables, variables)
 	if err == nil {
@@ -545,7 +546,7 @@ func (e *Environment) Without(elsewhere map[string]string) (*Environment, error)
 	return without, err
 }
 
-// Variables are the names of the variables, sorted.
+// Variables returns the names of the variables, sorted.
 func (e *Environment) Variables() []string {
 	return slices.Sorted(maps.Keys(e.variables))
 }

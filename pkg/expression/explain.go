@@ -25,19 +25,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// shell is what a program of a part has of the whole.
+// shell returns the data of the whole program that the program of a part needs.
 func (p *program) shell() *program {
 	return &program{origin: p.origin, offset: p.offset, ast: p.ast, environment: p.environment, costly: p.costly}
 }
 
-// written is the environment of which compiled expressions know the macros that they were written with. It is made when it is first
-// needed, as nothing but explanations needs it.
+// written returns an environment that keeps the macros in compiled expressions. It is created on first use, because
+// only explanations need it.
 func (e *Environment) written() (*cel.Env, error) {
 	e.once.Do(func() { e.macros, e.macrosError = e.env.Extend(cel.EnableMacroCallTracking()) })
 	return e.macros, e.macrosError
 }
 
-// diagnose turns what CEL found into findings, each at its own place and with a suggestion for unknown names.
+// diagnose converts CEL's issues to findings with their own positions and with suggestions for unknown names.
 func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.Findings {
 	var (
 		findings source.Findings
@@ -107,7 +107,7 @@ var (
 	undeclaredReference = regexp.MustCompile(`^undeclared reference to '([^']*)'`)
 )
 
-// offsetOf is the offset, in bytes, of a place that CEL gives as line (from 1) and column (from 0, in code points).
+// offsetOf returns the offset, in bytes, of CEL's line (from 1) and column (from 0, in code points).
 func offsetOf(text string, at common.Location) int {
 	offset := 0
 	for range at.Line() - 1 {
@@ -137,7 +137,7 @@ func nameBefore(text string, offset int) int {
 	return offset
 }
 
-// nodePosition is where a node stands: at the field's or the function's name for selections and calls.
+// nodePosition returns the position of a node: that of the field's or the function's name for selections and calls.
 func (p *program) nodePosition(node ast.Expr) source.Position {
 	text := p.expressionText()
 	location := p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())
@@ -166,7 +166,8 @@ func functionNames(env *cel.Env) []string {
 	return names
 }
 
-// missingFields compiles a text once more to learn of which types its unknown fields are: for each unknown field, the fields that are known.
+// missingFields compiles a text again to find the types of its unknown fields: it returns the known fields for each
+// unknown one.
 func (e *Environment) missingFields(text string) map[string][]string {
 	recorder := &fieldRecorder{typeProvider: e.types, missing: map[string][]string{}}
 	env, err := e.env.Extend(cel.CustomTypeProvider(types.Provider(recorder)))
@@ -177,7 +178,7 @@ func (e *Environment) missingFields(text string) map[string][]string {
 	return recorder.missing
 }
 
-// fieldRecorder remembers which fields were asked for in vain.
+// fieldRecorder records requests for unknown fields.
 type fieldRecorder struct {
 	*typeProvider
 	missing map[string][]string
@@ -192,14 +193,14 @@ func (r *fieldRecorder) FindStructFieldType(name, field string) (*types.FieldTyp
 	return fieldType, ok
 }
 
-// The types of which there is more to say.
+// Types with special explanations.
 const (
 	absentType   = "optional_type"
 	versionType  = "kubernetes.Semver"
 	quantityType = "kubernetes.Quantity"
 )
 
-// remedy returns what the author probably meant where types do not fit; "" where that is not known. The types are as CEL writes them.
+// remedy returns the probable correction of a type mismatch, or "". The types have CEL's notation.
 func remedy(given string) string {
 	words := strings.FieldsFunc(typeParameters.ReplaceAllString(given, "$1"), func(r rune) bool { return r != '_' && r != '.' && !unicode.IsLetter(r) })
 	has := func(wanted ...string) bool {
@@ -226,10 +227,11 @@ func remedy(given string) string {
 	return ""
 }
 
-// typeParameters are what a type is of.
+// typeParameters matches the parameters of a type.
 var typeParameters = regexp.MustCompile(`\b([a-z_]+)\([^()]+\)`)
 
-// mismatch returns the message for types that an operator or a function does not take, with the ways in which the function is called.
+// mismatch returns the message for types that an operator or a function does not accept, with the signatures of the
+// function.
 func (e *Environment) mismatch(function, given string) string {
 	message := symbolOf(function) + " cannot take " + strings.ReplaceAll(given, "_type", "")
 	if isLookup := slices.Contains(lookups, function); !isLookup || strings.Contains(given, absentType) {
@@ -254,7 +256,7 @@ func (e *Environment) mismatch(function, given string) string {
 // lookups are operators that take values of different types, which need not become one.
 var lookups = []string{operators.Index, operators.OptIndex, operators.In, operators.Conditional}
 
-// symbolOf is how an operator or a function is written.
+// symbolOf returns the notation of an operator or a function.
 func symbolOf(function string) string {
 	switch symbol, isOperator := operators.FindReverse(function); {
 	case !isOperator:
@@ -268,7 +270,7 @@ func symbolOf(function string) string {
 	}
 }
 
-// suggest says which of the known names was probably meant; of variables, which there are where none is near.
+// suggest returns a hint at a similar known name; for variables, it lists the known names if none is similar.
 func (e *Environment) suggest(name string, known []string) string {
 	if where := e.elsewhere[name]; where != "" {
 		return "; " + where
@@ -288,7 +290,8 @@ func (e *Environment) suggest(name string, known []string) string {
 	return thereAre(known)
 }
 
-// suggestField says which of the known fields was probably meant, or which there are. Names with __ are Graft's own, and no author writes them.
+// suggestField returns a hint at a similar known field, or lists the known fields. It omits internal names, which
+// contain __.
 func suggestField(name string, known []string) string {
 	if suggestion := source.Suggest(name, known); suggestion != "" {
 		return suggestion
@@ -297,7 +300,7 @@ func suggestField(name string, known []string) string {
 	return thereAre(slices.Compact(slices.Sorted(slices.Values(known))))
 }
 
-// thereAre says which names there are, if any.
+// thereAre lists the known names, if any.
 func thereAre(known []string) string {
 	switch len(known) {
 	case 0:
@@ -314,7 +317,7 @@ var macros = map[string]string{
 	operators.Filter: "list.filter(x, x > 0)", operators.Map: "list.map(x, x + 1)", operators.Has: "has(object.field)",
 }
 
-// plainly says in other words what CEL says of other mistakes that are made often.
+// plainly rewords CEL's messages about other frequent mistakes.
 func plainly(message string) string {
 	if m := otherType.FindStringSubmatch(message); m != nil {
 		return strings.ReplaceAll("must be "+m[1]+", is "+m[2], "_type", "") + remedy(m[1]+" "+m[2])
@@ -339,7 +342,8 @@ var (
 	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "as a function: text.matches(pattern)"}
 )
 
-// howToRead says how a key is read that may be missing, in the way in which the expression names it, and what could stand in its place.
+// howToRead returns the notation for reading a key that may be missing, as the expression uses it, and a possible
+// default.
 func (p *program) howToRead(name string) string {
 	way := ""
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(p.ast.NativeRep()), ast.AllMatcher()) {
@@ -357,17 +361,17 @@ func (p *program) howToRead(name string) string {
 		}
 		for parent, ok := e.Parent(); ok && parent.Kind() == ast.SelectKind; parent, ok = e.Parent() {
 			e = parent
-			way += ".?" + e.AsSelect().FieldName() // what is below it is missing then, too
+			way += ".?" + e.AsSelect().FieldName() // the fields below it are missing then as well
 		}
 		way = fmt.Sprintf("; what may be missing is read as %s.orValue(%s)", way, p.wanted(e))
 	}
 	return way
 }
 
-// unknown stands for a value of which nothing is known.
+// unknown represents an unknown value.
 const unknown = "…"
 
-// wanted is a value that fits where an expression stands; unknown where anything could.
+// wanted returns a value of the type expected for an expression, or unknown for any type.
 func (p *program) wanted(e ast.NavigableExpr) string {
 	if known := zero(e.Type()); known != unknown {
 		return known
@@ -404,7 +408,7 @@ func (p *program) wanted(e ast.NavigableExpr) string {
 	return unknown
 }
 
-// zero is the value of a type that says least.
+// zero returns the zero value of a type.
 func zero(t *types.Type) string {
 	if t == nil {
 		return unknown
@@ -420,13 +424,13 @@ func zero(t *types.Type) string {
 	return unknown
 }
 
-// Name is the qualified name of the object type.
+// Name returns the qualified name of the object type.
 func (o *Object) Name() string { return o.name }
 
-// Nested are the object types that occur in the types of the fields.
+// Nested returns the object types in the types of the fields.
 func (o *Object) Nested() []*Object { return o.nested }
 
-// FieldType is the type of a declared field as messages call it; empty for any other.
+// FieldType returns the name of a declared field's type in messages, or an empty string.
 func (o *Object) FieldType(name string) string {
 	field, ok := o.fields[name]
 	if !ok {
@@ -435,13 +439,13 @@ func (o *Object) FieldType(name string) string {
 	return describeType(field.Type)
 }
 
-// TypeName is the type of the variable as messages call it.
+// TypeName returns the name of the variable's type in messages.
 func (v Variable) TypeName() string { return describeType(v.celType()) }
 
 // Function is a function that expressions can call.
 type Function struct {
 	Name string
-	// Summary says in a line what it gives; empty for most of those that are not Graft's own.
+	// Summary describes the function in one line; empty for most functions that Graft does not define.
 	Summary string
 	// Signatures are the types that it takes and gives, such as string.satisfies(string) -> bool, sorted.
 	Signatures []string
@@ -449,7 +453,7 @@ type Function struct {
 	Own bool
 }
 
-// Functions are all functions of expressions, sorted by name, without operators and macros.
+// Functions returns all functions of expressions, sorted by name, without operators and macros.
 func Functions() ([]Function, error) {
 	env, err := baseEnvironment()
 	if err != nil {
@@ -534,8 +538,8 @@ func (e *EvaluationError) Unwrap() error { return e.err }
 
 func (f failure) Error() string { return string(f) }
 
-// Failure is an error that Fields may return for a field; its text is shown to users and must not hold values. Of other errors only an
-// EvaluationError is shown.
+// Failure returns an error that Fields may return for a field; users see its text, which must not contain values. Of
+// other errors only an EvaluationError is displayed.
 func Failure(message string) error { return failure(message) }
 
 func findingOf(err error) source.Findings {
@@ -584,10 +588,10 @@ func (p *program) explain(err error) error {
 	return failed
 }
 
-// withoutItems is the message for what has no items.
+// withoutItems is the message for a value without items.
 const withoutItems = "only lists and maps have items"
 
-// failedAt is the part that failed. Within what is asked of items CEL wraps its error, once more for each list.
+// failedAt returns the failed part. CEL wraps an error in a macro once for each list.
 func failedAt(err *types.Err) int64 {
 	id := err.NodeID()
 	for inner := err; errors.As(errors.Unwrap(inner), &inner) && inner.NodeID() != 0; {
@@ -596,7 +600,7 @@ func failedAt(err *types.Err) int64 {
 	return id
 }
 
-// describe says what failed, and the name of the field or variable that is missing, if that is it.
+// describe returns a description of the failure, and the name of the missing field or variable, if any.
 func (p *program) describe(err error, node ast.Expr) (message, name string) {
 	var (
 		shown failure
@@ -631,8 +635,8 @@ func (p *program) describe(err error, node ast.Expr) (message, name string) {
 	return "the evaluation failed", ""
 }
 
-// names says whether the expression itself holds this key: as a string or as the name of a field. Another key was computed, and
-// may be, or be part of, what a Secret holds.
+// names reports whether the expression itself contains this key: as a string or as the name of a field. Another key was
+// computed, and may contain data of a Secret.
 func (p *program) names(key string) bool {
 	found := false
 	ast.PreOrderVisit(p.ast.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -645,11 +649,11 @@ func (p *program) names(key string) bool {
 	return found
 }
 
-// What CEL says is shown only where it cannot hold a value.
+// CEL's messages that cannot contain values and may be displayed.
 var (
 	missingAttribute = regexp.MustCompile(`^no such attribute\(s\): ([A-Za-z0-9_]+)`)
 	missingKey       = regexp.MustCompile(`^no such key: (.+)$`)
-	// doesNotFit is what CEL says of types.
+	// doesNotFit matches CEL's messages about types.
 	doesNotFit  = regexp.MustCompile(`^(no such overload|unsupported index type|invalid qualifier type)`)
 	notIterated = regexp.MustCompile(`^got '.*', expected iterable type`)
 	harmless    = regexp.MustCompile(`^(division by zero|modulus by zero|` +
@@ -658,7 +662,7 @@ var (
 		`invalid UTF-8 in bytes, cannot convert to string|NaN values cannot be ordered)`)
 )
 
-// findNode is the node with this id, or nil.
+// findNode returns the node with this id, or nil.
 func findNode(root ast.Expr, id int64) ast.Expr {
 	var found ast.Expr
 	ast.PreOrderVisit(root, ast.NewExprVisitor(func(e ast.Expr) {
@@ -669,7 +673,8 @@ func findNode(root ast.Expr, id int64) ast.Expr {
 	return found
 }
 
-// findName is the part of a chain of selections, which CEL names by its end, that selects this name, or the whole chain.
+// findName returns the part of a chain of selections that selects this name, or the whole chain. CEL reports the end of
+// the chain.
 func findName(chain ast.Expr, name string) ast.Expr {
 	for node := chain; ; {
 		switch node.Kind() {

@@ -23,7 +23,7 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// ownFunctions declares what Graft adds to Kubernetes' CEL.
+// ownFunctions declares Graft's functions in addition to Kubernetes' CEL.
 func ownFunctions() cel.EnvOption {
 	options := []cel.EnvOption{
 		constraintFunction(),
@@ -107,8 +107,9 @@ const yamlFactor = 8
 // satisfies is the name of the function `<version>.satisfies("< 1.34")`.
 const satisfies = "satisfies"
 
-// constraintFunction declares satisfies on versions and on strings that are versions. As in Gardener's own checks
-// (pkg/utils/version, CheckVersionMeetsConstraint), what follows a - or a + in the version does not count: 1.34.0-rc.1 is not < 1.34.
+// constraintFunction declares satisfies on versions and on strings with versions. As in Gardener's own checks
+// (pkg/utils/version, CheckVersionMeetsConstraint), the text after a - or a + in the version is ignored: 1.34.0-rc.1 is
+// not < 1.34.
 func constraintFunction() cel.EnvOption {
 	return cel.Function(satisfies,
 		cel.FunctionDocs("whether a version meets a constraint such as \"< 1.34\"; what follows a - or a + in the version does not count"),
@@ -167,7 +168,7 @@ var constraintOptimization = &interpreter.RegexOptimization{
 	},
 }
 
-// verdicts remembers what a constraint says of the versions seen last: a seed has few, and each check allocates five times.
+// verdicts caches the results of a constraint for recent versions: a seed has few, and each check allocates five times.
 type verdicts struct {
 	constraint *semver.Constraints
 	last       [16]atomic.Pointer[verdict]

@@ -22,7 +22,7 @@ func ExceedsLimit(err error) bool {
 // large holds a token for each request that computes large values.
 var large = make(chan struct{}, largeRequests)
 
-// meter counts what the evaluations for one request create and cost. It is not safe for concurrent use.
+// meter counts the size of values and the cost of the evaluations for one request. It is not safe for concurrent use.
 type meter struct {
 	size int
 	cost uint64
@@ -34,8 +34,8 @@ type meter struct {
 
 type meterKey struct{}
 
-// Limit returns a context whose evaluations count as one request: what they create and cost is bounded together. The function ends the
-// request. The context must not be used by two goroutines at a time. Without Limit, each evaluation counts for itself.
+// Limit returns a context with common limits on the size and cost of all its evaluations. The returned function ends
+// the request. The context must not be used concurrently. Without Limit, each evaluation has its own limits.
 func Limit(ctx context.Context) (limited context.Context, end func()) {
 	if ctx.Value(meterKey{}) != nil {
 		return ctx, func() {}
@@ -87,9 +87,9 @@ func (m *meter) end() {
 	}
 }
 
-// evaluation is what the steps of one evaluation share. It tells comprehensions, which ask after each step, when to end: when the context
-// has ended or the cost is too high. It then says so every time: CEL's own check does not, and an outer all() then goes on after an inner
-// one was stopped.
+// evaluation is the common state of the steps of one evaluation. Comprehensions ask it after each step whether to stop:
+// when the context has ended or the cost is too high. It then answers so every time: CEL's own check does not, and an
+// outer all() would continue after an inner one was stopped.
 type evaluation struct {
 	interpreter.Activation
 	ctx     context.Context
@@ -98,11 +98,11 @@ type evaluation struct {
 	steps   int
 	ended   bool
 	cost    uint64
-	// exceeded is the first limit that was exceeded; then there is no result, whatever the rest of the expression makes of it.
+	// exceeded is the first exceeded limit; then there is no result, whatever the rest of the expression returns.
 	exceeded error
 }
 
-// evaluationName is what the steps of an expression call their evaluation.
+// evaluationName is the variable with the evaluation in the steps of an expression.
 const evaluationName = "#evaluation"
 
 // ResolveName implements interpreter.Activation.

@@ -31,7 +31,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// planProgram makes a program of an expression, or of a part of one, whose values and cost are bounded.
+// planProgram creates a program for an expression, or a part of one, with limits on values and cost.
 func planProgram(p *program, env *cel.Env, checked *ast.AST, options ...cel.ProgramOption) (cel.Program, error) {
 	limit := limiter{types: checked.TypeMap(), costly: p.costly}
 	options = append(options, cel.InterruptCheckFrequency(interruptFrequency), cel.CustomDecorator(limit.decorate))
@@ -96,14 +96,14 @@ func isComputed(step interpreter.Interpretable) bool {
 	return !constant
 }
 
-// passing are the functions whose result is one of the values that they are given, or is part of one.
+// passing lists the functions that return one of their arguments, or a part of one.
 var passing = map[string]bool{
 	operators.Index: true, operators.OptIndex: true, operators.OptSelect: true, "dyn": true, "type": true, "hasValue": true,
 	"value": true, "or": true, "orValue": true, "optional.of": true, "optional.ofNonZeroValue": true, "optional.none": true,
 	"min": true, "max": true, "first": true, "last": true,
 }
 
-// quadratic are the functions that take as long as the sizes of what they are given, multiplied.
+// quadratic lists the functions with a cost proportional to the product of their arguments' sizes.
 var quadratic = map[string]bool{
 	"indexOf": true, "lastIndexOf": true, "distinct": true, "sets.contains": true, "sets.equivalent": true, "sets.intersects": true,
 }
@@ -115,7 +115,7 @@ func (l *limiter) creates(call interpreter.InterpretableCall) bool {
 	case quadratic[function]:
 		return true
 	case passing[function], function == operators.Add && accumulates(call):
-		return false // what map and filter add to their list is counted where it is made
+		return false // the items that map and filter add are counted at their creation
 	}
 	result := l.types[call.ID()]
 	if result == nil {
@@ -282,7 +282,7 @@ func joinLists(values []ref.Val) ref.Val {
 	return types.NewRefValList(types.DefaultTypeAdapter, items)
 }
 
-// mapInsert is the function by which macros such as transformMap add to their map.
+// mapInsert is the function with which macros such as transformMap add to their map.
 const mapInsert = "cel.@mapInsert"
 
 // estimate returns a size that the result does not exceed. An error says that the call would take too long.
@@ -322,7 +322,7 @@ func sizeOfThem(values []ref.Val) int {
 	return size
 }
 
-// sizeOfReplaced returns the size of a text in which others are replaced.
+// sizeOfReplaced returns the size of a text after a replacement.
 func sizeOfReplaced(values []ref.Val) int {
 	n := occurrences(values[0], values[1:2])
 	if len(values) > 3 {
@@ -389,8 +389,8 @@ func quadraticCost(values []ref.Val) error {
 	return nil
 }
 
-// What is assumed of values whose size is not known when an expression is compiled. Facts are small: a shoot has few
-// workers, annotations and zones.
+// Assumptions about values of unknown size when an expression is compiled. Facts are small: a shoot has few workers,
+// annotations and zones.
 const (
 	assumedItems  = 100
 	assumedLength = 512
@@ -432,7 +432,7 @@ func boundCost(e *Environment, p *program) *source.Finding {
 	return &finding
 }
 
-// bytes is the size in bytes of a value in which everything is as large as estimated.
+// bytes returns the size in bytes of a value with the estimated sizes.
 func (s Size) bytes() uint64 {
 	return checker.FixedSizeEstimate(s.Length).Multiply(checker.FixedSizeEstimate(max(1, s.Item))).Max
 }
@@ -454,7 +454,7 @@ func measurable(native *ast.AST) *ast.AST {
 	return ast.NewCheckedAST(ast.NewAST(factory.NewCall(id, sizeFunction, arguments...), native.SourceInfo()), typeMap, references)
 }
 
-// sizeFunction is the call whose arguments measuring looks at. Expressions cannot name it.
+// sizeFunction is the call for measuring its arguments. Expressions cannot use it.
 const sizeFunction = "@size"
 
 // measuring notes the size of an expression that is made measurable.
@@ -482,7 +482,7 @@ func (m measuring) EstimateCallCost(function, overload string, target *checker.A
 // costs is the actual cost of calls.
 var costs = newEstimator(assumed{})
 
-// estimator estimates Kubernetes' functions as Kubernetes does and Graft's by the size of what they read.
+// estimator estimates Kubernetes' functions as Kubernetes does, and Graft's by the size of their input.
 type estimator struct {
 	assumed
 	kubernetes *library.CostEstimator
@@ -521,8 +521,8 @@ func (e estimator) sizeOf(argument checker.AstNode) checker.SizeEstimate {
 	return *size
 }
 
-// CallCost implements interpreter.ActualCostEstimator. CEL counts the characters of texts each time, which takes longer than to compare
-// them, and takes the items of what is compared for scalars.
+// CallCost implements interpreter.ActualCostEstimator. CEL counts the characters of texts each time, which takes longer
+// than comparing them, and treats the items of compared values as scalars.
 func (e estimator) CallCost(function, overload string, arguments []ref.Val, result ref.Val) *uint64 {
 	var size int
 	factor, own := ownCosts[function]
@@ -569,10 +569,10 @@ var ownCosts = map[string]float64{
 // worstLength is the length of anything that a request may contain.
 const worstLength = 8 << 20
 
-// assumed is how big values are of which only the type is known.
+// assumed holds the sizes of values with only a known type.
 type assumed struct {
 	known Sizes
-	// unknown is the size of all others; 0: it depends on the type.
+	// unknown is the size of all remaining values; 0 means that it depends on the type.
 	unknown uint64
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// With returns an evaluator that knows another field of a variable of an Object type as well. Both share what may be spent.
+// With returns an evaluator that knows a further field of a variable of an Object type. Both share the cost limit.
 func (p *Partial) With(variable, field string, value ref.Val) *Partial {
 	result := &Partial{environment: p.environment, programs: p.programs, known: map[string]Values{}, spent: p.spent}
 	maps.Copy(result.known, p.known)
@@ -30,13 +30,14 @@ func (p *Partial) With(variable, field string, value ref.Val) *Partial {
 	return result
 }
 
-// False says that a condition is false whatever the unknown fields are. An evaluation that fails is not.
+// False reports whether a condition is false for any values of the unknown fields. It returns false if the evaluation
+// fails.
 func (p *Partial) False(x *Expression) bool {
 	value, ok := p.evaluate(x.program)
 	return ok && value == types.False
 }
 
-// Value is the value of a template, when it follows from what is known.
+// Value returns the value of a template if the known fields determine it.
 func (p *Partial) Value(t *Template) (ref.Val, bool) {
 	switch {
 	case t.value != nil:
@@ -63,8 +64,9 @@ func (p *Partial) Value(t *Template) (ref.Val, bool) {
 	return types.String(text.String()), true
 }
 
-// evaluate returns the value of a program if it follows from what is known. When the evaluations of all views of a document have used up
-// their common budget, the value counts as unknown: otherwise a document with expensive variables would take minutes to load.
+// evaluate returns the value of a program if the known fields determine it. If the evaluations of all views of a
+// document have used up their common budget, the value counts as unknown: otherwise a document with expensive variables
+// would take minutes to load.
 func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	if x.value != nil {
 		return x.value, true
@@ -97,7 +99,7 @@ func (p *Partial) evaluate(x *program) (ref.Val, bool) {
 	return value, true
 }
 
-// limitedPartial is what is known, under the limits of an evaluation.
+// limitedPartial holds the known fields, under the limits of an evaluation.
 type limitedPartial struct {
 	cel.PartialActivation
 	evaluation *evaluation
@@ -106,10 +108,10 @@ type limitedPartial struct {
 // ResolveName implements interpreter.Activation.
 func (l limitedPartial) ResolveName(name string) (any, bool) { return l.evaluation.ResolveName(name) }
 
-// AsPartialActivation lets CEL find what is unknown.
+// AsPartialActivation lets CEL find the unknown fields.
 func (l limitedPartial) AsPartialActivation() (interpreter.PartialActivation, bool) { return l, true }
 
-// split makes values of the variables of which something is known, and patterns for all that is not.
+// split returns the values of variables with known fields, and patterns for all unknown ones.
 func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
 	var unknown []*cel.AttributePatternType
 	values := map[string]any{}
@@ -127,7 +129,7 @@ func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
 	return values, unknown
 }
 
-// Explain evaluates the expressions of the template and says what each of them, and each of their parts, came to.
+// Explain evaluates the expressions of the template and returns the values of all their parts.
 func (t *Template) Explain(ctx context.Context, vars interpreter.Activation) ([]Term, error) {
 	var terms []Term
 	for _, part := range t.parts {

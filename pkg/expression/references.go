@@ -26,9 +26,10 @@ type inspector struct {
 	local      []string // variables of the comprehensions around
 	references []string
 	every      int
-	// certain leaves out what is not evaluated in each case: operands of && and ||, the branches of ?: and what is asked of items.
+	// certain excludes parts that are not always evaluated: operands of && and ||, the branches of ?: and bodies of
+	// macros.
 	certain bool
-	// found collects the parts that are references, for who wants them; nil: nobody does.
+	// found collects the parts that are references; it may be nil.
 	found *[]ast.Expr
 }
 
@@ -99,7 +100,7 @@ func (i *inspector) visitComprehension(c ast.ComprehensionExpr) {
 	i.local = i.local[:outer]
 }
 
-// path is the variable and the fields after it when e is nothing but that, or nil.
+// path returns the variable with its fields if e consists only of them, or nil.
 func (i *inspector) path(e ast.Expr) []string {
 	switch e.Kind() {
 	case ast.IdentKind:

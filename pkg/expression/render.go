@@ -35,7 +35,7 @@ func ParseJSON(raw []byte) (any, error) {
 	return value, nil
 }
 
-// ParseComputed is ParseJSON for a value that was computed for a request, see Limit.
+// ParseComputed works like ParseJSON for a value computed for a request, see Limit.
 func ParseComputed(ctx context.Context, raw []byte) (any, error) {
 	if err := Charge(ctx, sizeParsed(raw)); err != nil {
 		return nil, err
@@ -59,12 +59,12 @@ func sizeParsed(raw []byte) int {
 	return size
 }
 
-// Value is CEL's value of a decoded one, such as ParseJSON returns.
+// Value returns the CEL value of a decoded one, such as ParseJSON returns.
 func Value(native any) ref.Val { return types.DefaultTypeAdapter.NativeToValue(native) }
 
-// JSON writes a value as JSON: keys sorted, no spaces; doubles that are whole as integers; bytes as base64; versions,
-// quantities, addresses and URLs as strings; times and durations as protobuf's JSON has them. An optional value without a
-// value, NaN, infinities, types and what is larger than a value may be are errors.
+// JSON writes a value as JSON: keys sorted, no spaces; integral doubles as integers; bytes as base64; versions,
+// quantities, addresses and URLs as strings; times and durations as in protobuf's JSON. It fails for an empty optional
+// value, NaN, infinities, types and values that exceed the size limit.
 func JSON(value ref.Val) ([]byte, error) {
 	b, err := appendJSON(nil, value)
 	if err == nil && len(b) > maximumValue {
@@ -132,7 +132,7 @@ func Text(value ref.Val) (string, error) {
 		return v.Version.String(), nil
 	case apiservercel.Quantity:
 		return v.Quantity.String(), nil
-	case *apiservercel.Quantity: // what add and sub of Kubernetes' library give
+	case *apiservercel.Quantity: // results of add and sub in Kubernetes' library
 		return v.Quantity.String(), nil
 	case apiservercel.IP:
 		return v.Addr.String(), nil
@@ -165,7 +165,7 @@ func appendString(b []byte, s string) []byte {
 	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n"))
 }
 
-// isPlain says whether a string stands in JSON as it is.
+// isPlain reports whether a string needs no escapes in JSON.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {

@@ -32,10 +32,11 @@ type Piece struct {
 	Syntax *ast.AST
 }
 
-// Syntax is the condition as CEL has checked it, for who says it in another language. It must not be changed.
+// Syntax returns the checked syntax tree of the condition for a translation to another language. It must not be
+// changed.
 func (x *Expression) Syntax() *ast.AST { return x.program.ast.NativeRep() }
 
-// Pieces are the parts of the template, in their order. They must not be changed.
+// Pieces returns the parts of the template in their order. They must not be changed.
 func (t *Template) Pieces() []Piece {
 	pieces := make([]Piece, len(t.parts))
 	for i, part := range t.parts {
@@ -47,26 +48,27 @@ func (t *Template) Pieces() []Piece {
 	return pieces
 }
 
-// Whole says that the template is one expression and nothing else, so that its result is that of the expression.
+// Whole reports whether the template consists of one expression, so that its result has the type of the expression.
 func (t *Template) Whole() bool { return t.whole != nil }
 
-// References are the variables and fields that the condition names, as dotted paths, sorted.
+// References returns the variables and fields that the condition uses, as dotted paths, sorted.
 func (x *Expression) References() []string { return slices.Clone(x.program.references) }
 
-// Constant says that the condition names no variable, so that it always has the same value.
+// Constant reports whether the condition uses no variables.
 func (x *Expression) Constant() bool { return x.program.value != nil }
 
-// Constant says that the template names no variable, so that it always has the same value.
+// Constant reports whether the template uses no variables.
 func (t *Template) Constant() bool { return t.value != nil }
 
-// Takes says what type is wanted of a result of which the type is not known, for what is said where there is none.
+// Takes sets the expected type of a result with an unknown type, for messages.
 func (t *Template) Takes(wanted *cel.Type) {
 	if t.whole != nil {
 		t.whole.takes = wanted
 	}
 }
 
-// Type is the type of the result: that of the expression when the text is one expression, else string.
+// Type returns the type of the result: that of the expression if the template consists of one expression, or else
+// string.
 func (t *Template) Type() *cel.Type {
 	if t.whole != nil {
 		return t.whole.result
@@ -74,7 +76,7 @@ func (t *Template) Type() *cel.Type {
 	return cel.StringType
 }
 
-// Size is the estimated size of the result.
+// Size returns the estimated size of the result.
 func (t *Template) Size() Size {
 	if t.whole != nil {
 		return t.whole.size
@@ -108,8 +110,8 @@ func (t *Template) join(ctx context.Context, vars interpreter.Activation) (strin
 	return t.write(ctx, vars, func(_ *program, _, computed string) (string, error) { return computed, nil })
 }
 
-// Escaped is String with each computed part as escape writes it, which is also told the text before it; what stands in the document
-// as it is stays so.
+// Escaped works like String, but escapes each computed part with escape, which also receives the text before it;
+// constant text stays unchanged.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
 	return t.write(ctx, vars, func(_ *program, before, computed string) (string, error) { return escape(before, computed) })
 }
@@ -184,8 +186,8 @@ func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byt
 	return raw, t.charge(ctx, len(raw))
 }
 
-// References are the variables and fields that the template names, as dotted paths such as shoot.networking.type, sorted. A path ends
-// where a function is called or an index is computed.
+// References returns the variables and fields that the template uses, as dotted paths such as shoot.networking.type,
+// sorted. A path ends at a function call or a computed index.
 func (t *Template) References() []string {
 	var all []string
 	for _, part := range t.parts {
@@ -197,7 +199,7 @@ func (t *Template) References() []string {
 	return slices.Compact(all)
 }
 
-// Certain are the References without those that are evaluated in some cases only, as the branches of a condition are.
+// Certain returns the References without those that are not always evaluated, such as branches of a condition.
 func (t *Template) Certain() []string {
 	var all []string
 	for _, part := range t.parts {
@@ -271,7 +273,7 @@ func (c *partsCompiler) node(e ast.Expr) (*node, error) {
 	return n, err
 }
 
-// below are the parts that had a say in one, without constants, and says of && || and ?: how they do.
+// below returns the non-constant parts that contributed to the value of a part, and describes how for && || and ?:.
 func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
 	switch {
 	case c.isChain(e):
@@ -298,7 +300,7 @@ func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
 	if c.isBool(e) {
 		return operands
 	}
-	// Of what is computed for a comparison, only the variables are told.
+	// For a comparison, only the variables of computed operands are shown.
 	var leaves []ast.Expr
 	for _, operand := range operands {
 		leaves = append(leaves, c.leaves(operand)...)
@@ -306,7 +308,8 @@ func (c *partsCompiler) below(e ast.Expr, n *node) []ast.Expr {
 	return c.once(leaves)
 }
 
-// joined are the operands of a chain of && or ||, which CEL makes a tree of, in their order. Constants stay: they may decide.
+// joined returns the operands of a chain of && or ||, which is a tree in CEL, in their order. It keeps constants,
+// because they may be decisive.
 func (c *partsCompiler) joined(e ast.Expr, function string) []ast.Expr {
 	if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != function {
 		return []ast.Expr{e}
@@ -318,7 +321,7 @@ func (c *partsCompiler) joined(e ast.Expr, function string) []ast.Expr {
 	return all
 }
 
-// leaves are the variables in a part, with the conditions in it as a whole.
+// leaves returns the variables in a part, and its conditions as wholes.
 func (c *partsCompiler) leaves(e ast.Expr) []ast.Expr {
 	if c.isChain(e) || c.isMacro(e) || c.isBool(e) {
 		return []ast.Expr{e}
@@ -330,7 +333,7 @@ func (c *partsCompiler) leaves(e ast.Expr) []ast.Expr {
 	return all
 }
 
-// operands are what a part is directly made of.
+// operands returns the direct operands of a part.
 func (c *partsCompiler) operands(e ast.Expr) []ast.Expr {
 	switch e.Kind() {
 	case ast.CallKind:
@@ -352,14 +355,14 @@ func (c *partsCompiler) operands(e ast.Expr) []ast.Expr {
 	return nil
 }
 
-// paths are the variables of a comprehension that are not its own.
+// paths returns the variables of a comprehension without its own.
 func (c *partsCompiler) paths(e ast.Expr) []ast.Expr {
 	i := inspector{variables: c.variables, found: &[]ast.Expr{}}
 	i.visit(e)
 	return c.once(*i.found)
 }
 
-// varying leaves out constants and what stands there already.
+// varying omits constants and parts that are already included.
 func (c *partsCompiler) varying(all []ast.Expr) []ast.Expr {
 	return c.once(slices.DeleteFunc(slices.Clone(all), func(e ast.Expr) bool {
 		references, _ := inspect(c.variables, e)
@@ -378,7 +381,7 @@ func (c *partsCompiler) once(all []ast.Expr) []ast.Expr {
 	})
 }
 
-// isMacro says whether a part was written as a macro with variables of its own, such as exists.
+// isMacro reports whether a part was written as a macro with its own variables, such as exists.
 func (c *partsCompiler) isMacro(e ast.Expr) bool {
 	_, ok := c.native.SourceInfo().GetMacroCall(e.ID())
 	return ok || e.Kind() == ast.ComprehensionKind
@@ -389,7 +392,7 @@ func (c *partsCompiler) isBool(e ast.Expr) bool {
 	return t != nil && t.IsExactType(cel.BoolType)
 }
 
-// isChain says whether a part is a variable with fields and constant keys behind it, and what an absent one stands for.
+// isChain reports whether a part is a variable followed by fields and constant keys, possibly with a default.
 func (c *partsCompiler) isChain(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -409,7 +412,7 @@ func (c *partsCompiler) isChain(e ast.Expr) bool {
 	return false
 }
 
-// startOfNode is where the text of a part begins.
+// startOfNode returns the position of a part.
 func startOfNode(p *program, e ast.Expr) source.Position {
 	text, first := p.expressionText(), -1
 	ast.PreOrderVisit(e, ast.NewExprVisitor(func(inner ast.Expr) {
@@ -440,7 +443,8 @@ func callBefore(text string, offset int) int {
 	return before
 }
 
-// Explain evaluates the condition as Bool does and says what each part of it came to. It compiles the parts when it is first called.
+// Explain evaluates the condition as Bool does and returns the values of all its parts. It compiles the parts on first
+// use.
 func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
 	term, err := x.program.explainTerms(ctx, vars)
 	if err != nil || term.Value == nil {
@@ -485,7 +489,7 @@ func (n *node) evaluate(ctx context.Context, vars interpreter.Activation) Term {
 	return term
 }
 
-// takes says whether the condition of a ?: leads to its first or its second branch.
+// takes reports whether the condition of a ?: selects the given branch.
 func (n *node) takes(condition Term, branch int) bool {
 	return condition.Value == types.Bool(branch == 1)
 }
@@ -494,14 +498,15 @@ func (n *node) term() Term {
 	return Term{Text: n.text, Position: n.position, References: n.program.references, Items: n.items}
 }
 
-// skipped is the part as one that was not evaluated, and nothing of what is below it.
+// skipped returns the part as not evaluated, without the parts below it.
 func (n *node) skipped() Term {
 	term := n.term()
 	term.Skipped = true
 	return term
 }
 
-// Scalars computes the template again and tells what of the result is computed: one scalar for a text, and each scalar of a list or mapping.
+// Scalars computes the template again and returns the computed parts of the result: one scalar for a text, and each
+// scalar of a list or mapping.
 func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, keys ...string) ([]Scalar, error) {
 	if t.value != nil {
 		return nil, nil
@@ -527,7 +532,7 @@ func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, key
 	return []Scalar{scalar}, nil
 }
 
-// scalarsOf are those of a result of the program.
+// scalarsOf returns the scalars of a program's result.
 func scalarsOf(p *program, value ref.Val, keys []string) ([]Scalar, error) {
 	raw, err := JSON(value)
 	if err != nil {
@@ -579,7 +584,8 @@ func scalarsWithin(p *program, value any, keys []string) []Scalar {
 	return []Scalar{{Keys: keys, Text: text, Parts: []Part{{0, len(text), p.references}}}}
 }
 
-// Variable is the dotted path of a template that is nothing but a variable or a field of one; empty for any other.
+// Variable returns the dotted path of a template that consists only of a variable or a field of one, or an empty
+// string.
 func (t *Template) Variable() string {
 	if t.whole == nil {
 		return ""
@@ -591,10 +597,10 @@ func (t *Template) Variable() string {
 // mostItems is how many items are explained.
 const mostItems = 8
 
-// asked are the macros that ask something of each item, with what decides them.
+// asked lists the macros that test each item, with the result of a test that decides them.
 var asked = map[string]ref.Val{"exists": types.True, "all": types.False, "exists_one": nil, "existsOne": nil}
 
-// asks says whether a part is such a macro, over items and not over keys with their values.
+// asks reports whether a part is such a macro over items, and not over keys with values.
 func (c *partsCompiler) asks(e ast.Expr) bool {
 	written, ok := c.native.SourceInfo().GetMacroCall(e.ID())
 	if !ok || e.Kind() != ast.ComprehensionKind || written.Kind() != ast.CallKind {
@@ -604,7 +610,7 @@ func (c *partsCompiler) asks(e ast.Expr) bool {
 	return ok && !e.AsComprehension().HasIterVar2() && e.AsComprehension().LoopStep().Kind() == ast.CallKind
 }
 
-// each compiles what a macro asks of each item; nil for any other part.
+// each compiles the test of a macro, or returns nil for any other part.
 func (c *partsCompiler) each(e ast.Expr) (*each, error) {
 	if !c.asks(e) {
 		return nil, nil
@@ -670,7 +676,7 @@ func (l *local) ResolveName(name string) (any, bool) {
 	return l.Activation.ResolveName(name)
 }
 
-// With is the text with a sample in place of each expression; it is for checks of texts whose values are not known yet.
+// With returns the text with each expression replaced by a sample, for checks of texts before their values are known.
 func (t *Template) With(sample string) string {
 	var text strings.Builder
 	for _, part := range t.parts {

@@ -22,7 +22,7 @@ type Templates interface {
 	Template(text string, at source.Position) (*Template, error)
 }
 
-// NewTree compiles any YAML value; its strings may hold ${ CEL }. What was not written is null. The path is for findings.
+// NewTree compiles any YAML value; its strings may contain ${ CEL }. A missing value is null. The path is for findings.
 func NewTree(templates Templates, n source.Node, path string) (*Tree, source.Findings) {
 	if n.Node == nil {
 		return &Tree{literal: []byte("null")}, nil
@@ -68,7 +68,7 @@ func leaf(templates Templates, n source.Node, path string) (*Tree, source.Findin
 	return &Tree{literal: literal}, nil
 }
 
-// Constant says that the tree names no variable, so that it always has the same value.
+// Constant reports whether the tree uses no variables.
 func (t *Tree) Constant() bool {
 	if t == nil {
 		return true
@@ -84,7 +84,7 @@ func (t *Tree) Constant() bool {
 	return true
 }
 
-// References are the dotted paths of the variables that the tree names, as often as it names them.
+// References returns the dotted paths of the variables that the tree uses, with repetitions.
 func (t *Tree) References() []string {
 	if t == nil {
 		return nil
@@ -99,7 +99,7 @@ func (t *Tree) References() []string {
 	return references
 }
 
-// Keys are the members of a tree that is written as a mapping, in the order of the file.
+// Keys returns the members of a mapping in the order of the file.
 func (t *Tree) Keys() []string {
 	if t == nil {
 		return nil
@@ -107,7 +107,7 @@ func (t *Tree) Keys() []string {
 	return t.keys
 }
 
-// Size is the estimated size of the value.
+// Size returns the estimated size of the value.
 func (t *Tree) Size() Size {
 	if t == nil {
 		return Size{}
@@ -185,7 +185,7 @@ func (t *Tree) writeMap(ctx context.Context, vars interpreter.Activation, out *b
 	return nil
 }
 
-// Known is the value as far as it is known without variables, as encoding/json reads it: what is computed is nil in it.
+// Known returns the constant parts of the value in the form of encoding/json; computed parts are nil.
 func (t *Tree) Known() any {
 	switch {
 	case t.literal != nil:
@@ -211,8 +211,8 @@ func (t *Tree) Known() any {
 	}
 }
 
-// At is the position of the first character of a YAML scalar's text: after the quote, or in the line after the | of a block scalar, where
-// the column is not known.
+// At returns the position of the first character of a YAML scalar's text: after the quote, or in the line after the |
+// of a block scalar, with an unknown column.
 func At(n source.Node) source.Position {
 	p := n.Position()
 	if n.Node == nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Tree is a YAML value compiled: JSON in which some strings are still to be computed. Members keep the order of the file. A nil
-// Tree has no members and no references.
+// Tree is a compiled YAML value: JSON with some strings to compute. Members keep the order of the file. A nil Tree has
+// no members and no references.
 type Tree struct {
 	literal  []byte
 	template *Template
@@ -49,19 +49,20 @@ type part struct {
 	program *program
 }
 
-// node is a part of an expression that explanations show. It has a program of its own, as CEL's record of an evaluation cannot be
-// relied on: it puts what an index computed at a key finds where the value of the key belongs.
+// node is a part of an expression in explanations. It has its own program, because CEL's record of an evaluation is
+// unreliable: it stores the value found by a computed index under the key's own id.
 type node struct {
 	text     string
 	position source.Position
 	program  *program
 	below    []*node
-	// absorbing is the value of one part that decides the whole; branches says that the first part chooses one of the two others.
+	// absorbing is the value of one part that determines the whole; branches means that the first part selects one of
+	// the other two.
 	absorbing ref.Val
 	branches  bool
-	// each is what a macro such as exists asks of each item; nil for others.
+	// each is the test of a macro such as exists; nil for other parts.
 	each *each
-	// items are the references of what the items around the part are of.
+	// items lists the references of the surrounding items.
 	items []string
 }
 
@@ -71,7 +72,7 @@ const (
 	SyntaxError source.Rule = "expression-syntax"
 	// UnknownName is a variable, a field or a function that does not exist.
 	UnknownName source.Rule = "unknown-name"
-	// WrongResult is an expression of which the types do not fit, inside or where it stands.
+	// WrongResult is an expression with types that do not match, inside or in its place.
 	WrongResult source.Rule = "expression-type"
 	// WrongCondition is a condition that is no expression in braces.
 	WrongCondition source.Rule = "condition-form"
@@ -81,8 +82,8 @@ const (
 	FailingConstant source.Rule = "expression-fails"
 )
 
-// maximumCost bounds the estimated cost of an expression in CEL's units, of which one is about 50 ns. It is Kubernetes' own
-// limit for one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
+// maximumCost limits the estimated cost of an expression in CEL's units of about 50 ns. It is Kubernetes' own limit for
+// one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
 const maximumCost = 1_000_000
 
 // Size is how large a value is estimated to be: the characters of a text, the bytes of bytes, or the number of items, and the size of
@@ -122,7 +123,7 @@ type piece struct {
 	offset int
 }
 
-// origin says where a text stands: the position of its first character, which may be unknown in part.
+// origin is the position of a text: that of its first character, which may be partly unknown.
 type origin struct {
 	at   source.Position
 	text string
@@ -134,7 +135,7 @@ type Variable struct {
 	Name string
 	// Type is the type of the values; nil means the type of Object.
 	Type *cel.Type
-	// Object declares the object type of which Type is made, for variables with fields.
+	// Object declares the object type in Type, for variables with fields.
 	Object *Object
 	// Keys are all keys that a map may have, where they are known: another one that is written out is then an error.
 	Keys []string
@@ -156,20 +157,20 @@ type Environment struct {
 	macrosError error
 }
 
-// The limits of what expressions compute. Sizes are in bytes: a text or bytes count as long as they are and itemSize more, every
-// other scalar, every list and every map count itemSize, and a list or a map counts everything that is inside it.
+// Limits of computed values. Sizes are in bytes: a text or bytes count their length plus itemSize, every other scalar,
+// list and map counts itemSize, and a list or a map also counts its content.
 const (
 	// maximumValue is the size of one value.
 	maximumValue = 4 << 20
 	// maximumTogether is the size of all values that are computed for one request.
 	maximumTogether = 8 << 20
-	// maximumActualCost is the cost of one evaluation. It is higher than what may be estimated, because estimates assume that annotations
-	// are small.
+	// maximumActualCost is the cost of one evaluation. It is higher than the maximum estimate, because estimates assume
+	// that annotations are small.
 	maximumActualCost = 4 * maximumCost
 	// maximumCostTogether is the cost of all evaluations for one request, as Kubernetes allows it for the expressions of one
 	// admission (k8s.io/apiserver/pkg/apis/cel, RuntimeCELCostBudget).
 	maximumCostTogether = 10 * maximumCost
-	// maximumPartialCost is the cost of all evaluations by which a document is checked against versions and constants when it is loaded.
+	// maximumPartialCost is the cost of all evaluations that check a loaded document for versions and constants.
 	maximumPartialCost = 50 * maximumCost
 	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
 	unqueued = 512 << 10
@@ -194,12 +195,13 @@ type program struct {
 	ast        *cel.Ast
 	run        cel.Program
 	result     *cel.Type
-	takes      *cel.Type // what is wanted of a result that is dyn; nil: anything
+	takes      *cel.Type // the expected type of a dyn result; nil for any
 	every      int       // so many steps of comprehensions, the context is looked at; 0: it has none
 	references []string
 	value      ref.Val // when the expression names no variable
 	size       Size    // estimated
-	// limited says that the expression has steps that count what they create and cost, and costly that it may cost more than is allowed.
+	// limited means that the expression has steps that count sizes and costs, and costly that it may exceed the cost
+	// limit.
 	limited, costly bool
 	step            uint64 // the cost of a step of its comprehensions, without that of calls that are counted
 
@@ -215,11 +217,11 @@ type each struct {
 	variable  string
 	of        *node
 	condition *node
-	// decides is what the condition comes to at the item that decides the whole; nil where all items count.
+	// decides is the value of the condition that determines the whole; nil if all items count.
 	decides ref.Val
 }
 
-// failure is an error of which the text may be shown, because it holds no value.
+// failure is an error with a displayable text, because it contains no value.
 type failure string
 
 // interruptFrequency is how many steps of comprehensions pass between two looks at the context, where a step takes less than a microsecond for each
@@ -235,8 +237,9 @@ var brief = map[string]bool{
 	"hasValue": true, "value": true, "or": true, "orValue": true, "optional.of": true, "optional.none": true, "cel.@mapInsert": true,
 }
 
-// looks is how many steps of a comprehension pass between two looks at the context: one where a step calls a function that takes longer the more it is
-// given, such as matches, so that nobody who has left is worked for longer than one call of it takes.
+// looks returns the number of steps of a comprehension between two checks of the context: one if a step calls a
+// function with a cost that grows with its input, such as matches, so that an abandoned evaluation ends after at most
+// one call.
 func looks(c ast.ComprehensionExpr) int {
 	every := interruptFrequency
 	for _, part := range []ast.Expr{c.LoopCondition(), c.LoopStep()} {
@@ -249,8 +252,8 @@ func looks(c ast.ComprehensionExpr) int {
 	return every
 }
 
-// isBrief says whether a call takes no longer the more it is given. What is compared with what stands in the expression is as short as that, and so is what
-// is looked for in a list there; map and filter add to their lists one item at a time.
+// isBrief reports whether the cost of a call does not grow with its input. A comparison with a constant, and a search
+// for a constant in a list of constants, are limited by these; map and filter add one item at a time.
 func isBrief(call ast.CallExpr) bool {
 	written := func(kind ast.ExprKind) bool {
 		return slices.ContainsFunc(call.Args(), func(e ast.Expr) bool { return e.Kind() == kind })

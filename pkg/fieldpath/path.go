@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldpath reads the paths by which people name fields of objects and documents: spec.backup.store,
-// data["config.yaml"], spec.rules[name=x].limit, spec.zones[0].
+// Package fieldpath parses paths of fields in objects and documents: spec.backup.store, data["config.yaml"],
+// spec.rules[name=x].limit, spec.zones[0].
 //
-// It knows neither objects nor documents: who has one follows the steps. Enter at Parse.
+// It uses neither objects nor documents: the caller follows the steps. Start reading at Parse.
 package fieldpath
 
 import (
@@ -24,7 +24,7 @@ type Path []Step
 type Step struct {
 	// Key is the name of the member, the value of the member By, or the position: decimal digits.
 	Key string
-	// By is the member by which an item is found; empty for other steps.
+	// By is the member that identifies an item; empty for other steps.
 	By string
 	// Quoted says that Key was in quotes and is text, though it may look like a number.
 	Quoted bool
@@ -161,12 +161,12 @@ func (p Path) String() string {
 	return out.String()
 }
 
-// With is the path to a member below.
+// With returns the path to a member below.
 func (p Path) With(key string) Path {
 	return append(p[:len(p):len(p)], Step{Key: key})
 }
 
-// Keys are the members on the way; the items of lists are left out.
+// Keys returns the members on the path, without the items of lists.
 func (p Path) Keys() []string {
 	var keys []string
 	for _, s := range p {

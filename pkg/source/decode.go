@@ -20,7 +20,7 @@ type Decoder interface {
 	DecodeNode(n Node, path string) Findings
 }
 
-// Hinter is a struct that knows where a field stands which users look for in it; empty: it does not know.
+// Hinter is a struct that knows the place of a field that users look for in it; empty if unknown.
 type Hinter interface {
 	Hint(field string) string
 }
@@ -84,7 +84,7 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 	return findings
 }
 
-// UnknownKey is the finding that a key of a mapping is none of the known fields.
+// UnknownKey returns the finding that a key of a mapping is not a known field.
 func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 	finding := key.Finding(path, "unknown field %q%s", key.Value, Suggest(key.Value, known)).Of(UnknownField).InPart()
 	if word := near(key.Value, known); !mapping.Has(word) {
@@ -96,7 +96,7 @@ func UnknownKey(key Node, path string, mapping Node, known []string) Finding {
 	return finding
 }
 
-// hinted is the finding of an unknown field with the hint of the struct, in place of a field that is but spelt alike.
+// hinted returns the finding of an unknown field with the hint of the struct, instead of a similar field.
 func hinted(f Finding, field string, into reflect.Value) Finding {
 	if h, ok := into.Interface().(Hinter); ok {
 		if hint := h.Hint(field); hint != "" {
@@ -118,7 +118,7 @@ func decodeField(n Node, path string, into reflect.Value, index []int) Findings 
 	return limits.check(n, path, value)
 }
 
-// structFields are the json names of a struct type; embedded structs without a name lend theirs.
+// structFields returns the JSON names of a struct type, including those of embedded structs without a name.
 func structFields(t reflect.Type) (map[string][]int, []string) {
 	fields := map[string][]int{}
 	var names []string
@@ -205,7 +205,7 @@ func decodeScalar(n Node, path string, into reflect.Value) Findings {
 	return nil
 }
 
-// meant is how a scalar is written so that it is of the kind that is wanted; false where that is not clear.
+// meant returns the notation of a scalar in the wanted kind, or false if it is ambiguous.
 func meant(n Node, kind reflect.Kind) (string, bool) {
 	switch {
 	case n.Kind != yaml.ScalarNode:
@@ -234,7 +234,7 @@ func scalarName(kind reflect.Kind) string {
 	}
 }
 
-// describe names what stands at a node, for messages; scalars are not quoted in full as they may be long.
+// describe describes the value of a node for messages; it does not quote long scalars in full.
 func describe(n Node) string {
 	switch {
 	case n.Node == nil:
@@ -289,7 +289,7 @@ func (d *Duration) DecodeNode(n Node, path string) Findings {
 	return nil
 }
 
-// JSONSchema is what an editor is told about a duration.
+// JSONSchema returns the schema of a duration for editors.
 func (Duration) JSONSchema() string {
 	return `{"type": "string", "pattern": "^(0|([0-9]+(\\.[0-9]+)?(ns|us|µs|ms|s|m|h))+)$"}`
 }

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source knows where in a document that a person wrote something stands, and decodes such documents strictly.
+// Package source locates the parts of hand-written documents, and decodes such documents strictly.
 //
-// It turns YAML into Nodes that remember file, line and column, decodes Nodes into Go structs with an error for every
-// field that is unknown, double or of the wrong type, and collects such errors as Findings, all of them rather than the
-// first. It knows nothing of profiles: pkg/profile says which documents there are. Enter at Parse and Decode.
+// It turns YAML into Nodes with file, line and column, decodes Nodes into Go structs with an error for every field that
+// is unknown, duplicate or of the wrong type, and collects all such errors as Findings. It does not know profiles:
+// pkg/profile defines the documents. Start reading at Parse and Decode.
 package source

@@ -12,9 +12,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Fix is a change of the text that fixes a finding, where there is no doubt what was meant.
+// Fix is a change of the text that fixes a finding unambiguously.
 type Fix struct {
-	// At is where Old stands, or a key or value of the entry that is removed.
+	// At is the position of Old, or of a key or value of the entry to remove.
 	At Position
 	// Old is the text that is replaced by New, exactly as the file has it.
 	Old, New string
@@ -22,7 +22,7 @@ type Fix struct {
 	Remove bool
 }
 
-// Replace fixes the finding by another YAML text for a scalar that stands in one line.
+// Replace fixes the finding by another YAML text for a single-line scalar.
 func (f Finding) Replace(n Node, text string) Finding {
 	if old, ok := written(n); ok {
 		f.Fix = &Fix{At: n.Position(), Old: old, New: text}
@@ -57,7 +57,7 @@ func (f Finding) Without(n Node) Finding {
 	return f
 }
 
-// sameTwice fixes the finding of a key that stands twice with the same value, by removing it the second time.
+// sameTwice fixes the finding of a duplicate key with the same value by removing the second one.
 func (f Finding) sameTwice(mapping Node, field Field) Finding {
 	if first := mapping.Get(field.Key.Value); equal(first.Node, field.Value.Node) {
 		return f.Without(field.Key)
@@ -65,12 +65,12 @@ func (f Finding) sameTwice(mapping Node, field Field) Finding {
 	return f
 }
 
-// equal says whether two values are written the same.
+// equal reports whether two values have the same text.
 func equal(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Tag == b.Tag && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, equal)
 }
 
-// written is a scalar as it stands in the file; false where that cannot be told from its value.
+// written returns the text of a scalar in the file, or false if its value does not determine it.
 func written(n Node) (string, bool) {
 	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Value == "" || strings.ContainsAny(n.Value, "\n\r\t") {
 		return "", false
@@ -105,8 +105,8 @@ func quote(text string, style yaml.Style) string {
 // ambiguous are words that YAML 1.1 or 1.2 does not take for text.
 var ambiguous = map[string]bool{"true": true, "false": true, "yes": true, "no": true, "on": true, "off": true, "null": true, "y": true, "n": true}
 
-// unite leaves every key of the mappings in a document once, and only keys that are plain texts, so that whoever looks for a value by its key or its
-// index finds the one that was decoded. What stands under a key twice is joined as far as it can be: what is wrong with either is found.
+// unite leaves every key of the mappings in a document once, and only string keys, so that lookups by key or index find
+// the decoded value. It joins the values of a duplicate key as far as possible, so that mistakes in both are found.
 func unite(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		var kept []*yaml.Node
@@ -130,10 +130,11 @@ func unite(n *yaml.Node) {
 	}
 }
 
-// isPlain says whether a key is a plain text.
+// isPlain reports whether a key is a plain string.
 func isPlain(key *yaml.Node) bool { return key.Kind == yaml.ScalarNode && key.Tag != "!!merge" }
 
-// united is the first of two values with the members or items of the second, where both are mappings or lists, and else the first that is there.
+// united returns the first of two values with the members or items of the second if both are mappings or lists, or else
+// the first existing one.
 func united(a, b *yaml.Node) *yaml.Node {
 	switch {
 	case Node{Node: a}.Absent():

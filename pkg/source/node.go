@@ -19,25 +19,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// File is the content of a file and the name by which errors call it.
+// File is the content of a file with its name in errors.
 type File struct {
 	Name string
 	Data []byte
-	// Attachments are the files to which documents in this one refer, by the path that they write.
+	// Attachments are the files that documents in this file use, by their paths in the documents.
 	Attachments map[string][]byte
 	// Problem says why the file could not be read, where it could not: it has no Data then, and Parse finds that.
 	Problem string
-	// Refused says of files to which documents refer why they could not be read; one that is not there is in neither map.
+	// Refused maps unreadable files that documents use to the reason; missing files are in neither map.
 	Refused map[string]string
 }
 
-// Node is a value in a YAML document together with the file in which it stands. The zero Node is an absent value.
+// Node is a value in a YAML document with its file. The zero Node is a missing value.
 type Node struct {
 	*yaml.Node
 	File string
 }
 
-// Position is the place of the value's first character.
+// Position returns the position of the value's first character.
 func (n Node) Position() Position {
 	if n.Node == nil {
 		return Position{File: n.File}
@@ -45,12 +45,12 @@ func (n Node) Position() Position {
 	return Position{File: n.File, Line: n.Line, Column: n.Column}
 }
 
-// Finding is a finding at the node; Of says which rule it is of.
+// Finding returns a finding at the node; Of sets its rule.
 func (n Node) Finding(path, format string, arguments ...any) Finding {
 	return Finding{Position: n.Position(), Path: path, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Absent says that there is no value: the node is missing or null.
+// Absent reports whether the node is missing or null.
 func (n Node) Absent() bool {
 	return n.Node == nil || (n.Kind == yaml.ScalarNode && n.Tag == "!!null")
 }
@@ -60,7 +60,7 @@ type Field struct {
 	Key, Value Node
 }
 
-// Fields are the entries of a mapping in the order in which they are written; nil for anything else.
+// Fields returns the entries of a mapping in their order, or nil for another node.
 func (n Node) Fields() []Field {
 	if n.Node == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -72,7 +72,7 @@ func (n Node) Fields() []Field {
 	return fields
 }
 
-// Get is the value of a key of a mapping; the zero Node when it has none, or is none.
+// Get returns the value of a key of a mapping, or the zero Node.
 func (n Node) Get(key string) Node {
 	for _, field := range n.Fields() {
 		if field.Key.Value == key {
@@ -82,13 +82,13 @@ func (n Node) Get(key string) Node {
 	return Node{File: n.File}
 }
 
-// Has says whether the node is a mapping that has a key.
+// Has reports whether the node is a mapping with a key.
 func (n Node) Has(key string) bool {
 	return slices.ContainsFunc(n.Fields(), func(f Field) bool { return f.Key.Value == key })
 }
 
-// Naming is the scalar with this text that names a value below the node: the value itself, or the nearest key above it; the zero Node
-// when there is none.
+// Naming returns the scalar with this text that names a value below the node: the value itself, or the nearest key
+// above it. It returns the zero Node if there is none.
 func (n Node) Naming(value Node, text string) Node {
 	found, _ := n.naming(value, text)
 	return found
@@ -122,7 +122,7 @@ func (n Node) naming(value Node, text string) (Node, bool) {
 	return Node{}, false
 }
 
-// Items are the entries of a sequence; nil for anything else.
+// Items returns the entries of a sequence, or nil for another node.
 func (n Node) Items() []Node {
 	if n.Node == nil || n.Kind != yaml.SequenceNode {
 		return nil
@@ -134,11 +134,11 @@ func (n Node) Items() []Node {
 	return items
 }
 
-// maximumFileSize bounds what is parsed at once, in bytes: a ConfigMap holds 1 MiB at the most.
+// maximumFileSize limits the size of a parsed file in bytes: a ConfigMap contains at most 1 MiB.
 const maximumFileSize = 4 << 20
 
-// Parse splits a file into its YAML documents. Anchors and aliases are refused: a document must say what it says where it
-// says it. A key that stands twice is a finding, and stands once in the Nodes; empty documents are left out.
+// Parse splits a file into its YAML documents. It rejects anchors and aliases, because they hide the value of a field.
+// A duplicate key is a finding and occurs once in the Nodes; empty documents are omitted.
 func Parse(file File) ([]Node, Findings) {
 	if file.Problem != "" {
 		return nil, Findings{{Position: Position{File: file.Name}, Message: file.Problem, Rule: MissingFile}}
@@ -175,7 +175,7 @@ func Parse(file File) ([]Node, Findings) {
 	}
 }
 
-// checkTree finds keys that stand twice, keys that are no plain strings, and anchors. What YAML 1.1 took for a time is text.
+// checkTree reports duplicate keys, keys that are not strings, and anchors. It treats timestamps of YAML 1.1 as text.
 func checkTree(n Node, path string) Findings {
 	var findings Findings
 	if n.Tag == "!!timestamp" {
@@ -195,7 +195,7 @@ func checkTree(n Node, path string) Findings {
 			findings = append(findings, field.Key.Finding(path, "a key must be a plain string").Of(rule))
 			continue
 		}
-		field.Key.Tag = "!!str" // whatever it looks like, a key is its text
+		field.Key.Tag = "!!str" // a key is always a string
 		if earlier, ok := first[field.Key.Value]; ok {
 			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).InPart().sameTwice(n, field))
 		}
@@ -231,7 +231,7 @@ func checkVisible(field Field, path string) Findings {
 
 var yamlLine = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
 
-// bareExpression is an expression of which YAML takes the braces, a colon or the quotes for its own.
+// bareExpression matches an expression with braces, a colon or quotes that YAML interprets.
 var bareExpression = regexp.MustCompile(`([{\[].*[:,{\[]\s*\$\{|[:-]\s+\$\{.*: |"[^"]*\$\{[^"}]*")`)
 
 func syntaxFinding(file File, err error) Finding {
@@ -268,20 +268,21 @@ func syntaxFinding(file File, err error) Finding {
 }
 
 var (
-	// tabbed is what the parser says of tabs, and of other characters.
+	// tabbed matches the parser's messages about tabs and other characters.
 	tabbed = regexp.MustCompile(`tab character|cannot start any token`)
 	// tab is one in the indentation of a line.
 	tab = regexp.MustCompile(`^ *(\t)`)
 	// secondColon is that of a value within a value.
 	secondColon = regexp.MustCompile(`^[^'"#]*?:\s[^'"#]*?(:)\s`)
-	// closeColon is that of a field with its value right behind it, in a line with what it is indented by.
+	// closeColon matches a line with a field and no space between its colon and its value, including the indentation.
 	closeColon = regexp.MustCompile(`^((?: |- )*)[A-Za-z][^\s:]*(:)[^\s:/]`)
-	// space is what stands behind the colon of a field.
+	// space matches the colon of a field with the space after it.
 	space = regexp.MustCompile(`:\s|:$`)
 )
 
-// withoutSpace is the place of a colon that has no space behind it, for which reason the parser takes the field and what follows it for one text; the zero
-// Position where there is none. The parser names that line where fields precede it, and else the one behind the text.
+// withoutSpace returns the position of a colon without a space after it, so that the parser takes the field and its
+// value for one text, or the zero Position. The parser reports that line if fields precede it, and otherwise the line
+// after the text.
 func withoutSpace(lines [][]byte, finding Finding) Position {
 	at := finding.Line - 1
 	if at < 0 || at >= len(lines) {
@@ -305,7 +306,7 @@ func withoutSpace(lines [][]byte, finding Finding) Position {
 		}
 		found := closeColonIn(lines[at])
 		if len(found) == 0 || found[3] != indent {
-			// The text is what a field or a document begins with, and not the rest of a longer one.
+			// The text starts a field or a document, and is not the rest of a longer one.
 			if bytes.HasSuffix(line, []byte(":")) || bytes.HasPrefix(line, []byte("---")) {
 				return colon
 			}
@@ -319,7 +320,7 @@ func withoutSpace(lines [][]byte, finding Finding) Position {
 	return colon
 }
 
-// closeColonIn are the ends of the parts of closeColon in a line; nil where it is no such line.
+// closeColonIn returns the ends of the parts of closeColon in a line, or nil.
 func closeColonIn(line []byte) []int {
 	if space.Match(line) {
 		return nil
@@ -327,11 +328,11 @@ func closeColonIn(line []byte) []int {
 	return closeColon.FindSubmatchIndex(line)
 }
 
-// Text is a string that knows where it stands, for strings that may hold expressions. The zero Text is absent.
+// Text is a string with its position, for strings that may contain expressions. The zero Text is absent.
 type Text struct {
 	Value string
 	At    Node
 }
 
-// JSONSchema is the schema of the string for editors.
+// JSONSchema returns the schema of the string for editors.
 func (Text) JSONSchema() string { return `{"type": "string"}` }

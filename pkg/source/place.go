@@ -14,20 +14,20 @@ import (
 	"strings"
 )
 
-// Place is a value in a document and its field, for findings about what is there and about what is not.
+// Place is an existing or missing value in a document, for findings about it.
 type Place struct {
-	// Node is the value; where nothing stands, the nearest value around it.
+	// Node is the value, or the nearest surrounding value if it is missing.
 	Node Node
 	// Path is the field, such as routes[1].gateway; empty for the document itself.
 	Path string
-	// Missing says that nothing stands there.
+	// Missing means that there is no value.
 	Missing bool
 }
 
-// At is a member of a mapping.
+// At returns a member of a mapping.
 func (p Place) At(key string) Place { return p.inner(p.Value().Get(key), join(p.Path, key)) }
 
-// Item is an item of a list, which count from 0.
+// Item returns an item of a list, counted from 0.
 func (p Place) Item(index int) Place {
 	var node Node
 	if items := p.Value().Items(); index < len(items) {
@@ -43,7 +43,7 @@ func (p Place) inner(node Node, path string) Place {
 	return Place{Node: node, Path: path}
 }
 
-// Value is what stands there; the zero Node, with its file, where nothing does.
+// Value returns the value, or the zero Node with its file.
 func (p Place) Value() Node {
 	if p.Missing {
 		return Node{File: p.Node.File}
@@ -51,10 +51,10 @@ func (p Place) Value() Node {
 	return p.Node
 }
 
-// Absent says that nothing stands there, or null.
+// Absent reports whether the value is missing or null.
 func (p Place) Absent() bool { return p.Value().Absent() }
 
-// Text is what stands there as a Text, for keys and items that are none in Go.
+// Text returns the value as a Text, for keys and items with another Go type.
 func (p Place) Text() Text {
 	n := p.Value()
 	if n.Node == nil {
@@ -63,7 +63,7 @@ func (p Place) Text() Text {
 	return Text{Value: n.Value, At: n}
 }
 
-// Key is the key of a member, for what is said of its name.
+// Key returns the key of a member, for findings about its name.
 func (p Place) Key(key string) Place {
 	inner := p.At(key)
 	for _, field := range p.Value().Fields() {
@@ -74,7 +74,8 @@ func (p Place) Key(key string) Place {
 	return inner
 }
 
-// Members are the members of a mapping of which the keys are no names of fields, in the order of the file, at their keys and at their values.
+// Members calls each for the members of a mapping with arbitrary keys, in the order of the file, with the places of key
+// and value.
 func (p Place) Members(each func(key, value Place)) {
 	for _, field := range p.Value().Fields() {
 		path := p.Path + "[" + strconv.Quote(field.Key.Value) + "]"
@@ -85,7 +86,7 @@ func (p Place) Members(each func(key, value Place)) {
 // step is a member or an item of a path below a place.
 var step = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
-// Walk is what a path such as routes[1].gateway names below the place; where there is no such value, it is the nearest one above.
+// Walk returns the value at a path such as routes[1].gateway below the place, or its nearest existing ancestor.
 func (p Place) Walk(path string) Place {
 	for _, name := range step.FindAllString(path, -1) {
 		if index, err := strconv.Atoi(strings.Trim(name, "[]")); err == nil && name[0] == '[' {
@@ -97,12 +98,12 @@ func (p Place) Walk(path string) Place {
 	return p
 }
 
-// FindingOf is a finding of a rule at the place.
+// FindingOf returns a finding of a rule at the place.
 func (p Place) FindingOf(rule Rule, format string, arguments ...any) Finding {
 	return p.Node.Finding(p.Path, format, arguments...).Of(rule)
 }
 
-// Limits are what the tags of a field say about the values that it may have: oneOf:"Fail,Ignore" or between:"1,30".
+// Limits restricts the values of a field by its tags: oneOf:"Fail,Ignore" or between:"1,30".
 type Limits struct {
 	// OneOf are all texts that are allowed; nil: any.
 	OneOf []string
@@ -146,8 +147,8 @@ func (l Limits) check(n Node, path string, value reflect.Value) Findings {
 	}
 }
 
-// FindingsOf are the findings that an error is or wraps, with the path where they have none; any other error is a finding
-// at the node.
+// FindingsOf returns the findings that an error contains, with the path added if they have none; another error becomes
+// a finding at the node.
 func FindingsOf(n Node, path string, err error) Findings {
 	var (
 		findings Findings

@@ -54,32 +54,33 @@ type Finding struct {
 	Position
 	// Path is the field, such as controlplane.kube-apiserver[0].flags.set; empty when the document itself is meant.
 	Path string
-	// Message says what is wrong and, where it is known, what would be right.
+	// Message describes the mistake and, if known, its correction.
 	Message string
 	// Rule is the check that found it, and Severity how bad it is.
 	Rule     Rule
 	Severity Severity
-	// Partial says that it is about a part of what the path names, such as a key that does not exist in it, so that the rest stands.
+	// Partial means that the finding concerns a part of the path's value, such as an unknown key, and the rest is
+	// valid.
 	Partial bool
 	// Meant is the known word that was probably meant by an unknown one; empty where none is near.
 	Meant string
-	// Fix fixes it; nil where nobody can say for certain what was meant.
+	// Fix fixes the finding; nil if there is no unambiguous fix.
 	Fix *Fix
 }
 
-// Of is the finding of a rule.
+// Of returns the finding with a rule.
 func (f Finding) Of(rule Rule) Finding {
 	f.Rule = rule
 	return f
 }
 
-// InPart is the finding about a part of what the path names.
+// InPart returns the finding with Partial set.
 func (f Finding) InPart() Finding {
 	f.Partial = true
 	return f
 }
 
-// Warn is the finding as a warning.
+// Warn returns the finding as a warning.
 func (f Finding) Warn() Finding {
 	f.Severity = Warning
 	return f
@@ -93,7 +94,7 @@ func (f Finding) Error() string {
 	return f.Position.String() + ": " + f.Path + ": " + f.Message
 }
 
-// Findings are all that is wrong, in the order of the files.
+// Findings lists all mistakes in the order of the files.
 type Findings []Finding
 
 // Error writes one finding a line.
@@ -105,7 +106,7 @@ func (f Findings) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Err is the findings as an error, sorted by position, or nil when there are none.
+// Err returns the findings as an error, sorted by position, or nil if there are none.
 func (f Findings) Err() error {
 	if len(f) == 0 {
 		return nil
@@ -129,7 +130,7 @@ func (f Findings) Of(rule Rule) Findings {
 	return f
 }
 
-// Errors are the findings that are no warnings.
+// Errors returns the findings without warnings.
 func (f Findings) Errors() Findings {
 	return slices.DeleteFunc(slices.Clone(f), func(finding Finding) bool { return finding.Severity != Error })
 }
@@ -137,13 +138,13 @@ func (f Findings) Errors() Findings {
 // Rule is the id of a check: a kind of mistake, not one of its messages. Each has a page in docs/lint.
 type Rule string
 
-// The rules of what holds for every document, whatever it is about. Other packages have their own beside what they check.
+// Rules of findings in all documents. Other packages define the rules of their own checks.
 const (
 	// NotYAML is a file that cannot be read as YAML, or is too large to be read.
 	NotYAML Rule = "not-yaml"
 	// Anchor is an anchor, an alias or a merge.
 	Anchor Rule = "anchor"
-	// DuplicateKey is a key that stands twice in a mapping.
+	// DuplicateKey is a duplicate key of a mapping.
 	DuplicateKey Rule = "duplicate-key"
 	// UnknownField is a field that does not exist, or does not exist there.
 	UnknownField Rule = "unknown-field"
@@ -155,13 +156,13 @@ const (
 	InvalidName Rule = "invalid-name"
 	// MissingField is a field without which the document means nothing.
 	MissingField Rule = "missing-field"
-	// ExclusiveFields are fields of which exactly one is needed.
+	// ExclusiveFields are fields of which exactly one is required.
 	ExclusiveFields Rule = "exclusive-fields"
-	// MissingFile is a file that should stand beside the document, or cannot be read.
+	// MissingFile is a missing or unreadable file that a document uses.
 	MissingFile Rule = "missing-file"
 	// UnknownKind is a document of a kind that is not known.
 	UnknownKind Rule = "unknown-kind"
-	// NoDocument is a file in which there is nothing, or more than it may have.
+	// NoDocument is an empty file, or one with too many documents.
 	NoDocument Rule = "no-document"
 	// DuplicateName is a name that two things have.
 	DuplicateName Rule = "duplicate-name"
@@ -179,11 +180,11 @@ type Severity int
 const (
 	// Error is a finding with which the document cannot be used.
 	Error Severity = iota
-	// Warning is a finding with which it can be used, and is likely not what its author wants.
+	// Warning is a finding about a usable document that probably differs from its author's intention.
 	Warning
 )
 
-// String is the severity in one word.
+// String returns the name of the severity.
 func (s Severity) String() string {
 	if s == Warning {
 		return "warning"
@@ -191,8 +192,9 @@ func (s Severity) String() string {
 	return "error"
 }
 
-// Beyond are the findings that are more than consequences of earlier ones in the same document: not about what is in a place that
-// was refused as a whole, and not about a field that is missing because it is misspelt, or all that is missing beside a field that is not known.
+// Beyond returns the findings that are not consequences of earlier ones in the same document: it omits those inside of
+// a refused value, those about a field that is missing because it is misspelt, and all missing fields next to an
+// unknown one.
 func (f Findings) Beyond(earlier Findings) Findings {
 	var beyond Findings
 	for _, finding := range f {
@@ -203,7 +205,7 @@ func (f Findings) Beyond(earlier Findings) Findings {
 	return beyond
 }
 
-// follows says whether the finding is a consequence of an earlier one.
+// follows reports whether the finding is a consequence of an earlier one.
 func (f Finding) follows(earlier Finding) bool {
 	switch {
 	case f.File != earlier.File || earlier.Severity != Error:
@@ -216,13 +218,14 @@ func (f Finding) follows(earlier Finding) bool {
 	}
 }
 
-// Within says whether a path is another one or a part of it; nothing is a part of the empty path.
+// Within reports whether a path equals or extends another one; no path extends the empty path.
 func Within(path, outer string) bool {
 	rest, ok := strings.CutPrefix(path, outer)
 	return ok && outer != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Suggest is the hint ` (did you mean "x"?)` for the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
+// Suggest returns the hint ` (did you mean "x"?)` for the most similar known word, or the only one with this prefix, or
+// "".
 func Suggest(word string, known []string) string {
 	if best := near(word, known); best != "" {
 		return fmt.Sprintf(" (did you mean %q?)", best)
@@ -230,7 +233,7 @@ func Suggest(word string, known []string) string {
 	return ""
 }
 
-// near is the known word that is nearest to the one given, or of which that is the beginning; "" when there is none.
+// near returns the most similar known word, or the only one with this prefix, or "".
 func near(word string, known []string) string {
 	if best, _, _ := nearest(word, known); best != "" {
 		return best
@@ -238,7 +241,7 @@ func near(word string, known []string) string {
 	return begun(word, known)
 }
 
-// begun is the only known word that begins with the one given; "" where there is none, or several are.
+// begun returns the only known word with this prefix, or "".
 func begun(word string, known []string) string {
 	const least = 3
 	longer := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(known))), func(candidate string) bool {
@@ -250,7 +253,7 @@ func begun(word string, known []string) string {
 	return longer[0]
 }
 
-// ThereAre says what there is, for people, and not too much of it.
+// ThereAre lists the existing names, up to a limit.
 func ThereAre(known []string) string {
 	const most = 10
 	switch {
@@ -262,8 +265,9 @@ func ThereAre(known []string) string {
 	return "there are " + strings.Join(known, ", ")
 }
 
-// Nearest is the known word that must have been meant: one or two slips away, less than half of the word, and nearer than any other by two.
-// One that differs in nothing but the case of letters is meant, however near others are. False where there is none.
+// Nearest returns the known word that was certainly meant: it differs in at most two letters and less than half of the
+// word, and all others differ in at least two more. One that differs only in case is always meant. It returns false if
+// there is none.
 func Nearest(word string, known []string) (string, bool) {
 	best, distance, next := nearest(word, known)
 	if best != "" && distance == 0 {
@@ -272,7 +276,7 @@ func Nearest(word string, known []string) (string, bool) {
 	return best, best != "" && distance <= 2 && 2*distance < len(word) && next >= distance+2
 }
 
-// nearest is the known word that is nearest to the one given, if any is near, how far it is, and how far the one that is nearest after it.
+// nearest returns the most similar known word, if any, its distance, and the distance of the second one.
 func nearest(word string, known []string) (best string, distance, next int) {
 	distance, next = len(word)/3+2, math.MaxInt
 	for _, candidate := range slices.Compact(slices.Sorted(slices.Values(known))) {
@@ -315,5 +319,5 @@ func editDistance(a, b string) int {
 
 var identifier = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 
-// IsIdentifier says whether an expression can write the name after a dot.
+// IsIdentifier reports whether an expression can use the name after a dot.
 func IsIdentifier(name string) bool { return identifier.MatchString(name) }

@@ -36,7 +36,7 @@ func assignAt(mapping *yaml.Node, path []string, wanted *document.Node, merge bo
 	return assignAt(next, path[1:], wanted, merge) || changed
 }
 
-// assign makes a node what is wanted, with as few changes as possible, and reports whether there were any.
+// assign sets a node to the wanted value with as few changes as possible, and reports whether there were any.
 func assign(n *yaml.Node, wanted *document.Node, merge bool) bool {
 	switch kind := kindOf(n); {
 	case kind == document.Object && wanted.Kind() == document.Object:
@@ -123,8 +123,8 @@ func removeMember(mapping *yaml.Node, key string) bool {
 	return true
 }
 
-// removeNodes removes nodes of a collection, in which each member or item has so many. The comment above the first one that is
-// removed goes to the next member or item, or below the one before it.
+// removeNodes removes nodes from a collection with the given number of nodes per member or item. The comment above the
+// first removed one is moved to the next member or item, or below the previous one.
 func removeNodes(content []*yaml.Node, from, to, each int) []*yaml.Node {
 	comment := content[from].HeadComment
 	switch {

@@ -40,8 +40,8 @@ func read(text string) (*yaml.Node, error) {
 	return &root, checkNode(root.Content[0], 0)
 }
 
-// syntaxError wraps an error of the library, whose messages quote nothing but names of anchors. It adds the line where the
-// library leaves it out: on the first line, and for characters and anchors.
+// syntaxError wraps an error of the library; its messages quote only names of anchors. It adds the line if the library
+// omits it: on the first line, and for characters and anchors.
 func syntaxError(text string, err error) error {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	_, anchor, unknown := strings.Cut(message, "unknown anchor '")
@@ -61,7 +61,8 @@ func syntaxError(text string, err error) error {
 
 func lineOf(text string, at int) int { return 1 + strings.Count(text[:max(0, at)], "\n") }
 
-// checkNode refuses what readers do not agree about. A null in flow style gets a value, so that it is encoded as null.
+// checkNode rejects values that parsers interpret differently. A null in flow style gets a value, so that it is encoded
+// as null.
 func checkNode(n *yaml.Node, depth int) error {
 	problem := ""
 	switch tag := n.ShortTag(); {

@@ -4,12 +4,12 @@
 
 // Package yamledit edits a YAML document in place, as nodes of go.yaml.in/yaml/v3.
 //
-// A document in the form that encoders write is split into the members of its mapping. Only the members that are read or
-// edited are parsed, and only those that were edited are encoded again; all other lines keep their bytes. A document in any
-// other form is one part, which is encoded as a whole at the first edit. Fields that nobody names, their order and comments
-// survive. Every edit is read back before it counts.
+// A document in the usual form of encoders is split into the members of its mapping. Only members that are read or
+// edited are parsed, and only edited ones are encoded again; all other lines stay byte for byte. A document in any
+// other form is one part, which is encoded as a whole on the first edit. Unknown fields, their order and comments are
+// preserved. Every edit is parsed again before it is accepted.
 //
-// The package knows nothing of Kubernetes. Start at Parse and File.Set.
+// The package does not know Kubernetes. Start reading at Parse and File.Set.
 package yamledit
 
 import (
@@ -27,8 +27,8 @@ import (
 
 // The errors of YAML, to be found with errors.Is.
 var (
-	// ErrSyntax marks a text that is not one YAML document with a mapping, or one that uses what not all readers
-	// understand: duplicate keys, anchors, aliases, merge keys, tags of other types.
+	// ErrSyntax means that a text is not one YAML document with a mapping, or uses features that not all parsers
+	// support: duplicate keys, anchors, aliases, merge keys, tags of other types.
 	ErrSyntax = errors.New("invalid YAML")
 	// ErrForm marks an edit that would lose a comment, or a value that cannot be written.
 	ErrForm = errors.New("YAML cannot be edited in this form")
@@ -166,16 +166,16 @@ func (p *part) mapping() *yaml.Node {
 	return p.node.Content[0]
 }
 
-// Set gives the value at a path, as JSON. A mapping on the way that is absent or null is made; a new key goes to the
-// end of its mapping. Nothing is edited if the value is equal already, numbers compared by value and kind. Of a mapping
-// or a list, only what differs is edited: members that are not given are removed, those that stay keep their place and
-// comments. The error is document.ErrSyntax or ErrDuplicateKey for raw, document.ErrKind for a path through something that
-// is no mapping or a document that would be none, ErrForm.
+// Set sets the value at a path, as JSON. It creates missing and null mappings on the path; a new key is appended to its
+// mapping. An equal value is not an edit; numbers are compared by value and kind. In a mapping or a list, only
+// differences are edited: missing members are removed, and the remaining ones keep their place and comments. The error
+// is document.ErrSyntax or ErrDuplicateKey for raw, document.ErrKind for a path through a non-mapping or a document
+// that would not be one, or ErrForm.
 func (f *File) Set(raw []byte, path ...string) error {
 	return wrap("setting", path, f.edit(raw, path, false))
 }
 
-// Merge is Set, but objects are merged into mappings: members that are not given stay, at every level.
+// Merge works like Set, but merges objects into mappings: missing members stay, at every level.
 func (f *File) Merge(raw []byte, path ...string) error {
 	return wrap("merging", path, f.edit(raw, path, true))
 }
@@ -277,7 +277,8 @@ func (f *File) editAt(wanted *document.Node, path []string, merge bool) error {
 	return f.change(p, func(mapping *yaml.Node) bool { return assignAt(mapping, path, wanted, merge) })
 }
 
-// change makes an edit of a part and encodes it. The edit is undone if a second one of what was encoded is not without effect.
+// change applies an edit to a part and encodes it. It reverts the edit if repeating it on the encoded text has an
+// effect.
 func (f *File) change(p *part, edit func(mapping *yaml.Node) bool) error {
 	mapping := p.mapping()
 	remarks := 0

@@ -16,11 +16,11 @@ type Device struct {
 	MAC string `json:"mac_address,omitempty"`
 }
 
-// Config holds the settings of an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
+// Config is the configuration of an interface: NetworkConfig of pkg/apis/types.go of DRANET, field by field.
 type Config struct {
 	// Profile names a profile that a user can choose, such as acme.com/overlay.
 	Profile string `json:"profile,omitempty"`
-	// Interface holds the settings of the interface itself.
+	// Interface is the configuration of the interface itself.
 	Interface Interface `json:"interface"`
 	// Routes are routes by the interface.
 	Routes []Route `json:"routes,omitempty"`
@@ -32,7 +32,7 @@ type Config struct {
 	Ethtool *Ethtool `json:"ethtool,omitempty"`
 }
 
-// Interface holds the settings of the interface itself. Nil settings are left unchanged.
+// Interface is the configuration of the interface itself. Nil settings are left unchanged.
 type Interface struct {
 	// Name is the name of the interface in the pod.
 	Name string `json:"name,omitempty"`
