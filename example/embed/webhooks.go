@@ -10,19 +10,13 @@ import (
 	"fmt"
 	"io/fs"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
-	extensionscontextwebhook "github.com/gardener/gardener/extensions/pkg/webhook/context"
 	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane"
-	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane/genericmutator"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/original/components/kubelet"
-	oscutils "github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/utils"
 
 	graft "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/embed"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
@@ -34,73 +28,74 @@ import (
 const provider = "acme"
 
 //go:embed profiles
-var profiles embed.FS
+var folder embed.FS
 
-// ensurer does what profiles say, and what acme goes on doing in Go.
-type ensurer struct {
-	*graft.Ensurer
+// mutator does what profiles say, and what acme goes on doing in Go.
+type mutator struct {
+	*graft.Mutator
 }
-
-var _ genericmutator.Ensurer = (*ensurer)(nil)
 
 // inGo is the annotation by which one sees that acme's own code was called.
 const inGo = "acme.example.com/in-go"
 
-// EnsureKubeSchedulerDeployment is a method that does both.
-func (e *ensurer) EnsureKubeSchedulerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, current, old *appsv1.Deployment) error {
-	if err := e.Ensurer.EnsureKubeSchedulerDeployment(ctx, gctx, current, old); err != nil {
+// Mutate applies the profiles, and then acme's own code to the kube-scheduler.
+func (m mutator) Mutate(ctx context.Context, current, old client.Object) error {
+	if err := m.Mutator.Mutate(ctx, current, old); err != nil {
 		return err
 	}
-	metav1.SetMetaDataAnnotation(&current.ObjectMeta, inGo, "true")
+	if current.GetObjectKind().GroupVersionKind().Kind == "Deployment" && current.GetName() == v1beta1constants.DeploymentNameKubeScheduler {
+		annotations := current.GetAnnotations()
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[inGo] = "true"
+		current.SetAnnotations(annotations)
+	}
 	return nil
 }
 
-// newControlPlane makes the webhook for shoots on acme: the generic mutator, with an ensurer of profiles.
+// newControlPlane makes the webhook for shoots on acme.
 func newControlPlane(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
-	documents, err := load()
+	profiles, err := newMutator(mgr, target.ControlPlane)
 	if err != nil {
 		return nil, err
 	}
-	of, err := graft.NewEnsurer(documents, options(mgr, target.ControlPlane))
-	if err != nil {
-		return nil, fmt.Errorf("making the ensurer: %w", err)
-	}
-	codec := oscutils.NewFileContentInlineCodec()
 	return controlplane.New(mgr, controlplane.Args{
-		Kind: controlplane.KindShoot, Provider: provider,
-		Types: []extensionswebhook.Type{
-			{Obj: &appsv1.Deployment{}}, {Obj: &appsv1.StatefulSet{}}, {Obj: &vpaautoscalingv1.VerticalPodAutoscaler{}},
-			{Obj: &extensionsv1alpha1.OperatingSystemConfig{}},
-		},
+		Kind: controlplane.KindShoot, Provider: provider, Types: profiles.Types(), Mutator: mutator{profiles},
 		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
 			v1beta1constants.LabelExtensionProviderMutatedByControlplaneWebhook: "true",
 		}},
-		Mutator: genericmutator.NewMutator(mgr, &ensurer{of}, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec), codec, mgr.GetLogger()),
 	})
 }
 
-// newSeedProvider makes the webhook for seeds on acme: a mutator of whole objects, which are not decoded into Go types.
+// newSeedProvider makes the webhook for seeds on acme.
 func newSeedProvider(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
+	profiles, err := newMutator(mgr, target.Exposure)
+	if err != nil {
+		return nil, err
+	}
+	return controlplane.New(mgr, controlplane.Args{Kind: controlplane.KindSeed, Provider: provider, Types: profiles.Types(), Mutator: profiles})
+}
+
+// newMutator makes a mutator of the profiles with facts from the caches of the manager.
+func newMutator(mgr manager.Manager, set target.Set) (*graft.Mutator, error) {
 	documents, err := load()
 	if err != nil {
 		return nil, err
 	}
-	mutator, err := graft.NewMutator(mgr.GetScheme(), documents, options(mgr, target.Exposure))
+	profiles, err := graft.NewMutator(mgr.GetScheme(), documents, graft.Options{
+		Provider: provider, Set: set, Facts: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), cluster.Options{}),
+	})
 	if err != nil {
 		return nil, fmt.Errorf("making the mutator: %w", err)
 	}
-	return controlplane.New(mgr, controlplane.Args{Kind: controlplane.KindSeed, Provider: provider, Types: mutator.Types(), Mutator: mutator})
+	return profiles, nil
 }
 
 func load() ([]*profile.Document, error) {
-	folder, err := fs.Sub(profiles, "profiles")
+	profiles, err := fs.Sub(folder, "profiles")
 	if err != nil {
 		return nil, fmt.Errorf("opening the profiles: %w", err)
 	}
-	return graft.Load(folder)
-}
-
-// options take facts from the caches of the manager.
-func options(mgr manager.Manager, set target.Set) graft.Options {
-	return graft.Options{Provider: provider, Set: set, Facts: cluster.New(mgr.GetClient(), mgr.GetAPIReader(), cluster.Options{})}
+	return graft.Load(profiles)
 }

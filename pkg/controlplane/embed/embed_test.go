@@ -5,9 +5,7 @@
 package embed_test
 
 import (
-	"context"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +13,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 	extensionswebhook "github.com/gardener/gardener/extensions/pkg/webhook"
-	"github.com/gardener/gardener/extensions/pkg/webhook/controlplane/genericmutator"
 	"github.com/google/go-cmp/cmp"
-	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -28,10 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-var (
-	_ genericmutator.Ensurer    = (*embed.Ensurer)(nil)
-	_ extensionswebhook.Mutator = (*embed.Mutator)(nil)
-)
+var _ extensionswebhook.Mutator = (*embed.Mutator)(nil)
 
 // elsewhere are versions of which the flags are not known, so that rules may write flags that no component has.
 var elsewhere, _ = semver.NewConstraint("< 1.31")
@@ -46,43 +39,6 @@ func profiles(t *testing.T, rules string) []*profile.Document {
 		t.Fatal(findings)
 	}
 	return documents
-}
-
-// TestRefused holds which rules an ensurer cannot carry, and that the profile says where.
-func TestRefused(t *testing.T) {
-	data, err := os.ReadFile("testdata/refused.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []struct {
-		Name, Rules string
-		Facts       bool
-		Want        []string
-	}
-	if err := yaml.Unmarshal(data, &cases); err != nil {
-		t.Fatal(err)
-	}
-	for _, test := range cases {
-		t.Run(test.Name, func(t *testing.T) {
-			options := embed.Options{Provider: "acme", Kubernetes: elsewhere}
-			if test.Facts {
-				options.Facts = &facts.Static{}
-			}
-			_, err := embed.NewEnsurer(profiles(t, test.Rules), options)
-			if (err != nil) != (len(test.Want) > 0) {
-				t.Fatalf("got %v, want %q", err, test.Want)
-			}
-			for _, want := range test.Want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q is not among\n%v", want, err)
-				}
-			}
-			var findings source.Findings
-			if errors.As(err, &findings) && len(findings) != len(test.Want) {
-				t.Errorf("got %d findings:\n%v", len(findings), err)
-			}
-		})
-	}
 }
 
 // TestMutatorWithoutFacts holds that a mutator is not made for rules that need what it cannot get.
@@ -111,7 +67,7 @@ func TestLoad(t *testing.T) {
 	if diff := cmp.Diff(map[string][]byte{"b.yaml": []byte("b"), "files/a.sh": []byte("a")}, documents[0].Attachments); diff != "" {
 		t.Errorf("attachments (-want +got):\n%s", diff)
 	}
-	if _, err := embed.NewEnsurer(documents, embed.Options{Provider: "acme"}); err != nil {
+	if _, err := embed.NewMutator(scheme.Scheme, documents, embed.Options{Provider: "acme"}); err != nil {
 		t.Error(err)
 	}
 	if _, err := embed.Load(fstest.MapFS{"files/a.sh": file("a")}); !errors.Is(err, embed.ErrNoProfiles) {
@@ -152,28 +108,4 @@ func TestImages(t *testing.T) {
 			t.Errorf("%s: got %v, %v", want, object.Spec.Template.Spec.Containers[0].Command, err)
 		}
 	}
-	_, err = embed.NewEnsurer(documents, embed.Options{Provider: "acme", Facts: source, Kubernetes: elsewhere})
-	if err == nil || !strings.Contains(err.Error(), "names images, which are chosen for a pool") {
-		t.Errorf("the ensurer: %v", err)
-	}
-}
-
-// lagging is a source of facts that is behind until it is asked to refresh.
-type lagging struct {
-	facts.Static
-
-	fresh      *facts.Facts
-	refreshes  int
-	namespaces []string
-}
-
-func (l *lagging) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
-	l.namespaces = append(l.namespaces, namespace)
-	return l.Static.Read(ctx, namespace)
-}
-
-func (l *lagging) Refresh(_ context.Context, namespace string) (*facts.Facts, error) {
-	l.refreshes++
-	l.namespaces = append(l.namespaces, namespace)
-	return l.fresh, nil
 }

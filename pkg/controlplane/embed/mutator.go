@@ -82,17 +82,12 @@ func (m *Mutator) Types() []extensionswebhook.Type {
 // Mutate implements extensionswebhook.Mutator. An object without a rule is left as it is. The error begins with its reason, as in
 // docs/failures.md, and wraps a *mutation.Failure, or it is ErrFieldUnknown or ErrFieldType.
 func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error {
+	if current.GetDeletionTimestamp() != nil {
+		return nil
+	}
 	gvk, err := apiutil.GVKForObject(current, m.scheme)
 	if err != nil {
 		return fmt.Errorf("finding the kind of %s: %w", current.GetName(), err)
-	}
-	return m.object(ctx, gvk, current, old, m.options.Facts)
-}
-
-// object mutates a whole object.
-func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, current, old client.Object, source facts.Source) error {
-	if current.GetDeletionTimestamp() != nil {
-		return nil
 	}
 	raw, err := encode(current, gvk)
 	if err != nil {
@@ -106,10 +101,10 @@ func (c *compiled) object(ctx context.Context, gvk schema.GroupVersionKind, curr
 	if err != nil {
 		return fmt.Errorf("reading %s %s: %w", gvk.Kind, current.GetName(), err)
 	}
-	result, err := c.admit(ctx, c.program, mutation.Request{
+	result, err := m.admit(ctx, mutation.Request{
 		Operation: operationOf(oldRaw), Namespace: current.GetNamespace(), Name: current.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw, OldObject: oldRaw, Document: parsed,
-	}, source)
+	})
 	if err != nil || result.Patch == nil {
 		return err
 	}

@@ -30,8 +30,8 @@ type Options struct {
 	// Set is the set of webhooks for which the mutator is registered; the default is target.ControlPlane. An extension that has
 	// webhooks for several sets makes one for each.
 	Set target.Set
-	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager. An Ensurer without
-	// it takes the Cluster from its GardenContext, and refuses profiles that need more.
+	// Facts are where expressions see the Cluster and lookups: facts/cluster.New over the clients of the manager.
+	// Nil: rules that need facts are refused.
 	Facts facts.Source
 	// Images override those in the image vectors of profiles, like IMAGEVECTOR_OVERWRITE elsewhere; nil for none.
 	Images *image.Vector
@@ -82,8 +82,8 @@ func (c *compiled) refuse(reason func(mutation.RuleInfo) string) error {
 	return findings.Err()
 }
 
-// admit takes an object through a program, which is that of the options or a part of it.
-func (c *compiled) admit(ctx context.Context, program *mutation.Program, r mutation.Request, source facts.Source) (*mutation.Result, error) {
+// admit takes an object through the program.
+func (c *compiled) admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	r.Set, r.Provider, r.Garden = c.options.Set, c.options.Provider, r.Namespace == target.GardenNamespace
 	if r.Garden {
 		r.Provider = ""
@@ -91,7 +91,7 @@ func (c *compiled) admit(ctx context.Context, program *mutation.Program, r mutat
 	if !slices.ContainsFunc(c.rules, func(info mutation.RuleInfo) bool { return info.Garden == r.Garden }) {
 		return &mutation.Result{}, nil
 	}
-	result, err := program.Admit(ctx, r, source)
+	result, err := c.program.Admit(ctx, r, c.options.Facts)
 	var failure *mutation.Failure
 	if errors.As(err, &failure) {
 		return nil, fmt.Errorf("%s: %w", failure.Reason, failure)
