@@ -14,6 +14,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 )
 
 const mutatedBy = "provider.extensions.gardener.cloud/mutated-by-controlplane-webhook"
@@ -139,9 +141,9 @@ func deploymentClauses(name string) []clause {
 
 var apiServerClauses = []clause{
 	{"kube-apiserver/sni-label", func(t *testing.T, p contractPlane) {
-		_, labelled := deployment(t, p, "kube-apiserver").Labels[ExposureLabel]
+		_, labelled := deployment(t, p, "kube-apiserver").Labels[contract.LabelExposure]
 		if labelled != p.sni {
-			t.Errorf("%s is there: %t", ExposureLabel, labelled)
+			t.Errorf("%s is there: %t", contract.LabelExposure, labelled)
 		}
 	}},
 	{"kube-apiserver/advertise-address", func(t *testing.T, p contractPlane) {
@@ -169,8 +171,8 @@ var serviceClauses = []clause{
 		}
 	}},
 	{"kube-apiserver-service/sni-label", func(t *testing.T, p contractPlane) {
-		if got := service(t, p).Labels[ExposureLabel]; (got == ExposureManaged) != p.sni {
-			t.Errorf("%s=%q", ExposureLabel, got)
+		if got := service(t, p).Labels[contract.LabelExposure]; (got == contract.ExposureManaged) != p.sni {
+			t.Errorf("%s=%q", contract.LabelExposure, got)
 		}
 	}},
 	{"kube-apiserver-service/no-provider-annotations", func(t *testing.T, p contractPlane) {
