@@ -54,3 +54,46 @@ func (m *Manifest) Status() any {
 	}
 	return m.tree.Status
 }
+
+// Spec returns the decoded spec, nil if there is none, or an error.
+func (m *Manifest) Spec() any {
+	if m == nil {
+		return nil
+	}
+	if err := m.decode(); err != nil {
+		return err
+	}
+	return m.tree.Spec
+}
+
+// In returns the value at a path below spec, nil if there is none, or an error.
+func (m *Manifest) In(path ...string) any {
+	value := m.Spec()
+	if _, failed := value.(error); failed {
+		return value
+	}
+	for _, key := range path {
+		members, _ := value.(map[string]any)
+		value = members[key]
+	}
+	return value
+}
+
+// inWorker returns the value at a path below a worker, by the worker's index. It returns nil if there is none, or an
+// error.
+func (s *Shoot) inWorker(i int, path []string) any {
+	workers := s.Manifest.In("provider", "workers")
+	if _, failed := workers.(error); failed {
+		return workers
+	}
+	all, _ := workers.([]any)
+	if i >= len(all) {
+		return nil
+	}
+	value := all[i]
+	for _, key := range path {
+		members, _ := value.(map[string]any)
+		value = members[key]
+	}
+	return value
+}
