@@ -2,23 +2,20 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package document parses a JSON text once and records edits of it as an RFC 6902 patch.
+// Package document reads a JSON text once and records edits of it as an RFC 6902 patch.
 //
-// Parse makes one validating pass and creates a flat index of every value: its start, its end and the start of the next
-// one. Navigation uses the index and never scans again; a Node is created only for visited values. Edits are stored in
-// an overlay of these nodes, and the patch is derived from the overlay at the end, by comparing each edited place with
-// its original value. Unedited parts are neither decoded nor encoded, so that unknown fields, the order of members and
-// the notation of numbers are preserved.
+// Parse makes one validating pass that leaves a flat index of every value: where it begins and ends and where the
+// next one stands. Navigation uses the index and never scans again; a Node is made only for what is navigated.
+// Edits go into an overlay of these nodes, and the patch is derived from the overlay at the end, by comparing each
+// edited place with what stood there. What was not edited is neither decoded nor written again, so that unknown
+// fields, the order of members and the spelling of numbers survive.
 //
-// Lenses parse a part of a document in another format and edit it in place: CommandLineOf treats command and args of a
-// container as one list of flags, MapValue and ListValue treat the value of a flag as a map or a set. Texts in strings
-// have their own lenses: ContentOf decodes the inline content of a file, UnitOf parses a systemd unit and Unit.Command
-// its command line. They edit by splicing, so that comments, blank lines and all other unedited parts stay byte for
-// byte, and they parse the new text before they accept it.
+// ContentOf reads and edits the inline content of a file, which may be encoded. Command lines and units of systemd have
+// packages of their own in pkg/format.
 //
-// The package does not know kinds of Kubernetes, decodes into no Go types and never computes the difference of two
-// whole documents. It imports only the standard library. A Document is not safe for concurrent use, not even for
-// reading, because nodes are created lazily.
+// The package knows nothing of Kubernetes kinds, decodes into no Go types and never computes the difference of two
+// whole documents. It imports the standard library only. A Document is not safe for concurrent use, not even for
+// reading, because nodes are made lazily.
 //
-// Start reading at Parse, Document.Root and Document.Patch; for texts in strings at ContentOf and UnitOf.
+// Enter at Parse, Document.Root and Document.Patch.
 package document

@@ -168,6 +168,9 @@ func (n *Node) become(t *text, at uint32) bool {
 	return used
 }
 
+// Editable returns an error unless the object can be edited.
+func (n *Node) Editable() error { return n.editable(Object) }
+
 // editable checks that the node belongs to an editable tree and has the kind.
 func (n *Node) editable(kind Kind) error {
 	switch {

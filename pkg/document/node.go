@@ -125,21 +125,42 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
-// values ranges over the items of an array as they are now, without making nodes where there were no edits.
-func (n *Node) values(yield func(*text, uint32) bool) {
+// Texts ranges over the items of an array as they are now: the text of a string, and the kind of any item. It makes one
+// copy for all texts, and no nodes where there were no edits.
+func (n *Node) Texts(yield func(text string, kind Kind) bool) {
+	var whole strings.Builder
+	whole.Grow(len(n.text.bytesAt(n.at)))
+	one := func(t *text, i uint32) bool {
+		start, kind := whole.Len(), t.entries[i].kind
+		if kind == String {
+			t.writeString(&whole, i)
+		}
+		return yield(whole.String()[start:], kind)
+	}
 	if n.edited {
 		for _, k := range n.kids {
-			if !yield(snapshot(k)) {
+			if !one(snapshot(k)) {
 				return
 			}
 		}
 		return
 	}
 	for i, end := n.at+1, n.text.entries[n.at].next; i < end; i = n.text.entries[i].next {
-		if !yield(n.text, i) {
+		if !one(n.text, i) {
 			return
 		}
 	}
+}
+
+// Version grows with every edit of the document.
+func (n *Node) Version() int { return n.doc.version }
+
+// IsTouched reports whether the member of an object was edited, removed or added.
+func (n *Node) IsTouched(key string) bool { return n.member(key).touched() }
+
+// Replaces reports whether the place is the one where a node of the original stood, and was not replaced since.
+func (n *Node) Replaces(came *Node) bool {
+	return !n.gone && !n.replaced && n.parent != nil && n.parent.text == came.text && n.was == came.at
 }
 
 // ItemWith returns the first object in an array with the string text in its member key, as in lists of Kubernetes that

@@ -638,7 +638,7 @@ func encodeBase64(dst, src []byte) {
 }
 
 // room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
-// children, the values that edits bring in, and the parts of command lines and units in it. A document that is
+// children, and the values that edits bring in. A document that is
 // released leaves it to the next one.
 type room struct {
 	entries   []entry
@@ -647,8 +647,6 @@ type room struct {
 	texts     slab[text]
 	nodes     slab[Node]
 	lists     slab[*Node]
-	tokens    slab[token]
-	flags     slab[flag]
 	bytes     scratch
 }
 
@@ -697,15 +695,6 @@ func (s *slab[T]) take(n int) []T {
 	return out
 }
 
-// list returns an empty list that can grow to n items: the one that was, if it can, or a new one, with some more room so
-// that it will do for the next edit, too.
-func (s *slab[T]) list(was []T, n int) []T {
-	if n <= cap(was) {
-		return was[:0]
-	}
-	return s.take(n + n/8 + 2)[:0]
-}
-
 // reset takes everything back.
 func (s *slab[T]) reset() {
 	clear(s.items[:s.taken])
@@ -741,7 +730,7 @@ func takeRoom(length int) *room {
 
 // leave gives the room to the next document, with the index as long as it has become.
 func (r *room) leave(entries []entry) {
-	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items), len(r.tokens.items), len(r.flags.items))
+	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items))
 	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
 		return
 	}
@@ -751,8 +740,6 @@ func (r *room) leave(entries []entry) {
 	r.texts.reset()
 	r.nodes.reset()
 	r.lists.reset()
-	r.tokens.reset()
-	r.flags.reset()
 	r.bytes.reset()
 	rooms.Put(r)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // unitDirectory is where gardener-node-agent writes units and their drop-ins (gardener:
@@ -65,21 +66,21 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 // DefinesKubelet reports whether a file of a node can influence the kubelet command that systemd runs: a file of
 // systemd, or one with variables for Gardener's unit. A profile with other environment files names them in the unit.
 func DefinesKubelet(file string) bool {
-	file = document.RealPath(file)
+	file = systemd.RealPath(file)
 	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
 }
 
 // effectiveKubelet returns the kubelet service as systemd would run it.
-func effectiveKubelet(files []document.File) (*document.Service, error) {
-	later := document.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
-	return document.EffectiveService(target.KubeletUnit, append([]document.File{later}, files...))
+func effectiveKubelet(files []systemd.File) (*systemd.Service, error) {
+	later := systemd.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
+	return systemd.EffectiveService(target.KubeletUnit, append([]systemd.File{later}, files...))
 }
 
 // nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins.
-func nodeFiles(root *document.Node) []document.File {
-	var files []document.File
+func nodeFiles(root *document.Node) []systemd.File {
+	var files []systemd.File
 	for _, file := range root.Find("spec", "files").Items() {
-		files = append(files, document.File{Path: text(file.Get("path")), Read: func() (string, bool) {
+		files = append(files, systemd.File{Path: text(file.Get("path")), Read: func() (string, bool) {
 			content, err := document.ContentOf(file.Find("content", "inline"))
 			if err != nil {
 				return "", false
@@ -90,20 +91,20 @@ func nodeFiles(root *document.Node) []document.File {
 	for _, unit := range root.Find("spec", "units").Items() {
 		at := path.Join(unitDirectory, text(unit.Get("name")))
 		if content := unit.Get("content"); content != nil {
-			files = append(files, document.File{Path: at, Read: content.Text})
+			files = append(files, systemd.File{Path: at, Read: content.Text})
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			files = append(files, document.File{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
+			files = append(files, systemd.File{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
 		}
 	}
 	return files
 }
 
 // writtenTwice returns the first path of several files, or "".
-func writtenTwice(files []document.File) string {
+func writtenTwice(files []systemd.File) string {
 	seen := make(map[string]bool, len(files))
 	for _, file := range files {
-		at := document.RealPath(file.Path)
+		at := systemd.RealPath(file.Path)
 		if seen[at] {
 			return at
 		}

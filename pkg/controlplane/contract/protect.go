@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 // ErrBroken means that a mutation changed a protected part.
@@ -105,11 +106,11 @@ func changedFlags(o *target.Object, was, is *document.Node) ([]string, error) {
 	if changed, ok := o.ChangedFlags(o.Target.Container, was, is); ok {
 		return changed, nil
 	}
-	before, err := document.CommandLineOf(was)
+	before, err := commandline.CommandLineOf(was)
 	if err != nil {
 		return nil, err
 	}
-	after, err := document.CommandLineOf(is)
+	after, err := commandline.CommandLineOf(is)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -75,7 +75,7 @@ func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) e
 	return func(o *target.Object, v Resolved) error {
 		if v.Absent {
 			return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
-				after, err := document.MapValue(value).Remove(key)
+				after, err := commandline.MapValue(value).Remove(key)
 				return string(after), err
 			})
 		}
@@ -86,7 +86,7 @@ func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) e
 			return fmt.Errorf("%w: the value for %s of --%s has a comma", ErrValue, key, flag)
 		}
 		return editFlagValue(o, container, flag, func(value string) (string, error) {
-			after, err := document.MapValue(value).Set(key, v.Text())
+			after, err := commandline.MapValue(value).Set(key, v.Text())
 			return string(after), err
 		})
 	}

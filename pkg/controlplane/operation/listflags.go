@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -95,17 +95,17 @@ func addListItem(o *target.Object, container, flag, item string) error {
 		return err
 	}
 	for _, value := range line.Values(flag) {
-		if document.ListValue(value).Has(item) {
+		if commandline.ListValue(value).Has(item) {
 			return nil
 		}
 	}
 	return editFlagValue(o, container, flag, func(value string) (string, error) {
-		return string(document.ListValue(value).Add(item)), nil
+		return string(commandline.ListValue(value).Add(item)), nil
 	})
 }
 
 func removeListItem(o *target.Object, container, flag, item string) error {
 	return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
-		return string(document.ListValue(value).Remove(item)), nil
+		return string(commandline.ListValue(value).Remove(item)), nil
 	})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -341,9 +342,9 @@ func checkUnitText(unit string, v Value) string {
 	if computed && !begun.MatchString(text) {
 		return "" // an expression may give the section
 	}
-	read, err := document.UnitOf(text)
+	read, err := systemd.Parse(text)
 	if err != nil {
-		problem := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "reading a unit: "), ": "+document.ErrUnit.Error())
+		problem := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "reading a unit: "), ": "+systemd.ErrUnit.Error())
 		return "is no text that systemd reads: " + problem
 	}
 	for _, section := range read.Sections() {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
@@ -31,7 +33,7 @@ type Object struct {
 	// Old is the current object in the cluster, or nil during its creation.
 	Old *document.Document
 
-	commandLines map[string]*document.CommandLine
+	commandLines map[string]*commandline.CommandLine
 	texts        texts
 	lenses       map[string]Lens
 }
@@ -113,12 +115,12 @@ func (o *Object) CommandLine(container string) (Flags, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := document.CommandLineOf(node)
+	line, err := commandline.CommandLineOf(node)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the command line of container %q: %w", ErrNested, container, err)
 	}
 	if o.commandLines == nil {
-		o.commandLines = map[string]*document.CommandLine{}
+		o.commandLines = map[string]*commandline.CommandLine{}
 	}
 	o.commandLines[container] = line
 	return line, nil
@@ -185,7 +187,7 @@ const (
 // ErrNodePartMissing means that an OperatingSystemConfig lacks a unit or a file that the contract requires or a rule edits.
 var ErrNodePartMissing = errors.New("unit or file missing")
 
-// Flags is a command line, whether of a container or of a unit: the methods of document.CommandLine.
+// Flags is a command line, whether of a container or of a unit: the methods of commandline.CommandLine.
 type Flags interface {
 	Values(name string) []string
 	Has(name string) bool
@@ -207,8 +209,8 @@ type texts struct {
 type unitText struct {
 	place
 	name    string
-	unit    *document.Unit
-	command *document.UnitCommand
+	unit    *systemd.Unit
+	command *systemd.Command
 }
 
 type yamlText struct {
@@ -247,7 +249,7 @@ func (o *Object) HasKubelet() bool {
 }
 
 // Unit returns the content of a systemd unit. It is parsed once; Flush writes its edits to the object.
-func (o *Object) Unit(name string) (*document.Unit, error) {
+func (o *Object) Unit(name string) (*systemd.Unit, error) {
 	read, err := o.readUnit(name)
 	if err != nil {
 		return nil, err
@@ -264,10 +266,11 @@ func (o *Object) readUnit(name string) (*unitText, error) {
 		return o.texts.units[i], nil
 	}
 	node := find()
-	if node.Kind() != document.String {
+	text, ok := node.Text()
+	if !ok {
 		return nil, fmt.Errorf("%w: there is no unit %s with a content", ErrNodePartMissing, name)
 	}
-	unit, err := document.UnitAt(node)
+	unit, err := systemd.Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w: unit %s: %w", ErrNested, name, err)
 	}

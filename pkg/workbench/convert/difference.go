@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 // differ collects the entries of one object. It deletes compared parts from before and after, so that the last step
@@ -412,7 +413,7 @@ func (d *differ) commandLine(name string, before, after tree) {
 }
 
 // commandOf reads the command line of a container; nil where it is not one of flags.
-func commandOf(container tree) *document.CommandLine {
+func commandOf(container tree) *commandline.CommandLine {
 	lists := tree{"command": []any{}, "args": []any{}}
 	for list := range lists {
 		if value, ok := container[list]; ok {
@@ -423,7 +424,7 @@ func commandOf(container tree) *document.CommandLine {
 	if err != nil {
 		return nil
 	}
-	line, err := document.CommandLineOf(parsed.Root())
+	line, err := commandline.CommandLineOf(parsed.Root())
 	if err != nil {
 		return nil
 	}
@@ -436,7 +437,7 @@ type flagValue struct {
 	bare   bool
 }
 
-func flagsIn(list *document.FlagList) map[string]flagValue {
+func flagsIn(list *commandline.FlagList) map[string]flagValue {
 	flags := map[string]flagValue{}
 	for _, name := range list.Names() {
 		flags[name] = flagValue{values: list.Values(name), bare: list.Bare(name)}
@@ -482,7 +483,7 @@ func (d *differ) flags(own bool, fixed []argument, before, after map[string]flag
 func (d *differ) mapEntries(operation, before, after string, path ...string) {
 	read := func(text string) map[string]string {
 		entries := map[string]string{}
-		for key, value := range document.MapValue(text).Entries() {
+		for key, value := range commandline.MapValue(text).Entries() {
 			entries[key] = value
 		}
 		return entries
@@ -513,7 +514,7 @@ func (d *differ) plugins(before, after map[string]flagValue) {
 	state := func(flags map[string]flagValue) map[string]string {
 		states := map[string]string{}
 		for list, flag := range map[string]string{"enable": enableFlag, "disable": disableFlag} {
-			for _, plugin := range document.ListValue(flags[flag].joined()).Items() {
+			for _, plugin := range commandline.ListValue(flags[flag].joined()).Items() {
 				states[plugin] = list
 			}
 		}

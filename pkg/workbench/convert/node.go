@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
@@ -82,8 +83,8 @@ func (d *differ) unit(fixed []argument, before, after tree) {
 
 // options compares a unit option by option; false where one of the texts cannot be read.
 func (d *differ) options(fixed []argument, before, after string) bool {
-	was, err := document.UnitOf(before)
-	is, errIs := document.UnitOf(after)
+	was, err := systemd.Parse(before)
+	is, errIs := systemd.Parse(after)
 	if err != nil || errIs != nil {
 		return false
 	}
@@ -115,7 +116,7 @@ func (d *differ) options(fixed []argument, before, after string) bool {
 }
 
 // optionsIn returns the values of all options by section and name.
-func optionsIn(u *document.Unit) map[string][]string {
+func optionsIn(u *systemd.Unit) map[string][]string {
 	options := map[string][]string{}
 	for _, section := range u.Sections() {
 		for line := range strings.SplitSeq(u.Text(), "\n") {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
@@ -113,13 +113,13 @@ func mapFlags(c *compiler, path string) {
 }
 
 func mapEntry(values []string, key string) (string, bool) {
-	return document.MapValue(strings.Join(values, ",")).Get(key)
+	return commandline.MapValue(strings.Join(values, ",")).Get(key)
 }
 
 // listFlags compiles assertions about items of flags such as --enable-admission-plugins.
 func listFlags(c *compiler, path string) {
 	eachEntry(c, path, "listFlags", c.expected.ListFlags, func(values []string, item string) (string, bool) {
-		return map[bool]string{true: "true", false: "false"}[document.ListValue(strings.Join(values, ",")).Has(item)], true
+		return map[bool]string{true: "true", false: "false"}[commandline.ListValue(strings.Join(values, ",")).Has(item)], true
 	})
 }
 

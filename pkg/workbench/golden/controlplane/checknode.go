@@ -12,6 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
@@ -141,7 +142,7 @@ func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 
 // optionDifferences compare an option of a unit: a list is all of its values, anything else is one of them, and null none.
 func optionDifferences(section, option string, want any, text string) []comparison.Mismatch {
-	unit, err := document.UnitOf(text)
+	unit, err := systemd.Parse(text)
 	if err != nil {
 		return []comparison.Mismatch{{Want: comparison.Shown(want), Got: err.Error()}}
 	}

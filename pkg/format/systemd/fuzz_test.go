@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"errors"
@@ -13,6 +13,8 @@ import (
 
 	systemd "github.com/coreos/go-systemd/v22/unit"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 type assignment struct{ Section, Option, Value string }
@@ -74,7 +76,7 @@ func FuzzUnit(f *testing.F) {
 	f.Add("# c\n\n[A]\nO=1\nP=2\nO=\nO=3 \\", "A", "O", "3")
 	f.Add("[A]\rO=1\\\\\r;\\\r[A]\rO=x", "A", "Q", "\n")
 	f.Fuzz(func(t *testing.T, text, section, option, values string) {
-		u, err := UnitOf(text)
+		u, err := Parse(text)
 		if err != nil {
 			if !errors.Is(err, ErrUnit) {
 				t.Fatal(err)
@@ -129,12 +131,12 @@ func checkUnit(t *testing.T, u *Unit, section, option string, wanted []string, r
 }
 
 // otherWords are the words that are no part of a flag, as they are written.
-func otherWords(c *UnitCommand, name string) []string {
+func otherWords(c *Command, name string) []string {
 	skip := map[int]bool{}
-	for _, f := range c.flags {
-		if f.name == normalize(name) {
-			skip[f.at] = true
-			skip[f.at+1] = skip[f.at+1] || f.form == spaced
+	for _, f := range c.Flags {
+		if f.Name == commandline.Normalize(name) {
+			skip[f.At] = true
+			skip[f.At+1] = skip[f.At+1] || f.Form == commandline.Spaced
 		}
 	}
 	out := []string{}
@@ -157,7 +159,7 @@ func FuzzUnitCommand(f *testing.F) {
 	f.Add("\\\n /k --a \"1 \\\n # \\\n 2\" $X ${Y}", "\n", "c", "$X")
 	f.Fuzz(func(t *testing.T, command, rest, name, values string) {
 		text := "[Service]\nExecStart=" + command + rest
-		u, err := UnitOf(text)
+		u, err := Parse(text)
 		if err != nil {
 			return
 		}
@@ -168,12 +170,12 @@ func FuzzUnitCommand(f *testing.F) {
 		wanted := strings.Split(values, "\n")
 		words, options, comments := otherWords(c, name), assignments(u, "Service", "ExecStart"), commentLines(text)
 		if err := c.Set(name, wanted...); err != nil {
-			if !errors.Is(err, ErrFlag) && !errors.Is(err, ErrAmbiguous) || u.Text() != text || u.Edits() != 0 {
+			if !errors.Is(err, commandline.ErrFlag) && !errors.Is(err, commandline.ErrAmbiguous) || u.Text() != text || u.Edits() != 0 {
 				t.Fatalf("error %v left %q", err, u.Text())
 			}
 			return
 		}
-		check := func(u *Unit, c *UnitCommand, wanted []string) {
+		check := func(u *Unit, c *Command, wanted []string) {
 			t.Helper()
 			if diff := cmp.Diff(wanted, c.Values(name)); diff != "" {
 				t.Fatalf("values (-set +got):\n%s", diff)
@@ -195,7 +197,7 @@ func FuzzUnitCommand(f *testing.F) {
 		}
 		if err := again.Remove(name); err == nil {
 			check(next, again, nil)
-		} else if !errors.Is(err, ErrAmbiguous) || next.Edits() != 0 {
+		} else if !errors.Is(err, commandline.ErrAmbiguous) || next.Edits() != 0 {
 			t.Fatal(err)
 		}
 	})

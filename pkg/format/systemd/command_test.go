@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 func TestCommand(t *testing.T) {
@@ -51,13 +53,13 @@ func TestCommand(t *testing.T) {
 }
 
 // spell returns all flags in their order.
-func spell(c *UnitCommand) []string {
+func spell(c *Command) []string {
 	var out []string
-	for _, f := range c.flags {
-		if f.form == bare {
-			out = append(out, f.name)
+	for _, f := range c.Flags {
+		if f.Form == commandline.Bare {
+			out = append(out, f.Name)
 		} else {
-			out = append(out, f.name+"="+f.value)
+			out = append(out, f.Name+"="+f.Value)
 		}
 	}
 	return out
@@ -74,8 +76,8 @@ func TestCommandErrors(t *testing.T) {
 		"two":            {"[Service]\nExecStart=/k\n[Unit]\n[Service]\nExecStart=/l\n", ErrSeveralCommands},
 		"semicolon":      {"[Service]\nExecStart=/k --a ; /l\n", ErrSeveralCommands},
 		"open quote":     {"[Service]\nExecStart=/k \"--a\n", ErrQuote},
-		"shell":          {"[Service]\nExecStart=/bin/bash -c '/k --a'\n", ErrShell},
-		"shell prefixed": {"[Service]\nExecStart=-/bin/sh -ec '/k --a'\n", ErrShell},
+		"shell":          {"[Service]\nExecStart=/bin/bash -c '/k --a'\n", commandline.ErrShell},
+		"shell prefixed": {"[Service]\nExecStart=-/bin/sh -ec '/k --a'\n", commandline.ErrShell},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c, err := unitOf(t, tt.text).Command("Service", "ExecStart"); !errors.Is(err, tt.want) || c != nil {
@@ -93,18 +95,18 @@ func TestCommandErrors(t *testing.T) {
 }
 
 func TestCommandEdits(t *testing.T) {
-	set := func(name string, values ...string) func(*UnitCommand) error {
-		return func(c *UnitCommand) error { return c.Set(name, values...) }
+	set := func(name string, values ...string) func(*Command) error {
+		return func(c *Command) error { return c.Set(name, values...) }
 	}
-	remove := func(name string) func(*UnitCommand) error {
-		return func(c *UnitCommand) error { return c.Remove(name) }
+	remove := func(name string) func(*Command) error {
+		return func(c *Command) error { return c.Remove(name) }
 	}
-	setBare := func(name string) func(*UnitCommand) error {
-		return func(c *UnitCommand) error { return c.SetBare(name) }
+	setBare := func(name string) func(*Command) error {
+		return func(c *Command) error { return c.SetBare(name) }
 	}
 	tests := map[string]struct {
 		value string
-		edit  func(*UnitCommand) error
+		edit  func(*Command) error
 		want  string
 	}{
 		"in place":                 {"/k --a=1  --b=2 $X\nP=1\n", set("a", "3"), "/k --a=3  --b=2 $X\nP=1\n"},
@@ -173,14 +175,14 @@ func TestCommandEdits(t *testing.T) {
 func TestCommandRefuses(t *testing.T) {
 	const text = "[Service]\nExecStart=/k --a 1 --b x y\n"
 	for name, tt := range map[string]struct {
-		edit func(*UnitCommand) error
+		edit func(*Command) error
 		want error
 	}{
-		"empty name":      {func(c *UnitCommand) error { return c.Set("", "1") }, ErrFlag},
-		"name with =":     {func(c *UnitCommand) error { return c.Set("a=b", "1") }, ErrFlag},
-		"NUL":             {func(c *UnitCommand) error { return c.Set("a", "\x00") }, ErrFlag},
-		"takes the stray": {func(c *UnitCommand) error { return c.Set("b") }, nil},
-		"splits":          {func(c *UnitCommand) error { return c.Set("a", "$X") }, ErrAmbiguous},
+		"empty name":      {func(c *Command) error { return c.Set("", "1") }, commandline.ErrFlag},
+		"name with =":     {func(c *Command) error { return c.Set("a=b", "1") }, commandline.ErrFlag},
+		"NUL":             {func(c *Command) error { return c.Set("a", "\x00") }, commandline.ErrFlag},
+		"takes the stray": {func(c *Command) error { return c.Set("b") }, nil},
+		"splits":          {func(c *Command) error { return c.Set("a", "$X") }, commandline.ErrAmbiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			u := unitOf(t, text)

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package commandline
 
 import (
 	"encoding/json"
@@ -12,10 +12,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // lineOf makes a container of two texts with one element a line.
-func lineOf(t *testing.T, command, args string) (*Document, *CommandLine) {
+func lineOf(t *testing.T, command, args string) (*document.Document, *CommandLine) {
 	t.Helper()
 	raw, err := json.Marshal(map[string][]string{"command": strings.Split(command, "\n"), "args": strings.Split(args, "\n")})
 	must(t, err)
@@ -30,16 +32,16 @@ func lineOf(t *testing.T, command, args string) (*Document, *CommandLine) {
 // others are the tokens that are no part of a flag, byte for byte.
 func others(c *CommandLine, name string) []string {
 	skip := map[int]bool{}
-	for _, f := range c.flags {
-		if f.name == normalize(name) {
-			skip[f.at] = true
-			skip[f.at+1] = skip[f.at+1] || f.form == spaced
+	for _, f := range c.Flags {
+		if f.Name == Normalize(name) {
+			skip[f.At] = true
+			skip[f.At+1] = skip[f.At+1] || f.Form == Spaced
 		}
 	}
 	out := []string{}
-	for i, token := range c.tokens {
+	for i, token := range c.Tokens {
 		if !skip[i] {
-			out = append(out, string(c.container.Get(lists[token.list]).Item(int(token.index)).Raw()))
+			out = append(out, string(c.container.Get(lists[token.list]).Item(int(token.Index)).Raw()))
 		}
 	}
 	return out

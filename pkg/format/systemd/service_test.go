@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document_test
+package systemd_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // TestEffectiveService holds which command systemd runs, given the files of a node.
@@ -80,11 +80,11 @@ func TestEffectiveService(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var files []document.File
+			var files []systemd.File
 			for _, path := range slices.Sorted(maps.Keys(test.files)) {
-				files = append(files, document.File{Path: path, Read: func() (string, bool) { return test.files[path], true }})
+				files = append(files, systemd.File{Path: path, Read: func() (string, bool) { return test.files[path], true }})
 			}
-			service, err := document.EffectiveService("x.service", files)
+			service, err := systemd.EffectiveService("x.service", files)
 			if err != nil {
 				if !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v, want %q", err, test.want)
@@ -101,7 +101,7 @@ func TestEffectiveService(t *testing.T) {
 // TestSpecifiers holds the specifiers that depend on dashes in the name of a unit, as systemd expands them.
 func TestSpecifiers(t *testing.T) {
 	text := "[Service]\nExecStart=/x %N %p %P %j %J %f\n"
-	service, err := document.EffectiveService("graft-x.service", []document.File{
+	service, err := systemd.EffectiveService("graft-x.service", []systemd.File{
 		{Path: "/etc/systemd/system/graft-x.service", Read: func() (string, bool) { return text, true }},
 	})
 	if err != nil {
@@ -116,16 +116,16 @@ func TestSpecifiers(t *testing.T) {
 func TestEffectiveServiceUnknown(t *testing.T) {
 	known := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
 	unknown := func() (string, bool) { return "", false }
-	unit := document.File{Path: "/etc/systemd/system/x.service", Read: known("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
-	service, err := document.EffectiveService("x.service", []document.File{unit, {Path: "/e", Read: unknown}, {Path: "/f", Read: unknown}})
+	unit := systemd.File{Path: "/etc/systemd/system/x.service", Read: known("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
+	service, err := systemd.EffectiveService("x.service", []systemd.File{unit, {Path: "/e", Read: unknown}, {Path: "/f", Read: unknown}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"/e"}, service.Unknown); diff != "" {
 		t.Errorf("the unknown files (-want +got):\n%s", diff)
 	}
-	_, err = document.EffectiveService("x.service", []document.File{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Read: unknown}})
-	if !errors.Is(err, document.ErrContent) {
+	_, err = systemd.EffectiveService("x.service", []systemd.File{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Read: unknown}})
+	if !errors.Is(err, systemd.ErrUnknownContent) {
 		t.Errorf("a drop-in without a known content: %v", err)
 	}
 }
@@ -155,7 +155,7 @@ func TestEnvironmentFile(t *testing.T) {
 		"A=\"--b\\":                "--b\\",
 	} {
 		t.Run(text, func(t *testing.T) {
-			service, err := document.EffectiveService("x.service", []document.File{
+			service, err := systemd.EffectiveService("x.service", []systemd.File{
 				{Path: "/etc/systemd/system/x.service", Read: func() (string, bool) { return "[Service]\nEnvironmentFile=/e\nExecStart=/x ${A}\n", true }},
 				{Path: "/e", Read: func() (string, bool) { return text, true }},
 			})
@@ -175,15 +175,15 @@ func FuzzEffectiveService(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/x y \\\n--a\n[Install]\nAlias=y-z.service\n", "[Service]\nExecStart=\n", "# \\\nA=\"")
 	f.Fuzz(func(t *testing.T, unit, dropIn, environment string) {
 		read := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
-		files := []document.File{
+		files := []systemd.File{
 			{Path: "/etc/systemd/system/x.service", Read: read(unit)}, {Path: "/etc/systemd/system/service.d/a.conf", Read: read(dropIn)},
 			{Path: "/e", Read: read(environment)},
 		}
-		first, err := document.EffectiveService("x.service", files)
+		first, err := systemd.EffectiveService("x.service", files)
 		if err != nil {
 			return
 		}
-		second, err := document.EffectiveService("x.service", files)
+		second, err := systemd.EffectiveService("x.service", files)
 		if err != nil || len(first.Differences(second)) > 0 || !slices.Equal(first.Arguments, second.Arguments) {
 			t.Errorf("%q, then %+v, %v", first.Arguments, second, err)
 		}

@@ -2,22 +2,24 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
-// UnitCommand reads the command of a unit as a list of flags, and edits them in place by splicing the unit.
+// Command reads the command of a unit as a list of flags, and edits them in place by splicing the unit.
 //
 // Names and forms of flags are those of CommandLine. Quotes and escapes are read and written as systemd does
 // (src/basic/extract-word.c); specifiers such as %H and variables such as ${NODE} stand in values as they are written,
 // so that a plain percent sign is "%%". A variable without braces that is an argument of its own, which systemd splits
 // into any number of arguments, is neither a flag nor the value of one.
-type UnitCommand struct {
-	FlagList // of tokens that are the words as flags are read from them
+type Command struct {
+	commandline.FlagList // of tokens that are the words as flags are read from them
 
 	unit            *Unit
 	section, option string
@@ -27,10 +29,10 @@ type UnitCommand struct {
 }
 
 // Command returns the command that an option holds, as ExecStart of Service. Assignments before an empty one do not
-// count. The error is ErrNoCommand, ErrSeveralCommands, ErrQuote or ErrShell.
-func (u *Unit) Command(section, option string) (*UnitCommand, error) {
-	c := &UnitCommand{unit: u, section: section, option: option}
-	c.home = c
+// count. The error is ErrNoCommand, ErrSeveralCommands, ErrQuote or commandline.ErrShell.
+func (u *Unit) Command(section, option string) (*Command, error) {
+	c := &Command{unit: u, section: section, option: option}
+	c.FlagList = commandline.NewFlagList(c.refresh, c.edit)
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading the command of option %q of section %q: %w", option, section, err)
 	}
@@ -38,12 +40,12 @@ func (u *Unit) Command(section, option string) (*UnitCommand, error) {
 }
 
 // Program returns the arguments before the first flag, without the prefixes that systemd gives a meaning to.
-func (c *UnitCommand) Program() []string {
+func (c *Command) Program() []string {
 	if c.refresh() != nil {
 		return nil
 	}
 	var out []string
-	for i := range c.words[:programEnd(c.tokens)] {
+	for i := range c.words[:commandline.ProgramEnd(c.Tokens)] {
 		text := c.words[i].text
 		if i == 0 {
 			text = strings.TrimLeft(text, prefixes)
@@ -54,7 +56,7 @@ func (c *UnitCommand) Program() []string {
 }
 
 // refresh reads the command again if the unit was edited since.
-func (c *UnitCommand) refresh() error {
+func (c *Command) refresh() error {
 	if c.version == c.unit.version && len(c.words) > 0 {
 		return nil
 	}
@@ -62,7 +64,7 @@ func (c *UnitCommand) refresh() error {
 }
 
 // read finds the command and its flags.
-func (c *UnitCommand) read() error {
+func (c *Command) read() error {
 	c.words = nil
 	line, err := c.find()
 	if err != nil {
@@ -74,15 +76,15 @@ func (c *UnitCommand) read() error {
 		return err
 	case len(words) == 0:
 		return ErrNoCommand
-	case runsShell(flags.tokens):
-		return ErrShell
+	case commandline.RunsShell(flags.Tokens):
+		return commandline.ErrShell
 	}
-	c.line, c.words, c.flagWords, c.version = line, words, flags, c.unit.version
+	c.line, c.words, c.Words, c.version = line, words, flags, c.unit.version
 	return nil
 }
 
 // find returns the index of the only assignment that counts.
-func (c *UnitCommand) find() (int, error) {
+func (c *Command) find() (int, error) {
 	found := c.unit.find(c.section, c.option)
 	for i, at := range slices.Backward(found) {
 		if c.unit.lines[at].first == c.unit.lines[at].last {
@@ -101,14 +103,14 @@ func (c *UnitCommand) find() (int, error) {
 }
 
 // scanCommand returns the words and flags of an assignment.
-func scanCommand(text string, l *unitLine) ([]word, flagWords, error) {
+func scanCommand(text string, l *unitLine) ([]word, commandline.Words, error) {
 	words, err := scanWords(text, l.first, l.last)
 	if err != nil || len(words) == 0 {
-		return nil, flagWords{}, err
+		return nil, commandline.Words{}, err
 	}
-	var flags flagWords
-	flags.tokens = flagTokens(words)
-	flags.flags, flags.end = parseFlags(nil, flags.tokens)
+	var flags commandline.Words
+	flags.Tokens = flagTokens(words)
+	flags.Flags, flags.End = commandline.ParseFlags(nil, flags.Tokens)
 	return words, flags, nil
 }
 
@@ -117,17 +119,17 @@ const prefixes = "@-:+!|"
 
 // flagTokens returns the words as flags are read from them: without the prefixes of the program, the name that it is
 // run under with "@", and the variables that systemd splits.
-func flagTokens(words []word) []token {
-	out := make([]token, 0, len(words))
+func flagTokens(words []word) []commandline.Token {
+	out := make([]commandline.Token, 0, len(words))
 	program := strings.TrimLeft(words[0].text, prefixes)
 	prefix := words[0].text[:len(words[0].text)-len(program)]
 	for i := range words {
-		t := token{text: words[i].text, index: int32(i)}
+		t := commandline.Token{Text: words[i].text, Index: int32(i)}
 		switch {
 		case i == 0:
-			t.text = program
-		case i == 1 && strings.Contains(prefix, "@"), isSplit(t.text) && !strings.Contains(prefix, ":"):
-			t.text = ""
+			t.Text = program
+		case i == 1 && strings.Contains(prefix, "@"), isSplit(t.Text) && !strings.Contains(prefix, ":"):
+			t.Text = ""
 		}
 		out = append(out, t)
 	}
@@ -141,25 +143,25 @@ func isSplit(text string) bool {
 
 // edit sets the occurrences of a flag to the wanted ones. It plans the edit on a copy of the words, like CommandLine,
 // and changes the unit only if all other words are parsed from the new text as before.
-func (c *UnitCommand) edit(what, name string, wanted []want) error {
+func (c *Command) edit(what, name string, wanted []commandline.Want) error {
 	fail := func(err error) error { return fmt.Errorf("%s flag --%s of %s: %w", what, name, c.option, err) }
-	if !writableFlag(name, wanted) || slices.ContainsFunc(wanted, func(w want) bool { return strings.Contains(w.value, "\x00") }) {
-		return fail(ErrFlag)
+	if !commandline.Writable(name, wanted) || slices.ContainsFunc(wanted, func(w commandline.Want) bool { return strings.Contains(w.Value, "\x00") }) {
+		return fail(commandline.ErrFlag)
 	}
 	if err := c.refresh(); err != nil {
 		return fail(err)
 	}
-	p := plan{name: normalize(name), end: c.behindFlags()}
-	for _, f := range c.flags {
-		if f.name == p.name {
-			p.found = append(p.found, f)
+	p := commandline.Plan{Name: commandline.Normalize(name), End: c.behindFlags()}
+	for _, f := range c.Flags {
+		if f.Name == p.Name {
+			p.Found = append(p.Found, f)
 		}
 	}
-	if slices.EqualFunc(wanted, p.found, want.holds) {
+	if slices.EqualFunc(wanted, p.Found, commandline.Want.Holds) {
 		return nil
 	}
-	p.tokens = slices.Clone(c.tokens)
-	p.make(name, wanted)
+	p.Tokens = slices.Clone(c.Tokens)
+	p.Make(name, wanted)
 	if err := c.write(&p, wanted); err != nil {
 		return fail(err)
 	}
@@ -168,34 +170,34 @@ func (c *UnitCommand) edit(what, name string, wanted []want) error {
 
 // behindFlags returns the index of the word that a new flag goes in front of: the one behind the last flag, or
 // without flags the first of the variables at the end.
-func (c *UnitCommand) behindFlags() int {
-	if n := len(c.flags); n > 0 {
-		last := c.flags[n-1]
-		if last.form == spaced {
-			return last.at + 2
+func (c *Command) behindFlags() int {
+	if n := len(c.Flags); n > 0 {
+		last := c.Flags[n-1]
+		if last.Form == commandline.Spaced {
+			return last.At + 2
 		}
-		return last.at + 1
+		return last.At + 1
 	}
-	end := c.end
-	for end > 1 && c.tokens[end-1].text == "" && isSplit(c.words[end-1].text) {
+	end := c.End
+	for end > 1 && c.Tokens[end-1].Text == "" && isSplit(c.words[end-1].text) {
 		end--
 	}
 	return end
 }
 
 // write splices the words into the unit, unless they would not be read as planned.
-func (c *UnitCommand) write(p *plan, wanted []want) error {
+func (c *Command) write(p *commandline.Plan, wanted []commandline.Want) error {
 	u, old := c.unit, c.unit.lines[c.line]
-	inside := c.commentsInside(p.tokens)
-	text := c.compose(inside, p.tokens)
+	inside := c.commentsInside(p.Tokens)
+	text := c.compose(inside, p.Tokens)
 	delta := len(text) - len(u.text)
 	now, kind := scanUnitLine(text, old.start+len(inside))
 	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
-		return ErrAmbiguous
+		return commandline.ErrAmbiguous
 	}
 	words, flags, err := scanCommand(text, &now)
-	if err != nil || !c.planned(p.tokens, words) || !p.keeps(c.flags, flags.flags, wanted) {
-		return ErrAmbiguous
+	if err != nil || !c.planned(p.Tokens, words) || !p.Keeps(c.Flags, flags.Flags, wanted) {
+		return commandline.ErrAmbiguous
 	}
 	now.section = old.section
 	u.text, u.lines[c.line] = text, now
@@ -203,19 +205,19 @@ func (c *UnitCommand) write(p *plan, wanted []want) error {
 		u.lines[i].move(delta)
 	}
 	u.version++
-	c.words, c.flagWords, c.version = words, flags, u.version
+	c.words, c.Words, c.version = words, flags, u.version
 	return nil
 }
 
 // planned reports whether words are those of a plan.
-func (c *UnitCommand) planned(tokens []token, words []word) bool {
+func (c *Command) planned(tokens []commandline.Token, words []word) bool {
 	for _, t := range tokens {
-		if t.state == dropped {
+		if t.State == commandline.Dropped {
 			continue
 		}
-		text := t.text
-		if t.state == kept {
-			text = c.words[t.index].text
+		text := t.Text
+		if t.State == commandline.Kept {
+			text = c.words[t.Index].text
 		}
 		if len(words) == 0 || words[0].text != text {
 			return false
@@ -243,11 +245,11 @@ func (l *unitLine) move(delta int) {
 
 // commentsInside returns the comments between the lines of words that are removed or rewritten. They are moved to the
 // front.
-func (c *UnitCommand) commentsInside(planned []token) string {
+func (c *Command) commentsInside(planned []commandline.Token) string {
 	var out strings.Builder
 	for _, t := range planned {
-		if t.state == rewritten || t.state == dropped {
-			w := c.words[t.index]
+		if t.State == commandline.Rewritten || t.State == commandline.Dropped {
+			w := c.words[t.Index]
 			out.WriteString(commentsIn(c.unit.text, w.start, w.end))
 		}
 	}
@@ -255,7 +257,7 @@ func (c *UnitCommand) commentsInside(planned []token) string {
 }
 
 // compose returns the unit with these words and the text between them, and with a text before the assignment.
-func (c *UnitCommand) compose(inside string, planned []token) string {
+func (c *Command) compose(inside string, planned []commandline.Token) string {
 	var out strings.Builder
 	const added = 256 // by the usual edit
 	out.Grow(len(c.unit.text) + len(inside) + added)
@@ -265,19 +267,19 @@ func (c *UnitCommand) compose(inside string, planned []token) string {
 	out.WriteString(c.unit.text[begin:c.words[0].start])
 	style, gap := c.style(), ""
 	for _, t := range planned {
-		if t.state == fresh {
+		if t.State == commandline.Fresh {
 			out.WriteString(style)
-			out.WriteString(quoteWord(t.text))
+			out.WriteString(quoteWord(t.Text))
 			continue
 		}
-		w, next := c.words[t.index], c.gap(int(t.index)+1)
-		if t.state == dropped {
-			gap = mergeGaps(gap, next, int(t.index)+1 == len(c.words))
+		w, next := c.words[t.Index], c.gap(int(t.Index)+1)
+		if t.State == commandline.Dropped {
+			gap = mergeGaps(gap, next, int(t.Index)+1 == len(c.words))
 			continue
 		}
 		raw := c.unit.text[w.start:w.end]
-		if t.state == rewritten {
-			raw = quoteWord(t.text)
+		if t.State == commandline.Rewritten {
+			raw = quoteWord(t.Text)
 		} else if isUnitComment(raw[0]) && breaksLine(gap) {
 			raw = quoteWord(w.text) // It has come to the beginning of a line, where it would be a comment.
 		}
@@ -291,7 +293,7 @@ func (c *UnitCommand) compose(inside string, planned []token) string {
 }
 
 // gap returns the text before the word with an index; after the last one, the text up to the end of the assignment.
-func (c *UnitCommand) gap(i int) string {
+func (c *Command) gap(i int) string {
 	switch {
 	case i == 0:
 		return ""
@@ -303,10 +305,10 @@ func (c *UnitCommand) gap(i int) string {
 }
 
 // style returns the text before a new flag: a line break with the indentation of the last flag if that starts a line.
-func (c *UnitCommand) style() string {
+func (c *Command) style() string {
 	i := c.behindFlags()
-	if n := len(c.flags); n > 0 {
-		i = c.flags[n-1].at
+	if n := len(c.Flags); n > 0 {
+		i = c.Flags[n-1].At
 	} else if i == len(c.words) {
 		return " "
 	}

@@ -2,12 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package commandline
 
 import (
 	"encoding/json"
 	"fmt"
 	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // deployment builds an object of the size and shape of a control plane's kube-apiserver: 4 containers, 25 volumes,
@@ -71,17 +73,17 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 	run("document", func() error {
-		d, err := Parse(raw)
+		d, err := document.Parse(raw)
 		d.Release()
 		return err
 	})
 	run("document-unpooled", func() error {
-		_, err := Parse(raw)
+		_, err := document.Parse(raw)
 		return err
 	})
 	run("json.Valid", func() error {
 		if !json.Valid(raw) {
-			return ErrSyntax
+			return document.ErrSyntax
 		}
 		return nil
 	})
@@ -92,7 +94,7 @@ func BenchmarkParse(b *testing.B) {
 }
 
 // nineEdits are those of an admission: gates, a list, an option, environment, a volume with its mount, metadata.
-func nineEdits(b testing.TB, object *Document) {
+func nineEdits(b testing.TB, object *document.Document) {
 	root := object.Root()
 	pod := root.Find("spec", "template", "spec")
 	container := pod.Get("containers").ItemWith("name", "container-0")
@@ -105,7 +107,7 @@ func nineEdits(b testing.TB, object *Document) {
 	must(b, line.Set("enable-admission-plugins", string(plugins)))
 	must(b, line.Set("cloud-provider", "external"))
 	must(b, line.Remove("flag-number-07"))
-	add := func(n *Node, name, raw string) {
+	add := func(n *document.Node, name, raw string) {
 		if n.ItemWith("name", name) == nil {
 			_, err := n.Append([]byte(raw))
 			must(b, err)
@@ -121,7 +123,7 @@ func nineEdits(b testing.TB, object *Document) {
 // BenchmarkAdmission is the path of a review: everything but the network and the decisions.
 func BenchmarkAdmission(b *testing.B) {
 	admit := func(raw []byte) (patch, result []byte) {
-		d, err := Parse(raw)
+		d, err := document.Parse(raw)
 		must(b, err)
 		object := d.Root().Find("request", "object").Document()
 		nineEdits(b, object)
@@ -146,7 +148,7 @@ func BenchmarkAdmission(b *testing.B) {
 	}
 	path := func(raw []byte, changes bool) func(b *testing.B) {
 		return func(b *testing.B) {
-			d, err := Parse(raw)
+			d, err := document.Parse(raw)
 			must(b, err)
 			object := d.Root().Find("request", "object").Document()
 			nineEdits(b, object)
@@ -162,7 +164,7 @@ func BenchmarkAdmission(b *testing.B) {
 		}
 	})
 	bench("parse", raw, func(b *testing.B) {
-		d, err := Parse(raw)
+		d, err := document.Parse(raw)
 		must(b, err)
 		d.Release()
 	})

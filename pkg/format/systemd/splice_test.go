@@ -2,11 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
-	"encoding/base64"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -47,8 +45,7 @@ func BenchmarkKubelet(b *testing.B) {
 		must(b, err)
 		return raw
 	}
-	unit, config := read("kubelet.service"), []byte(strings.Repeat("cgroupDriver: systemd\n", 80))
-	inline := fmt.Appendf(nil, `{"encoding":"b64","data":%q}`, base64.StdEncoding.EncodeToString(config))
+	unit := read("kubelet.service")
 	bench := func(name string, size int, f func()) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(size))
@@ -60,7 +57,7 @@ func BenchmarkKubelet(b *testing.B) {
 	}
 	command := func(name, value string, edits int) func() {
 		return func() {
-			u, err := UnitOf(string(unit))
+			u, err := Parse(string(unit))
 			must(b, err)
 			c, err := u.Command("Service", "ExecStart")
 			must(b, err)
@@ -72,11 +69,4 @@ func BenchmarkKubelet(b *testing.B) {
 	}
 	bench("unit/flag", len(unit), command("cloud-provider", "external", 1))
 	bench("unit/no-edit", len(unit), command("runtime-cgroups", "/system.slice/containerd.service", 0))
-	bench("content/b64", len(inline), func() {
-		d, err := Parse(inline)
-		must(b, err)
-		c, err := ContentOf(d.Root())
-		must(b, err)
-		must(b, c.SetText(config[1:]))
-	})
 }

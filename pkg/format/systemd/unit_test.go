@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"errors"
@@ -12,9 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func unitOf(t testing.TB, text string) *Unit {
 	t.Helper()
-	u, err := UnitOf(text)
+	u, err := Parse(text)
 	must(t, err)
 	return u
 }
@@ -35,13 +42,13 @@ func TestUnitOf(t *testing.T) {
 		"byte order mark late": "[Service]\n\uFEFFB\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			if u, err := UnitOf(text); !errors.Is(err, ErrUnit) || u != nil {
+			if u, err := Parse(text); !errors.Is(err, ErrUnit) || u != nil {
 				t.Errorf("error %v", err)
 			}
 		})
 	}
 	t.Run("line of the error", func(t *testing.T) {
-		_, err := UnitOf("[A]\r\nB=c\\\r\n d\n\n\nbad\n")
+		_, err := Parse("[A]\r\nB=c\\\r\n d\n\n\nbad\n")
 		if err == nil || !strings.Contains(err.Error(), "line 6") {
 			t.Errorf("error %v", err)
 		}

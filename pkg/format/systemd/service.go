@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"errors"
@@ -11,7 +11,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
+
+// ErrUnknownContent means that the content of a file is unknown.
+var ErrUnknownContent = errors.New("content of a file")
 
 // File is a file of a node. Read returns its content, false where that is not known.
 type File struct {
@@ -26,15 +31,15 @@ type Service struct {
 	// Unknown lists the environment files with unknown content among the given files.
 	Unknown []string
 
-	flags []flag
+	flags []commandline.Flag
 	end   int // of the program in Arguments
 }
 
-// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path,
-// then its drop-ins by name, including those of its aliases and its type (systemd.unit(5)), then the environment
-// (systemd.exec(5)). Of two files with the same path the last one counts. A variable that no file sets is empty. The
-// error is ErrUnit for an invalid unit, ErrContent for a file with unknown content, or that of a command: ErrNoCommand,
-// ErrSeveralCommands, ErrQuote or ErrShell.
+// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path, then its
+// drop-ins by name, those of its aliases and of its type among them (systemd.unit(5)), then the environment (systemd.exec(5)).
+// Of two files with the same path the last one counts. A variable that no file sets is empty. The error is ErrUnit for a file
+// that is no unit, ErrUnknownContent for one whose content is not known, or that of a command: ErrNoCommand, ErrSeveralCommands,
+// ErrQuote or ErrShell.
 func EffectiveService(name string, files []File) (*Service, error) {
 	c := serviceCompiler{name: name, files: map[string]File{}}
 	for _, f := range files {
@@ -58,7 +63,9 @@ func EffectiveService(name string, files []File) (*Service, error) {
 func (s *Service) Program() []string { return s.Arguments[:s.end] }
 
 // Differences returns the names of the flags with different values in another service; a name may occur twice.
-func (s *Service) Differences(other *Service) []string { return differences(s.flags, other.flags) }
+func (s *Service) Differences(other *Service) []string {
+	return commandline.Differences(s.flags, other.flags)
+}
 
 // The directories of systemd's units and of its own configuration, the most important first (systemd.unit(5),
 // systemd-system.conf(5)).
@@ -134,9 +141,9 @@ func (c *serviceCompiler) merge(main []string, name string, dropIns []string) ([
 	for _, f := range files {
 		text, ok := f.Read()
 		if !ok {
-			return nil, fmt.Errorf("reading %s: its content is not known: %w", f.Path, ErrContent)
+			return nil, fmt.Errorf("reading %s: its content is not known: %w", f.Path, ErrUnknownContent)
 		}
-		part, err := UnitOf(text)
+		part, err := Parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", f.Path, err)
 		}
@@ -264,15 +271,15 @@ func (c *serviceCompiler) service() (*Service, error) {
 
 // parse finds the flags in the arguments.
 func (s *Service) parse() error {
-	tokens := make([]token, len(s.Arguments))
+	tokens := make([]commandline.Token, len(s.Arguments))
 	for i, argument := range s.Arguments {
-		tokens[i] = token{text: argument}
+		tokens[i] = commandline.Token{Text: argument}
 	}
-	if runsShell(tokens) {
-		return ErrShell
+	if commandline.RunsShell(tokens) {
+		return commandline.ErrShell
 	}
-	s.end = programEnd(tokens)
-	s.flags, _ = parseFlags(nil, tokens)
+	s.end = commandline.ProgramEnd(tokens)
+	s.flags, _ = commandline.ParseFlags(nil, tokens)
 	return nil
 }
 

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package systemd
 
 import (
 	"errors"
@@ -41,23 +41,14 @@ type Unit struct {
 	version int // grows with every edit
 }
 
-// UnitOf reads a unit. An empty text is an empty unit. The error is ErrUnit with the line: a NUL, a section header
+// Parse reads a unit. An empty text is an empty unit. The error is ErrUnit with the line: a NUL, a section header
 // that is not closed, a line without "=", an assignment outside of a section, a name that is continued on another line.
-func UnitOf(text string) (*Unit, error) {
+func Parse(text string) (*Unit, error) {
 	lines, err := scanUnit(text)
 	if err != nil {
 		return nil, fmt.Errorf("reading a unit: %w", err)
 	}
 	return &Unit{text: text, lines: lines}, nil
-}
-
-// UnitAt works like UnitOf for the string of a node. The error is ErrKind for other kinds.
-func UnitAt(n *Node) (*Unit, error) {
-	text, ok := n.Text()
-	if !ok {
-		return nil, fmt.Errorf("reading a unit: %w", ErrKind)
-	}
-	return UnitOf(text)
 }
 
 // Text returns the unit with its edits.

@@ -2,19 +2,49 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package document
+package commandline
 
 import (
 	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
+
+func parse(t testing.TB, raw string) *document.Document {
+	t.Helper()
+	d, err := document.Parse([]byte(raw))
+	must(t, err)
+	return d
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func set(t testing.TB, n *document.Node, key, raw string) {
+	t.Helper()
+	_, err := n.Set(key, []byte(raw))
+	must(t, err)
+}
+
+// found is a flag with its place.
+type found struct {
+	Name, Value string
+	Bare        bool
+	List        string
+	Index       int
+}
 
 func TestCommandLineRead(t *testing.T) {
 	type read struct {
 		Program []string
-		Flags   []Flag
+		Flags   []found
 	}
 	tests := []struct {
 		name, in string
@@ -22,7 +52,7 @@ func TestCommandLineRead(t *testing.T) {
 	}{
 		{
 			name: "all forms, over both lists", in: `{"command":["/bin/x","run","--a=1","-b","2","--c"],"args":["v","--d","","-e=x=y","--a="]}`,
-			want: read{[]string{"/bin/x", "run"}, []Flag{
+			want: read{[]string{"/bin/x", "run"}, []found{
 				{Name: "a", Value: "1", List: "command", Index: 2},
 				{Name: "b", Value: "2", List: "command", Index: 3},
 				{Name: "c", Value: "v", List: "command", Index: 5},
@@ -33,20 +63,20 @@ func TestCommandLineRead(t *testing.T) {
 		},
 		{
 			name: "names as Kubernetes compares them", in: `{"args":["--feature_gates=a_b"]}`,
-			want: read{nil, []Flag{{Name: "feature-gates", Value: "a_b", List: "args"}}},
+			want: read{nil, []found{{Name: "feature-gates", Value: "a_b", List: "args"}}},
 		},
 		{name: "nothing there", in: `{"command":null}`},
 		{
 			name: "the flags end", in: `{"command":["x","--a","--","--b"]}`,
-			want: read{[]string{"x"}, []Flag{{Name: "a", Bare: true, List: "command", Index: 1}}},
+			want: read{[]string{"x"}, []found{{Name: "a", Bare: true, List: "command", Index: 1}}},
 		},
 		{
 			name: "behind an init", in: `{"command":["/sbin/tini","-s","--","x"],"args":["--b","-"]}`,
-			want: read{[]string{"/sbin/tini", "-s", "--", "x"}, []Flag{{Name: "b", Bare: true, List: "args", Index: 0}}},
+			want: read{[]string{"/sbin/tini", "-s", "--", "x"}, []found{{Name: "b", Bare: true, List: "args", Index: 0}}},
 		},
 		{
 			name: "escapes", in: `{"args":["--a=\u00e9\n"]}`,
-			want: read{nil, []Flag{{Name: "a", Value: "é\n", List: "args"}}},
+			want: read{nil, []found{{Name: "a", Value: "é\n", List: "args"}}},
 		},
 	}
 	for _, test := range tests {
@@ -55,8 +85,9 @@ func TestCommandLineRead(t *testing.T) {
 			c, err := CommandLineOf(d.Root())
 			must(t, err)
 			got := read{Program: c.Program()}
-			for f := range c.Flags() {
-				got.Flags = append(got.Flags, f)
+			for _, f := range c.Flags {
+				at := c.Tokens[f.At]
+				got.Flags = append(got.Flags, found{f.Name, f.Value, f.Form == Bare, lists[at.list], int(at.Index)})
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -78,7 +109,7 @@ func TestCommandLineErrors(t *testing.T) {
 		{"script", `{"command":["sh","/run.sh","--config=c"]}`, nil},
 		{"number", `{"args":["--a",1]}`, ErrNotString},
 		{"text", `{"command":"x --a"}`, ErrNotString},
-		{"no object", `[]`, ErrKind},
+		{"no object", `[]`, document.ErrKind},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -87,7 +118,7 @@ func TestCommandLineErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := CommandLineOf(nil); !errors.Is(err, ErrKind) {
+	if _, err := CommandLineOf(nil); !errors.Is(err, document.ErrKind) {
 		t.Errorf("absent container: %v", err)
 	}
 }
@@ -140,7 +171,7 @@ func TestCommandLineEdit(t *testing.T) {
 					t.Fatalf("(-want +got):\n%s", diff)
 				}
 			}
-			if test.in == test.want && d.root.edited {
+			if test.in == test.want && d.Edits() != 0 {
 				t.Error("an edit was recorded")
 			}
 			checkTokens(t, c)
@@ -153,10 +184,10 @@ func checkTokens(t *testing.T, c *CommandLine) {
 	t.Helper()
 	again, err := CommandLineOf(c.container)
 	must(t, err)
-	if diff := cmp.Diff(again.tokens, c.tokens, cmp.AllowUnexported(token{})); len(again.tokens) > 0 && diff != "" {
+	if diff := cmp.Diff(again.Tokens, c.Tokens, cmp.AllowUnexported(Token{})); len(again.Tokens) > 0 && diff != "" {
 		t.Errorf("tokens are not those of the document:\n%s", diff)
 	}
-	if diff := cmp.Diff(again.flags, c.flags, cmp.AllowUnexported(flag{})); len(again.flags) > 0 && diff != "" {
+	if diff := cmp.Diff(again.Flags, c.Flags, cmp.AllowUnexported(Flag{})); len(again.Flags) > 0 && diff != "" {
 		t.Errorf("flags are not those of the document:\n%s", diff)
 	}
 }
@@ -172,7 +203,6 @@ func TestCommandLineRefused(t *testing.T) {
 		{"name with dashes", `{}`, func(c *CommandLine) error { return c.Set("--a", "1") }, ErrFlag},
 		{"name with a value", `{}`, func(c *CommandLine) error { return c.Set("a=b", "1") }, ErrFlag},
 		{"no name", `{}`, func(c *CommandLine) error { return c.Remove("") }, ErrFlag},
-		{"container removed", `{}`, func(c *CommandLine) error { c.container.gone = true; return c.Set("a", "1") }, ErrGone},
 		{"list broken meanwhile", `{}`, func(c *CommandLine) error {
 			if _, err := c.container.Set("args", []byte(`[1]`)); err != nil {
 				return err
@@ -192,6 +222,16 @@ func TestCommandLineRefused(t *testing.T) {
 				t.Errorf("changed to %s", d.Bytes())
 			}
 		})
+	}
+}
+
+func TestCommandLineOfRemovedContainer(t *testing.T) {
+	d := parse(t, `{"c":{}}`)
+	c, err := CommandLineOf(d.Root().Get("c"))
+	must(t, err)
+	d.Root().Remove("c")
+	if err := c.Set("a", "1"); !errors.Is(err, document.ErrGone) {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -234,7 +274,7 @@ func TestDifferences(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var lines [2]*CommandLine
 			for i, args := range []string{test.before, test.after} {
-				d, err := Parse([]byte(`{"args":` + args + `}`))
+				d, err := document.Parse([]byte(`{"args":` + args + `}`))
 				must(t, err)
 				lines[i], err = CommandLineOf(d.Root())
 				must(t, err)
