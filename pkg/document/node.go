@@ -556,9 +556,19 @@ func (d *Document) Release() {
 		return
 	}
 	room, entries := d.room, d.text.entries
+	for _, with := range room.releases {
+		with.Release()
+	}
+	clear(room.releases)
+	room.releases = room.releases[:0]
 	*d.text = text{}
 	*d = Document{}
 	room.leave(entries)
+}
+
+// ReleaseWith releases something together with the document that the node is part of.
+func (n *Node) ReleaseWith(with interface{ Release() }) {
+	n.doc.room.releases = append(n.doc.room.releases, with)
 }
 
 // appendToken appends one reference token of RFC 6901 with its slash.

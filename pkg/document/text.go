@@ -648,6 +648,7 @@ type room struct {
 	nodes     slab[Node]
 	lists     slab[*Node]
 	bytes     scratch
+	releases  []interface{ Release() }
 }
 
 // scratch hands out bytes, for texts that are written or decoded on the way. A room that is used again has as many in one piece as

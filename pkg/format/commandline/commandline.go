@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
@@ -30,17 +31,37 @@ type CommandLine struct {
 // CommandLineOf reads the command line of a container, an object with command and args. Both may be absent. The error
 // is ErrShell or ErrNotString.
 func CommandLineOf(container *document.Node) (*CommandLine, error) {
-	c := &CommandLine{container: container}
-	c.FlagList = NewFlagList(c.readAgain, c.apply)
 	if container.Kind() != document.Object {
 		return nil, fmt.Errorf("reading a command line: %w", document.ErrKind)
 	}
+	c := lines.Get().(*CommandLine)
+	c.container = container
+	container.ReleaseWith(c)
 	if err := c.read(); err != nil {
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
 	c.first = !slices.ContainsFunc(lists[:], func(list string) bool { return container.IsTouched(list) })
-	c.came = slices.Clone(c.Flags)
+	c.came = append(c.came[:0], c.Flags...)
 	return c, nil
+}
+
+// lines are command lines of documents that were released; their words are used again.
+var lines = sync.Pool{New: func() any {
+	c := &CommandLine{}
+	c.FlagList = NewFlagList(c.readAgain, c.apply)
+	return c
+}}
+
+// Release gives the words to the next command line. A document does it when it is released itself.
+func (c *CommandLine) Release() {
+	for _, words := range []*Words{&c.Words, &c.spare} {
+		clear(words.Tokens[:cap(words.Tokens)])
+		clear(words.Flags[:cap(words.Flags)])
+		*words = Words{Tokens: words.Tokens[:0], Flags: words.Flags[:0]}
+	}
+	clear(c.came[:cap(c.came)])
+	c.came, c.container, c.version, c.first = c.came[:0], nil, 0, false
+	lines.Put(c)
 }
 
 // Changed returns the differences between a container in the document's original, was, and in its root, is. It returns
