@@ -143,7 +143,7 @@ func (s *Store) choose(ctx context.Context, units []*unit) (built, error) {
 		if err != nil {
 			return built{}, err
 		}
-		refused, reads := s.permit(ctx, next.program)
+		refused, reads := permit(ctx, s.Authorizer, s.log, next.program)
 		if len(refused) == 0 {
 			return next, nil
 		}

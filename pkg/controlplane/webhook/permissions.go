@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,8 +73,8 @@ func (w *waiting) changed(ctx context.Context, authorizer Authorizer) bool {
 
 // permit returns findings for the reads that the program may not make, and the missing verbs. If the API server
 // does not answer, it returns none: lookups would fail too and report the reason.
-func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mutation.Permission]string) {
-	if s.Authorizer == nil {
+func permit(ctx context.Context, authorizer Authorizer, log logr.Logger, p Program) (source.Findings, map[mutation.Permission]string) {
+	if authorizer == nil {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, permissionTimeout)
@@ -81,14 +82,14 @@ func (s *Store) permit(ctx context.Context, p Program) (source.Findings, map[mut
 	var findings source.Findings
 	reads := map[mutation.Permission]string{}
 	for _, read := range p.Permissions() {
-		refused, err := refused(ctx, s.Authorizer, read)
+		refused, err := refused(ctx, authorizer, read)
 		switch {
 		case err != nil:
-			s.log.Error(err, "Checking the permissions for the lookups of the profiles failed")
+			log.Error(err, "Checking the permissions for the lookups of the profiles failed")
 			return findings, reads
 		case refused == nil:
 		case read.Name == "":
-			s.log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
+			log.Info("A lookup computes the name of its object; each name must be permitted", "profile", read.Profile, "lookup", read.Lookup,
 				"group", read.Group, "resource", read.Resource)
 		default:
 			findings = append(findings, source.Finding{Position: read.Position, Path: "lookups." + read.Lookup, Message: missingRule(read, refused)})

@@ -63,7 +63,7 @@ func (s *Store) Check(ctx context.Context, files []source.File) (warnings []stri
 	if err != nil {
 		return append(findingLines(err), "the active profiles stay active, and this one is not used while it conflicts with them"), nil
 	}
-	refused, _ := s.permit(ctx, together.program)
+	refused, _ := permit(ctx, s.Authorizer, s.log, together.program)
 	for _, file := range files {
 		warnings = append(warnings, findingLines(in(refused, file.Name))...)
 	}
