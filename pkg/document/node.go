@@ -158,7 +158,7 @@ func (n *Node) Version() int { return n.doc.version }
 // IsTouched reports whether the member of an object was edited, removed or added.
 func (n *Node) IsTouched(key string) bool { return n.member(key).touched() }
 
-// Replaces reports whether the place is the one where a node of the original stood, and was not replaced since.
+// Replaces reports whether the place has the position of a node in the original, and was not replaced since.
 func (n *Node) Replaces(came *Node) bool {
 	return !n.gone && !n.replaced && n.parent != nil && n.parent.text == came.text && n.was == came.at
 }

@@ -42,7 +42,7 @@ var summaries = map[string]string{
 	"operation":       "CREATE or UPDATE",
 }
 
-// Summary returns a line about a variable, or about a field, whose name has that of its type in front:
+// Summary describes a variable in one line, or a field, given as its type's name followed by its own:
 // graft.Shoot.purpose.
 func Summary(name string) string { return summaries[name] }
 
@@ -140,7 +140,7 @@ func optional[T, V any](name string, kind *cel.Type, summary string, unset V, ge
 	}, false}
 }
 
-// version declares a parsed version. Decoded facts have good ones; others may not.
+// version declares a parsed version. Decoded facts always contain valid ones; others may not.
 func version[T any](summary string, get func(T) string) field[T] {
 	return field[T]{"kubernetes", apiservercel.SemverType, summary, func(of T) any {
 		v, err := expression.ParseVersion(get(of))

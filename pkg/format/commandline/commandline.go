@@ -159,7 +159,7 @@ func Writable(name string, wanted []Want) bool {
 		!slices.ContainsFunc(wanted, func(w Want) bool { return !utf8.ValidString(w.Value) })
 }
 
-// Plan is a list of tokens on the way to what is wanted.
+// Plan is a list of tokens during an edit.
 type Plan struct {
 	Tokens  []Token
 	End     int // where new flags go
@@ -246,7 +246,8 @@ func (c *CommandLine) list() uint8 {
 	}
 }
 
-// Keeps compares the flags before and after the plan: this one must be what is wanted, all others what they were.
+// Keeps compares the flags before and after the plan: this flag must have the wanted values, and all other flags must
+// be unchanged.
 func (p *Plan) Keeps(before, after []Flag, wanted []Want) bool {
 	for _, f := range before {
 		if f.Name == p.Name {

@@ -41,7 +41,7 @@ type Token struct {
 	list  uint8 // index in lists
 }
 
-// TokenState is what an edit plans for a word.
+// TokenState is the planned edit of a word.
 type TokenState uint8
 
 // The states of a word.
@@ -52,7 +52,7 @@ const (
 	Fresh
 )
 
-// Form is the way in which a flag carries its value.
+// Form is the notation of a flag with its value.
 type Form uint8
 
 // The forms of flags.
@@ -106,8 +106,8 @@ func valuesOf(flags []Flag, name string) []string {
 	return out
 }
 
-// Differences returns the names of the flags whose values are not the same in two lists. Flags that stand in both at the
-// same place from the beginning or from the end are compared one by one, so that the usual few edits cost one pass.
+// Differences returns the names of the flags with different values in two lists. Flags at the same position from the
+// start or from the end are compared one by one, so that the usual few edits take one pass.
 func Differences(before, after []Flag) []string {
 	a, b := before, after
 	var out []string
@@ -170,7 +170,8 @@ func ProgramEnd(tokens []Token) int {
 
 var shells = []string{"sh", "ash", "bash", "dash", "ksh", "zsh", "busybox"}
 
-// RunsShell reports whether the program is a shell with a text to run, as in sh -c "...", be it behind others.
+// RunsShell reports whether the program is a shell with a text to run, as in sh -c "...", possibly after other
+// programs.
 func RunsShell(tokens []Token) bool {
 	for i := range tokens[:ProgramEnd(tokens)] {
 		if !slices.Contains(shells, path.Base(tokens[i].Text)) {
@@ -196,8 +197,8 @@ func Normalize(name string) string {
 	return strings.ReplaceAll(name, "_", "-")
 }
 
-// FlagList has the flags of a command line, wherever that is. It reads them again when the place was edited. Names have
-// no dashes, and "_" is the same as "-" in them.
+// FlagList holds the flags of a command line in any place. It parses them again after edits of the place. Names have no
+// dashes, and "_" equals "-" in them.
 type FlagList struct {
 	Words
 
@@ -206,8 +207,8 @@ type FlagList struct {
 	edit    func(what, name string, wanted []Want) error
 }
 
-// NewFlagList returns the flags of a place. refresh reads Words again if the place was edited; edit makes the occurrences
-// of a flag what is wanted, and describes itself by what in an error.
+// NewFlagList returns the flags of a place. refresh parses Words again if the place was edited; edit sets the
+// occurrences of a flag to the wanted ones, and uses what in its errors.
 func NewFlagList(refresh func() error, edit func(what, name string, wanted []Want) error) FlagList {
 	return FlagList{refresh: refresh, edit: edit}
 }

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package systemd edits units of systemd in place, by splicing lines: comments, blank lines and everything else that is
-// not edited stay byte for byte. What an edit writes is read again before it counts.
+// Package systemd edits systemd units in place, by splicing lines: comments, blank lines and all other unedited parts
+// stay byte for byte. Every edit is parsed again before it is accepted.
 //
-// Start at Parse; Unit.Command reads the flags of an option such as ExecStart.
+// Start reading at Parse; Unit.Command returns the flags of an option such as ExecStart.
 package systemd

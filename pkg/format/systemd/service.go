@@ -35,11 +35,11 @@ type Service struct {
 	end   int // of the program in Arguments
 }
 
-// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path, then its
-// drop-ins by name, those of its aliases and of its type among them (systemd.unit(5)), then the environment (systemd.exec(5)).
-// Of two files with the same path the last one counts. A variable that no file sets is empty. The error is ErrUnit for a file
-// that is no unit, ErrUnknownContent for one whose content is not known, or that of a command: ErrNoCommand, ErrSeveralCommands,
-// ErrQuote or ErrShell.
+// EffectiveService computes a service from the files of a node as systemd does: the first fragment on the search path,
+// then its drop-ins by name, including those of its aliases and its type (systemd.unit(5)), then the environment
+// (systemd.exec(5)). Of two files with the same path the last one counts. A variable that no file sets is empty. The
+// error is ErrUnit for an invalid unit, ErrUnknownContent for a file with unknown content, or that of a command:
+// ErrNoCommand, ErrSeveralCommands, ErrQuote or commandline.ErrShell.
 func EffectiveService(name string, files []File) (*Service, error) {
 	c := serviceCompiler{name: name, files: map[string]File{}}
 	for _, f := range files {
