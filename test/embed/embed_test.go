@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -142,7 +143,8 @@ func waitCalled(t *testing.T, land *landscape.Landscape, object *unstructured.Un
 	}
 }
 
-// in is a sample object as it is sent to the API server, in a namespace: the one of a kind and name, or of the purpose reconcile.
+// in returns a sample object for a request to kube-apiserver, in a namespace: the one with a kind and name, or with the
+// purpose reconcile. It belongs to the worker pool of the landscape's shoot.
 func in(t *testing.T, namespace string, objects []sample.Object, kind, name string) *unstructured.Unstructured {
 	t.Helper()
 	for _, object := range objects {
@@ -153,6 +155,10 @@ func in(t *testing.T, namespace string, objects []sample.Object, kind, name stri
 		purpose, _, _ := unstructured.NestedString(found.Object, "spec", "purpose")
 		if found.GetKind() == kind && (found.GetName() == name || name == "" && purpose == "reconcile") {
 			found.SetNamespace(namespace)
+			if labels := found.GetLabels(); labels[facts.LabelWorkerPool] != "" {
+				labels[facts.LabelWorkerPool] = landscape.WorkerPool
+				found.SetLabels(labels)
+			}
 			return found
 		}
 	}

@@ -14,6 +14,9 @@ import (
 // region is the region of everything that this file makes.
 const region = "region-1"
 
+// WorkerPool is the name of the worker pool of NewShoot.
+const WorkerPool = "worker"
+
 // NewShoot returns a small shoot of project "sample" for a provider type and a Kubernetes version such as 1.34.3.
 // Callers change what their case is about.
 func NewShoot(name, provider, kubernetes string) *gardencorev1beta1.Shoot {
@@ -31,7 +34,7 @@ func NewShoot(name, provider, kubernetes string) *gardencorev1beta1.Shoot {
 			Provider: gardencorev1beta1.Provider{
 				Type: provider,
 				Workers: []gardencorev1beta1.Worker{{
-					Name: "worker", Minimum: 1, Maximum: 3,
+					Name: WorkerPool, Minimum: 1, Maximum: 3,
 					Machine: gardencorev1beta1.Machine{Type: "medium", Architecture: ptr.To("amd64")},
 				}},
 			},
