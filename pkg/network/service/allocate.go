@@ -307,7 +307,7 @@ func (c *call) makeIntents() error {
 		if pool.Cloud != nil {
 			state = network.Intended
 			if pool.Settle > 0 {
-				c.intents[i].BindUntil = now.Add(pool.Settle)
+				c.intents[i].BindUntil = bindUntil(now, pool.Settle)
 			}
 		}
 	}

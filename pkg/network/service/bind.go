@@ -92,7 +92,7 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 	in := c.intents[i]
 	in.Now, in.Together, in.Request, in.Size = a.Since, a.Together, a.Request, a.Size
 	if in.Grouped = false; !a.BindUntil.IsZero() {
-		in.BindUntil = c.options.Clock.Now().Add(pool.Settle)
+		in.BindUntil = bindUntil(c.options.Clock.Now(), pool.Settle)
 	}
 	replaced, _, err := c.ledger.Reserve(ctx, in)
 	return replaced, c.exhausted.note(err)
@@ -117,6 +117,34 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 	return s.record(ctx, a, outcome{binding, of.name, earlier}, state)
 }
 
+// bindUntil returns the BindUntil of an allocation that is written now: a call that ends within three quarters of the
+// cloud's settle time has no effect after it. Half of that time is for the call itself, see callDeadline.
+func bindUntil(now time.Time, settle time.Duration) time.Time {
+	return now.Add(settle + settle/2 + settle/4)
+}
+
+// mustExtend reports whether a call that begins now could have an effect after the allocation's BindUntil.
+func (s *Service) mustExtend(a network.Allocation, of backend) bool {
+	return of.cloud != nil && of.settle > 0 && a.BindUntil.Before(s.options.Clock.Now().Add(of.settle+of.settle/2))
+}
+
+// callDeadline returns a context in which a call cannot be sent too late for the allocation's BindUntil, even if this
+// process is paused before it. It writes a later BindUntil if the call had to wait for its turn.
+func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of backend) (context.Context, context.CancelFunc, error) {
+	if of.settle == 0 {
+		return ctx, func() {}, nil
+	}
+	if s.mustExtend(*a, of) {
+		extended, _, _, err := s.takeOver(ctx, *a, true)
+		if err != nil {
+			return nil, nil, err
+		}
+		*a = extended
+	}
+	ctx, cancel := context.WithTimeout(ctx, a.BindUntil.Add(-of.settle).Sub(s.options.Clock.Now()))
+	return ctx, cancel, nil
+}
+
 // poll is how often a row is read that another server works on.
 const poll = 50 * time.Millisecond
 
@@ -132,11 +160,8 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool
 	if err != nil || bound {
 		return a, earlier, of, err
 	}
-	var until time.Time
-	if binds && of.cloud != nil && of.settle > 0 && !known(a.Binding) {
-		until = s.options.Clock.Now().Add(of.settle / 2) // half of it is the time that the call has
-	}
-	if a.Worker == s.ledger.Server() && !a.BindUntil.Before(until) {
+	extends := binds && !known(a.Binding) && s.mustExtend(a, of)
+	if a.Worker == s.ledger.Server() && !extends {
 		return a, earlier, of, nil
 	}
 	now, err = s.ledger.Update(ctx, a.Owner, func(found *network.Allocation) error {
@@ -146,8 +171,8 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool
 		if found.Worker != a.Worker {
 			return fmt.Errorf("%w: another server works on it", network.ErrUnavailable)
 		}
-		if found.Worker = s.ledger.Server(); found.BindUntil.Before(until) {
-			found.BindUntil = s.options.Clock.Now().Add(of.settle)
+		if found.Worker = s.ledger.Server(); extends {
+			found.BindUntil = bindUntil(s.options.Clock.Now(), of.settle)
 		}
 		return nil
 	})
@@ -206,7 +231,11 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of backend
 	p = of.turn(p)
 	for {
 		err = s.callCloud(ctx, p, func(ctx context.Context) error {
-			var err error
+			ctx, cancel, err := s.callDeadline(ctx, &a, of)
+			if err != nil {
+				return err
+			}
+			defer cancel()
 			binding, err = of.cloud.Bind(ctx, a)
 			return err
 		})

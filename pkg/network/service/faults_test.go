@@ -102,6 +102,151 @@ func TestAnUnbindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
+// TestRepeatedBindTakesEffectLate repeats a request whose first bind failed. The second bind takes effect at the end of
+// the settle time after its own begin, when the owner is released already: it is unbound in the end.
+func TestRepeatedBindTakesEffectLate(t *testing.T) {
+	const settle = 20 * time.Second
+	for _, pause := range []time.Duration{0, settle / 4, settle/2 - time.Second, settle/2 + time.Second, settle, 2 * settle} {
+		t.Run(pause.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cloud := newFake()
+				book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				s := service.New(book, map[string]service.Pool{"slow": {Cloud: cloud, Settle: settle}}, service.Options{Clock: clock.RealClock{}})
+				binds := 0
+				cloud.hook = func(call string, _ network.Allocation) error {
+					if call != "bind a" {
+						return nil
+					}
+					if binds++; binds == 2 {
+						time.AfterFunc(settle-time.Millisecond, func() { cloud.set("a", true) })
+						time.Sleep(settle / 2)
+					}
+					return errBroken
+				}
+				for range 2 {
+					if _, err := s.Allocate(t.Context(), request("slow", "a")); !errors.Is(err, network.ErrUnavailable) {
+						t.Errorf("got error %v", err)
+					}
+					if binds == 1 {
+						time.Sleep(pause)
+					}
+				}
+				if err := s.Release(t.Context(), request("slow", "a").Owner); err != nil {
+					t.Error(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var group sync.WaitGroup
+				group.Go(func() { s.Run(ctx) })
+				time.Sleep(5 * settle)
+				if _, err := s.Get(t.Context(), request("slow", "a").Owner); !errors.Is(err, network.ErrNotHeld) || cloud.has["a"] {
+					t.Errorf("afterwards: got error %v, and the cloud has it: %v", err, cloud.has["a"])
+				}
+				cancel()
+				group.Wait()
+			})
+		})
+	}
+}
+
+// TestCallIsNotSentAfterAPause gives calls a deadline that leaves them the settle time until BindUntil, so that a process
+// that was paused before a call does not send it.
+func TestCallIsNotSentAfterAPause(t *testing.T) {
+	const settle = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &deadlines{fakeCloud: newFake()}
+		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := service.New(book, map[string]service.Pool{"slow": {Cloud: cloud, Settle: settle}}, service.Options{Clock: clock.RealClock{}})
+		cloud.hook = func(string, network.Allocation) error { return errBroken }
+		for range 30 {
+			if _, err := s.Allocate(t.Context(), request("slow", "a")); !errors.Is(err, network.ErrUnavailable) {
+				t.Errorf("got error %v", err)
+			}
+			a, err := s.Get(t.Context(), request("slow", "a").Owner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cloud.deadline.IsZero() || cloud.deadline.Add(settle).After(a.BindUntil) {
+				t.Errorf("a call until %s may take effect after %s", cloud.deadline, a.BindUntil)
+			}
+			if left := time.Until(cloud.deadline); left < settle/2 {
+				t.Errorf("the call has %s, want at least %s", left, settle/2)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// deadlines is a cloud that records the deadline of the last call to bind.
+type deadlines struct {
+	*fakeCloud
+	deadline time.Time
+}
+
+func (d *deadlines) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
+	d.deadline, _ = ctx.Deadline()
+	return d.fakeCloud.Bind(ctx, a)
+}
+
+// TestFindBeforeTheBindTakesEffect recovers an intent whose bind takes effect while the cloud answers that it does not
+// have it: the answer is no proof, and the address is not given to another owner before it is unbound.
+func TestFindBeforeTheBindTakesEffect(t *testing.T) {
+	const settle = 20 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		cloud, store := &slowFind{newFake()}, &rows{rows: map[string][]byte{}}
+		start := func() *service.Service {
+			book, err := ledger.Open(t.Context(), store, ledger.Pool{Name: "slow"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return service.New(book, map[string]service.Pool{"slow": {Cloud: cloud, Settle: settle}}, service.Options{Clock: clock.RealClock{}})
+		}
+		cloud.hook = func(call string, _ network.Allocation) error {
+			if call == "bind a" {
+				return errBroken
+			}
+			return nil
+		}
+		killed := start()
+		if _, err := killed.Allocate(t.Context(), request("slow", "a")); !errors.Is(err, network.ErrUnavailable) {
+			t.Errorf("got error %v", err)
+		}
+		a, err := killed.Get(t.Context(), request("slow", "a").Owner)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Until(a.BindUntil)-time.Millisecond, func() { cloud.set("a", true) })
+		time.Sleep(time.Until(a.BindUntil) - time.Second)
+		s := start()
+		if err := s.Recover(t.Context()); err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		group.Go(func() { s.Run(ctx) })
+		time.Sleep(time.Hour)
+		if _, err := s.Get(t.Context(), request("slow", "a").Owner); cloud.has["a"] != (err == nil) {
+			t.Errorf("afterwards: got error %v, and the cloud has it: %v", err, cloud.has["a"])
+		}
+		cancel()
+		group.Wait()
+	})
+}
+
+// slowFind is a cloud that answers a find two seconds after it has looked.
+type slowFind struct{ *fakeCloud }
+
+func (f slowFind) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
+	binding, found, err := f.fakeCloud.Find(ctx, a)
+	time.Sleep(2 * time.Second)
+	return binding, found, err
+}
+
 // TestAnAddressThatIsInUseInTheCloud chooses another address in the same request, and leaves the one in use alone for a while.
 func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
 	w := newWorld(t)

@@ -505,22 +505,23 @@ func (r *reconciler) adopt(ctx context.Context, intents []network.Allocation) {
 
 // adoptLocked asks the clouds for the intents of a request that are still there. If one cannot be asked, all stay.
 func (r *reconciler) adoptLocked(ctx context.Context, intents []network.Allocation) error {
+	asked := r.options.Clock.Now()
 	all, missing, err := r.findAll(ctx, intents)
 	if err != nil || len(all) == 0 {
 		return err
 	}
 	if len(missing) > 0 || !isWhole(all) {
 		for _, a := range missing {
-			if now := r.options.Clock.Now(); len(all) == 1 && a.Size <= 1 && a.BindUntil.After(now) {
+			if len(all) == 1 && a.Size <= 1 && a.BindUntil.After(asked) {
 				r.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
 				return nil
 			}
 		}
-		return r.abandon(ctx, all, missing)
+		return r.abandon(ctx, all, missing, asked)
 	}
 	if _, err = r.completeOf(ctx, all); errors.Is(err, network.ErrTaken) || errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
 		// The cloud has said one thing of two, and would say so again.
-		return errors.Join(err, r.abandon(ctx, all, nil))
+		return errors.Join(err, r.abandon(ctx, all, nil, asked))
 	}
 	return err
 }
@@ -592,8 +593,9 @@ func (r *reconciler) find(ctx context.Context, a *network.Allocation) (found boo
 
 // abandon rolls back the intents of a request. It releases those that a cloud has first, and the remaining ones last:
 // as long as one of them is left, the request is recognized as incomplete after a crash. A release waits for a call
-// that may still bind the allocation.
-func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocation) error {
+// that may still bind the allocation. The clouds were asked after the given time, which proves that they do not have a
+// missing allocation only if no call could bind it any more at that time.
+func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocation, asked time.Time) error {
 	for _, a := range all {
 		if indexOf(missing, a) >= 0 {
 			continue
@@ -620,7 +622,7 @@ func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocat
 		switch {
 		case of.cloud == nil:
 			err = r.forget(ctx, a, 0)
-		case a.BindUntil.After(r.options.Clock.Now()):
+		case a.BindUntil.After(asked):
 			err = r.undo(ctx, a, false)
 		default:
 			err = r.forget(ctx, a, pool.Rest)
