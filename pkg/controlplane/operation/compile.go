@@ -501,7 +501,6 @@ var owners = slices.Concat([]owner{
 	{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, "containerPolicies", true},
 	{"spec.units", target.Units, "unit", false},
 	{"spec.files", target.Files, "file", false},
-	{"spec.criConfig", target.NodeSpec, "cri", true},
 	{"spec.providerConfig", target.NodeSpec, "providerConfig", true},
 }, serviceOwners())
 

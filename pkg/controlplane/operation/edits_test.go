@@ -106,7 +106,7 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"a"}}}`, `{"path":"/etc/b","permissions":420,"content":{"inline":{"encoding":"","data":"b"}}}`, ``},
 		"sysctl": {"node", osc, `{set: {net.ipv4.ip_forward: 1}}`, `{set: {net.ipv4.ip_forward: 0, vm.max_map_count: 2}}`, `{remove: [net.ipv4.ip_forward]}`, "/spec/files/1/content/inline/data",
 			"# kept\nvm.max_map_count = 1\nnet.ipv4.ip_forward = 1\n", "# kept\nvm.max_map_count = 2\nnet.ipv4.ip_forward = 0\n", "# kept\nvm.max_map_count = 2\n"},
-		"cri": {"node", osc, `{set: {cgroupDriver: systemd}}`, `{set: {cgroupDriver: cgroupfs}}`, `{remove: [cgroupDriver]}`, "/spec/criConfig",
+		"fields of a node": {"node", osc, `{set: {spec.criConfig.cgroupDriver: systemd}}`, `{set: {spec.criConfig: {cgroupDriver: cgroupfs}}}`, `{remove: [spec.criConfig.cgroupDriver]}`, "/spec/criConfig",
 			`{"name":"containerd","cgroupDriver":"systemd"}`, `{"name":"containerd","cgroupDriver":"cgroupfs"}`, `{"name":"containerd"}`},
 		"providerConfig": {"node", osc, `{set: {b: {c: 1}}}`, `{set: {b: {c: 2, d: 3}}}`, `{remove: [b]}`, "/spec/providerConfig",
 			`{"a":1,"b":{"c":1}}`, `{"a":1,"b":{"c":2,"d":3}}`, `{"a":1}`},

@@ -162,7 +162,6 @@ const (
 	UnitField       Kind = "unit field"
 	UnitOption      Kind = "unit option"
 	DropIn          Kind = "drop-in"
-	CRIField        Kind = "container runtime field"
 	// ProviderConfigField is a field of spec.providerConfig.
 	ProviderConfigField Kind = "provider configuration field"
 	// Field is a field of the object by its path.

@@ -6,10 +6,11 @@ package operation
 
 import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// providerConfig sets and removes fields of the operating system's own configuration, spec.providerConfig; mappings are merged.
+// providerConfig defines the operation for the operating system's own configuration, spec.providerConfig.
 func providerConfig() Definition {
 	return Definition{
 		Name:      "providerConfig",
@@ -18,8 +19,33 @@ func providerConfig() Definition {
 		Examples:  []string{"providerConfig: {remove: [networkIsolation]}"},
 		Arguments: setAndRemove("fields", mappingOf(anyTree)),
 		Parts:     target.NodeSpec,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileSpecField(c, arguments, path, ProviderConfigField, "providerConfig")
-		},
+		Compile:   compileProviderConfig,
 	}
+}
+
+func compileProviderConfig(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return compiler{
+		place: Place{Kind: ProviderConfigField},
+		value: c.Tree,
+		apply: func(name string) func(*target.Object, Resolved) error {
+			return func(o *target.Object, v Resolved) error { return setProviderConfigField(o, name, v) }
+		},
+	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+func setProviderConfigField(o *target.Object, name string, v Resolved) error {
+	spec := o.Document.Root().Get("spec")
+	if v.Absent {
+		spec.Get("providerConfig").Remove(name)
+		return nil
+	}
+	parent, err := spec.Ensure("providerConfig", document.Object)
+	if err != nil {
+		return nested(err, "spec.providerConfig")
+	}
+	return mergeMember(parent, name, v.JSON)
 }

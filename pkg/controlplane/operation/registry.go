@@ -35,7 +35,6 @@ func All() []Definition {
 		unit(),
 		file(),
 		sysctl(),
-		cri(),
 		providerConfig(),
 		fields(),
 		embeddedDocument(),
