@@ -208,20 +208,3 @@ func OwnContainer(t *target.Target, name string, fields []string) (Clause, bool)
 	}
 	return container, len(fields) == 0 || slices.Contains(fields, "command") || slices.Contains(fields, "args")
 }
-
-// Reserved holds the flags of one clause. A name that ends in * is a prefix.
-type Reserved struct {
-	Clause Clause
-	Flags  []string
-}
-
-// ReservedFlags returns the reserved flags of a target's own container, for lists.
-func ReservedFlags(t *target.Target) []Reserved {
-	var all []Reserved
-	for _, r := range reservations {
-		if r.component == t.Component {
-			all = append(all, Reserved{r.clause, r.flags})
-		}
-	}
-	return all
-}

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 
@@ -121,6 +122,18 @@ func (e Endpoint) clientConfig(path string, bundle []byte) admissionregistration
 		},
 		CABundle: bundle,
 	}
+}
+
+// ServerName returns the host name that the API server requires in the certificate.
+func (e Endpoint) ServerName() string {
+	if e.Mode == ModeURL {
+		host, _, err := net.SplitHostPort(e.URL)
+		if err != nil {
+			return e.URL
+		}
+		return host
+	}
+	return e.Service + "." + e.Namespace + ".svc"
 }
 
 // webhookName returns <set>.<provider>.graft.extensions.gardener.cloud. If the provider, a label value, is not

@@ -9,20 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 )
-
-// ServerName returns the host name that the API server requires in the certificate.
-func (e Endpoint) ServerName() string {
-	if e.Mode == ModeURL {
-		host, _, err := net.SplitHostPort(e.URL)
-		if err != nil {
-			return e.URL
-		}
-		return host
-	}
-	return e.Service + "." + e.Namespace + ".svc"
-}
 
 // Serving checks the webhook server as the API server sees it.
 type Serving struct {
