@@ -79,13 +79,8 @@ func (p *program) allListeners() ([]server.Listener, error) {
 	if err != nil || path == "" {
 		return listeners, err
 	}
-	log := p.Log.WithName("administration")
 	return append(listeners, server.Listener{Network: "unix", Address: path, Mode: 0o600, UID: -1, GID: -1, Contracts: []server.Contract{{
-		Name: "administration", Always: true, Endpoint: first("/v1/", "allocations", "export", "verify", "release", "gc", "import"),
-		Handler: remote.New(remote.Options{
-			Store: p.Store, Release: p.Reloader.Service().Release, Now: time.Now,
-			GC:     p.leaks.Sweep,
-			Report: func(err error) { log.Error(err, "Administration failed") },
-		}),
+		Name: "administration", Always: true, Endpoint: first("/v1/", "rows", "release", "gc"),
+		Handler: remote.New(remote.Options{Store: p.Store, Release: p.Reloader.Service().Release, GC: p.leaks.Sweep}),
 	}}}), nil
 }

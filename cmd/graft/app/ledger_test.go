@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
@@ -113,7 +112,7 @@ func serveLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	server := &http.Server{Handler: remote.New(remote.Options{
-		Store: store, Now: func() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) },
+		Store: store,
 		Release: func(ctx context.Context, owner network.Owner) error {
 			_, err := ledger.MarkReleasing(ctx, store, owner)
 			return err

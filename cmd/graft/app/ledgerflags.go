@@ -95,7 +95,7 @@ const (
 func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
 	switch {
 	case f.server != "":
-		return f.dial(f.server, does)
+		return f.dial(ctx, f.server, does)
 	case len(f.endpoints) > 0:
 		return f.openEtcd(ctx)
 	}
@@ -110,7 +110,7 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 	case err == nil:
 		return &opened{store: store}, nil
 	case errors.Is(err, file.ErrHeld):
-		return f.ask(s, does, err)
+		return f.ask(ctx, s, does, err)
 	case errors.Is(err, file.ErrMissing):
 		return nil, fmt.Errorf("there is no ledger in %s", f.path)
 	}
@@ -129,7 +129,7 @@ func (s *Streams) die(why error) {
 }
 
 // ask asks the server that has the folder.
-func (f *ledgerFlags) ask(s *Streams, does access, held error) (keeper, error) {
+func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (keeper, error) {
 	socket := remote.Socket(f.path)
 	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w, and there is no server's socket at %s", held, socket)
@@ -138,14 +138,14 @@ func (f *ledgerFlags) ask(s *Streams, does access, held error) (keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	k, err := f.dial("unix://"+absolute, does)
+	k, err := f.dial(ctx, "unix://"+absolute, does)
 	if err == nil {
 		fmt.Fprintf(s.Err, "a server has the ledger: asking it at %s\n", socket)
 	}
 	return k, err
 }
 
-func (f *ledgerFlags) dial(address string, does access) (keeper, error) {
+func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (keeper, error) {
 	if does == founds || does == forSure {
 		return nil, errors.New("a server has the ledger: stop the server first, since this needs the ledger for itself")
 	}
@@ -153,7 +153,10 @@ func (f *ledgerFlags) dial(address string, does access) (keeper, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &asked{client}, nil
+	if _, err := client.Get(ctx, "format"); err != nil { // without an answer, the cause is clearer here
+		return nil, errors.Join(err, client.Close())
+	}
+	return &asked{opened{store: client}, client}, nil
 }
 
 // The name and the password of a user of etcd, which must not be visible on a command line.

@@ -60,7 +60,7 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	list, count := newListing(s.Out, "table", false), 0
 	list.rows[0] = append(list.rows[0], "REASON", "RELEASED")
 	err = client.GC(ctx, o.dryRun, func(suspect remote.Suspect) error {

@@ -55,29 +55,15 @@ func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allo
 
 func (o *opened) close() error { return o.store.Close() }
 
-// asked is a server that has the ledger.
-type asked struct{ client *remote.Client }
-
-func (a *asked) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	return a.client.Search(ctx, q, each)
-}
-
-func (a *asked) export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error) {
-	return a.client.Export(ctx, out, o.Broken != nil, o.Progress)
-}
-
-func (a *asked) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
-	return a.client.Verify(ctx, progress)
+// asked is a ledger of a server: it is read through the server, which also writes.
+type asked struct {
+	opened
+	client *remote.Client
 }
 
 func (a *asked) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
 	held, err := a.client.Release(ctx, owner)
 	return held, true, err
-}
-
-func (a *asked) close() error {
-	a.client.Close()
-	return nil
 }
 
 // exported is an export, to be looked into.
@@ -86,29 +72,17 @@ type exported struct{ path string }
 var errExported = errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
 
 func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
-	return e.read(ctx, func(item archive.Item) error {
-		entry := ledger.Entry{Allocation: item.Allocation, Thing: item.Thing, Until: item.Until, Last: item.Last, Record: item.Record != ""}
-		if item.Allocation != nil {
-			entry.Owner = item.Allocation.Owner
-		}
-		if !q.Matches(entry) {
-			return nil
-		}
-		return each(entry)
-	})
-}
-
-func (e exported) read(ctx context.Context, each func(archive.Item) error) error {
 	in, err := os.Open(e.path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	_, err = archive.Check(in, func(item archive.Item) error {
-		if err := ctx.Err(); err != nil {
-			return err
+	_, err = archive.Read(in, func(_ int, rows []ledger.Change) error {
+		entry, err := ledger.ReadEntry([]byte(rows[0].Key), rows[0].Value)
+		if err != nil || !q.Matches(entry) {
+			return errors.Join(err, ctx.Err())
 		}
-		return each(item)
+		return errors.Join(each(entry), ctx.Err())
 	})
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.path, err)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -96,9 +97,16 @@ func EndImport(ctx context.Context, store Store, checksum string) error {
 
 // writeCounts makes the rows of all quotas agree with the allocations.
 func writeCounts(ctx context.Context, store Store) error {
-	changes, err := recount(ctx, store)
-	for batch := Batch(store); err == nil && len(changes) > 0; changes = changes[min(batch, len(changes)):] {
-		err = store.Commit(ctx, changes[:min(batch, len(changes))]...)
+	counted := newTally()
+	for _, prefix := range []string{prefixOwner, prefixQuota} {
+		if err := scan(ctx, store, prefix, func(e Entry) error { counted.note(e); return nil }); err != nil {
+			return err
+		}
 	}
-	return err
+	for part := range slices.Chunk(counted.changes(), Batch(store)) {
+		if err := store.Commit(ctx, part...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -108,7 +108,12 @@ func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocati
 }
 
 func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	raw, err := l.store.Get(ctx, ownerKey(owner))
+	return find(ctx, l.store, owner)
+}
+
+// find returns the allocation of an owner with its row. The error wraps network.ErrNotHeld if there is none.
+func find(ctx context.Context, store Store, owner network.Owner) (network.Allocation, []byte, error) {
+	raw, err := store.Get(ctx, ownerKey(owner))
 	if err != nil {
 		return network.Allocation{}, nil, fmt.Errorf("reading the ledger: %w", err)
 	}
@@ -116,6 +121,9 @@ func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocati
 		return network.Allocation{}, nil, network.ErrNotHeld
 	}
 	a, err := decode(raw)
+	if err != nil {
+		err = &BrokenRow{Key: ownerKey(owner), Err: err}
+	}
 	return a, raw, err
 }
 
@@ -179,7 +187,7 @@ func (l *Ledger) allocations(ctx context.Context, prefix string, skip func(raw [
 const maximumAttempts = 64
 
 // retry calls attempt until it returns something other than ErrConflict. All changes of the ledger go through it.
-func (l *Ledger) retry(ctx context.Context, attempt func(number int) error) error {
+func retry(ctx context.Context, attempt func(number int) error) error {
 	for number := range maximumAttempts {
 		err := attempt(number)
 		if !errors.Is(err, ErrConflict) {
@@ -427,7 +435,7 @@ func (l *Ledger) settle(ctx context.Context) (bool, error) {
 
 // upgrade checks the version of the rows. It writes the version into an empty store, and counts the quotas of one that has no rows of them.
 func (l *Ledger) upgrade(ctx context.Context) error {
-	return l.retry(ctx, func(int) error {
+	return retry(ctx, func(int) error {
 		found, err := l.store.Get(ctx, keyFormat)
 		if err != nil {
 			return err

@@ -95,42 +95,40 @@ func formatCount(n int) []byte {
 	return []byte(strconv.Itoa(n))
 }
 
-// recount returns the changes that make the rows of all quotas agree with the allocations.
-func recount(ctx context.Context, store Store) ([]Change, error) {
-	want, have := map[string]int{}, map[string][]byte{}
-	err := store.Scan(ctx, prefixOwner, func(key, value []byte) error {
-		if !bytes.Contains(value, []byte(`"quotas":`)) {
-			return nil
+// tally compares the rows of quotas with the allocations that count for them.
+type tally struct {
+	want map[string]int
+	have map[string][]byte
+}
+
+func newTally() tally { return tally{map[string]int{}, map[string][]byte{}} }
+
+// note counts an allocation, or keeps the row of a quota.
+func (t tally) note(e Entry) {
+	if e.Allocation != nil {
+		for _, key := range quotaKeysOf(*e.Allocation) {
+			t.want[key]++
 		}
-		a, err := decode(value)
-		if err != nil {
-			return fmt.Errorf("reading the row %s: %w", key, err)
-		}
-		for _, key := range quotaKeysOf(a) {
-			want[key]++
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	} else if strings.HasPrefix(e.Key, prefixQuota) {
+		t.have[e.Key] = bytes.Clone(e.Value)
 	}
-	err = store.Scan(ctx, prefixQuota, func(key, value []byte) error { have[string(key)] = bytes.Clone(value); return nil })
-	if err != nil {
-		return nil, err
-	}
+}
+
+// changes returns the changes that make the rows of all quotas agree with the allocations.
+func (t tally) changes() []Change {
 	var changes []Change
-	for key, n := range want {
-		if value := formatCount(n); !bytes.Equal(value, have[key]) {
-			changes = append(changes, Change{Key: key, Was: have[key], Value: value})
+	for key, n := range t.want {
+		if value := formatCount(n); !bytes.Equal(value, t.have[key]) {
+			changes = append(changes, Change{Key: key, Was: t.have[key], Value: value})
 		}
 	}
-	for key, value := range have {
-		if want[key] == 0 {
+	for key, value := range t.have {
+		if t.want[key] == 0 {
 			changes = append(changes, Change{Key: key, Was: value})
 		}
 	}
 	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Key, b.Key) })
-	return changes, nil
+	return changes
 }
 
 // Usage describes the usage of a pool.

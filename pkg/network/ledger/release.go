@@ -67,7 +67,7 @@ func (l *Ledger) release(
 	if !owner.Valid() {
 		return nil, fmt.Errorf("%q is not an owner", owner)
 	}
-	err = l.retry(ctx, func(int) error {
+	err = retry(ctx, func(int) error {
 		left = nil
 		a, raw, err := l.get(ctx, owner)
 		if errors.Is(err, network.ErrNotHeld) {
@@ -157,7 +157,7 @@ func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation)
 	}
 	for from := 0; from < len(owners); from += limit {
 		part := owners[from:min(from+limit, len(owners))]
-		err := l.retry(ctx, func(int) error {
+		err := retry(ctx, func(int) error {
 			u := &updates{Ledger: l, change: change}
 			for i, owner := range part {
 				a, err := u.add(ctx, owner)

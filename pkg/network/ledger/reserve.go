@@ -83,7 +83,7 @@ func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []networ
 		return nil, nil, err
 	}
 	defer unlock()
-	err = l.retry(ctx, func(number int) error {
+	err = retry(ctx, func(number int) error {
 		r := &reservation{Ledger: l, intents: intents, attempt: number}
 		err := r.run(ctx)
 		all, fresh = r.all, r.fresh

@@ -7,7 +7,6 @@ package ledger
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"net/netip"
@@ -188,35 +187,30 @@ func (q Query) matchesHolder(a *network.Allocation) bool {
 	return (q.Node == "" || a.Holder.Node == q.Node || a.Trunk.Node == q.Node) && (q.Namespace == "" || a.Holder.Namespace == q.Namespace)
 }
 
+// Find returns the allocation of an owner in a store. The error wraps network.ErrNotHeld if there is none.
+func Find(ctx context.Context, store Store, owner network.Owner) (network.Allocation, error) {
+	a, _, err := find(ctx, store, owner)
+	return a, err
+}
+
 // MarkReleasing records in a store that an owner has released its allocation. The next server that opens the store
 // completes the release and calls the cloud. The error wraps network.ErrNotHeld if there is no allocation.
-func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (network.Allocation, error) {
+func MarkReleasing(ctx context.Context, store Store, owner network.Owner) (a network.Allocation, err error) {
 	if err := CheckFormat(ctx, store); err != nil {
-		return network.Allocation{}, err
+		return a, err
 	}
-	for range maximumAttempts {
-		raw, err := store.Get(ctx, ownerKey(owner))
-		if err != nil {
-			return network.Allocation{}, fmt.Errorf("reading the ledger: %w", err)
-		}
-		if raw == nil {
-			return network.Allocation{}, network.ErrNotHeld
-		}
-		a, err := decode(raw)
-		if err != nil {
-			return a, &BrokenRow{Key: ownerKey(owner), Err: err}
+	err = retry(ctx, func(int) error {
+		var raw, marked []byte
+		if a, raw, err = find(ctx, store, owner); err != nil {
+			return err
 		}
 		a.State = network.Releasing
-		marked, err := encode(a)
-		if err != nil {
-			return a, err
+		if marked, err = encode(a); err != nil {
+			return err
 		}
-		err = store.Commit(ctx, Change{Key: ownerKey(owner), Was: raw, Value: marked})
-		if !errors.Is(err, ErrConflict) {
-			return a, wrapWriting(err)
-		}
-	}
-	return network.Allocation{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumAttempts)
+		return wrapWriting(store.Commit(ctx, Change{Key: ownerKey(owner), Was: raw, Value: marked}))
+	})
+	return a, err
 }
 
 // Walk calls each for the rows with allocations, resources and records, in the order of their keys, or with a BrokenRow

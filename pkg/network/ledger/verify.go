@@ -28,6 +28,8 @@ type Fault struct {
 	Repairable bool `json:"repairable"`
 
 	repair []Change
+	// owner is the one that lists the resource of the repair, or no longer does; nil if the repair concerns no resource.
+	owner *network.Owner
 }
 
 // VerifyOptions say how a store is verified.
@@ -54,16 +56,26 @@ type Report struct {
 	More   bool    `json:"more,omitempty"`
 }
 
-// Verify reports all mistakes in the rows of a store. It reads them once, and inconsistent rows again, because of
-// concurrent writes. It keeps the keys of all resources in memory.
+// Verify reports all mistakes in the rows of a store. It reads them once, as they are at one time. It keeps the keys of
+// all resources in memory.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
 	if o.Maximum == 0 {
 		o.Maximum = 10_000
 	}
-	v := &verifier{VerifyOptions: o, store: store, report: &Report{}, claimed: map[string][]network.Owner{}, held: map[string]network.Owner{}}
-	steps := []func(context.Context) error{v.format, v.scan, v.compareClaims, v.compareHeld, v.comparePools, v.compareQuotas}
+	v := &verifier{
+		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, resting: map[string][]byte{},
+		claimed: map[string][]network.Owner{}, chosen: map[claim]bool{}, held: map[string]network.Owner{}, quotas: newTally(),
+	}
+	found, err := store.Get(ctx, keyFormat)
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	steps := []func() error{
+		func() error { return v.format(ctx, store, found) }, func() error { return v.scan(ctx, store) },
+		v.compareClaims, v.compareHeld, v.comparePools, v.compareQuotas,
+	}
 	for _, step := range steps {
-		if err := step(ctx); errors.Is(err, errEnough) {
+		if err := step(); errors.Is(err, errEnough) {
 			break
 		} else if err != nil {
 			return nil, err
@@ -75,14 +87,19 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 
 type verifier struct {
 	VerifyOptions
-	store  Store
 	report *Report
-	// claimed maps resources to the owners with rows that list them, and held to the owners named in the resources'
-	// rows.
+	// owners are those with a readable row, and broken the keys of unreadable rows.
+	owners map[network.Owner]bool
+	broken map[string]bool
+	// claims are the resources that the rows of owners list, in their order, and claimed the same by the resource. chosen are
+	// those that a cloud has selected.
+	claims  []claim
 	claimed map[string][]network.Owner
+	chosen  map[claim]bool
+	// held maps resources to the owners named in their rows, and resting has the rows of those in cooldown.
 	held    map[string]network.Owner
-	// claims are the same as claimed, in the order of the rows.
-	claims []claim
+	resting map[string][]byte
+	quotas  tally
 	// current reports that the store has rows of quotas.
 	current bool
 }
@@ -106,18 +123,14 @@ func (v *verifier) add(f Fault) error {
 	return nil
 }
 
-func (v *verifier) format(ctx context.Context) error {
-	found, err := v.store.Get(ctx, keyFormat)
-	if err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
-	}
+func (v *verifier) format(ctx context.Context, store Store, found []byte) error {
 	v.current = string(found) == format
 	fresh, err := readFormat(found)
 	if errors.Is(err, ErrImporting) {
 		return v.add(Fault{Key: keyFormat, Problem: err.Error(), Remedy: "repeat the import"})
 	}
 	if fresh && err == nil {
-		if empty, err := Empty(ctx, v.store); err != nil || empty {
+		if empty, err := Empty(ctx, store); err != nil || empty {
 			return err
 		}
 		return v.add(Fault{
@@ -129,9 +142,9 @@ func (v *verifier) format(ctx context.Context) error {
 }
 
 // scan reads all rows, checks each one separately, and records the owners of resources.
-func (v *verifier) scan(ctx context.Context) error {
+func (v *verifier) scan(ctx context.Context, store Store) error {
 	read := 0
-	err := v.store.Scan(ctx, "", func(key, value []byte) error {
+	err := store.Scan(ctx, "", func(key, value []byte) error {
 		if read++; v.Progress != nil && read%4096 == 0 {
 			v.Progress(read)
 		}
@@ -140,6 +153,7 @@ func (v *verifier) scan(ctx context.Context) error {
 		}
 		e, err := ReadEntry(key, value)
 		if err == nil && e.Internal {
+			v.quotas.note(e)
 			return nil
 		}
 		v.report.Rows++
@@ -147,7 +161,7 @@ func (v *verifier) scan(ctx context.Context) error {
 			v.report.Allocations++
 		}
 		if err != nil {
-			return v.broken(e.Key, err)
+			return v.unreadable(e.Key, err)
 		}
 		return v.note(e)
 	})
@@ -157,11 +171,13 @@ func (v *verifier) scan(ctx context.Context) error {
 	return err
 }
 
-// broken adds the fault of a row that cannot be read.
-func (v *verifier) broken(key string, err error) error {
+// unreadable adds the fault of a row that cannot be read.
+func (v *verifier) unreadable(key string, err error) error {
+	v.broken[key] = true
 	remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
 	if strings.HasPrefix(key, prefixOwner) {
 		remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
+		v.current = false // the counts of quotas are not known
 	} else if isRecord(key) {
 		remedy = "restore it from an export: export the rest with --leave-out-broken, add its line, and import all into a new ledger"
 	}
@@ -173,15 +189,21 @@ func (v *verifier) note(e Entry) error {
 	case e.Record:
 		v.report.Records++
 	case e.Allocation != nil:
+		v.owners[e.Owner] = true
+		v.quotas.note(e)
 		for _, key := range places(*e.Allocation) {
 			v.claimed[key] = append(v.claimed[key], e.Owner)
 			v.claims = append(v.claims, claim{e.Owner, key})
+		}
+		for _, chosen := range e.Allocation.Binding.Addresses {
+			v.chosen[claim{e.Owner, addressKey(e.Allocation.Pool, chosen.Addr())}] = true
 		}
 	case e.Until.IsZero():
 		v.report.Held++
 		v.held[e.Key] = e.Owner
 	default:
 		v.report.Resting++
+		v.resting[e.Key] = bytes.Clone(e.Value)
 	}
 	return v.times(e)
 }
@@ -201,157 +223,93 @@ func (v *verifier) times(e Entry) error {
 	if e.Until.After(v.Now.Add(longRest)) {
 		return v.add(Fault{Key: e.Key, Problem: "it rests until " + e.Until.Format(time.RFC3339) + ", which is more than a year",
 			Remedy: "see that the clocks of the servers are right; end the rest, so that it is free",
-			repair: []Change{{Key: e.Key, Was: slices.Clone(e.Value)}}})
+			repair: []Change{{Key: e.Key, Was: bytes.Clone(e.Value)}}})
 	}
 	return nil
 }
 
 // compareClaims checks that the row of each thing names the owner that lists it.
-func (v *verifier) compareClaims(ctx context.Context) error {
-	for _, claim := range v.claims {
-		if v.held[claim.key] == claim.owner {
+func (v *verifier) compareClaims() error {
+	for _, c := range v.claims {
+		by, held := v.held[c.key]
+		if held && by == c.owner {
 			continue
 		}
-		if err := v.compareClaim(ctx, claim.owner, claim.key); err != nil {
+		thing, _ := parseThing(c.key) // the key is made by this package
+		f := Fault{Key: ownerKey(c.owner)}
+		if held || v.broken[c.key] {
+			f.Problem = fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, by)
+			f.Remedy = "two may use it: find out who does, and release the other with `graft ledger release`; --repair fixes it when the other has no row of its own"
+		} else {
+			row := v.resting[c.key]
+			f.Problem = fmt.Sprintf("it holds %s, of which no row says so", thing)
+			if row != nil {
+				f.Problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
+			}
+			f.Remedy = "write the row, so that it is not allocated again"
+			f.owner, f.repair = &c.owner, []Change{{Key: c.key, Was: row, Value: place{owner: c.owner}.encode()}}
+		}
+		if err := v.add(f); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (v *verifier) compareClaim(ctx context.Context, owner network.Owner, key string) error {
-	raw, err := v.store.Get(ctx, ownerKey(owner))
-	if err != nil || raw == nil || !mayHold(raw, key) {
-		return err
-	}
-	owned := place{owner: owner}.encode()
-	row, err := v.store.Get(ctx, key)
-	if err != nil || bytes.Equal(row, owned) {
-		return err
-	}
-	if again, err := v.store.Get(ctx, ownerKey(owner)); err != nil || !bytes.Equal(again, raw) {
-		return err // it was changed between the two reads
-	}
-	thing, _ := parseThing(key) // the key is made by this package
-	p, err := parsePlace(row)
-	if row != nil && (err != nil || p.until.IsZero()) {
-		return v.add(Fault{Key: ownerKey(owner), Problem: fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, p.owner),
-			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`; --repair fixes it when the other has no row of its own"})
-	}
-	problem := fmt.Sprintf("it holds %s, of which no row says so", thing)
-	if row != nil {
-		problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
-	}
-	return v.add(Fault{Key: ownerKey(owner), Problem: problem, Remedy: "write the row, so that it is not allocated again",
-		repair: []Change{{Key: ownerKey(owner), Was: raw, Value: raw}, {Key: key, Was: row, Value: owned}}})
 }
 
 // compareHeld checks that the owner of each thing lists it.
-func (v *verifier) compareHeld(ctx context.Context) error {
+func (v *verifier) compareHeld() error {
 	for _, key := range slices.Sorted(maps.Keys(v.held)) {
-		if owner := v.held[key]; !slices.Contains(v.claimed[key], owner) {
-			if err := v.compareHolder(ctx, owner, key); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (v *verifier) compareHolder(ctx context.Context, owner network.Owner, key string) error {
-	row := place{owner: owner}.encode()
-	raw, err := v.store.Get(ctx, ownerKey(owner))
-	if err != nil {
-		return err
-	}
-	f := Fault{Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds nothing", owner), Remedy: "remove the row, so that it is free"}
-	if raw != nil {
-		if mayHold(raw, key) {
-			return nil
-		}
-		f.Problem = fmt.Sprintf("%s, who is to have it, holds other things", owner)
-	}
-	if now, err := v.store.Get(ctx, key); err != nil || !bytes.Equal(now, row) {
-		return err
-	}
-	f.repair = []Change{{Key: ownerKey(owner), Was: raw, Value: raw}, {Key: key, Was: row}}
-	return v.add(f)
-}
-
-// mayHold reports whether an owner's row lists a thing or cannot be read, which the scan has told.
-func mayHold(raw []byte, key string) bool {
-	a, err := decode(raw)
-	return err != nil || slices.Contains(places(a), key)
-}
-
-// comparePools checks that no address is held under two pools, unless the clouds have chosen it under both.
-func (v *verifier) comparePools(ctx context.Context) error {
-	under := map[netip.Addr]string{}
-	for _, key := range slices.Sorted(maps.Keys(v.held)) {
-		_, address, err := parseAddress(key)
-		if err != nil || !strings.HasPrefix(key, prefixAddress) {
+		owner := v.held[key]
+		if slices.Contains(v.claimed[key], owner) || v.broken[ownerKey(owner)] {
 			continue
 		}
-		first, twice := under[address]
-		if !twice {
-			under[address] = key
-			continue
+		holds := "nothing"
+		if v.owners[owner] {
+			holds = "other things"
 		}
-		if err := v.compareAddresses(ctx, first, key, address); err != nil {
+		err := v.add(Fault{
+			Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds %s", owner, holds), Remedy: "remove the row, so that it is free",
+			owner: &owner, repair: []Change{{Key: key, Was: place{owner: owner}.encode()}},
+		})
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (v *verifier) compareAddresses(ctx context.Context, first, second string, address netip.Addr) error {
-	for _, key := range []string{first, second} {
-		raw, err := v.store.Get(ctx, key)
-		if err != nil || !bytes.Equal(raw, place{owner: v.held[key]}.encode()) {
-			return err // it was released
+// comparePools checks that no address is held under two pools, unless the clouds have chosen it under both.
+func (v *verifier) comparePools() error {
+	under := map[netip.Addr]string{}
+	for _, key := range slices.Sorted(maps.Keys(v.held)) {
+		thing, err := parseThing(key)
+		if err != nil || !thing.Address.IsValid() {
+			continue
+		}
+		first, twice := under[thing.Address]
+		if !twice {
+			under[thing.Address] = key
+			continue
+		}
+		if v.chosen[claim{v.held[first], first}] && v.chosen[claim{v.held[key], key}] {
+			continue // the clouds know whether they are of one network
+		}
+		pool, _, _ := parseAddress(first)
+		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], thing, v.held[first], pool),
+			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`"})
+		if err != nil {
+			return err
 		}
 	}
-	if v.choseCloud(ctx, v.held[first], address) && v.choseCloud(ctx, v.held[second], address) {
-		return nil // the clouds know whether they are of one network
-	}
-	thing, _ := parseThing(second)
-	pool, _, _ := parseAddress(first)
-	return v.add(Fault{Key: second, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[second], thing, v.held[first], pool),
-		Remedy: "two may use it: find out who does, and release the other with `graft ledger release`"})
+	return nil
 }
 
-// choseCloud reports whether a cloud has chosen an address that an owner has.
-func (v *verifier) choseCloud(ctx context.Context, owner network.Owner, address netip.Addr) bool {
-	raw, err := v.store.Get(ctx, ownerKey(owner))
-	if err != nil || raw == nil {
-		return false
-	}
-	a, err := decode(raw)
-	return err == nil && slices.ContainsFunc(a.Binding.Addresses, func(p netip.Prefix) bool { return p.Addr() == address })
-}
-
-// compareQuotas checks the counts of quotas. It reads a different count again, because of concurrent writes.
-func (v *verifier) compareQuotas(ctx context.Context) error {
+// compareQuotas checks the counts of quotas.
+func (v *verifier) compareQuotas() error {
 	if !v.current {
 		return nil
 	}
-	changes, err := recount(ctx, v.store)
-	for range maximumAttempts {
-		if err != nil || len(changes) == 0 {
-			return nil //nolint:nilerr // rows that cannot be read are told already
-		}
-		again, err := recount(ctx, v.store)
-		if err != nil {
-			return nil //nolint:nilerr // as above
-		}
-		if slices.EqualFunc(changes, again, func(a, b Change) bool {
-			return a.Key == b.Key && bytes.Equal(a.Was, b.Was) && bytes.Equal(a.Value, b.Value)
-		}) {
-			break
-		}
-		changes = again
-	}
-	for _, change := range changes {
+	for _, change := range v.quotas.changes() {
 		f := Fault{Key: change.Key, Problem: fmt.Sprintf("it counts %q, and allocations count %q for it", change.Was, change.Value),
 			Remedy: "write the right count", repair: []Change{change}}
 		if err := v.add(f); err != nil {
@@ -382,8 +340,8 @@ func (v *verifier) settle() {
 
 // claims returns the row that the repair assigns to an owner.
 func (f *Fault) claims() string {
-	if len(f.repair) == 2 && f.repair[1].Value != nil {
-		return f.repair[1].Key
+	if f.owner != nil && f.repair != nil && f.repair[0].Value != nil {
+		return f.repair[0].Key
 	}
 	return ""
 }
@@ -393,10 +351,14 @@ func (f *Fault) claims() string {
 func Repair(ctx context.Context, store Store, report *Report) (int, error) {
 	fixed := 0
 	for _, f := range report.Faults {
-		if f.repair == nil {
+		changes, err := f.changes(ctx, store)
+		if err != nil {
+			return fixed, err
+		}
+		if len(changes) == 0 {
 			continue
 		}
-		switch err := store.Commit(ctx, f.repair...); {
+		switch err := store.Commit(ctx, changes...); {
 		case err == nil:
 			fixed++
 		case !errors.Is(err, ErrConflict):
@@ -404,4 +366,20 @@ func Repair(ctx context.Context, store Store, report *Report) (int, error) {
 		}
 	}
 	return fixed, nil
+}
+
+// changes returns the commit that repairs a fault. It compares the owner's row, and is empty if that row lists the
+// resource by now, or no longer.
+func (f *Fault) changes(ctx context.Context, store Store) ([]Change, error) {
+	if f.owner == nil {
+		return f.repair, nil
+	}
+	a, raw, err := find(ctx, store, *f.owner)
+	if err != nil && !errors.Is(err, network.ErrNotHeld) {
+		return nil, err
+	}
+	if f.repair == nil || slices.Contains(places(a), f.repair[0].Key) != (f.repair[0].Value != nil) {
+		return nil, nil
+	}
+	return append(slices.Clone(f.repair), Change{Key: ownerKey(*f.owner), Was: raw, Value: raw}), nil
 }

@@ -93,26 +93,18 @@ func TestRecords(t *testing.T) {
 // TestTwoOwners holds that nothing is left of an archive in which two hold one address.
 func TestTwoOwners(t *testing.T) {
 	for _, second := range []int{1, 500} {
-		var text bytes.Buffer
-		w, err := archive.NewWriter(&text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		from := memory.Open(t)
 		for i := range 600 {
 			address := netip.AddrFrom4([4]byte{10, 0, byte(i / 256), byte(i % 256)})
 			if i == second {
 				address = netip.AddrFrom4([4]byte{10, 0, 0, 0})
 			}
-			raw := fmt.Sprintf(`{"owner":{"contract":"t","key":"%04d"},"pool":"p","state":"bound","addresses":[%q],"since":"2030-01-02T03:04:05Z"}`, i, address)
-			if err := w.Allocation([]byte(raw)); err != nil {
-				t.Fatal(err)
-			}
+			plant(t, from, fmt.Sprintf("owner/t/%04d", i), fmt.Sprintf(
+				`{"owner":{"contract":"t","key":"%04d"},"pool":"p","state":"bound","addresses":[%q],"since":"2030-01-02T03:04:05Z"}`, i, address))
 		}
-		if _, err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		text, _ := export(t, from)
 		store := memory.Open(t)
-		_, err = archive.Import(t.Context(), into(store), &text, nil)
+		_, err := archive.Import(t.Context(), into(store), strings.NewReader(text), nil)
 		var line *archive.Error
 		if !errors.As(err, &line) || !strings.Contains(err.Error(), "it holds 10.0.0.0 of the pool p, which line ") {
 			t.Errorf("got error %v", err)

@@ -5,10 +5,16 @@
 package archive
 
 import (
+	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
@@ -31,49 +37,74 @@ type Exported struct {
 
 // Export writes the content of a store in the order of its rows. Concurrent writes are allowed: the export is a
 // snapshot if the store supports them.
-func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOptions) (Exported, error) {
-	var done Exported
+func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOptions) (done Exported, err error) {
 	if err := ledger.CheckFormat(ctx, store); err != nil {
 		return done, err
 	}
+	version := versionPlain
 	records, err := ledger.HasRecords(ctx, store)
 	if err != nil {
 		return done, err
 	}
-	begin := NewWriter
 	if records {
-		begin = NewRecordsWriter
+		version = versionRecords
 	}
-	w, err := begin(out)
-	if err != nil {
-		return done, fmt.Errorf("writing the export: %w", err)
+	buffered, sum := bufio.NewWriterSize(out, 1<<16), sha256.New()
+	lines := json.NewEncoder(io.MultiWriter(buffered, sum))
+	lines.SetEscapeHTML(false) // stored JSON is written as it is
+	if err := lines.Encode(head{formatName, version}); err != nil {
+		return done, writing(err)
 	}
 	rows := 0
 	done.Even, err = ledger.Walk(ctx, store, func(e ledger.Entry, broken *ledger.BrokenRow) error {
 		if rows++; o.Progress != nil && rows%4096 == 0 {
 			o.Progress(rows)
 		}
-		switch {
-		case broken != nil && o.Broken == nil:
-			return broken
-		case broken != nil:
+		if broken != nil && o.Broken != nil {
 			done.Broken++
 			o.Broken(broken)
 			return nil
-		case e.Record:
-			return writing(w.Record(e.Key, e.Value))
-		case e.Allocation != nil:
-			return writing(w.Allocation(e.Value))
-		case !e.Until.IsZero():
-			return writing(w.Resting(e.Thing, e.Until, e.Last))
+		} else if broken != nil {
+			return broken
 		}
-		return nil
+		line, err := lineOf(e, &done.Summary)
+		if err == nil && line != nil {
+			err = lines.Encode(line)
+		}
+		return writing(err)
 	})
 	if err != nil {
 		return done, err
 	}
-	done.Summary, err = w.Close()
-	return done, writing(err)
+	if done.Records > 0 && !records {
+		return done, writing(errors.New("there was no record when the export began; begin it again"))
+	}
+	done.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	return done, writing(errors.Join(lines.Encode(body{End: &done.Summary}), buffered.Flush()))
+}
+
+// lineOf returns the line of an entry, or nil for a resource that its owner's line lists, and counts it.
+func lineOf(e ledger.Entry, count *Summary) (*body, error) {
+	const around = 64 // bytes of a line that are not of the row
+	if len(e.Key)+len(e.Value) > maximumLine-around {
+		return nil, fmt.Errorf("%s has more than %d bytes", ledger.NameOf(e.Key), maximumLine)
+	}
+	switch {
+	case e.Record:
+		count.Records++
+		return &body{Record: &record{e.Key, e.Value}}, nil
+	case e.Allocation != nil:
+		count.Allocations++
+		return &body{Allocation: e.Value}, nil
+	case e.Until.IsZero():
+		return nil, nil //nolint:nilnil // nil means that there is no line
+	}
+	count.Resting++
+	line := resting{Thing: e.Thing, Until: e.Until.UTC()}
+	if e.Last != (network.Owner{}) {
+		line.Last = e.Last.String()
+	}
+	return &body{Resting: &line}, nil
 }
 
 func writing(err error) error {

@@ -28,7 +28,7 @@ func Import(
 	if progress == nil {
 		progress = func(string, int) {}
 	}
-	c, err := read(ctx, in, func(lines int) { progress("checked", lines) })
+	c, err := readAll(ctx, in, func(lines int) { progress("checked", lines) })
 	if err == nil && len(c.doubles) > 0 {
 		err = &Error{c.doubles[0].line, errors.New(c.doubles[0].String())}
 	}

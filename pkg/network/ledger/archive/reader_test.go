@@ -15,7 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
 // TestMistakes holds what is said of files that are not as they should be.
@@ -30,7 +32,7 @@ func TestMistakes(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			_, err := archive.Check(strings.NewReader(summed(c.Text)), func(archive.Item) error { return nil })
+			_, err := archive.Read(strings.NewReader(summed(c.Text)), func(int, []ledger.Change) error { return nil })
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -40,7 +42,7 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 	long := `{"format":"graft-ledger","version":1}` + "\n" + strings.Repeat("x", 2<<20)
-	if _, err := archive.Check(strings.NewReader(long), func(archive.Item) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
+	if _, err := archive.Read(strings.NewReader(long), func(int, []ledger.Change) error { return nil }); err == nil || !strings.HasPrefix(err.Error(), "line 2: ") {
 		t.Errorf("a line that is too long: %v", err)
 	}
 }
@@ -76,35 +78,26 @@ func FuzzReader(f *testing.F) {
 {"end":{"allocations":0,"resting":0,"records":1,"sha256":"SUM"}}
 `))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		var again bytes.Buffer
-		w, err := archive.NewRecordsWriter(&again)
-		if err != nil {
-			t.Fatal(err)
-		}
-		read, err := archive.Check(strings.NewReader(summed(string(content))), func(item archive.Item) error {
-			if len(item.Rows) == 0 {
-				t.Fatal("an item without rows")
+		store := memory.Open(t)
+		read, err := archive.Read(strings.NewReader(summed(string(content))), func(_ int, rows []ledger.Change) error {
+			if len(rows) == 0 {
+				t.Fatal("a line without rows")
 			}
-			if item.Allocation != nil {
-				return w.Allocation(item.Raw)
-			}
-			if item.Record != "" {
-				return w.Record(item.Record, item.Rows[0].Value)
-			}
-			return w.Resting(item.Thing, item.Until, item.Last)
+			return store.Commit(t.Context(), rows...)
 		})
 		if err != nil {
 			return
 		}
-		written, err := w.Close()
+		var again bytes.Buffer
+		written, err := archive.Export(t.Context(), store, &again, archive.ExportOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		reread, err := archive.Check(&again, func(archive.Item) error { return nil })
+		reread, err := archive.Read(&again, func(int, []ledger.Change) error { return nil })
 		if err != nil {
 			t.Fatalf("what was written again cannot be read: %v", err)
 		}
-		if reread != written || read.Allocations != written.Allocations || read.Resting != written.Resting || read.Records != written.Records {
+		if reread != written.Summary || read.Allocations != written.Allocations || read.Resting != written.Resting || read.Records != written.Records {
 			t.Errorf("read %+v, written %+v, read again %+v", read, written, reread)
 		}
 	})

@@ -60,7 +60,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 	if err := store.Commit(t.Context(), append(rows, rest, ledger.Change{Key: "format", Value: []byte("1")})...); err != nil {
 		t.Fatal(err)
 	}
-	options := remote.Options{Store: store, Now: func() time.Time { return time.Unix(2e9, 0) }, Report: func(err error) { t.Log(err) }}
+	options := remote.Options{Store: store}
 	options.Release = func(ctx context.Context, owner network.Owner) error {
 		_, err := ledger.MarkReleasing(ctx, store, owner)
 		return err
@@ -80,7 +80,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		client.Close()
+		_ = client.Close()
 		_ = server.Close()
 		<-done
 		if err := store.Close(); err != nil {
@@ -120,7 +120,7 @@ func TestSearch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{
 				"through the server": func(q ledger.Query, each func(ledger.Entry) error) error {
-					return w.client.Search(t.Context(), q, each)
+					return ledger.Search(t.Context(), w.client, q, each)
 				},
 				"in the store": func(q ledger.Query, each func(ledger.Entry) error) error {
 					return ledger.Search(t.Context(), w.store, q, each)
@@ -151,11 +151,11 @@ func TestTend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := w.client.Export(t.Context(), &through, false, nil)
+	got, err := archive.Export(t.Context(), w.client, &through, archive.ExportOptions{})
 	if diff := cmp.Diff(want, got); diff != "" || err != nil || direct.String() != through.String() {
 		t.Errorf("export: %v (-store +server):\n%s%s", err, diff, cmp.Diff(direct.String(), through.String()))
 	}
-	report, err := w.client.Verify(t.Context(), nil)
+	report, err := ledger.Verify(t.Context(), w.client, ledger.VerifyOptions{Now: time.Unix(2e9, 0)})
 	if err != nil || report.Allocations != 3 || report.Held != 3 || report.Resting != 1 || len(report.Faults) > 0 {
 		t.Errorf("verify: %+v, %v", report, err)
 	}
@@ -177,18 +177,18 @@ func TestFaults(t *testing.T) {
 	if err := w.store.Commit(t.Context(), ledger.Change{Key: "owner/test/9", Value: []byte("{")}, ledger.Change{Key: "ip/pool/0a000007", Value: []byte("=test/8")}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := w.client.Verify(t.Context(), nil)
+	report, err := ledger.Verify(t.Context(), w.client, ledger.VerifyOptions{Now: time.Unix(2e9, 0)})
 	if err != nil || len(report.Faults) != 2 || !report.Faults[0].Repairable || report.Faults[0].Remedy == "" {
 		t.Errorf("verify: %+v, %v", report, err)
 	}
-	err = w.client.Search(t.Context(), ledger.Query{}, func(ledger.Entry) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "broke off: reading the row owner/test/9") {
+	err = ledger.Search(t.Context(), w.client, ledger.Query{}, func(ledger.Entry) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
 		t.Errorf("search: got error %v", err)
 	}
-	if _, err = w.client.Export(t.Context(), &bytes.Buffer{}, false, nil); err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
+	if _, err = archive.Export(t.Context(), w.client, &bytes.Buffer{}, archive.ExportOptions{}); err == nil || !strings.Contains(err.Error(), "reading the row owner/test/9") {
 		t.Errorf("export: got error %v", err)
 	}
-	if done, err := w.client.Export(t.Context(), &bytes.Buffer{}, true, nil); err != nil || done.Broken != 1 || done.Even {
+	if done, err := archive.Export(t.Context(), w.client, &bytes.Buffer{}, archive.ExportOptions{Broken: func(*ledger.BrokenRow) {}}); err != nil || done.Broken != 1 || done.Even {
 		t.Errorf("export: %+v, %v", done, err)
 	}
 }
@@ -212,21 +212,19 @@ func TestGC(t *testing.T) {
 	}
 }
 
-// TestRefused holds what is answered to requests that make no sense, are too many, or find a mistake of the server's.
+// TestRefused holds what is answered to requests that make no sense or fail.
 func TestRefused(t *testing.T) {
 	w := serve(t, func(o *remote.Options) {
 		o.Requests = 1
-		o.Release = func(context.Context, network.Owner) error { panic("no service") }
+		o.Release = func(context.Context, network.Owner) error { return network.ErrUnavailable }
 	})
 	for request, want := range map[string]string{
-		"GET /v1/allocations?pol=p":                                `400 {"error":"pol: there is no filter of this name"}`,
-		"GET /v1/allocations?address=p":                            `400 {"error":"address: ParseAddr(\"p\"): unable to parse IP"}`,
-		"POST /v1/import":                                          `409 {"error":"nothing can be imported while a server has the ledger: stop the server first"}`,
-		"GET /v2/allocations":                                      `404 {"error":"the server knows no such request: is it of another version?"}`,
-		"POST /v1/release {":                                       `400 {"error":"the request cannot be read: unexpected EOF"}`,
-		`POST /v1/release {"own":1}`:                               `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
-		`POST /v1/release {"owner":{}}{}`:                          `400 {"error":"the request cannot be read: something follows the value"}`,
-		`POST /v1/release {"owner":{"contract":"test","key":"1"}}`: `500 {"error":"this is a mistake in the server itself, please report it; its log says where"}`,
+		"GET /v1/rows?key=none":           `200 {"end":true}`,
+		"GET /v2/rows":                    `404 {"error":"the server knows no such request: is it of another version?"}`,
+		"POST /v1/release {":              `400 {"error":"the request cannot be read: unexpected EOF"}`,
+		`POST /v1/release {"own":1}`:      `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
+		`POST /v1/release {"owner":{}}{}`: `400 {"error":"the request cannot be read: something follows the value"}`,
+		`POST /v1/release {"owner":{"contract":"test","key":"1"}}`: `500 {"error":"unavailable"}`,
 		"POST /v1/release " + strings.Repeat(" ", 65<<10):          `400 {"error":"the request cannot be read: http: request body too large"}`,
 	} {
 		if got := w.ask(t, request); got != want {
@@ -252,7 +250,7 @@ func TestTooMany(t *testing.T) {
 		done <- err
 	}()
 	<-entered
-	if got := w.ask(t, "GET /v1/allocations"); !strings.HasPrefix(got, "429 ") {
+	if got := w.ask(t, "GET /v1/rows"); !strings.HasPrefix(got, "429 ") {
 		t.Errorf("got %s", got)
 	}
 	close(leave)
@@ -270,7 +268,7 @@ func TestNobody(t *testing.T) {
 	} {
 		client, err := remote.Dial(address)
 		if err == nil {
-			_, err = client.Verify(t.Context(), nil)
+			_, err = client.Get(t.Context(), "format")
 		}
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: got error %v", address, err)

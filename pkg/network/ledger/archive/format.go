@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package archive exports a ledger to a file, and imports it into an empty one: for backups, for moving to another
+// store, or for analysis with other tools. The file consists of lines of JSON that do not depend on the store's format:
+//
+//	{"format":"graft-ledger","version":1}
+//	{"allocation":{…}}                             as network.Allocation
+//	{"resting":{"pool":…,"address":…,"until":…}}   or trunk and vlan, or mac
+//	{"record":{"key":…,"value":{…}}}               a row of another package; then the version is 2
+//	{"end":{"allocations":1,"resting":1,"records":1,"sha256":"…"}}
+//
+// The checksum covers all lines before the last one. The same ledger always produces the same bytes. It uses no
+// concrete store. Start reading at Export and Import.
+package archive
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+// The versions: one that every Graft can read completely, and one with records, which older programs refuse because
+// they would lose them.
+const (
+	formatName     = "graft-ledger"
+	versionPlain   = 1
+	versionRecords = 2
+)
+
+// maximumLine bounds a line in bytes: no answer of a cloud is so big.
+const maximumLine = 1 << 20
+
+// head is the first line.
+type head struct {
+	Format  string `json:"format"`
+	Version int    `json:"version"`
+}
+
+// body is any other line: one of its fields is set.
+type body struct {
+	Allocation json.RawMessage `json:"allocation,omitempty"`
+	Resting    *resting        `json:"resting,omitempty"`
+	Record     *record         `json:"record,omitempty"`
+	End        *Summary        `json:"end,omitempty"`
+}
+
+type resting struct {
+	ledger.Thing
+	Until time.Time `json:"until"`
+	// Last is who had it, as <contract>/<key>; empty where that is not known.
+	Last string `json:"last,omitempty"`
+}
+
+// record is a row of another package as stored in a ledger.
+type record struct {
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+}
+
+// Summary is how much there is, and the checksum of it.
+type Summary struct {
+	Allocations int `json:"allocations"`
+	Resting     int `json:"resting"`
+	// Records are rows of other packages.
+	Records int    `json:"records,omitempty"`
+	SHA256  string `json:"sha256"`
+}
+
+// ErrForeign says that a file is no archive of a ledger.
+var ErrForeign = errors.New("it is no export of a ledger")
+
+// Error is an error in a line.
+type Error struct {
+	// Line counts from 1.
+	Line int
+	Err  error
+}
+
+// Error implements error.
+func (e *Error) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Err) }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }

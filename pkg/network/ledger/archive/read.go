@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+)
+
+var (
+	errTruncated = errors.New("the end is missing: the export was not finished, or not copied whole")
+	errDamaged   = errors.New("the export was changed or damaged: what was read is not what its last line says")
+	errFields    = errors.New("a line is one allocation, one thing that rests, one record, or the end")
+)
+
+// Read checks an archive while it reads it to its end, and calls each for the rows of every line until that returns an
+// error. The first row is that of the allocation, the record or the resting resource. The error is an *Error for an
+// unreadable line, and wraps ErrForeign, or ledger.ErrFormat for an archive of a newer version.
+func Read(in io.Reader, each func(line int, rows []ledger.Change) error) (Summary, error) {
+	r := &reader{lines: bufio.NewScanner(in), sum: sha256.New()}
+	r.lines.Buffer(make([]byte, 0, 1<<16), maximumLine+1)
+	if err := r.head(); err != nil {
+		return Summary{}, err
+	}
+	for {
+		rows, err := r.line()
+		switch {
+		case errors.Is(err, io.EOF):
+			return r.count, nil
+		case err != nil:
+			return r.count, &Error{r.number, err}
+		}
+		if err := each(r.number, rows); err != nil {
+			return r.count, err
+		}
+	}
+}
+
+// reader reads an archive line by line.
+type reader struct {
+	lines   *bufio.Scanner
+	number  int
+	sum     hash.Hash
+	version int
+	count   Summary
+}
+
+// next returns the next line without its end, or io.EOF.
+func (r *reader) next() ([]byte, error) {
+	r.number++
+	if r.lines.Scan() {
+		return r.lines.Bytes(), nil
+	}
+	return nil, cmp.Or(r.lines.Err(), io.EOF)
+}
+
+func (r *reader) note(line []byte) {
+	_, _ = r.sum.Write(line) // never fails
+	_, _ = r.sum.Write([]byte("\n"))
+}
+
+func (r *reader) head() error {
+	var first head
+	line, err := r.next()
+	switch {
+	case errors.Is(err, io.EOF), errors.Is(err, bufio.ErrTooLong):
+		return ErrForeign
+	case err != nil:
+		return &Error{r.number, err}
+	case json.Unmarshal(line, &first) != nil || first.Format != formatName:
+		return ErrForeign
+	case first.Version != versionPlain && first.Version != versionRecords:
+		return fmt.Errorf("%w: the export is of version %d, and this one reads %d and %d", ledger.ErrFormat, first.Version, versionPlain, versionRecords)
+	}
+	r.version = first.Version
+	r.note(line)
+	return nil
+}
+
+// line returns the rows of the next line. It returns io.EOF after the last one if the archive is complete and unchanged.
+func (r *reader) line() ([]ledger.Change, error) {
+	line, err := r.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errTruncated
+	} else if err != nil {
+		return nil, err
+	}
+	b, err := parse(line)
+	if err != nil {
+		return nil, err
+	}
+	if b.End != nil {
+		return nil, r.end(*b.End)
+	}
+	r.note(line)
+	switch {
+	case b.Allocation != nil:
+		r.count.Allocations++
+		_, rows, err := ledger.AllocationRows(b.Allocation)
+		return rows, err
+	case b.Resting != nil:
+		r.count.Resting++
+		row, err := b.Resting.row()
+		return []ledger.Change{row}, err
+	}
+	if r.count.Records++; r.version < versionRecords {
+		return nil, fmt.Errorf("an export of version %d has no records", r.version)
+	}
+	row, err := ledger.RecordRow(b.Record.Key, b.Record.Value)
+	return []ledger.Change{row}, err
+}
+
+// parse reads a line, which has exactly one of the fields.
+func parse(line []byte) (b body, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(line))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&b); err != nil {
+		return b, fmt.Errorf("it cannot be read: %w", err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return b, errors.New("it cannot be read: something follows the value")
+	}
+	fields := 0
+	for _, set := range []bool{b.Allocation != nil, b.Resting != nil, b.Record != nil, b.End != nil} {
+		if set {
+			fields++
+		}
+	}
+	if fields != 1 {
+		return b, errFields
+	}
+	return b, nil
+}
+
+func (of *resting) row() (ledger.Change, error) {
+	var last network.Owner
+	if of.Last != "" {
+		var err error
+		if last, err = network.ParseOwner(of.Last); err != nil {
+			return ledger.Change{}, err
+		}
+	}
+	return ledger.RestingRow(of.Thing, of.Until, last)
+}
+
+// end compares the content with the last line.
+func (r *reader) end(said Summary) error {
+	r.count.SHA256 = hex.EncodeToString(r.sum.Sum(nil))
+	if said != r.count {
+		return errDamaged
+	}
+	if _, err := r.next(); err != nil {
+		return err
+	}
+	return errors.New("something follows the end")
+}
+
+// contents is an archive that was read to its end: its rows, and those that are there twice.
+type contents struct {
+	Summary
+	rows    []ledger.Change
+	doubles []double
+}
+
+// double is a row of two lines.
+type double struct {
+	key         string
+	line, first int
+}
+
+// String describes it for people.
+func (d double) String() string {
+	return fmt.Sprintf("it holds %s, which line %d does, too", ledger.NameOf(d.key), d.first)
+}
+
+// readAll reads the rows of an archive.
+func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c contents, err error) {
+	lines := map[string]int{}
+	c.Summary, err = Read(in, func(line int, rows []ledger.Change) error {
+		if line%4096 == 0 && progress != nil {
+			progress(line)
+		}
+		for _, row := range rows {
+			if first, twice := lines[row.Key]; twice {
+				c.doubles = append(c.doubles, double{row.Key, line, first})
+			} else {
+				lines[row.Key] = line
+			}
+			c.rows = append(c.rows, row)
+		}
+		return ctx.Err()
+	})
+	return c, err
+}
+
+// maximumFaults limits the faults of a report.
+const maximumFaults = 10_000
+
+// Verify reports mistakes in an archive: unreadable lines, and resources with two owners.
+func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
+	c, err := readAll(ctx, in, progress)
+	report := &ledger.Report{
+		Rows: len(c.rows), Allocations: c.Allocations, Resting: c.Resting, Records: c.Records,
+		Held: len(c.rows) - c.Allocations - c.Resting - c.Records, More: len(c.doubles) > maximumFaults,
+	}
+	fault := func(line int, problem, remedy string) {
+		report.Faults = append(report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})
+	}
+	if line, ok := errors.AsType[*Error](err); ok {
+		fault(line.Line, line.Err.Error(), "take another copy of the export: what follows it cannot be trusted")
+		return report, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range c.doubles[:min(len(c.doubles), maximumFaults)] {
+		fault(d.line, d.String(), "find out who uses it, and take the other line out of the ledger: this cannot be imported")
+	}
+	return report, nil
+}
