@@ -4,7 +4,11 @@
 
 package allocator
 
-import "math/bits"
+import (
+	"crypto/sha256"
+	"math/bits"
+	"net/netip"
+)
 
 // The numbers that a VLAN can have (IEEE 802.1Q): 0 and 4095 are reserved.
 const (
@@ -95,4 +99,23 @@ func (v *VLANs) Jump(first, last uint16, seed uint64) {
 	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first <= last {
 		v.next = first + uint16(seed%uint64(last-first+1))
 	}
+}
+
+// lengthMAC is the length of a MAC address of Ethernet in bytes.
+const lengthMAC = 6
+
+// MAC returns a MAC address with the prefix (up to five bytes) for an address: always the same for the same arguments.
+// attempt counts from 0; each attempt returns another address, in case one is taken.
+func MAC(prefix []byte, address netip.Addr, attempt int) []byte {
+	mac := make([]byte, lengthMAC)
+	n := copy(mac, prefix[:min(len(prefix), lengthMAC-1)])
+	raw := address.AsSlice()
+	// The low bytes of an IPv4 address identify it in its pool if the prefix is short enough.
+	if attempt == 0 && address.Is4() {
+		copy(mac[n:], raw[max(0, len(raw)-(lengthMAC-n)):])
+		return mac
+	}
+	sum := sha256.Sum256(append(raw, byte(attempt)))
+	copy(mac[n:], sum[:])
+	return mac
 }

@@ -8,6 +8,7 @@ package cloud
 
 import (
 	"context"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -27,4 +28,26 @@ type Cloud interface {
 	// that cannot query its bindings either binds again and returns the binding, or removes a possible binding and
 	// returns false.
 	Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error)
+}
+
+// RetryAfter is the error of a call that a cloud refused because of too many requests. A rate limiter finds it with
+// errors.As and sends no requests to the cloud for this time.
+type RetryAfter struct {
+	// After is how long the cloud wants to be left alone; at least a second, at most MaximumRetryAfter.
+	After time.Duration
+	// Reason is the cloud's message.
+	Reason string
+}
+
+// MaximumRetryAfter limits the pause that a cloud can request: a wrong clock or value must not stop a pool for a day.
+const MaximumRetryAfter = 5 * time.Minute
+
+// NewRetryAfter returns the error with the time limited to its bounds.
+func NewRetryAfter(after time.Duration, reason string) *RetryAfter {
+	return &RetryAfter{After: min(MaximumRetryAfter, max(time.Second, after)), Reason: reason}
+}
+
+// Error implements error.
+func (r *RetryAfter) Error() string {
+	return r.Reason + "; the cloud is to be asked again in " + r.After.String()
 }

@@ -6,6 +6,14 @@
 // use as well. It validates them and merges configurations. It uses neither HTTP nor CEL. Start reading at Config.
 package device
 
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+)
+
 // Device names a network interface of a machine, as far as the caller knows it.
 type Device struct {
 	// Name is that of the device in Kubernetes, such as pci-0000-27-00-2, or that of the interface in Linux; callers differ, and it may be empty.
@@ -118,4 +126,89 @@ type Attribute struct {
 	Bool    *bool   `json:"bool,omitempty"`
 	String  *string `json:"string,omitempty"`
 	Version *string `json:"version,omitempty"`
+}
+
+// ParsePrefix reads a CIDR of a configuration: an address with the length of its subnet, or a network. An IPv4 address must be written as one.
+func ParsePrefix(text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return prefix, errors.New(quote(text) + " is not a CIDR such as 10.0.0.5/24")
+	}
+	if prefix.Addr().Is4In6() {
+		return prefix, errors.New(quote(text) + " is an IPv4 address that is written as an IPv6 one")
+	}
+	return prefix, nil
+}
+
+// ParseAddr reads an address without a length and without a zone.
+func ParseAddr(text string) (netip.Addr, error) {
+	address, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return address, errors.New(quote(text) + " is not an IP address")
+	case address.Zone() != "":
+		return address, errors.New(quote(text) + " has a zone")
+	case address.Is4In6():
+		return address, errors.New(quote(text) + " is an IPv4 address that is written as an IPv6 one")
+	}
+	return address, nil
+}
+
+// parseMAC reads a hardware address of any length that interfaces have.
+func parseMAC(text string) (net.HardwareAddr, error) {
+	mac, err := net.ParseMAC(text)
+	if err != nil {
+		return nil, errors.New(quote(text) + " is not a MAC address")
+	}
+	return mac, nil
+}
+
+// canonical returns the canonical form of a CIDR, or the text itself if it is invalid.
+func canonical(cidr string) string {
+	if prefix, err := ParsePrefix(cidr); err == nil {
+		return prefix.String()
+	}
+	return cidr
+}
+
+// Problem is a mistake in one field.
+type Problem struct {
+	// Field is its path, such as routes[1].gateway.
+	Field   string
+	Message string
+}
+
+// Problems lists all mistakes of a document as one error.
+type Problems []Problem
+
+// Error returns all problems on one line.
+func (p Problems) Error() string {
+	lines := make([]string, len(p))
+	for i, problem := range p {
+		lines[i] = problem.Field + ": " + problem.Message
+	}
+	return strings.Join(lines, "; ")
+}
+
+// err returns nil if there is no problem.
+func (p Problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return p
+}
+
+func (p *Problems) add(field, format string, values ...any) {
+	*p = append(*p, Problem{field, fmt.Sprintf(format, values...)})
+}
+
+// longest bounds how much of a value that was written is said in a message.
+const longest = 64
+
+// quote returns a value in quotes, shortened if necessary.
+func quote(text string) string {
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "") + "…"
+	}
+	return fmt.Sprintf("%q", text)
 }

@@ -5,11 +5,21 @@
 package policy
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
+	"github.com/google/cel-go/interpreter"
+	"go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Config returns the settings of the device for an allocation of the pool: its addresses with the lengths of their
@@ -83,4 +93,85 @@ func anyAddress(of netip.Addr) netip.Addr {
 		return netip.IPv4Unspecified()
 	}
 	return netip.IPv6Unspecified()
+}
+
+// configuration holds the settings of a device, constant or computed. A nil one sets nothing.
+type configuration struct {
+	tree *expression.Tree
+	at   source.Position
+	// known is the result as JSON, where it is always the same.
+	known []byte
+}
+
+// withoutExpressions returns a copy of a value without computed parts.
+func withoutExpressions(n source.Node) source.Node {
+	if n.Node == nil {
+		return n
+	}
+	plain := *n.Node
+	if isComputed(n) {
+		plain.Tag, plain.Value = "!!null", "null"
+	}
+	plain.Content = make([]*yaml.Node, len(n.Content))
+	for i, inner := range n.Content {
+		plain.Content[i] = inner
+		if n.Kind != yaml.MappingNode || i%2 == 1 {
+			plain.Content[i] = withoutExpressions(source.Node{Node: inner, File: n.File}).Node
+		}
+	}
+	return source.Node{Node: &plain, File: n.File}
+}
+
+// evaluate computes the settings.
+func (x *configuration) evaluate(ctx context.Context, vars interpreter.Activation) (device.Config, error) {
+	if x == nil {
+		return device.Config{}, nil
+	}
+	raw := x.known
+	if raw == nil {
+		var err error
+		if raw, err = x.tree.JSON(ctx, vars); err != nil {
+			return device.Config{}, err
+		}
+	}
+	config, err := decode(raw)
+	if err != nil {
+		return device.Config{}, fmt.Errorf("%s: %w", x.at, err)
+	}
+	return config, nil
+}
+
+// decode reads a configuration strictly. The error names fields, and no values.
+func decode(raw []byte) (device.Config, error) {
+	var c device.Config
+	strict, err := kjson.UnmarshalStrict(raw, &c)
+	if err != nil {
+		return c, errors.New("a field has a value of a wrong type")
+	}
+	if err := errors.Join(strict...); err != nil {
+		return c, err
+	}
+	var problems device.Problems
+	if errors.As(c.Validate(), &problems) {
+		fields := make([]string, len(problems))
+		for i, problem := range problems {
+			fields[i] = problem.Field
+		}
+		return c, fmt.Errorf("not valid: %s", strings.Join(fields, ", "))
+	}
+	return c, nil
+}
+
+// computed reports whether the value of a place is computed: it is an expression, or a missing member of a mapping with
+// computed members.
+func computed(p place) bool {
+	if isComputed(p.Node) {
+		return true
+	}
+	return slices.ContainsFunc(p.Node.Fields(), func(f source.Field) bool { return isComputed(f.Value) })
+}
+
+// isComputed reports whether a value contains an expression.
+func isComputed(n source.Node) bool {
+	return n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
 }

@@ -6,10 +6,17 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // facts are those of some devices.
@@ -79,3 +86,73 @@ func (p *Policy) applying(ctx context.Context, d device.Device, each func(*facts
 	}
 	return nil
 }
+
+// maximumAttributes is how many a device can have (k8s.io/api, resource/v1: ResourceSliceMaxAttributesAndCapacitiesPerDevice). Those of DRANET
+// itself count too.
+const maximumAttributes = 32
+
+// attribute is a fact of a device.
+type attribute struct {
+	name string
+	// known is the value where it is always the same.
+	known    *device.Attribute
+	template *expression.Template
+	at       source.Position
+}
+
+// evaluate computes the value.
+func (a attribute) evaluate(ctx context.Context, vars interpreter.Activation) (device.Attribute, error) {
+	if a.known != nil {
+		return clone(*a.known), nil
+	}
+	value, err := a.template.Evaluate(ctx, vars)
+	if err != nil {
+		return device.Attribute{}, err
+	}
+	result, err := attributeOf(value)
+	if err != nil {
+		return device.Attribute{}, fmt.Errorf("%s: %w", a.at, err)
+	}
+	return result, nil
+}
+
+// clone returns a deep copy.
+func clone(a device.Attribute) device.Attribute {
+	return device.Attribute{Int: copied(a.Int), Bool: copied(a.Bool), String: copied(a.String), Version: copied(a.Version)}
+}
+
+func copied[T any](of *T) *T {
+	if of == nil {
+		return nil
+	}
+	value := *of
+	return &value
+}
+
+const attributeTypes = `must be a text, a whole number, true or false, or a version such as ${ semver("1.2.3") }`
+
+// attributeOf converts a CEL value to an attribute.
+func attributeOf(value ref.Val) (device.Attribute, error) {
+	switch v := value.(type) {
+	case types.Bool:
+		b := bool(v)
+		return device.Attribute{Bool: &b}, nil
+	case types.Int:
+		i := int64(v)
+		return device.Attribute{Int: &i}, nil
+	case types.Uint:
+		if i := int64(v); i >= 0 {
+			return device.Attribute{Int: &i}, nil
+		}
+	case types.String:
+		s := string(v)
+		return checked(device.Attribute{String: &s})
+	case apiservercel.Semver:
+		s := v.Version.String()
+		return checked(device.Attribute{Version: &s})
+	}
+	return device.Attribute{}, errors.New(attributeTypes)
+}
+
+// checked returns an attribute after validating it against the limits of Kubernetes. The error contains no value.
+func checked(a device.Attribute) (device.Attribute, error) { return a, a.Validate() }

@@ -11,9 +11,12 @@ package dranet
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
@@ -130,4 +133,64 @@ func (h *handler) releaseProfileConfig(w http.ResponseWriter, r *http.Request) e
 	}
 	wire.Write(w, http.StatusOK, nil)
 	return nil
+}
+
+// release releases the allocation of a device of a claim. It ignores unknown devices, because they were released
+// before. It requires only the claim and some name of the device; it does not check the configuration, because DRANET
+// has extended it since.
+func (h *handler) release(ctx context.Context, r *request) error {
+	uid, err := r.uid()
+	if err == nil {
+		err = checkDevice(r.Device)
+	}
+	if err != nil {
+		return err
+	}
+	unlock, err := h.claims.Lock(ctx, uid)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	held, err := h.Service.Owned(ctx, ownerOf(uid+"/"))
+	if err != nil {
+		return err
+	}
+	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
+	found := by.released(candidates(held))
+	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
+		return h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
+	}
+	var problems []error
+	for _, c := range found {
+		problems = append(problems, h.Service.Release(ctx, c.owner))
+	}
+	return errors.Join(problems...)
+}
+
+// statuses lists deviations of the contract from the usual codes: it defines 400, 404, 409 and 500, and 500 for
+// temporary errors.
+var statuses = []wire.Status{
+	{Err: network.ErrBusy, Status: http.StatusTooManyRequests},
+	{Err: network.ErrRefused, Status: http.StatusBadRequest},
+	{Err: network.ErrQuota, Status: http.StatusConflict},
+	{Err: network.ErrUnknownPool, Status: http.StatusInternalServerError},
+	{Err: network.ErrExhausted, Status: http.StatusInternalServerError},
+	{Err: network.ErrUnavailable, Status: http.StatusInternalServerError},
+	{Err: context.DeadlineExceeded, Status: http.StatusInternalServerError},
+	{Err: context.Canceled, Status: http.StatusInternalServerError},
+}
+
+func problemOf(err error) *wire.Problem { return wire.ProblemOf(err, statuses...) }
+
+func bad(format string, values ...any) *wire.Problem {
+	return wire.Problemf(http.StatusBadRequest, format, values...)
+}
+
+// broken returns the problem of an invalid response: the author of the profile, or of Graft, must fix it.
+func broken(what string, err error) *wire.Problem {
+	return &wire.Problem{
+		Status:  http.StatusInternalServerError,
+		Message: fmt.Sprintf("the server's profile is broken: %s: %s", what, err),
+		Cause:   fmt.Errorf("a broken answer is not sent: %s: %w", what, err),
+	}
 }

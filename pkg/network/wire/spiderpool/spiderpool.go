@@ -12,10 +12,17 @@ package spiderpool
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
@@ -116,5 +123,129 @@ func serve[Q any](h *handler, path string, do func(context.Context, *Q) (any, er
 
 func healthy(w http.ResponseWriter, _ *http.Request) error {
 	wire.Write(w, http.StatusOK, map[string]string{"status": "ok"})
+	return nil
+}
+
+// timeoutHeader is how many milliseconds the caller still waits; Spiderpool sends it from v1.2.2 on.
+const timeoutHeader = "X-Request-Timeout-Ms"
+
+// unsaid is how long a caller waits that does not say so, by the contract. It bounds those that do, too.
+const unsaid = 2 * time.Minute
+
+// The part of a caller's time that is kept for the way back.
+const (
+	returnPart = 20
+	returnMost = 500 * time.Millisecond
+)
+
+// within bounds the work on a request by the time that its caller has.
+func within(r *http.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(r.Context(), budget(r.Header.Get(timeoutHeader)))
+}
+
+// budget parses the header. It ignores an invalid number, because a call without a deadline is better than a refusal;
+// the result is not positive if no time is left.
+func budget(header string) time.Duration {
+	milliseconds, err := strconv.ParseInt(strings.TrimSpace(header), 10, 64)
+	if err != nil || milliseconds > unsaid.Milliseconds() {
+		return unsaid
+	}
+	left := time.Duration(max(milliseconds, 0)) * time.Millisecond
+	return left - min(left/returnPart, returnMost)
+}
+
+// entry holds the values that the suite compares with those of a Pod.
+type entry struct {
+	Node    string `json:"nodeName"`
+	Address string `json:"ipAddress"`
+	Subnet  string `json:"subnet"`
+	Parent  string `json:"parentNicMac"`
+	MAC     string `json:"mac"`
+	VLAN    int64  `json:"vlanID"`
+}
+
+// status returns the binding of an address.
+func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
+	address, err := parseAddress(r.PathValue("address"))
+	if err != nil {
+		return wire.Problemf(http.StatusBadRequest, "the address %s", err)
+	}
+	ctx, cancel := within(r)
+	defer cancel()
+	found, err := h.lookUp(ctx, h.Policy(), address)
+	if errors.Is(err, network.ErrNotHeld) {
+		return wire.Problemf(http.StatusNotFound, "nothing is bound for %s", address)
+	}
+	if err != nil {
+		return err
+	}
+	wire.Write(w, http.StatusOK, map[string]entry{"entry": found})
+	return nil
+}
+
+// lookUp finds the binding of an address in any pool. The error wraps network.ErrNotHeld.
+func (h *handler) lookUp(ctx context.Context, p *policy.Policy, address netip.Addr) (entry, error) {
+	for _, pool := range p.Pools {
+		for _, subnet := range pool.Subnets {
+			if !subnet.Prefix.Contains(address) {
+				continue
+			}
+			a, err := h.Service.At(ctx, pool.Name, address)
+			if err == nil && a.Owner.Contract == Contract && a.State == network.Bound {
+				return entry{
+					Node: a.Holder.Node, Address: address.String(), Subnet: subnet.Prefix.String(), Parent: a.Holder.Device,
+					MAC: a.HardwareAddr().String(), VLAN: int64(a.VLANID()),
+				}, nil
+			}
+			if err != nil && !errors.Is(err, network.ErrNotHeld) {
+				return entry{}, err
+			}
+		}
+	}
+	return entry{}, network.ErrNotHeld
+}
+
+// record is a request and its answer. The suite reads path and body only.
+type record struct {
+	Path   string `json:"path"`
+	Body   any    `json:"body"`
+	Status int    `json:"status"`
+	Answer any    `json:"answer,omitempty"`
+}
+
+// records are the last requests, in the order of their answers. A nil one keeps none.
+type records struct {
+	most int
+
+	mutex sync.Mutex
+	kept  []record
+}
+
+func (r *records) add(one record) {
+	if r == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if len(r.kept) == r.most {
+		r.kept = append(r.kept[:0], r.kept[1:]...)
+	}
+	r.kept = append(r.kept, one)
+}
+
+func (r *records) show(w http.ResponseWriter, _ *http.Request) error {
+	r.mutex.Lock()
+	kept := append([]record{}, r.kept...)
+	r.mutex.Unlock()
+	wire.Write(w, http.StatusOK, map[string][]record{"records": kept})
+	return nil
+}
+
+// reset forgets the requests. Allocations remain.
+func (r *records) reset(w http.ResponseWriter, _ *http.Request) error {
+	r.mutex.Lock()
+	r.kept = nil
+	r.mutex.Unlock()
+	wire.Write(w, http.StatusOK, map[string]string{"status": "reset"})
 	return nil
 }
