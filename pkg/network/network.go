@@ -5,7 +5,7 @@
 // Package network defines the types and errors of the network provider, which allocates addresses and related settings
 // for callers of three contracts (DRANET, Spiderpool, Docker).
 //
-// It uses no wire, store or cloud. Start reading at Allocation.
+// It uses no contract, store or cloud. Start reading at Allocation.
 package network
 
 import (
@@ -210,7 +210,7 @@ func (a Allocation) HardwareAddr() HardwareAddr {
 	return a.MAC
 }
 
-// VLANID returns the VLAN for the owner, which wires use instead of VLAN. It is 0 if neither the cloud nor the pool
+// VLANID returns the VLAN for the owner, which contracts use instead of VLAN. It is 0 if neither the cloud nor the pool
 // sets one.
 func (a Allocation) VLANID() uint16 {
 	if a.Binding.VLAN != 0 {

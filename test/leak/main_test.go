@@ -33,8 +33,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -67,7 +67,7 @@ type world struct {
 	clock     *clocktesting.FakeClock
 	service   *service.Service
 	way       *way
-	found     *leak.Reconciler
+	found     *gc.Reconciler
 
 	mutex  sync.Mutex
 	failed []string
@@ -106,7 +106,7 @@ func newWorld(t *testing.T, in *landscape.Landscape, version string, free bool) 
 	group.Go(func() { census.Run(ctx) })
 	group.Go(func() { w.tick(ctx) })
 	t.Cleanup(func() { cancel(); group.Wait(); events.Stop() })
-	w.found = leak.New(leak.Options{
+	w.found = gc.New(gc.Options{
 		Ledger: w.ledger(), Release: w.service.ReleaseSince, Census: census, Clock: w.clock, Free: free, Period: period, Grace: grace, Share: 100,
 		Report: events.Report,
 		Failed: func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.failed = append(w.failed, err.Error()) },

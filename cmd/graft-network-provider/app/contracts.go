@@ -9,18 +9,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/spiderpool"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
 
 // contracts returns all supported APIs by name. To add one, write a codec, add an entry here, and add its name
 // to the configuration. The timeouts exceed those of the codecs, which know their clients' limits.
-func (p *program) contracts(w wire.Options) map[string]server.Contract {
-	named := func(name string) wire.Options {
+func (p *program) contracts(w api.Options) map[string]server.Contract {
+	named := func(name string) api.Options {
 		with := w
 		with.Log = w.Log.WithName(name)
 		return with
@@ -69,7 +69,7 @@ func spiderpoolEndpoint(path string) string {
 
 // allListeners returns the configured listeners and the administration socket.
 func (p *program) allListeners() ([]server.Listener, error) {
-	listeners, err := p.Listeners(p.contracts(wire.Options{
+	listeners, err := p.Listeners(p.contracts(api.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Log: p.Log, MaximumBytes: int64(p.Config.Limits.BodyBytes), Node: p.Config.Node,
 	}))
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // Contract is the name of the API, and of its owners in the ledger.

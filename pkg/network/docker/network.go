@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // activate returns the plugin's capabilities and starts a new activation of the IPAM driver: Docker requests

@@ -21,13 +21,13 @@ import (
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // Docker has the parts for Docker's API in addition to the ledger, such as this machine's kernel. It exists

@@ -17,8 +17,8 @@ import (
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak/kube"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc/kube"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
@@ -28,7 +28,7 @@ import (
 type Leaks struct {
 	census  *kube.Census
 	events  *kube.Events
-	found   *leak.Reconciler
+	found   *gc.Reconciler
 	log     logr.Logger
 	metrics leakMetrics
 }
@@ -36,7 +36,7 @@ type Leaks struct {
 // NewLeaks prepares the search.
 func (p *Parts) NewLeaks() (*Leaks, error) {
 	l, c := &Leaks{log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
-	options := leak.Options{
+	options := gc.Options{
 		Ledger: p.Reloader.Ledger(), Release: p.Reloader.Service().ReleaseSince, Clock: clock.RealClock{},
 		// Docker's addresses are cleaned up by the server that allocated them, which knows the links and leases
 		// that use them.
@@ -54,7 +54,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		l.log.Info("Without kubernetes in the configuration, nobody finds allocations whose release was lost: they stay held. " +
 			"graft ledger release frees them by hand")
 	}
-	l.found = leak.New(options)
+	l.found = gc.New(options)
 	return l, nil
 }
 
@@ -97,13 +97,13 @@ func (l *Leaks) Run(ctx context.Context) {
 }
 
 // report logs new findings and writes Events.
-func (l *Leaks) report(s leak.Suspect) {
+func (l *Leaks) report(s gc.Suspect) {
 	a := s.Allocation
 	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
 	switch {
-	case s.Reason == leak.Gone && s.First:
+	case s.Reason == gc.Gone && s.First:
 		log.Info("The holder of an allocation no longer exists", "freed", s.Freed)
-	case s.Reason == leak.Old && s.First:
+	case s.Reason == gc.Old && s.First:
 		log.Info("An allocation is old and its holder is unknown", "since", a.Since)
 	}
 	if l.events != nil {
@@ -116,7 +116,7 @@ func (l *Leaks) Sweep(ctx context.Context, dryRun bool, each func(remote.Suspect
 	if l.census == nil && !dryRun {
 		return remote.ErrNoCluster
 	}
-	return l.found.Sweep(ctx, dryRun, func(s leak.Suspect) error {
+	return l.found.Sweep(ctx, dryRun, func(s gc.Suspect) error {
 		if s.Freed {
 			l.metrics.freed.Inc()
 		}
@@ -153,8 +153,8 @@ func newLeakMetrics(registry prometheus.Registerer) leakMetrics {
 }
 
 // done records the result of a search.
-func (m leakMetrics) done(s leak.Summary) {
-	for _, reason := range []leak.Reason{leak.Gone, leak.Missing, leak.Old} {
+func (m leakMetrics) done(s gc.Summary) {
+	for _, reason := range []gc.Reason{gc.Gone, gc.Missing, gc.Old} {
 		m.suspects.WithLabelValues(string(reason)).Set(float64(s.Suspects[reason]))
 	}
 	m.unjudged.Set(float64(s.Unjudged))

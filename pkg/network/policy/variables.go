@@ -81,7 +81,7 @@ var theEnvironments = sync.OnceValues(func() (environments, error) {
 
 // Subject describes a request for expressions. Data that the caller omits is empty.
 type Subject struct {
-	// Contract is the name of the wire; Parent is the MAC address of the interface that carries the VLAN.
+	// Contract is the name of the contract; Parent is the MAC address of the interface that carries the VLAN.
 	Contract, Profile, Pool, Node, Parent string
 	// Network is Docker's identifier of the network, and Options are those that its user has given by name.
 	Network string

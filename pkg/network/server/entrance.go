@@ -13,7 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -34,7 +34,7 @@ const unknown = "other"
 
 // none responds to paths outside of all contracts if there are several.
 var none = Contract{Name: "none", Always: true, Timeout: serving.BodyTimeout, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-	wire.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
+	api.Problemf(http.StatusNotFound, "no contract that is answered here has this path").Write(w)
 })}
 
 // find returns the contract of a path and the name of the endpoint. A single contract handles all paths itself.
@@ -63,16 +63,16 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.survive(answer, r, contract, endpoint)
 	switch {
 	case e.browsers && fromPage(r):
-		e.refuse(answer, r, contract, refusedPage, wire.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
+		e.refuse(answer, r, contract, refusedPage, api.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
 	case !e.permitted(r):
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		e.refuse(answer, r, contract, refusedToken, wire.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
+		e.refuse(answer, r, contract, refusedToken, api.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
 	case contract.Always || free(r):
 		e.guard.Free(answer, r, func(w http.ResponseWriter, r *http.Request) { serve(r.Context(), w, r, contract) })
 	default:
-		if err := e.guard.Serve(answer, r, cmp.Or(contract.MaximumBytes, wire.DefaultMaximumBytes),
+		if err := e.guard.Serve(answer, r, cmp.Or(contract.MaximumBytes, api.DefaultMaximumBytes),
 			func(ctx context.Context, w http.ResponseWriter, r *http.Request) { serve(ctx, w, r, contract) }); err != nil {
-			busy := wire.Problemf(http.StatusTooManyRequests, "%s", err)
+			busy := api.Problemf(http.StatusTooManyRequests, "%s", err)
 			busy.RetryAfter = time.Second
 			e.refuse(answer, r, contract, refusedBusy, busy)
 		}
@@ -80,14 +80,14 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // refuse counts a refusal, and answers it in the contract's own form.
-func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *wire.Problem) {
+func (e *entrance) refuse(w http.ResponseWriter, r *http.Request, c Contract, reason string, p *api.Problem) {
 	e.metrics.refused(reason)
 	serving.CloseAfter(w, r)
 	c.refuse(w, r, p)
 }
 
 // refuse answers a problem in the contract's own form.
-func (c Contract) refuse(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+func (c Contract) refuse(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 	if c.Refuse == nil {
 		p.Write(w)
 		return
@@ -135,7 +135,7 @@ func (e *entrance) survive(w *answer, r *http.Request, contract Contract, endpoi
 		return
 	}
 	stack := debug.Stack()
-	if elsewhere, ok := panicked.(*wire.Panic); ok {
+	if elsewhere, ok := panicked.(*api.Panic); ok {
 		panicked, stack = elsewhere.Value, elsewhere.Stack
 	}
 	if serving.Aborted(panicked) {
@@ -146,7 +146,7 @@ func (e *entrance) survive(w *answer, r *http.Request, contract Contract, endpoi
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
 	}
-	contract.refuse(w, r, wire.Problemf(http.StatusInternalServerError, "the server failed; its log says why"))
+	contract.refuse(w, r, api.Problemf(http.StatusInternalServerError, "the server failed; its log says why"))
 }
 
 // answer remembers the status.

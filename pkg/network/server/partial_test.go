@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 )
 
 // TestPartialBody holds that who sends half a body is answered, whatever the answer is, and that the connection ends soon after it.
@@ -22,7 +22,7 @@ func TestPartialBody(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	read := func(w http.ResponseWriter, r *http.Request) {
 		var into any
-		if problem, ok := errors.AsType[*wire.Problem](wire.Read(w, r, 64, &into)); ok {
+		if problem, ok := errors.AsType[*api.Problem](api.Read(w, r, 64, &into)); ok {
 			problem.Write(w)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
@@ -24,7 +24,7 @@ func TestRefuse(t *testing.T) {
 	log := &strings.Builder{}
 	c := Contract{
 		Name: "own", Endpoint: func(string) string { return "do" },
-		Refuse: func(w http.ResponseWriter, r *http.Request, p *wire.Problem) {
+		Refuse: func(w http.ResponseWriter, r *http.Request, p *api.Problem) {
 			w.WriteHeader(p.Status)
 			_, _ = fmt.Fprintf(w, "%s: %s", r.URL.Path, p.Message)
 		},
@@ -36,7 +36,7 @@ func TestRefuse(t *testing.T) {
 					_ = []int{}[len(r.URL.Path)-6:][0]
 				}()
 			}
-			panic(&wire.Panic{Value: value, Stack: []byte("elsewhere.go")})
+			panic(&api.Panic{Value: value, Stack: []byte("elsewhere.go")})
 		}),
 	}
 	g := &entrance{

@@ -22,7 +22,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
@@ -34,13 +34,13 @@ type Contract struct {
 	Handler http.Handler
 	// Refuse writes the response to a request that the server refuses before it calls the contract, or that panicked;
 	// if nil, the response is the problem's text.
-	Refuse func(http.ResponseWriter, *http.Request, *wire.Problem)
+	Refuse func(http.ResponseWriter, *http.Request, *api.Problem)
 	// Endpoint returns the name of a path's endpoint for metrics, or an empty string for an unknown path. The number of
 	// names is small.
 	Endpoint func(path string) string
 	// Timeout bounds one request; 0: nothing does.
 	Timeout time.Duration
-	// MaximumBytes bounds the body of a request; 0: wire.DefaultMaximumBytes does, and nothing where it is answered Always.
+	// MaximumBytes bounds the body of a request; 0: api.DefaultMaximumBytes does, and nothing where it is answered Always.
 	MaximumBytes int64
 	// Always says that it is answered however much there is to do.
 	Always bool

@@ -18,10 +18,10 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -57,7 +57,7 @@ func serve(ctx context.Context, s *service.Service) (do cycle, stop func(), err 
 		return nil, nil, err
 	}
 	server := &http.Server{
-		Handler:           dranet.New(wire.Options{Service: s, Policy: func() *policy.Policy { return compiled }, Log: logr.Discard()}),
+		Handler:           dranet.New(api.Options{Service: s, Policy: func() *policy.Policy { return compiled }, Log: logr.Discard()}),
 		ReadHeaderTimeout: 10 * time.Second,
 	}
 	go func() { _ = server.Serve(listener) }()

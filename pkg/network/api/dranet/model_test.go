@@ -17,8 +17,8 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 )
 
 // nic is a device of a claim as a node sees it, and what was given to it.

@@ -14,11 +14,11 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -100,12 +100,12 @@ func (a *allocation) denied(ctx context.Context) error {
 	if denial == nil || err != nil {
 		return err
 	}
-	return &wire.Problem{Status: denial.Code, Message: denial.Message}
+	return &api.Problem{Status: denial.Code, Message: denial.Message}
 }
 
 // unknown returns the problem of an unknown profile.
 func unknown(name string, known []string) error {
-	return wire.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
+	return api.Problemf(http.StatusNotFound, "there is no profile %q; %s", name, source.ThereAre(known))
 }
 
 // find finds the owner of the allocation, old or new.
@@ -155,7 +155,7 @@ func (a *allocation) give(ctx context.Context, profile *policy.Profile) (device.
 // giveNothing answers with the configuration of a profile that has no pools.
 func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (device.Config, error) {
 	if profile.Elsewhere {
-		return device.Config{}, wire.Problemf(http.StatusNotFound, "the profile %s has no pool that is served on this node", profile.Name)
+		return device.Config{}, api.Problemf(http.StatusNotFound, "the profile %s has no pool that is served on this node", profile.Name)
 	}
 	answer, err := a.extra(ctx, profile, a.subject)
 	if err != nil {
@@ -187,7 +187,7 @@ func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 		return nil, fmt.Errorf("%w %q, of which the device holds %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
 	}
 	if asked := a.lacks(*a.held); asked.IsValid() {
-		return nil, wire.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
+		return nil, api.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
 	}
 	return []*policy.Pool{pool}, nil
 }

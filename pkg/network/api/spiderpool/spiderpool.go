@@ -22,11 +22,11 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
-// Contract is the name of the wire, and that of its owners in the ledger.
+// Contract is the name of the contract, and that of its owners in the ledger.
 const Contract = "spiderpool"
 
 // The paths of the contract. Callers put the path of their base URL in front of them.
@@ -53,15 +53,15 @@ type Extras struct {
 
 // handler answers requests.
 type handler struct {
-	wire.Options
+	api.Options
 	// records is nil where none are kept.
 	records *records
 }
 
 // New serves the contract below any path prefix of the callers' base URLs.
-func New(o wire.Options, e Extras) http.Handler {
+func New(o api.Options, e Extras) http.Handler {
 	h := &handler{Options: o}
-	endpoints := []wire.Endpoint{
+	endpoints := []api.Endpoint{
 		{Method: http.MethodPost, Path: allocatePath, Serve: serve(h, allocatePath, h.allocate)},
 		{Method: http.MethodPost, Path: releasePath, Serve: serve(h, releasePath, h.release)},
 		{Method: http.MethodGet, Path: statusPath, Serve: h.status},
@@ -70,11 +70,11 @@ func New(o wire.Options, e Extras) http.Handler {
 	if e.Records > 0 {
 		h.records = &records{most: e.Records}
 		endpoints = append(endpoints,
-			wire.Endpoint{Method: http.MethodGet, Path: recordsPath, Serve: h.records.show},
-			wire.Endpoint{Method: http.MethodPost, Path: resetPath, Serve: h.records.reset},
+			api.Endpoint{Method: http.MethodGet, Path: recordsPath, Serve: h.records.show},
+			api.Endpoint{Method: http.MethodPost, Path: resetPath, Serve: h.records.reset},
 		)
 	}
-	return withoutPrefix(wire.NewMux(o.Log, endpoints...))
+	return withoutPrefix(api.NewMux(o.Log, endpoints...))
 }
 
 // withoutPrefix removes the prefix before the contract's paths.
@@ -96,14 +96,14 @@ func serve[Q any](h *handler, path string, do func(context.Context, *Q) (any, er
 			asked  Q
 			answer any
 		)
-		err := wire.Read(w, r, h.MaximumBytes, &asked)
+		err := api.Read(w, r, h.MaximumBytes, &asked)
 		if err == nil {
 			ctx, cancel := within(r)
 			answer, err = do(ctx, &asked)
 			cancel()
 		}
 		if err != nil {
-			problem := wire.ProblemOf(err)
+			problem := api.ProblemOf(err)
 			h.records.add(record{Path: path, Body: asked, Status: problem.Status, Answer: problem.Message})
 			return err
 		}
@@ -115,14 +115,14 @@ func serve[Q any](h *handler, path string, do func(context.Context, *Q) (any, er
 		if answer == nil {
 			w.WriteHeader(status)
 		} else {
-			wire.Write(w, status, answer)
+			api.Write(w, status, answer)
 		}
 		return nil
 	}
 }
 
 func healthy(w http.ResponseWriter, _ *http.Request) error {
-	wire.Write(w, http.StatusOK, map[string]string{"status": "ok"})
+	api.Write(w, http.StatusOK, map[string]string{"status": "ok"})
 	return nil
 }
 
@@ -168,18 +168,18 @@ type entry struct {
 func (h *handler) status(w http.ResponseWriter, r *http.Request) error {
 	address, err := parseAddress(r.PathValue("address"))
 	if err != nil {
-		return wire.Problemf(http.StatusBadRequest, "the address %s", err)
+		return api.Problemf(http.StatusBadRequest, "the address %s", err)
 	}
 	ctx, cancel := within(r)
 	defer cancel()
 	found, err := h.lookUp(ctx, h.Policy(), address)
 	if errors.Is(err, network.ErrNotHeld) {
-		return wire.Problemf(http.StatusNotFound, "nothing is bound for %s", address)
+		return api.Problemf(http.StatusNotFound, "nothing is bound for %s", address)
 	}
 	if err != nil {
 		return err
 	}
-	wire.Write(w, http.StatusOK, map[string]entry{"entry": found})
+	api.Write(w, http.StatusOK, map[string]entry{"entry": found})
 	return nil
 }
 
@@ -237,7 +237,7 @@ func (r *records) show(w http.ResponseWriter, _ *http.Request) error {
 	r.mutex.Lock()
 	kept := append([]record{}, r.kept...)
 	r.mutex.Unlock()
-	wire.Write(w, http.StatusOK, map[string][]record{"records": kept})
+	api.Write(w, http.StatusOK, map[string][]record{"records": kept})
 	return nil
 }
 
@@ -246,6 +246,6 @@ func (r *records) reset(w http.ResponseWriter, _ *http.Request) error {
 	r.mutex.Lock()
 	r.kept = nil
 	r.mutex.Unlock()
-	wire.Write(w, http.StatusOK, map[string]string{"status": "reset"})
+	api.Write(w, http.StatusOK, map[string]string{"status": "reset"})
 	return nil
 }

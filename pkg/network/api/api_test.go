@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package wire_test
+package api_test
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 )
 
 type inner struct {
@@ -58,14 +58,14 @@ func TestRead(t *testing.T) {
 		t.Run(c.body, func(t *testing.T) {
 			var into inner
 			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(c.body))
-			err := wire.Read(httptest.NewRecorder(), r, 128, &into)
+			err := api.Read(httptest.NewRecorder(), r, 128, &into)
 			if c.status == 0 {
 				if err != nil {
 					t.Errorf("got error %v", err)
 				}
 				return
 			}
-			problem := wire.ProblemOf(err)
+			problem := api.ProblemOf(err)
 			if problem == nil || problem.Status != c.status || problem.Message != c.want {
 				t.Errorf("got %+v, want %d %s", problem, c.status, c.want)
 			}
@@ -90,12 +90,12 @@ func TestProblemOf(t *testing.T) {
 		{wrap(network.ErrExhausted), 503, "allocating: exhausted"},
 		{wrap(fmt.Errorf("%w: %w", network.ErrUnavailable, context.DeadlineExceeded)), 503, "allocating: unavailable: context deadline exceeded"},
 		{wrap(context.DeadlineExceeded), 504, "it takes longer than the caller waits; it goes on, and another attempt finds it"},
-		{wrap(wire.Problemf(418, "no %s", "coffee")), 418, "no coffee"},
+		{wrap(api.Problemf(418, "no %s", "coffee")), 418, "no coffee"},
 		{errors.New("open /secret: denied"), 500, "the server failed; its log says why"},
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			recorder := httptest.NewRecorder()
-			wire.ProblemOf(c.err).Write(recorder)
+			api.ProblemOf(c.err).Write(recorder)
 			if recorder.Code != c.status || recorder.Body.String() != c.text {
 				t.Errorf("got %d %s, want %d %s", recorder.Code, recorder.Body, c.status, c.text)
 			}
@@ -104,17 +104,17 @@ func TestProblemOf(t *testing.T) {
 			}
 		})
 	}
-	if wire.ProblemOf(nil) != nil {
+	if api.ProblemOf(nil) != nil {
 		t.Error("nothing is a problem")
 	}
 }
 
 func TestLine(t *testing.T) {
-	if diff := cmp.Diff("one; two three  four", wire.Line(" one\ntwo\tthree\r\u2028four\n")); diff != "" {
+	if diff := cmp.Diff("one; two three  four", api.Line(" one\ntwo\tthree\r\u2028four\n")); diff != "" {
 		t.Error(diff)
 	}
 	for _, long := range []string{strings.Repeat("é", 1000), strings.Repeat("x", 899) + "éé", "\xff" + strings.Repeat("\x00", 2000)} {
-		if got := wire.Line(long); len(got) > 903 || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00") {
+		if got := api.Line(long); len(got) > 903 || !utf8.ValidString(got) || strings.ContainsAny(got, "\x00") {
 			t.Errorf("got %d bytes: %q", len(got), got)
 		}
 	}
@@ -122,33 +122,33 @@ func TestLine(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	recorder := httptest.NewRecorder()
-	wire.Write(recorder, http.StatusOK, map[string]string{"a": "<&>"})
+	api.Write(recorder, http.StatusOK, map[string]string{"a": "<&>"})
 	header := recorder.Header()
 	if recorder.Body.String() != "{\"a\":\"<&>\"}\n" || header.Get("Content-Length") != "12" || header.Get("Content-Type") != "application/json" {
 		t.Errorf("got %s %v", recorder.Body, header)
 	}
 	recorder = httptest.NewRecorder()
-	wire.Write(recorder, http.StatusOK, nil)
+	api.Write(recorder, http.StatusOK, nil)
 	if recorder.Body.Len() != 0 || recorder.Header().Get("Content-Length") != "0" || recorder.Code != http.StatusOK {
 		t.Errorf("got %d %s %v", recorder.Code, recorder.Body, recorder.Header())
 	}
 	recorder = httptest.NewRecorder()
-	wire.Write(recorder, http.StatusOK, func() {})
+	api.Write(recorder, http.StatusOK, func() {})
 	if recorder.Code != http.StatusInternalServerError || recorder.Body.String() != "the server failed; its log says why" {
 		t.Errorf("got %d %s", recorder.Code, recorder.Body)
 	}
 }
 
 func TestMux(t *testing.T) {
-	mux := wire.NewMux(logr.Discard(),
-		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: func(w http.ResponseWriter, _ *http.Request) error {
-			wire.Write(w, http.StatusOK, "well")
+	mux := api.NewMux(logr.Discard(),
+		api.Endpoint{Method: http.MethodGet, Path: "/health", Serve: func(w http.ResponseWriter, _ *http.Request) error {
+			api.Write(w, http.StatusOK, "well")
 			return nil
 		}},
-		wire.Endpoint{Method: http.MethodPost, Path: "/things/{name}", Serve: func(_ http.ResponseWriter, r *http.Request) error {
-			return wire.Problemf(http.StatusConflict, "%s is in use", r.PathValue("name"))
+		api.Endpoint{Method: http.MethodPost, Path: "/things/{name}", Serve: func(_ http.ResponseWriter, r *http.Request) error {
+			return api.Problemf(http.StatusConflict, "%s is in use", r.PathValue("name"))
 		}},
-		wire.Endpoint{Method: http.MethodDelete, Path: "/things/{name}", Serve: func(http.ResponseWriter, *http.Request) error { return errors.New("secret") }},
+		api.Endpoint{Method: http.MethodDelete, Path: "/things/{name}", Serve: func(http.ResponseWriter, *http.Request) error { return errors.New("secret") }},
 	)
 	for _, c := range []struct {
 		method, path string
@@ -181,11 +181,11 @@ func FuzzRead(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		var into inner
 		r := httptest.NewRequest(http.MethodPost, "/", io.NopCloser(strings.NewReader(body)))
-		problem := wire.ProblemOf(wire.Read(httptest.NewRecorder(), r, 1<<10, &into))
+		problem := api.ProblemOf(api.Read(httptest.NewRecorder(), r, 1<<10, &into))
 		if problem == nil {
 			return
 		}
-		if problem.Status < 400 || problem.Status > 499 || problem.Message == "" || wire.Line(problem.Message) != problem.Message {
+		if problem.Status < 400 || problem.Status > 499 || problem.Message == "" || api.Line(problem.Message) != problem.Message {
 			t.Errorf("got %d %q", problem.Status, problem.Message)
 		}
 	})
@@ -197,11 +197,11 @@ func TestReadEncoded(t *testing.T) {
 		var into inner
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader("{}"))
 		r.Header.Set("Content-Encoding", encoding)
-		err := wire.Read(httptest.NewRecorder(), r, 128, &into)
+		err := api.Read(httptest.NewRecorder(), r, 128, &into)
 		if status == 0 && err != nil {
 			t.Errorf("%q: got error %v", encoding, err)
 		}
-		if problem := wire.ProblemOf(err); status != 0 && (err == nil || problem.Status != status) {
+		if problem := api.ProblemOf(err); status != 0 && (err == nil || problem.Status != status) {
 			t.Errorf("%q: got %+v, want %d", encoding, problem, status)
 		}
 	}

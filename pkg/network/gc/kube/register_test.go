@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 )
 
 // object is one of namespace/name:UID.
@@ -100,14 +100,14 @@ func TestUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []string{"Pod", "Container", ""} {
-		if _, err := c.Count(t.Context(), kind); !errors.Is(err, leak.ErrUncounted) {
-			t.Errorf("%q: got error %v, want %v", kind, err, leak.ErrUncounted)
+		if _, err := c.Count(t.Context(), kind); !errors.Is(err, gc.ErrUncounted) {
+			t.Errorf("%q: got error %v, want %v", kind, err, gc.ErrUncounted)
 		}
 	}
 	if lives, err := c.Lives(t.Context(), network.Holder{Kind: "Pod", UID: "1"}); lives || err != nil {
 		t.Errorf("a holder without a name: lives is %v, error %v", lives, err)
 	}
-	if _, err := parseVersion("abc"); !errors.Is(err, leak.ErrUncounted) {
-		t.Errorf("got error %v, want %v", err, leak.ErrUncounted)
+	if _, err := parseVersion("abc"); !errors.Is(err, gc.ErrUncounted) {
+		t.Errorf("got error %v, want %v", err, gc.ErrUncounted)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 )
 
 // BenchmarkRequests measures what a request costs beside the disk, with a ledger in memory.

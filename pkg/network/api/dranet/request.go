@@ -14,9 +14,9 @@ import (
 	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // request is that of GetProfileConfig and of ReleaseProfileConfig. Older clients send claim_uid, newer ones the whole claim, but for a release.
@@ -193,18 +193,18 @@ func (r *request) checkNames(uid string) error {
 	}
 	all := []named{{"device.mac_address", checkMAC(r.Device.MAC)}}
 	if r.Claim == nil {
-		all = append(all, named{"claim_uid", wire.CheckUID(uid)})
+		all = append(all, named{"claim_uid", api.CheckUID(uid)})
 	} else {
-		all = append(all, named{"claim.metadata.uid", wire.CheckUID(uid)}, named{"claim.metadata.namespace", wire.CheckNamespace(r.Claim.Metadata.Namespace)},
-			named{"claim.metadata.name", wire.CheckName(r.Claim.Metadata.Name)})
+		all = append(all, named{"claim.metadata.uid", api.CheckUID(uid)}, named{"claim.metadata.namespace", api.CheckNamespace(r.Claim.Metadata.Namespace)},
+			named{"claim.metadata.name", api.CheckName(r.Claim.Metadata.Name)})
 		for i, one := range r.Claim.Status.Allocation.Devices.Results {
 			if one.Driver == driver { // other drivers may use any pool names
-				all = append(all, named{fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), wire.CheckName(one.Pool)})
+				all = append(all, named{fmt.Sprintf("claim.status.allocation.devices.results[%d].pool", i), api.CheckName(one.Pool)})
 			}
 		}
 		for i, one := range r.Claim.Status.ReservedFor {
 			field := fmt.Sprintf("claim.status.reservedFor[%d]", i)
-			all = append(all, named{field + ".name", wire.CheckName(one.Name)}, named{field + ".uid", wire.CheckUID(one.UID)})
+			all = append(all, named{field + ".name", api.CheckName(one.Name)}, named{field + ".uid", api.CheckUID(one.UID)})
 		}
 	}
 	for _, one := range all {

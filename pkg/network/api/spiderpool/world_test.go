@@ -21,11 +21,11 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/spiderpool"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
@@ -90,7 +90,7 @@ type world struct {
 	service *service.Service
 	fabric  *fabric
 	clock   *clocktesting.FakeClock
-	options wire.Options
+	options api.Options
 }
 
 // newWorld makes it; the limit is that of the cloud.
@@ -127,7 +127,7 @@ func newWorld(t testing.TB, limit ...service.Limit) *world {
 		cancel()
 		<-done
 	})
-	w.options = wire.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
+	w.options = api.Options{Service: w.service, Policy: func() *policy.Policy { return w.policy }, Log: logr.Discard()}
 	w.Handler = spiderpool.New(w.options, spiderpool.Extras{Records: 3})
 	return w
 }

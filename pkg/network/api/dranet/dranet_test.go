@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 )
 
 const document = "testdata/profile.yaml"

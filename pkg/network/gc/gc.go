@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leak finds allocations with holders that no longer exist, because a release was lost, and optionally releases
+// Package gc finds allocations with holders that no longer exist, because a release was lost, and optionally releases
 // them.
 //
 // An address that is released too early gets two holders, so it is careful. An allocation is a suspect only if its
@@ -12,7 +12,7 @@
 // does, in any state.
 //
 // It uses no clock and no client of its own: package kube counts objects in Kubernetes. Start reading at New.
-package leak
+package gc
 
 import (
 	"context"

@@ -19,8 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/spiderpool"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/spiderpool"
 )
 
 // body is a request of a Pod for an address of the pool with a cloud, or the release of it.

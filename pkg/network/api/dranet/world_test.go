@@ -21,13 +21,13 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire/dranet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
@@ -42,7 +42,7 @@ type world struct {
 	policy  *policy.Policy
 	clock   *clocktesting.FakeClock
 	cloud   cloud.Cloud
-	options wire.Options
+	options api.Options
 	handler http.Handler
 	// asked is called when the service asks for the time; nil: nothing is.
 	asked func()
@@ -97,7 +97,7 @@ func (w *world) open() {
 	if err := s.Recover(context.Background()); err != nil {
 		w.t.Fatal(err)
 	}
-	w.options = wire.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.NewWithInterface(w.t, testr.Options{})}
+	w.options = api.Options{Service: s, Policy: func() *policy.Policy { return w.policy }, Log: testr.NewWithInterface(w.t, testr.Options{})}
 	w.handler = dranet.New(w.options)
 }
 

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // allocate binds everything that a request names, or nothing.
@@ -27,10 +27,10 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 		return nil, err
 	}
 	if h.Node != "" && q.Node != h.Node {
-		return nil, wire.Problemf(http.StatusMisdirectedRequest, "this server is for the node %s", h.Node)
+		return nil, api.Problemf(http.StatusMisdirectedRequest, "this server is for the node %s", h.Node)
 	}
 	if ctx.Err() != nil {
-		return nil, &wire.Problem{Status: http.StatusTooManyRequests, Message: "the caller has no time left", RetryAfter: time.Second}
+		return nil, &api.Problem{Status: http.StatusTooManyRequests, Message: "the caller has no time left", RetryAfter: time.Second}
 	}
 	held, err := h.decideAndBind(ctx, p, w)
 	if err != nil {
@@ -106,7 +106,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 		r.Held = true
 		return r, nil
 	}
-	return r, wire.Problemf(denial.Code, "%s", denial.Message)
+	return r, api.Problemf(denial.Code, "%s", denial.Message)
 }
 
 // attempts limits how often interfaces are bound again because another request changed their addresses concurrently.

@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // contract is the name under which owners are kept.
@@ -29,25 +29,25 @@ const contract = "dranet"
 const patience = 9 * time.Second
 
 type handler struct {
-	wire.Options
+	api.Options
 	patience time.Duration
 	// claims serializes the requests of this process for each claim.
 	claims ledger.Keyed[string]
 }
 
 // New serves the five paths of the contract. Successes are exactly 200: to DRANET everything else is a failure.
-func New(o wire.Options) http.Handler {
+func New(o api.Options) http.Handler {
 	return newHandler(o, patience)
 }
 
-func newHandler(o wire.Options, patience time.Duration) http.Handler {
+func newHandler(o api.Options, patience time.Duration) http.Handler {
 	h := &handler{Options: o, patience: patience}
-	return wire.NewMux(o.Log,
-		wire.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
-		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},
-		wire.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: h.deviceConfig},
-		wire.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: h.profileConfig},
-		wire.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: h.releaseProfileConfig},
+	return api.NewMux(o.Log,
+		api.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: h.deviceConfig},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: h.profileConfig},
+		api.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: h.releaseProfileConfig},
 	)
 }
 
@@ -59,7 +59,7 @@ type capabilities struct {
 
 func (h *handler) health(w http.ResponseWriter, _ *http.Request) error {
 	p := h.Policy()
-	wire.Write(w, http.StatusOK, capabilities{CloudProvider: p.HasDevices(), ProfileProvider: p.HasProfiles()})
+	api.Write(w, http.StatusOK, capabilities{CloudProvider: p.HasDevices(), ProfileProvider: p.HasProfiles()})
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (h *handler) attributes(w http.ResponseWriter, r *http.Request) error {
 	if attributes == nil {
 		attributes = map[string]device.Attribute{}
 	}
-	wire.Write(w, http.StatusOK, attributes)
+	api.Write(w, http.StatusOK, attributes)
 	return nil
 }
 
@@ -94,13 +94,13 @@ func (h *handler) deviceConfig(w http.ResponseWriter, r *http.Request) error {
 	if err := config.Validate(); err != nil {
 		return broken("the configuration of the device", err)
 	}
-	wire.Write(w, http.StatusOK, config)
+	api.Write(w, http.StatusOK, config)
 	return nil
 }
 
 func (h *handler) readDevice(w http.ResponseWriter, r *http.Request) (device.Device, error) {
 	var d device.Device
-	if err := wire.Read(w, r, h.MaximumBytes, &d); err != nil {
+	if err := api.Read(w, r, h.MaximumBytes, &d); err != nil {
 		return d, err
 	}
 	return canonical(d), checkDevice(d)
@@ -110,14 +110,14 @@ func (h *handler) profileConfig(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
 	defer cancel()
 	var asked request
-	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
+	if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
 		return err
 	}
 	answer, err := h.allocate(ctx, &asked)
 	if err != nil {
 		return problemOf(err)
 	}
-	wire.Write(w, http.StatusOK, answer)
+	api.Write(w, http.StatusOK, answer)
 	return nil
 }
 
@@ -125,13 +125,13 @@ func (h *handler) releaseProfileConfig(w http.ResponseWriter, r *http.Request) e
 	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
 	defer cancel()
 	var asked request
-	if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
+	if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
 		return err
 	}
 	if err := h.release(ctx, &asked); err != nil {
 		return problemOf(err)
 	}
-	wire.Write(w, http.StatusOK, nil)
+	api.Write(w, http.StatusOK, nil)
 	return nil
 }
 
@@ -169,7 +169,7 @@ func (h *handler) release(ctx context.Context, r *request) error {
 
 // statuses lists deviations of the contract from the usual codes: it defines 400, 404, 409 and 500, and 500 for
 // temporary errors.
-var statuses = []wire.Status{
+var statuses = []api.Status{
 	{Err: network.ErrBusy, Status: http.StatusTooManyRequests},
 	{Err: network.ErrRefused, Status: http.StatusBadRequest},
 	{Err: network.ErrQuota, Status: http.StatusConflict},
@@ -180,15 +180,15 @@ var statuses = []wire.Status{
 	{Err: context.Canceled, Status: http.StatusInternalServerError},
 }
 
-func problemOf(err error) *wire.Problem { return wire.ProblemOf(err, statuses...) }
+func problemOf(err error) *api.Problem { return api.ProblemOf(err, statuses...) }
 
-func bad(format string, values ...any) *wire.Problem {
-	return wire.Problemf(http.StatusBadRequest, format, values...)
+func bad(format string, values ...any) *api.Problem {
+	return api.Problemf(http.StatusBadRequest, format, values...)
 }
 
 // broken returns the problem of an invalid response: the author of the profile, or of Graft, must fix it.
-func broken(what string, err error) *wire.Problem {
-	return &wire.Problem{
+func broken(what string, err error) *api.Problem {
+	return &api.Problem{
 		Status:  http.StatusInternalServerError,
 		Message: fmt.Sprintf("the server's profile is broken: %s: %s", what, err),
 		Cause:   fmt.Errorf("a broken answer is not sent: %s: %w", what, err),

@@ -2,12 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire contains the common code of the contracts: they parse requests, call the service, and write responses in
+// Package api contains the common code of the contracts: they parse requests, call the service, and write responses in
 // the terms of their callers. Each contract is a package below this one; they use neither stores nor clouds nor each
 // other.
 //
 // The server authorizes and limits connections. Start reading at NewMux, Read and Write.
-package wire
+package api
 
 import (
 	"cmp"

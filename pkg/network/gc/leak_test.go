@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package leak_test
+package gc_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 )
 
 const (
@@ -49,7 +49,7 @@ type world struct {
 	freed  []string
 
 	reported []string
-	done     leak.Summary
+	done     gc.Summary
 	failed   []string
 }
 
@@ -98,7 +98,7 @@ func same(one string, h network.Holder) bool {
 	return parts[1] == h.Namespace+"/"+h.Name
 }
 
-func (w *world) Count(_ context.Context, kind string) (leak.Living, error) {
+func (w *world) Count(_ context.Context, kind string) (gc.Living, error) {
 	if err := w.uncounted[kind]; err != nil {
 		return nil, err
 	}
@@ -116,20 +116,20 @@ func (w *world) Lives(_ context.Context, h network.Holder) (bool, error) {
 }
 
 func newWorld(t *testing.T) *world {
-	return &world{t: t, clock: clocktesting.NewFakeClock(start), uncounted: map[string]error{"Container": fmt.Errorf("%w: Container", leak.ErrUncounted)}}
+	return &world{t: t, clock: clocktesting.NewFakeClock(start), uncounted: map[string]error{"Container": fmt.Errorf("%w: Container", gc.ErrUncounted)}}
 }
 
-func (w *world) reconciler(o leak.Options) *leak.Reconciler {
+func (w *world) reconciler(o gc.Options) *gc.Reconciler {
 	o.Ledger, o.Release, o.Clock, o.Period, o.Grace = w, w.release, w.clock, period, grace
 	if o.Census == nil {
 		o.Census = w
 	}
-	o.Report = func(s leak.Suspect) {
+	o.Report = func(s gc.Suspect) {
 		w.reported = append(w.reported, fmt.Sprintf("%s %s first=%v freed=%v", s.Allocation.Owner.Key, s.Reason, s.First, s.Freed))
 	}
-	o.Done = func(s leak.Summary) { w.done = s }
+	o.Done = func(s gc.Summary) { w.done = s }
 	o.Failed = func(err error) { w.failed = append(w.failed, err.Error()) }
-	return leak.New(o)
+	return gc.New(o)
 }
 
 // hold adds an allocation of a holder, Kind:namespace/name:UID.
@@ -143,7 +143,7 @@ func (w *world) hold(key, holder string, age time.Duration) {
 }
 
 // pass makes one, and gives what was reported.
-func (w *world) pass(r *leak.Reconciler) string {
+func (w *world) pass(r *gc.Reconciler) string {
 	w.t.Helper()
 	w.reported = nil
 	if err := r.Pass(w.t.Context()); err != nil {
@@ -171,14 +171,14 @@ func TestTwoPasses(t *testing.T) {
 		w.hold("container", "Container:/c:c", time.Hour)
 		w.hold("nobody", ":/:", time.Hour)
 		w.held[0].Owner.Contract = "other"
-		r := w.reconciler(leak.Options{Free: free})
+		r := w.reconciler(gc.Options{Free: free})
 		w.want("the first pass", "gone missing first=true freed=false; same name, another UID missing first=true freed=false", w.pass(r))
 		w.clock.Step(period - time.Second)
 		w.want("a pass that comes too early", "gone missing first=false freed=false; same name, another UID missing first=false freed=false", w.pass(r))
 		w.clock.Step(time.Second)
 		freed := fmt.Sprint(free)
 		w.want("the second", "gone gone first=true freed="+freed+"; same name, another UID gone first=true freed="+freed, w.pass(r))
-		w.want("summary", fmt.Sprintf("%+v", leak.Summary{Held: 6, Unjudged: 2, Suspects: map[leak.Reason]int{leak.Gone: 2}, Freed: map[bool]int{true: 2}[free]}), fmt.Sprintf("%+v", w.done))
+		w.want("summary", fmt.Sprintf("%+v", gc.Summary{Held: 6, Unjudged: 2, Suspects: map[gc.Reason]int{gc.Gone: 2}, Freed: map[bool]int{true: 2}[free]}), fmt.Sprintf("%+v", w.done))
 		after := map[bool]string{true: "", false: "gone gone first=false freed=false; same name, another UID gone first=false freed=false"}
 		w.want("the third", after[free], w.pass(r))
 		if len(w.failed) > 0 || len(w.held) != map[bool]int{true: 4, false: 6}[free] {
@@ -199,7 +199,7 @@ func TestNeverFreed(t *testing.T) {
 		"a count from before it":          {holder: "Pod:x/p:1", age: grace, before: func(w *world) { w.stale = time.Hour }},
 		"missing in the first count only": {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:1"} }},
 		"no answer at the second":         {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = errBroken }},
-		"the kind is not served any more": {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = leak.ErrUncounted }},
+		"the kind is not served any more": {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.uncounted["Pod"] = gc.ErrUncounted }},
 		"found by the source itself":      {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.direct = []string{"Pod:x/p:1"} }},
 		"found in the last count": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) {
 			w.counting = func() {
@@ -218,7 +218,7 @@ func TestNeverFreed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			w.hold("a", c.holder, c.age)
-			r := w.reconciler(leak.Options{Free: true})
+			r := w.reconciler(gc.Options{Free: true})
 			if c.before != nil {
 				c.before(w)
 			}
@@ -239,7 +239,7 @@ func TestNeverFreed(t *testing.T) {
 func TestTheServerIsAwayInBetween(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
-	r := w.reconciler(leak.Options{Free: true})
+	r := w.reconciler(gc.Options{Free: true})
 	w.pass(r)
 	w.uncounted["Pod"] = errBroken
 	w.clock.Step(period)
@@ -258,15 +258,15 @@ func TestTooMany(t *testing.T) {
 	for i := range 20 {
 		w.hold(fmt.Sprint(i), fmt.Sprintf("Pod:x/p:%d", i), time.Hour)
 	}
-	r := w.reconciler(leak.Options{Free: true})
+	r := w.reconciler(gc.Options{Free: true})
 	w.pass(r)
 	w.clock.Step(period)
 	if got := w.pass(r); len(w.freed) > 0 || !w.done.Withheld || !strings.Contains(got, "error: 20 of 20 allocations have no living holder") {
 		t.Errorf("%q was freed: %s", w.freed, got)
 	}
 	sweep := func(dry bool) (gone, freed int) {
-		if err := r.Sweep(t.Context(), dry, func(s leak.Suspect) error {
-			if s.Reason == leak.Gone {
+		if err := r.Sweep(t.Context(), dry, func(s gc.Suspect) error {
+			if s.Reason == gc.Gone {
 				gone++
 			}
 			if s.Freed {
@@ -291,7 +291,7 @@ func TestWithoutACensus(t *testing.T) {
 	w := newWorld(t)
 	w.hold("young", "Pod:x/p:1", time.Hour)
 	w.hold("old", "Pod:x/p:2", 48*time.Hour)
-	r := leak.New(leak.Options{Ledger: w, Clock: w.clock, Free: true, Oldest: 24 * time.Hour, Report: func(s leak.Suspect) {
+	r := gc.New(gc.Options{Ledger: w, Clock: w.clock, Free: true, Oldest: 24 * time.Hour, Report: func(s gc.Suspect) {
 		w.reported = append(w.reported, s.Allocation.Owner.Key+" "+string(s.Reason))
 	}})
 	w.want("suspects", "old old", w.pass(r))
@@ -303,12 +303,12 @@ func TestWithoutACensus(t *testing.T) {
 func TestRun(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
-	passes := make(chan leak.Summary)
-	r := leak.New(leak.Options{Ledger: w, Release: w.release, Census: w, Clock: w.clock, Free: true, Done: func(s leak.Summary) { passes <- s }})
+	passes := make(chan gc.Summary)
+	r := gc.New(gc.Options{Ledger: w, Release: w.release, Census: w, Clock: w.clock, Free: true, Done: func(s gc.Summary) { passes <- s }})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); r.Run(ctx) }()
-	if s := <-passes; s.Suspects[leak.Missing] != 1 {
+	if s := <-passes; s.Suspects[gc.Missing] != 1 {
 		t.Errorf("got %+v", s)
 	}
 	w.clock.Step(5 * time.Minute)
@@ -325,11 +325,11 @@ func TestElsewhere(t *testing.T) {
 	w.hold("ours", "Pod:x/gone:1", time.Hour)
 	w.hold("another's", "Pod:x/gone:2", 48*time.Hour)
 	w.hold("another's for long", "Container:/c:c", 48*time.Hour)
-	r := w.reconciler(leak.Options{
+	r := w.reconciler(gc.Options{
 		Free: true, Oldest: 24 * time.Hour, Elsewhere: func(a network.Allocation) bool { return strings.HasPrefix(a.Owner.Key, "another's") },
 	})
 	w.want("the first pass", "ours missing first=true freed=false", w.pass(r))
 	w.clock.Step(period)
 	w.want("the second", "ours gone first=true freed=true", w.pass(r))
-	w.want("summary", fmt.Sprintf("%+v", leak.Summary{Held: 3, Suspects: map[leak.Reason]int{leak.Gone: 1}, Freed: 1}), fmt.Sprintf("%+v", w.done))
+	w.want("summary", fmt.Sprintf("%+v", gc.Summary{Held: 3, Suspects: map[gc.Reason]int{gc.Gone: 1}, Freed: 1}), fmt.Sprintf("%+v", w.done))
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 )
 
 // Events writes events about leaks, on the node of the holder where it is known, and else on its namespace.
@@ -41,9 +41,9 @@ func NewEvents(config *rest.Config, log logr.Logger) (*Events, error) {
 func (e *Events) Stop() { e.broadcaster.Shutdown() }
 
 // Report writes one event for an allocation without an existing holder.
-func (e *Events) Report(s leak.Suspect) {
+func (e *Events) Report(s gc.Suspect) {
 	about := reference(s)
-	if s.Reason != leak.Gone || !s.First || about == nil {
+	if s.Reason != gc.Gone || !s.First || about == nil {
 		return
 	}
 	a, what := s.Allocation, "is still held; it can be freed with graft ledger gc"
@@ -55,7 +55,7 @@ func (e *Events) Report(s leak.Suspect) {
 }
 
 // reference returns the object for an event, or nil.
-func reference(s leak.Suspect) *corev1.ObjectReference {
+func reference(s gc.Suspect) *corev1.ObjectReference {
 	switch h := s.Allocation.Holder; {
 	case h.Node != "":
 		// As kubelet writes it: nodes are shown with the events that have their name for a UID.

@@ -162,10 +162,10 @@ type count struct {
 	at time.Time
 }
 
-// At implements leak.Living.
+// At implements gc.Living.
 func (c *count) At() time.Time { return c.at }
 
-// Has implements leak.Living.
+// Has implements gc.Living.
 func (c *count) Has(holder network.Holder) (lives, counted bool) {
 	if c.node != "" && holder.Node != c.node {
 		return false, false

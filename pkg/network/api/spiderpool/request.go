@@ -14,8 +14,8 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/wire"
 )
 
 // nic is one interface of a Pod: one allocation with one MAC address, one VLAN and any number of families.
@@ -224,7 +224,7 @@ func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
 	if pool := p.PoolOf(subnet); pool != nil {
 		return pool, nil
 	}
-	return nil, wire.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
+	return nil, api.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
 }
 
 // first returns the first error.
@@ -261,7 +261,7 @@ func (f faults) problem() error {
 	if len(f) == 0 {
 		return nil
 	}
-	return wire.Problemf(http.StatusBadRequest, "%s", strings.Join(f, "; "))
+	return api.Problemf(http.StatusBadRequest, "%s", strings.Join(f, "; "))
 }
 
 // pod is the Pod of a request. All fields except the node may be empty.
@@ -269,10 +269,10 @@ type pod struct{ Name, Namespace, UID, Node string }
 
 // check finds invalid names of a Pod in an allocation: they are stored and become parts of keys.
 func (p pod) check(f *faults) {
-	f.note("podName", wire.CheckName(p.Name))
-	f.note("podNamespace", wire.CheckNamespace(p.Namespace))
-	f.note("podUID", wire.CheckUID(p.UID))
-	f.note("nodeName", wire.CheckName(p.Node))
+	f.note("podName", api.CheckName(p.Name))
+	f.note("podNamespace", api.CheckNamespace(p.Namespace))
+	f.note("podUID", api.CheckUID(p.UID))
+	f.note("nodeName", api.CheckName(p.Node))
 }
 
 // checkReleased finds names that cannot exist. A release stores nothing: older allocations can be released under the
@@ -281,7 +281,7 @@ func (p pod) checkReleased(f *faults) {
 	for _, name := range []struct{ field, value string }{{"podName", p.Name}, {"podNamespace", p.Namespace}, {"podUID", p.UID}} {
 		f.note(name.field, checkName(name.value))
 	}
-	f.note("nodeName", wire.CheckName(p.Node))
+	f.note("nodeName", api.CheckName(p.Node))
 }
 
 func checkName(name string) error {

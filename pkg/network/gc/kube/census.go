@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube counts existing Pods and ResourceClaims in a Kubernetes cluster for package leak. It keeps only UIDs and
+// Package kube counts existing Pods and ResourceClaims in a Kubernetes cluster for package gc. It keeps only UIDs and
 // names. It needs permission to get, list and watch them, and to create events if it reports. It writes nothing else.
 // It ignores a kind that the server does not serve. Start reading at New.
 package kube
@@ -25,7 +25,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/leak"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/gc"
 )
 
 // kind is one that can hold something.
@@ -72,7 +72,7 @@ type Census struct {
 	ended     sync.WaitGroup
 }
 
-var _ leak.Census = (*Census)(nil)
+var _ gc.Census = (*Census)(nil)
 
 // New makes a census; nothing is asked of the cluster before Run.
 func New(o Options) (*Census, error) {
@@ -106,14 +106,14 @@ func (c *Census) Run(ctx context.Context) {
 	c.ended.Wait()
 }
 
-// Count implements leak.Census: when it returns, it includes all changes before the call.
-func (c *Census) Count(ctx context.Context, name string) (leak.Living, error) {
+// Count implements gc.Census: when it returns, it includes all changes before the call.
+func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
 	defer cancel()
 	select {
 	case <-c.started:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: the census is not running", leak.ErrUncounted)
+		return nil, fmt.Errorf("%w: the census is not running", gc.ErrUncounted)
 	}
 	r, err := c.register(name)
 	if err != nil {
@@ -140,9 +140,9 @@ func (c *Census) register(name string) (*register, error) {
 	of, known := kinds[name]
 	switch {
 	case !known:
-		return nil, fmt.Errorf("%w: %s is no kind of Kubernetes that is counted", leak.ErrUncounted, name)
+		return nil, fmt.Errorf("%w: %s is no kind of Kubernetes that is counted", gc.ErrUncounted, name)
 	case c.running == nil:
-		return nil, fmt.Errorf("%w: the census has ended", leak.ErrUncounted)
+		return nil, fmt.Errorf("%w: the census has ended", gc.ErrUncounted)
 	case c.registers[name] != nil:
 		return c.registers[name], nil
 	}
@@ -175,7 +175,7 @@ func (c *Census) served(of kind) (schema.GroupVersionResource, error) {
 			return version.WithResource(of.resource), nil
 		}
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("%w: the cluster does not serve %s", leak.ErrUncounted, of.resource)
+	return schema.GroupVersionResource{}, fmt.Errorf("%w: the cluster does not serve %s", gc.ErrUncounted, of.resource)
 }
 
 func (c *Census) drop(name string, r *register) {
@@ -187,7 +187,7 @@ func (c *Census) drop(name string, r *register) {
 	}
 }
 
-// Lives implements leak.Census.
+// Lives implements gc.Census.
 func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error) {
 	if holder.Namespace == "" || holder.Name == "" {
 		return false, nil
@@ -210,7 +210,7 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 func parseVersion(text string) (uint64, error) {
 	version, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%w: the cluster's resourceVersion %q is not a number", leak.ErrUncounted, text)
+		return 0, fmt.Errorf("%w: the cluster's resourceVersion %q is not a number", gc.ErrUncounted, text)
 	}
 	return version, nil
 }
