@@ -150,13 +150,14 @@ func (c *Census) register(name string) (*register, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &register{client: c.client.Resource(found), uids: map[string]struct{}{}, names: map[string]string{}}
-	if of.node && c.options.Node != "" {
-		r.node, r.selector = c.options.Node, "spec.nodeName="+c.options.Node
+	node := ""
+	if of.node {
+		node = c.options.Node
 	}
+	r := newRegister(c.client.Resource(found), node)
 	ctx, stop := context.WithCancel(c.running)
 	r.stop = stop
-	c.ended.Go(func() { r.run(ctx) })
+	c.ended.Go(func() { r.reflector.RunWithContext(ctx) })
 	c.registers[name] = r
 	return r, nil
 }

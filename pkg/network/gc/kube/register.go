@@ -6,11 +6,10 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -20,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// register has the objects of one kind: their UIDs and names.
+// register has the objects of one kind.
 type register struct {
 	client   metadata.Getter
 	selector string
@@ -28,32 +27,68 @@ type register struct {
 	node string
 	stop context.CancelFunc
 
-	mutex     sync.RWMutex
 	reflector *cache.Reflector
-	filled    bool
-	uids      map[string]struct{}
-	// names are UIDs by namespace and name.
-	names map[string]string
+	// objects has the objects by UID, with an index of their namespaces and names.
+	objects cache.Indexer
 }
 
-// run keeps the register, until the context ends.
-func (r *register) run(ctx context.Context) {
-	all := r.client.Namespace(metav1.NamespaceAll)
+// byName is the index by namespace and name.
+const byName = "name"
+
+func newRegister(client metadata.Getter, node string) *register {
+	r := &register{client: client, node: node, objects: newObjects()}
+	if node != "" {
+		r.selector = "spec.nodeName=" + node
+	}
+	all := client.Namespace(metav1.NamespaceAll)
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.FieldSelector = r.selector
-			return all.List(ctx, options)
+			list, err := all.List(ctx, options)
+			if err == nil {
+				for i := range list.Items {
+					shorten(&list.Items[i])
+				}
+			}
+			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			options.FieldSelector = r.selector
-			return all.Watch(ctx, options)
+			changes, err := all.Watch(ctx, options)
+			if err != nil {
+				return nil, err
+			}
+			return watch.Filter(changes, func(e watch.Event) (watch.Event, bool) {
+				if m, ok := e.Object.(*metav1.PartialObjectMetadata); ok && e.Type != watch.Bookmark {
+					shorten(m)
+				}
+				return e, true
+			}), nil
 		},
 	}
-	reflector := cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, r, cache.ReflectorOptions{Name: "leaks", TypeDescription: "holders of addresses"})
-	r.mutex.Lock()
-	r.reflector = reflector
-	r.mutex.Unlock()
-	reflector.RunWithContext(ctx)
+	r.reflector = cache.NewReflectorWithOptions(source, &metav1.PartialObjectMetadata{}, r.objects,
+		cache.ReflectorOptions{Name: "leaks", TypeDescription: "holders of addresses"})
+	return r
+}
+
+// newObjects returns an empty set of objects.
+func newObjects() cache.Indexer {
+	uid := func(object any) (string, error) {
+		m, err := meta.Accessor(object)
+		if err != nil {
+			return "", err
+		}
+		return string(m.GetUID()), nil
+	}
+	return cache.NewIndexer(uid, cache.Indexers{byName: func(object any) ([]string, error) {
+		name, err := cache.MetaNamespaceKeyFunc(object)
+		return []string{name}, err
+	}})
+}
+
+// shorten removes everything that does not identify an object, because there may be very many.
+func shorten(m *metav1.PartialObjectMetadata) {
+	m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
 }
 
 // version returns the current version in the cluster. It is read from the store, not from the server's cache.
@@ -83,78 +118,14 @@ func (r *register) reach(ctx context.Context, version uint64) error {
 	}
 }
 
-// reached returns the version of the register, or 0.
+// reached returns the version of the register, or 0 before it is complete: the reflector notes a version when the
+// objects are up to date with it.
 func (r *register) reached() (uint64, error) {
-	r.mutex.RLock()
-	defer r.mutex.RUnlock()
-	if !r.filled {
-		return 0, nil
-	}
-	// The reflector notes a version when the register has been told of it. While it begins, it has none.
 	if text := r.reflector.LastSyncResourceVersion(); text != "" {
 		return parseVersion(text)
 	}
 	return 0, nil
 }
-
-var errNoMetadata = errors.New("the cluster sent something without metadata")
-
-// Add implements cache.ReflectorStore.
-func (r *register) Add(object any) error { return r.Update(object) }
-
-// Update implements cache.ReflectorStore.
-func (r *register) Update(object any) error {
-	m, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return errNoMetadata
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.put(m)
-	return nil
-}
-
-func (r *register) put(m *metav1.PartialObjectMetadata) {
-	name := m.Namespace + "/" + m.Name
-	if before, known := r.names[name]; known && before != string(m.UID) {
-		delete(r.uids, before)
-	}
-	r.uids[string(m.UID)], r.names[name] = struct{}{}, string(m.UID)
-}
-
-// Delete implements cache.ReflectorStore.
-func (r *register) Delete(object any) error {
-	m, ok := object.(*metav1.PartialObjectMetadata)
-	if !ok {
-		return errNoMetadata
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	delete(r.uids, string(m.UID))
-	if name := m.Namespace + "/" + m.Name; r.names[name] == string(m.UID) {
-		delete(r.names, name)
-	}
-	return nil
-}
-
-// Replace implements cache.ReflectorStore.
-func (r *register) Replace(objects []any, _ string) error {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.uids, r.names = make(map[string]struct{}, len(objects)), make(map[string]string, len(objects))
-	for _, object := range objects {
-		m, ok := object.(*metav1.PartialObjectMetadata)
-		if !ok {
-			return errNoMetadata
-		}
-		r.put(m)
-	}
-	r.filled = true
-	return nil
-}
-
-// Resync implements cache.ReflectorStore.
-func (r *register) Resync() error { return nil }
 
 // count is a register that is complete up to a time.
 type count struct {
@@ -170,12 +141,10 @@ func (c *count) Has(holder network.Holder) (lives, counted bool) {
 	if c.node != "" && holder.Node != c.node {
 		return false, false
 	}
-	c.mutex.RLock()
-	defer c.mutex.RUnlock()
 	if holder.UID != "" {
-		_, lives = c.uids[holder.UID]
-	} else {
-		_, lives = c.names[holder.Namespace+"/"+holder.Name]
+		_, lives, _ = c.objects.GetByKey(holder.UID) // never fails
+		return lives, true
 	}
-	return lives, true
+	found, _ := c.objects.IndexKeys(byName, holder.Namespace+"/"+holder.Name) // the index exists
+	return len(found) > 0, true
 }

@@ -6,7 +6,6 @@ package kube
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -29,39 +28,41 @@ func object(text string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
 }
 
-// TestRegister holds what is known after each change.
-func TestRegister(t *testing.T) {
-	r := &register{uids: map[string]struct{}{}, names: map[string]string{}}
+// TestObjects holds what is known after each change.
+func TestObjects(t *testing.T) {
+	objects := newObjects()
 	for i, c := range []struct {
 		change func() error
 		want   string
 	}{
-		{func() error { return r.Replace([]any{object("x/a:1"), object("x/b:2")}, "") }, "x/a:1 x/b:2"},
-		{func() error { return r.Add(object("y/a:3")) }, "x/a:1 x/b:2 y/a:3"},
-		{func() error { return r.Update(object("x/b:2")) }, "x/a:1 x/b:2 y/a:3"},
-		// A name that came back, of which the end of the one before was not told, or is told late.
-		{func() error { return r.Update(object("x/a:4")) }, "x/a:4 x/b:2 y/a:3"},
-		{func() error { return r.Delete(object("x/a:1")) }, "x/a:4 x/b:2 y/a:3"},
-		{func() error { return r.Delete(object("x/b:2")) }, "x/a:4 y/a:3"},
-		{func() error { return r.Replace([]any{object("z/a:5")}, "") }, "z/a:5"},
-		{func() error { return r.Resync() }, "z/a:5"},
+		{func() error { return objects.Replace([]any{object("x/a:1"), object("x/b:2")}, "") }, "x/a:1 x/b:2"},
+		{func() error { return objects.Add(object("y/a:3")) }, "x/a:1 x/b:2 y/a:3"},
+		{func() error { return objects.Update(object("x/b:2")) }, "x/a:1 x/b:2 y/a:3"},
+		// A name that came back before the end of the one before was told.
+		{func() error { return objects.Update(object("x/a:4")) }, "x/a:1 x/a:4 x/b:2 y/a:3"},
+		{func() error { return objects.Delete(object("x/a:1")) }, "x/a:4 x/b:2 y/a:3"},
+		{func() error { return objects.Delete(object("x/b:2")) }, "x/a:4 y/a:3"},
+		{func() error { return objects.Replace([]any{object("z/a:5")}, "") }, "z/a:5"},
 	} {
 		if err := c.change(); err != nil {
 			t.Errorf("change %d: %v", i, err)
 		}
 		var got []string
-		for name, uid := range r.names {
-			got = append(got, name+":"+uid)
+		for _, name := range objects.ListIndexFuncValues(byName) {
+			uids, err := objects.IndexKeys(byName, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, uid := range uids {
+				got = append(got, name+":"+uid)
+			}
 		}
 		slices.Sort(got)
 		if diff := cmp.Diff(c.want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("after change %d (-want +got):\n%s", i, diff)
 		}
-		if uids := slices.Sorted(maps.Keys(r.uids)); len(uids) != len(got) {
-			t.Errorf("after change %d: the UIDs are %q", i, uids)
-		}
 	}
-	for name, broken := range map[string]func(any) error{"add": r.Add, "delete": r.Delete, "replace": func(o any) error { return r.Replace([]any{o}, "") }} {
+	for name, broken := range map[string]func(any) error{"add": objects.Add, "delete": objects.Delete, "replace": func(o any) error { return objects.Replace([]any{o}, "") }} {
 		if err := broken("nothing"); err == nil {
 			t.Errorf("%s: no error of what has no metadata", name)
 		}
@@ -69,11 +70,11 @@ func TestRegister(t *testing.T) {
 }
 
 func TestHas(t *testing.T) {
-	r := &register{uids: map[string]struct{}{}, names: map[string]string{}}
-	if err := r.Add(object("x/a:1")); err != nil {
+	r := &register{objects: newObjects()}
+	if err := r.objects.Add(object("x/a:1")); err != nil {
 		t.Fatal(err)
 	}
-	everywhere, here := &count{register: r}, &count{register: &register{uids: r.uids, names: r.names, node: "here"}}
+	everywhere, here := &count{register: r}, &count{register: &register{objects: r.objects, node: "here"}}
 	for name, c := range map[string]struct {
 		of             *count
 		holder         network.Holder
