@@ -39,21 +39,9 @@ func (s *Service) AllocateAll(ctx context.Context, requests ...Request) ([]netwo
 	if len(requests) == 0 {
 		return nil, nil
 	}
-	c, here, err := s.newCall(ctx, requests)
+	c, err := s.newCall(ctx, requests)
 	if err != nil {
 		return nil, err
-	}
-	if here {
-		done, err := s.work.begin(false)
-		if err != nil {
-			return nil, err
-		}
-		defer done()
-		if err := s.within(ctx, requests[0].Owner, s.options.Budget, c.run); err != nil {
-			return nil, err
-		}
-		c.tellCreated()
-		return c.all, nil
 	}
 	return s.join(ctx, c)
 }
@@ -76,10 +64,10 @@ type call struct {
 // margin is the part of the budget, as a divisor, that is reserved for calls that take longer than usual.
 const margin = 8
 
-// newCall checks requests. Here reports that they need a commit to an own store only, which takes no longer than handing them over.
-func (s *Service) newCall(ctx context.Context, requests []Request) (c *call, here bool, err error) {
+// newCall checks requests.
+func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error) {
 	now := s.options.Clock.Now()
-	c = &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
+	c := &call{Service: s, requests: slices.Clone(requests), deadline: now.Add(s.options.Budget - s.options.Budget/margin)}
 	if last, ok := ctx.Deadline(); ok && last.Before(c.deadline) {
 		c.deadline = last
 	}
@@ -89,23 +77,21 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (c *call, her
 		}
 		return nil
 	}
-	here = !s.ledger.Shared() && len(s.active.Load().clouds) == 0
 	seen := map[network.Owner]bool{}
 	for i, r := range requests {
 		pool, err := s.pool(r.Pool)
 		if err != nil || pool.retired {
-			return nil, false, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
+			return nil, fmt.Errorf("%w %q", network.ErrUnknownPool, r.Pool)
 		}
 		if seen[r.Owner] {
-			return nil, false, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
+			return nil, fmt.Errorf("the owner %s wants two allocations at once", r.Owner)
 		}
 		seen[r.Owner] = true
 		if r.Arrived.IsZero() {
 			c.requests[i].Arrived = now
 		}
-		here = here && pool.Cloud == nil && !r.TakeOver
 	}
-	return c, here, nil
+	return c, nil
 }
 
 // join runs a call in its own time. Calls for the same owners at the same time are one.

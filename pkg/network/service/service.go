@@ -369,21 +369,16 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release re
 	if err != nil {
 		return err
 	}
-	work := func(ctx context.Context) error {
+	return s.detach(ctx, owner, func(ctx context.Context) error {
 		defer done()
 		unlock, err := s.owners.Lock(ctx, owner.String())
 		if err != nil {
-			return fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+			err = fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
+		} else {
+			defer unlock()
+			err = s.recordRelease(ctx, owner, release, is)
 		}
-		defer unlock()
-		return s.recordRelease(ctx, owner, release, is)
-	}
-	if !s.ledger.Shared() && !s.owners.Held(owner.String()) {
-		return s.within(ctx, owner, s.options.Budget, work)
-	}
-	return s.detach(ctx, owner, func(ctx context.Context) error {
-		err := work(ctx)
-		if err != nil && errors.Is(err, context.DeadlineExceeded) {
+		if errors.Is(err, context.DeadlineExceeded) {
 			s.options.Report(owner, err)
 		}
 		return err
