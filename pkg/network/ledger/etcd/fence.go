@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,14 +26,11 @@ import (
 type fence struct {
 	store *Store
 	key   string
-	// turn is held by the one who raises the fence.
-	turn chan struct{}
-
-	// mutex guards the fields below: known is the revision of the fence, or 0, and seen that of etcd at that time. lost
-	// counts lost responses, and settled those for which the fence was raised.
-	mutex         sync.Mutex
-	known, seen   int64
-	lost, settled int
+	// known is the last known revision of the fence, or 0. An older one costs a repeated commit.
+	known atomic.Int64
+	// lost counts lost responses, and settled those for which the fence was raised. turn is held by the one who raises it.
+	lost, settled atomic.Int64
+	turn          chan struct{}
 	// raising says that the fence is being raised in the background.
 	raising atomic.Bool
 }
@@ -50,22 +46,19 @@ func (f *fence) init(s *Store, prefix string) {
 func (f *fence) find(ctx context.Context) (*clientv3.GetResponse, error) {
 	answer, err := f.store.client.Get(ctx, f.key)
 	if err == nil {
-		f.learn(answer.Header.Revision, answer)
+		f.learn(answer)
 	}
 	return answer, err
 }
 
-// learn notes the revision of the fence, as it was at a revision of etcd.
-func (f *fence) learn(at int64, answer *clientv3.GetResponse) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if at < f.seen {
-		return
-	}
-	f.seen, f.known = at, 0
+// learn notes the revision of the fence.
+func (f *fence) learn(answer *clientv3.GetResponse) int64 {
+	revision := int64(0)
 	if len(answer.Kvs) > 0 {
-		f.known = answer.Kvs[0].ModRevision
+		revision = answer.Kvs[0].ModRevision
 	}
+	f.known.Store(revision)
+	return revision
 }
 
 func (f *fence) expect(revision int64) clientv3.Cmp {
@@ -74,32 +67,18 @@ func (f *fence) expect(revision int64) clientv3.Cmp {
 
 // moved reports whether a transaction failed because the fence had changed.
 func (f *fence) moved(expected int64, answer *clientv3.TxnResponse) bool {
-	found := (*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())
-	f.learn(answer.Header.Revision, found)
-	return len(found.Kvs) == 0 && expected != 0 || len(found.Kvs) > 0 && found.Kvs[0].ModRevision != expected
+	return f.learn((*clientv3.GetResponse)(answer.Responses[0].GetResponseRange())) != expected
 }
 
 // revision returns the version of the fence for a commit. It first raises the fence if a response was lost since.
 func (f *fence) revision(ctx context.Context) (int64, error) {
-	f.mutex.Lock()
-	known, doubt := f.known, f.lost > f.settled
-	f.mutex.Unlock()
-	if !doubt {
-		return known, nil
-	}
-	if err := f.settle(ctx); err != nil {
-		return 0, err
-	}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.known, nil
+	err := f.settle(ctx)
+	return f.known.Load(), err
 }
 
 // raise notes that an answer was lost, and raises the fence. When that fails, it is tried on in the background, and no other commit is made before.
 func (f *fence) raise(ctx context.Context) {
-	f.mutex.Lock()
-	f.lost++
-	f.mutex.Unlock()
+	f.lost.Add(1)
 	if f.settle(context.WithoutCancel(ctx)) == nil || !f.raising.CompareAndSwap(false, true) {
 		return
 	}
@@ -123,26 +102,25 @@ func (f *fence) keepRaising() {
 	}
 }
 
-// settle raises the fence when that was not begun after the last lost answer. One at a time does so for all.
+// settle raises the fence if that was not begun after the last lost answer. One at a time does so for all.
 func (f *fence) settle(ctx context.Context) error {
+	if f.lost.Load() == f.settled.Load() {
+		return nil
+	}
 	select {
 	case f.turn <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	defer func() { <-f.turn }()
-	f.mutex.Lock()
-	lost, doubt := f.lost, f.lost > f.settled
-	f.mutex.Unlock()
-	if !doubt {
+	lost := f.lost.Load()
+	if lost == f.settled.Load() {
 		return nil
 	}
 	if _, err := read(ctx, f.store, f.write); err != nil {
 		return err
 	}
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	f.settled = lost
+	f.settled.Store(lost)
 	return nil
 }
 
@@ -151,23 +129,13 @@ func (f *fence) write(ctx context.Context) (struct{}, error) {
 	var none struct{}
 	written, err := f.store.client.Put(ctx, f.key, "")
 	if err == nil {
-		f.note(written.Header.Revision, written.Header.Revision)
-		return none, nil
+		f.known.Store(written.Header.Revision)
 	}
 	if !errors.Is(err, rpctypes.ErrNoSpace) {
 		return none, err
 	}
-	removed, err := f.store.client.Delete(ctx, f.key)
-	if err == nil {
-		f.note(removed.Header.Revision, 0)
+	if _, err = f.store.client.Delete(ctx, f.key); err == nil {
+		f.known.Store(0)
 	}
 	return none, err
-}
-
-func (f *fence) note(at, revision int64) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	if at >= f.seen {
-		f.seen, f.known = at, revision
-	}
 }
