@@ -79,9 +79,6 @@ func (x *Index) Free(address netip.Addr) {
 // Len returns the number of taken addresses.
 func (x *Index) Len() uint64 { return x.space.size - x.room + uint64(len(x.others)) }
 
-// Room returns the number of addresses that Choose can still take.
-func (x *Index) Room() uint64 { return x.room }
-
 // Choose takes the next free address behind the one that was chosen last, and after the highest goes on at the lowest; false
 // when none is free.
 func (x *Index) Choose() (netip.Addr, bool) {

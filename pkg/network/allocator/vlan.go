@@ -6,7 +6,6 @@ package allocator
 
 import (
 	"crypto/sha256"
-	"math/bits"
 	"net/netip"
 )
 
@@ -43,30 +42,13 @@ func (v *VLANs) Free(id uint16) {
 }
 
 // Len returns the number of taken VLANs.
-func (v *VLANs) Len() int {
-	count := 0
-	for _, word := range &v.taken {
-		count += bits.OnesCount64(word)
-	}
-	return count
-}
+func (v *VLANs) Len() int { return v.Taken(FirstVLAN, LastVLAN) }
 
 // Taken returns the number of taken VLANs from first to last.
 func (v *VLANs) Taken(first, last uint16) int {
 	count := 0
-	first, last = max(first, FirstVLAN), min(last, LastVLAN)
-	for i, word := range &v.taken {
-		from := uint16(i) * 64
-		if from+63 < first || from > last {
-			continue
-		}
-		if first > from {
-			word &= ^uint64(0) << (first - from)
-		}
-		if last < from+63 {
-			word &= ^uint64(0) >> (from + 63 - last)
-		}
-		count += bits.OnesCount64(word)
+	for id := max(first, FirstVLAN); id <= min(last, LastVLAN); id++ {
+		count += int(v.taken[id/64] >> (id % 64) & 1)
 	}
 	return count
 }

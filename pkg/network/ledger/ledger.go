@@ -19,6 +19,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -295,17 +296,9 @@ func wrapWriting(err error) error {
 	return fmt.Errorf("writing the ledger: %w", err)
 }
 
-// Stranded returns the allocations that would be outside of the given pools: in a missing pool, or with an address
-// outside of its ranges. It changes nothing.
-func (l *Ledger) Stranded(ctx context.Context, pools ...Pool) ([]network.Allocation, error) {
-	wanted, err := newPools(pools)
-	if err != nil {
-		return nil, err
-	}
-	return l.stranded(ctx, wanted, func(network.Allocation) bool { return true })
-}
-
-// stranded reads the rows of addresses, which are short, and of owners only those that may be meant: there may be very many.
+// stranded returns the allocations for which counts returns true, and that would be outside of the wanted pools: in a
+// missing pool, or with an address outside of its ranges. It reads the rows of addresses, which are short, and of owners
+// only those that may be meant, because there may be very many.
 func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts func(network.Allocation) bool) (stranded []network.Allocation, err error) {
 	owners := map[network.Owner]bool{}
 	err = l.store.Scan(ctx, prefixAddress, func(key, value []byte) error {
@@ -392,7 +385,7 @@ func (l *Ledger) inForce(made map[string]*pool) bool {
 			return false
 		}
 	}
-	return maps.EqualFunc(l.hints.pools, made, (*pool).equals)
+	return maps.EqualFunc(l.hints.pools, made, func(a, b *pool) bool { return reflect.DeepEqual(a.Pool, b.Pool) })
 }
 
 // Follow applies commits of other servers until ctx ends. It returns immediately if the store is not shared, and
@@ -537,16 +530,6 @@ func (l *Ledger) Usage(pool string) Usage {
 
 // Taken returns how many addresses of a pool are held or in quarantine.
 func (l *Ledger) Taken(pool string) uint64 {
-	h := &l.hints
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	of := h.pools[pool]
-	if of == nil {
-		return 0
-	}
-	var count uint64
-	for _, index := range of.indexes {
-		count += index.Len()
-	}
-	return count
+	u := l.Usage(pool)
+	return u.Held + u.Resting
 }

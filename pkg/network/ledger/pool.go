@@ -306,21 +306,6 @@ func (p *pool) unblockAll() {
 	}
 }
 
-// equals reports whether two pools are equal except for their usage.
-func (p *pool) equals(other *pool) bool {
-	if other == nil || p.Name != other.Name || p.FirstVLAN != other.FirstVLAN || p.LastVLAN != other.LastVLAN || p.Rest != other.Rest ||
-		!bytes.Equal(p.MACPrefix, other.MACPrefix) || len(p.Subnets) != len(other.Subnets) {
-		return false
-	}
-	for i, subnet := range p.Subnets {
-		of := other.Subnets[i]
-		if subnet.Prefix != of.Prefix || !subnet.Dynamic.Equal(of.Dynamic) || !equalSets(subnet.Static, of.Static) {
-			return false
-		}
-	}
-	return true
-}
-
 func equalSets(a, b *netipx.IPSet) bool {
 	if a == nil || b == nil {
 		return a == b
