@@ -7,6 +7,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"regexp"
 	"slices"
@@ -25,9 +26,9 @@ import (
 // kinds lists the clouds that a document can declare. To add one: a field of v1alpha1.NetworkCloud, a sibling package,
 // and a line here.
 var kinds = []kind{
-	{"http", hasHTTP, checkHTTP, newHTTP},
-	{"cni", hasCNI, checkCNI, newCNI},
-	{"openstack", hasOpenStack, checkOpenStack, newOpenStack},
+	{"http", func(spec policy.CloudSpec) bool { return spec.HTTP != nil }, compileHTTP},
+	{"cni", func(spec policy.CloudSpec) bool { return spec.CNI != nil }, compileCNI},
+	{"openstack", func(spec policy.CloudSpec) bool { return spec.OpenStack != nil }, compileOpenStack},
 }
 
 // kind is a kind of clouds.
@@ -36,11 +37,12 @@ type kind struct {
 	field string
 	// has says whether a declaration is of this kind.
 	has func(policy.CloudSpec) bool
-	// check returns the findings of a declaration without reading files.
-	check func(policy.CloudSpec) source.Findings
-	// make creates the cloud of a valid declaration. Missing parts of the machine may be findings.
-	make func(policy.CloudSpec, Options) (cloud.Cloud, source.Findings)
+	// compile checks a declaration, given with the node and the path of its field, without reading files.
+	compile func(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings)
 }
+
+// maker creates the cloud of a valid declaration. Missing parts of the machine are findings.
+type maker func(Options) (cloud.Cloud, source.Findings)
 
 // Options are those of the machine on which the clouds are.
 type Options struct {
@@ -58,52 +60,45 @@ const defaultTimeout = 10 * time.Second
 // Check returns the findings of declared clouds beyond their form. It reads no files, so that documents can be checked
 // anywhere.
 func Check(specs map[string]policy.CloudSpec) source.Findings {
-	var findings source.Findings
+	_, findings := compile(specs)
+	return findings
+}
+
+// compile compiles declarations. It omits those with errors in the findings.
+func compile(specs map[string]policy.CloudSpec) (map[string]maker, source.Findings) {
+	makers, findings := map[string]maker{}, source.Findings(nil)
 	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		if k := of(specs[name]); k != nil {
-			findings = append(findings, k.check(specs[name])...)
+		spec := specs[name]
+		i := slices.IndexFunc(kinds, func(k kind) bool { return k.has(spec) })
+		if i < 0 {
+			continue // which is another finding
+		}
+		made, problems := kinds[i].compile(spec, spec.Node.Get(kinds[i].field), spec.Path+"."+kinds[i].field)
+		if findings = append(findings, problems...); len(problems.Errors()) == 0 {
+			makers[name] = made
 		}
 	}
-	return findings
+	return makers, findings
 }
 
 // New creates all declared clouds. It omits those with errors in the findings; warnings name missing parts of the
 // machine. A pool without a cloud is handled by service.Pool: no cloud is called, and nothing is configured outside of
 // the machine.
 func New(specs map[string]policy.CloudSpec, o Options) (map[string]cloud.Cloud, source.Findings) {
-	if o.CNIConfigurations == "" {
-		o.CNIConfigurations = "/etc/cni/net.d"
-	}
-	if o.CNIPlugins == "" {
-		o.CNIPlugins = "/opt/cni/bin"
-	}
+	o.CNIConfigurations = cmp.Or(o.CNIConfigurations, "/etc/cni/net.d")
+	o.CNIPlugins = cmp.Or(o.CNIPlugins, "/opt/cni/bin")
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	findings := Check(specs)
+	makers, findings := compile(specs)
 	clouds := map[string]cloud.Cloud{}
-	for _, name := range slices.Sorted(maps.Keys(specs)) {
-		k := of(specs[name])
-		if k == nil || len(k.check(specs[name]).Errors()) > 0 {
-			continue
-		}
-		made, problems := k.make(specs[name], o)
-		findings = append(findings, problems...)
-		if made != nil {
+	for _, name := range slices.Sorted(maps.Keys(makers)) {
+		made, problems := makers[name](o)
+		if findings = append(findings, problems...); made != nil {
 			clouds[name] = made
 		}
 	}
 	return clouds, findings
-}
-
-// of returns the kind of a declaration, or nil if it has none, which is another finding.
-func of(spec policy.CloudSpec) *kind {
-	for i := range kinds {
-		if kinds[i].has(spec) {
-			return &kinds[i]
-		}
-	}
-	return nil
 }
 
 func timeout(spec policy.CloudSpec) time.Duration {
@@ -129,69 +124,47 @@ func Settle(spec policy.CloudSpec) time.Duration {
 	return 2 * timeout(spec)
 }
 
-func hasHTTP(spec policy.CloudSpec) bool { return spec.HTTP != nil }
-
-func checkHTTP(spec policy.CloudSpec) source.Findings {
-	_, findings := web.Compile(*spec.HTTP, spec.Node.Get("http"), spec.Path+".http")
-	return findings
-}
-
-func newHTTP(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
-	n, path := spec.Node.Get("http"), spec.Path+".http"
+func compileHTTP(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
 	definition, findings := web.Compile(*spec.HTTP, n, path)
-	if len(findings.Errors()) > 0 {
-		return nil, nil
-	}
-	made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
-	if err != nil {
-		return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
-	}
-	return made, nil
+	return func(o Options) (cloud.Cloud, source.Findings) {
+		made, err := web.New(definition, web.Options{Timeout: timeout(spec), Clock: o.Clock})
+		if err != nil {
+			return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
+		}
+		return made, nil
+	}, findings
 }
-
-func hasCNI(spec policy.CloudSpec) bool { return spec.CNI != nil }
 
 // networkName matches names of networks that the CNI specification allows.
 var networkName = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
 
-func checkCNI(spec policy.CloudSpec) source.Findings {
-	name, path := spec.CNI.Configuration, spec.Path+".cni.configuration"
+// compileCNI returns a maker that only warns about a missing configuration, because it is often created after the server
+// has started.
+func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
+	name, path := spec.CNI.Configuration, path+".configuration"
 	switch {
 	case name.Value == "":
-		return source.Findings{spec.Node.Get("cni").Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
+		return nil, source.Findings{n.Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
 	case !networkName.MatchString(name.Value):
 		const message = "%q is no name of a CNI network configuration: letters, digits, dots, dashes and underscores"
-		return source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
+		return nil, source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
 	}
-	return nil
+	return func(o Options) (cloud.Cloud, source.Findings) {
+		made := cni.New(name.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
+		if err := made.Check(); err != nil {
+			return made, source.Findings{name.At.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
+		}
+		return made, nil
+	}, nil
 }
 
-// newCNI warns about a missing configuration, because it is often created after the server has started.
-func newCNI(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
-	made := cni.New(spec.CNI.Configuration.Value, cni.Options{Configurations: o.CNIConfigurations, Plugins: o.CNIPlugins, Timeout: timeout(spec)})
-	if err := made.Check(); err != nil {
-		at, path := spec.CNI.Configuration.At, spec.Path+".cni.configuration"
-		return made, source.Findings{at.Finding(path, "nothing can be allocated yet: %s", err).Of(source.MissingFile).Warn()}
-	}
-	return made, nil
-}
-
-func hasOpenStack(spec policy.CloudSpec) bool { return spec.OpenStack != nil }
-
-func checkOpenStack(spec policy.CloudSpec) source.Findings {
-	_, findings := openstack.Compile(*spec.OpenStack, spec.Node.Get("openstack"), spec.Path+".openstack")
-	return findings
-}
-
-func newOpenStack(spec policy.CloudSpec, o Options) (cloud.Cloud, source.Findings) {
-	n, path := spec.Node.Get("openstack"), spec.Path+".openstack"
+func compileOpenStack(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings) {
 	definition, findings := openstack.Compile(*spec.OpenStack, n, path)
-	if len(findings.Errors()) > 0 {
-		return nil, nil
-	}
-	made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
-	if err != nil {
-		return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
-	}
-	return made, nil
+	return func(o Options) (cloud.Cloud, source.Findings) {
+		made, err := openstack.New(definition, openstack.Options{Timeout: timeout(spec), Clock: o.Clock, Metrics: o.OpenStack})
+		if err != nil {
+			return nil, source.Findings{n.Finding(path, "%s", err).Of(source.MissingFile)}
+		}
+		return made, nil
+	}, findings
 }
