@@ -42,6 +42,9 @@ HISTORY_ETCD ?= 100
 HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
+# `make test FOCUS='under attack'` and `make test LABELS='!slow'` run only those specs of the suites in test/.
+LABELS    ?=
+FOCUS     ?=
 PLATFORMS ?= linux/amd64,linux/arm64
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
@@ -90,8 +93,8 @@ start-interpreter: ## Show the answers to Karmada for a Worker, an Etcd and a cu
 	@exec .cache/bin/start-interpreter $(ARGS)
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
-test: ## Run all tests that need no root: units, then suites against a real kube-apiserver.
-	@$(MAKE) --no-print-directory -j2 test-unit servers
+test: ## Run all tests that need no root: units, then suites against a real kube-apiserver (FOCUS=<regexp> and LABELS choose specs).
+	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory -j2 test-unit servers)
 	@$(MAKE) --no-print-directory test-integration
 
 servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/tools/bin.
@@ -100,7 +103,7 @@ servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/too
 # What vet finds, `make check` finds.
 test-unit: ## Run the unit tests; test-race runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
-	@go test -vet=off $(TESTFLAGS) $(UNIT)
+	@hack/test.sh -vet=off $(TESTFLAGS) $(UNIT)
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 	cd hack/images && go test $(TESTFLAGS) ./...
 	cd hack/tools/monitoring && go test -count=1 $(TESTFLAGS) ./...
@@ -110,8 +113,8 @@ test-changed: ## Run the unit tests that depend on your changes since main (BASE
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
-	go test -vet=off -p 3 -timeout 20m $(TESTFLAGS) ./test/...
-	@$(MAKE) --no-print-directory test-libnetwork
+	@LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
+	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory test-libnetwork)
 
 # go test remembers results as long as the programs are the same, too.
 LIBNETWORK = .cache/bin/libnetwork

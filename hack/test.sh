@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Graft authors
+#
+# SPDX-License-Identifier: Apache-2.0
+
+# Runs go test with the given arguments, and then prints the durations of the packages, slowest first. Packages of less
+# than a second are left out. `hack/test.sh suites ARGUMENTS` runs the suites in test/: all of them, or the specs of
+# Ginkgo that have LABELS and match FOCUS.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+output=$(mktemp)
+trap 'rm -f "$output"' EXIT
+
+if [ "${1:-}" = suites ]; then
+  shift
+  if [ -z "${LABELS:-}${FOCUS:-}" ]; then
+    set -- "$@" ./test/...
+  else
+    # Packages without Ginkgo do not know its flags.
+    imports='{{.ImportPath}} {{.TestImports}} {{.XTestImports}}'
+    packages=$(go list -f "$imports" ./test/... | awk '/onsi\/ginkgo/ { print $1 }')
+    # shellcheck disable=SC2086 # one argument per package
+    set -- "$@" $packages
+    if [ -n "${LABELS:-}" ]; then set -- "$@" -ginkgo.label-filter="$LABELS"; fi
+    if [ -n "${FOCUS:-}" ]; then set -- "$@" -ginkgo.focus="$FOCUS"; fi
+  fi
+fi
+
+status=0
+go test "$@" | tee "$output" || status=$?
+
+echo '==> durations, slowest first'
+awk '
+  ($1 == "ok" || $1 == "FAIL") && $3 ~ /^[0-9.]+s$/ && $3 + 0 >= 1 { printf "%8.1f s  %s\n", $3, $2 }
+' "$output" | sort -rn
+exit "$status"
