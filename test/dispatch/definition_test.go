@@ -84,7 +84,7 @@ func install(t *testing.T, c *rest.Config) {
 	}
 }
 
-// agrees holds that kube-apiserver and package configuration agree on a list of webhooks, and says whether both take it.
+// agrees holds that kube-apiserver and validate agree on a list of webhooks, and says whether both take it.
 func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	t.Helper()
 	object := map[string]any{"apiVersion": configuration.APIVersion, "kind": configuration.KindExploring, "metadata": map[string]any{"name": "a"}}
@@ -99,7 +99,7 @@ func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	if err := yaml.UnmarshalStrict(raw, ours); err != nil {
 		t.Fatal(err)
 	}
-	errs := ours.Validate()
+	errs := validate(ours)
 	theirs := &unstructured.Unstructured{}
 	if err := json.Unmarshal(raw, &theirs.Object); err != nil {
 		t.Fatal(err)
@@ -162,7 +162,7 @@ func generated(t *testing.T, c client.Client) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	ours := configuration.Exploring("graft", program.Kinds(), nil, configuration.Endpoint{URL: "https://graft.example.com/interpret"})
+	ours := configuration.Exploring("graft", program.Kinds(), configuration.Endpoint{URL: "https://graft.example.com/interpret"})
 	raw, err := json.Marshal(ours)
 	if err != nil {
 		t.Fatal(err)

@@ -163,7 +163,7 @@ func (k *karmada) follow() {
 		k.t.Error(err)
 		return
 	}
-	if errs := c.Validate(); len(errs) > 0 {
+	if errs := configuration.ValidateClient(&c.Webhooks[0].ClientConfig, nil); len(errs) > 0 {
 		k.t.Error(errs.ToAggregate())
 		return
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/spf13/cobra"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
@@ -94,11 +93,10 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 		return err
 	}
 	kinds := interpreter.Without(profiles.program.Kinds(), left...)
-	object, errs := configured(dialect, o.name, kinds, at)
-	if err := asFlags(errs); err != nil {
+	if err := asFlags(at.Validate()); err != nil {
 		return err
 	}
-	raw, err := yaml.Marshal(object)
+	raw, err := yaml.Marshal(configuration.Generate(dialect, o.name, kinds, at))
 	if err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
@@ -161,16 +159,6 @@ var memberHealth = regexp.MustCompile(`\.\??health\b`)
 func usesHealth(n source.Node) bool {
 	return n.Node != nil && (strings.Contains(n.Value, "${") && memberHealth.MatchString(n.Value) || slices.ContainsFunc(n.Items(), usesHealth) ||
 		slices.ContainsFunc(n.Fields(), func(f source.Field) bool { return usesHealth(f.Value) }))
-}
-
-// configured returns the configuration in a dialect, and its errors.
-func configured(dialect, name string, kinds []interpreter.Known, at configuration.Endpoint) (any, field.ErrorList) {
-	if dialect == api.KindReview {
-		c := configuration.Exploring(name, kinds, nil, at)
-		return c, c.Validate()
-	}
-	c := configuration.Interpreter(name, kinds, at)
-	return c, c.Validate()
 }
 
 // endpoint returns the address of the webhook.

@@ -67,7 +67,7 @@ func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
 			return nil, fmt.Errorf("reading --ca: %w", err)
 		}
 	}
-	if err := asFlags(configuration.Interpreter("any", nil, e).Validate()); err != nil {
+	if err := asFlags(e.Validate()); err != nil {
 		return nil, err
 	}
 	return dispatch.New(e), nil

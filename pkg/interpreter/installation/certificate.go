@@ -52,19 +52,25 @@ func (i *Installation) store() (certificate.Store, error) {
 	if c.Folder != "" {
 		return &certificate.Folder{Path: c.Folder}, nil
 	}
-	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	clients, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client: %w", err)
-	}
-	namespace, err := i.namespace(c.Secret.Namespace)
+	clients, namespace, err := i.clients(c.Secret.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: c.Secret.Name}, nil
+}
+
+// clients returns clients of the program's cluster, and the namespace in it: the given one or the default.
+func (i *Installation) clients(namespace string) (*kubernetes.Clientset, string, error) {
+	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, "", fmt.Errorf("making a client: %w", err)
+	}
+	namespace, err = i.namespace(namespace)
+	return clients, namespace, err
 }
 
 // Names returns the DNS names and IP addresses that callers use for the server.

@@ -27,7 +27,7 @@ func (i *Installation) Check(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(i.checkFiles(), i.checkClusters(), i.checkRegistration(inForce)); err != nil {
+	if err := errors.Join(i.checkFiles(), i.checkClusters(), i.checkRegistration()); err != nil {
 		return err
 	}
 	for _, warning := range inForce.Warnings {
@@ -91,14 +91,12 @@ func (i *Installation) karmadaKubeconfig() string {
 }
 
 // checkRegistration checks that Karmada would accept the registration.
-func (i *Installation) checkRegistration(inForce *reload.InForce) error {
+func (i *Installation) checkRegistration() error {
 	if i.Config.Registration == nil {
 		return nil
 	}
-	for _, dialect := range i.Dialects() {
-		if err := i.Registered(dialect, inForce.Kinds(), nil).Validate().ToAggregate(); err != nil {
-			return fmt.Errorf("registration: %w", err)
-		}
+	if err := i.endpoint(nil).Validate().ToAggregate(); err != nil {
+		return fmt.Errorf("registration: %w", err)
 	}
 	return nil
 }

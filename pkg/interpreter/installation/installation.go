@@ -78,14 +78,14 @@ func (i *Installation) Registrable(kinds []interpreter.Known) []interpreter.Know
 	return interpreter.Without(kinds, left...)
 }
 
-// Registered returns the registration for kinds and a CA bundle.
-func (i *Installation) Registered(dialect string, kinds []interpreter.Known, bundle []byte) configuration.Object {
+// endpoint returns the address under which the server is registered.
+func (i *Installation) endpoint(bundle []byte) configuration.Endpoint {
 	r := i.Config.Registration
-	endpoint := configuration.Endpoint{URL: r.URL, CABundle: bundle, TimeoutSeconds: r.TimeoutSeconds}
+	e := configuration.Endpoint{URL: r.URL, CABundle: bundle, TimeoutSeconds: r.TimeoutSeconds}
 	if s := r.Service; s != nil {
-		endpoint.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
+		e.Service = &admissionv1.ServiceReference{Namespace: s.Namespace, Name: s.Name, Path: &s.Path, Port: &s.Port}
 	}
-	return configuration.Generate(dialect, r.Name, i.Registrable(kinds), endpoint)
+	return e
 }
 
 // Karmada returns a client of Karmada's API server.
@@ -120,19 +120,11 @@ func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 
 // Leases returns a client for the program's Leases, and their namespace.
 func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
-	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
+	clients, namespace, err := i.clients(i.Config.LeaderElection.ResourceNamespace)
 	if err != nil {
 		return nil, "", err
 	}
-	clients, err := coordinationv1.NewForConfig(config)
-	if err != nil {
-		return nil, "", fmt.Errorf("registration: making a client: %w", err)
-	}
-	namespace, err := i.namespace(i.Config.LeaderElection.ResourceNamespace)
-	if err != nil {
-		return nil, "", err
-	}
-	return clients.Leases(namespace), namespace, nil
+	return clients.CoordinationV1().Leases(namespace), namespace, nil
 }
 
 // Registrars returns a Registrar for each dialect. o has the options that they share.
@@ -155,7 +147,7 @@ func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte,
 			if !ok {
 				return nil
 			}
-			return i.Registered(dialect, kinds, known)
+			return configuration.Generate(dialect, i.Config.Registration.Name, i.Registrable(kinds), i.endpoint(known))
 		}
 		all[j] = registration.New(o)
 	}

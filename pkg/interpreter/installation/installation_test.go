@@ -52,7 +52,7 @@ func TestRegisteredWithout(t *testing.T) {
 		api.KindContext: {Operation: "InterpretHealth", Group: "acme.com", Version: "v1", Kind: "Queue"},
 		api.KindReview:  {Operation: "ExploreHealthy", Group: "acme.com", Version: "v1", Kind: "queues"},
 	} {
-		if calls := o.Registered(dialect, kinds, nil).Calls(); !slices.Equal(calls, []configuration.Call{want}) {
+		if calls := configuration.Generate(dialect, "graft", o.Registrable(kinds), o.endpoint(nil)).Calls(); !slices.Equal(calls, []configuration.Call{want}) {
 			t.Errorf("registered: %+v", calls)
 		}
 	}

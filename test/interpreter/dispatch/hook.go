@@ -6,6 +6,7 @@ package dispatch
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration)
 	for _, c := range all {
 		for _, w := range c.Webhooks {
 			h := newHook(c.Name, w.Name, api.KindContext, w.ClientConfig, w.TimeoutSeconds, unsaid)
-			_, h.version = configuration.Version(w.InterpreterContextVersions)
+			h.version = supported(w.InterpreterContextVersions)
 			h.cares = func(operation string, s Subject) bool {
 				return slices.ContainsFunc(w.Rules, func(r configuration.InterpreterRule) bool {
 					return has(r.Operations, operation) && has(r.APIGroups, s.Group) && has(r.APIVersions, s.Version) && has(r.Kinds, s.Kind.Kind)
@@ -65,6 +66,14 @@ func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration)
 	}
 	slices.SortStableFunc(hooks, func(a, b *Hook) int { return cmp.Compare(a.Name, b.Name) })
 	return hooks
+}
+
+// supported fails if none of the versions of messages is the one that exists.
+func supported(versions []string) error {
+	if slices.Contains(versions, api.Version) {
+		return nil
+	}
+	return fmt.Errorf("none of the versions [%s] is supported; supported is %s", strings.Join(versions, ", "), api.Version)
 }
 
 // Explorers returns the webhooks of configurations in the proposal's dialect. The proposal defines the order
@@ -79,7 +88,7 @@ func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hook
 	for _, c := range all {
 		for _, w := range c.Webhooks {
 			h := newHook(c.Name, w.Name, api.KindReview, w.ClientConfig, w.TimeoutSeconds, configuration.DefaultTimeoutSeconds*time.Second)
-			_, h.version = configuration.Version(w.ExploreReviewVersions)
+			h.version = supported(w.ExploreReviewVersions)
 			h.ignore = w.FailurePolicy != nil && *w.FailurePolicy == admissionv1.Ignore
 			h.cares = func(operation string, s Subject) bool {
 				return slices.ContainsFunc(w.Rules, func(r configuration.ExploringRule) bool { return has(r.Operations, operation) && covers(&r.Rule, s) })

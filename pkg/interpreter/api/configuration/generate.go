@@ -21,24 +21,20 @@ import (
 // WebhookName is the name of the one webhook in a generated configuration.
 const WebhookName = "interpreter.graft.provider.extensions.gardener.cloud"
 
-// Endpoint is the address of a webhook.
-type Endpoint struct {
-	// URL or Service is the webhook's address. Karmada's agents in member clusters call it too; they cannot
-	// resolve Services of the control plane.
-	URL     string
-	Service *admissionv1.ServiceReference
-	// CABundle contains the CA certificates of the webhook, in PEM.
-	CABundle []byte
-	// TimeoutSeconds is the webhook's timeout. The default, DefaultTimeoutSeconds, is written explicitly.
-	TimeoutSeconds int32
+// Generate returns the configuration of a dialect for kinds. See Interpreter and Exploring.
+func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) Object {
+	if dialect == api.KindReview {
+		return Exploring(name, kinds, e)
+	}
+	return Interpreter(name, kinds, e)
 }
 
 // Interpreter returns a configuration in Karmada's dialect with exactly the operations that have rules. It
 // never uses * for operations or kinds, because a webhook cannot tell Karmada that it has no answer. It omits
 // Prune, which Karmada does not register, and the components of kinds that have Revise (see WithoutExcluded).
 func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceInterpreterWebhookConfiguration {
-	w := ResourceInterpreterWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), InterpreterContextVersions: slices.Clone(versions)}
-	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(api.KindContext, interpreterOperations)) {
+	w := ResourceInterpreterWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), InterpreterContextVersions: []string{api.Version}}
+	for _, s := range setsOf(interpreter.WithoutExcluded(kinds), registered(api.KindContext)) {
 		w.Rules = append(w.Rules, InterpreterRule{Operations: s.operations, APIGroups: []string{s.group}, APIVersions: s.versions, Kinds: s.kinds})
 	}
 	c := &ResourceInterpreterWebhookConfiguration{
@@ -49,17 +45,13 @@ func Interpreter(name string, kinds []interpreter.Known, e Endpoint) *ResourceIn
 	return c
 }
 
-// Exploring returns a configuration in the proposal's dialect, which names resources instead of kinds. plural
-// returns the resource of a kind; nil means Resource.
-func Exploring(name string, kinds []interpreter.Known, plural func(interpreter.Kind) string, e Endpoint) *ResourceExploringWebhookConfiguration {
-	if plural == nil {
-		plural = Resource
-	}
-	w := ResourceExploringWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), ExploreReviewVersions: slices.Clone(versions)}
-	for _, s := range setsOf(kinds, registered(api.KindReview, exploringOperations)) {
+// Exploring returns a configuration in the proposal's dialect, which names resources instead of kinds.
+func Exploring(name string, kinds []interpreter.Known, e Endpoint) *ResourceExploringWebhookConfiguration {
+	w := ResourceExploringWebhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout(), ExploreReviewVersions: []string{api.Version}}
+	for _, s := range setsOf(kinds, registered(api.KindReview)) {
 		r := ExploringRule{Operations: s.operations, Rule: admissionv1.Rule{APIGroups: []string{s.group}, APIVersions: s.versions}}
 		for _, kind := range s.kinds {
-			r.Resources = append(r.Resources, plural(interpreter.Kind{Group: s.group, Version: s.versions[0], Kind: kind}))
+			r.Resources = append(r.Resources, Resource(interpreter.Kind{Group: s.group, Version: s.versions[0], Kind: kind}))
 		}
 		slices.Sort(r.Resources)
 		r.Resources = slices.Compact(r.Resources)
@@ -79,24 +71,11 @@ func Resource(k interpreter.Kind) string {
 	return guessed.Resource
 }
 
-func (e Endpoint) client() admissionv1.WebhookClientConfig {
-	c := admissionv1.WebhookClientConfig{Service: e.Service.DeepCopy(), CABundle: slices.Clone(e.CABundle)}
-	if e.URL != "" {
-		c.URL = &e.URL
-	}
-	return c
-}
-
-func (e Endpoint) timeout() *int32 {
-	seconds := cmp.Or(e.TimeoutSeconds, DefaultTimeoutSeconds)
-	return &seconds
-}
-
-// registered returns the names of the operations that a dialect allows in configurations.
-func registered(dialect string, allowed []string) map[interpreter.Operation]string {
+// registered returns the names of the operations that a dialect registers. Karmada refuses Prune.
+func registered(dialect string) map[interpreter.Operation]string {
 	named := map[interpreter.Operation]string{}
 	for name, o := range api.Operations(dialect) {
-		if slices.Contains(allowed, name) {
+		if dialect != api.KindContext || o != interpreter.Prune {
 			named[o] = name
 		}
 	}

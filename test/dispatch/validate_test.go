@@ -2,12 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package configuration
+package dispatch_test
 
 import (
-	"crypto/x509"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -15,11 +13,47 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
+// validate returns all errors in a configuration. The definition rejects the same ones, except a caBundle without certificates.
+func validate(c *configuration.ResourceExploringWebhookConfiguration) field.ErrorList {
+	errs := checkType(c.TypeMeta, configuration.KindExploring)
+	all := field.NewPath("webhooks")
+	if c.Webhooks == nil {
+		errs = append(errs, field.Required(all, "is required; it may be an empty list"))
+	}
+	names := map[string]bool{}
+	for i := range c.Webhooks {
+		w, at := &c.Webhooks[i], all.Index(i)
+		errs = append(errs, checkName(names, w.Name, at.Child("name"))...)
+		errs = append(errs, configuration.ValidateClient(&w.ClientConfig, at.Child("clientConfig"))...)
+		errs = append(errs, checkTimeout(w.TimeoutSeconds, at.Child("timeoutSeconds"))...)
+		errs = append(errs, checkVersions(w.ExploreReviewVersions, at.Child("exploreReviewVersions"))...)
+		errs = append(errs, checkOne(w.FailurePolicy, []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}, at.Child("failurePolicy"))...)
+		for j, r := range w.Rules {
+			rule := at.Child("rules").Index(j)
+			errs = append(errs, checkOperations(r.Operations, exploringOperations, rule.Child("operations"))...)
+			errs = append(errs, checkSet(r.APIGroups, true, rule.Child("apiGroups"))...)
+			errs = append(errs, checkSet(r.APIVersions, false, rule.Child("apiVersions"))...)
+			errs = append(errs, checkResources(r.Resources, rule.Child("resources"))...)
+			errs = append(errs, checkOne(r.Scope, []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope},
+				rule.Child("scope"))...)
+		}
+	}
+	return errs
+}
+
+var exploringOperations = []string{
+	configuration.All, "ExploreReplica", "ExploreStatus", "ExplorePacking", "ExploreReplicaRevising", "ExploreRetaining", "ExploreStatusAggregating", "ExploreHealthy",
+	"ExploreDependencies",
+}
+
 func checkType(t metav1.TypeMeta, kind string) (errs field.ErrorList) {
-	if t.APIVersion != APIVersion {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), t.APIVersion, []string{APIVersion}))
+	if t.APIVersion != configuration.APIVersion {
+		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), t.APIVersion, []string{configuration.APIVersion}))
 	}
 	if t.Kind != kind {
 		errs = append(errs, field.NotSupported(field.NewPath("kind"), t.Kind, []string{kind}))
@@ -38,16 +72,16 @@ func checkName(seen map[string]bool, name string, at *field.Path) field.ErrorLis
 }
 
 func checkTimeout(seconds *int32, at *field.Path) field.ErrorList {
-	if seconds == nil || *seconds >= LeastTimeoutSeconds && *seconds <= MostTimeoutSeconds {
+	if seconds == nil || *seconds >= configuration.LeastTimeoutSeconds && *seconds <= configuration.MostTimeoutSeconds {
 		return nil
 	}
-	return field.ErrorList{field.Invalid(at, *seconds, fmt.Sprintf("must be %d to %d seconds", LeastTimeoutSeconds, MostTimeoutSeconds))}
+	return field.ErrorList{field.Invalid(at, *seconds, fmt.Sprintf("must be %d to %d seconds", configuration.LeastTimeoutSeconds, configuration.MostTimeoutSeconds))}
 }
 
 // checkVersions requires a supported version. Versions for newer clients may follow or precede it.
 func checkVersions(preferred []string, at *field.Path) field.ErrorList {
 	if len(preferred) == 0 {
-		return field.ErrorList{field.Required(at, "must have "+strings.Join(versions, ", "))}
+		return field.ErrorList{field.Required(at, "must have "+api.Version)}
 	}
 	var errs field.ErrorList
 	for i, version := range preferred {
@@ -59,8 +93,8 @@ func checkVersions(preferred []string, at *field.Path) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Index(i), version, why))
 		}
 	}
-	if _, err := Version(preferred); err != nil {
-		errs = append(errs, field.Invalid(at, preferred, err.Error()))
+	if !slices.Contains(preferred, api.Version) {
+		errs = append(errs, field.Invalid(at, preferred, "none of the versions is supported"))
 	}
 	return errs
 }
@@ -90,7 +124,7 @@ func checkSet(entries []string, empty bool, at *field.Path) field.ErrorList {
 		return field.ErrorList{field.Required(at, "must have an entry")}
 	}
 	var errs field.ErrorList
-	if len(entries) > 1 && slices.Contains(entries, All) {
+	if len(entries) > 1 && slices.Contains(entries, configuration.All) {
 		errs = append(errs, field.Invalid(at, entries, "* must be the only entry"))
 	}
 	if i := slices.Index(entries, ""); i >= 0 && !empty {
@@ -118,84 +152,8 @@ func checkResources(resources []string, at *field.Path) field.ErrorList {
 	if slices.Contains(resources, "*/*") && len(resources) > 1 {
 		errs = append(errs, field.Invalid(at, resources, "*/* must be the only entry"))
 	}
-	if slices.Contains(resources, All) && slices.ContainsFunc(resources, func(r string) bool { return r != All && !strings.Contains(r, "/") }) {
+	if slices.Contains(resources, configuration.All) && slices.ContainsFunc(resources, func(r string) bool { return r != configuration.All && !strings.Contains(r, "/") }) {
 		errs = append(errs, field.Invalid(at, resources, "with *, only subresources may be listed"))
 	}
 	return errs
-}
-
-func checkClient(c *admissionv1.WebhookClientConfig, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	switch {
-	case (c.URL == nil) == (c.Service == nil):
-		errs = append(errs, field.Required(at, "exactly one of url and service is needed"))
-	case c.URL != nil:
-		errs = checkURL(*c.URL, at.Child("url"))
-	default:
-		errs = checkService(c.Service, at.Child("service"))
-	}
-	if len(c.CABundle) > 0 && !x509.NewCertPool().AppendCertsFromPEM(c.CABundle) {
-		errs = append(errs, field.Invalid(at.Child("caBundle"), len(c.CABundle), "must be certificates in PEM"))
-	}
-	return errs
-}
-
-// checkURL validates a URL. Its errors do not contain the URL, which may hold a password.
-func checkURL(text string, at *field.Path) field.ErrorList {
-	u, err := url.Parse(text)
-	if err != nil {
-		return field.ErrorList{field.TypeInvalid(at, "", "must be a URL such as https://host/path")}
-	}
-	var errs field.ErrorList
-	if u.Scheme != "https" {
-		errs = append(errs, field.NotSupported(at, u.Scheme, []string{"https"}))
-	}
-	if u.Host == "" {
-		errs = append(errs, field.Required(at, "a host is needed, as in https://host/path"))
-	}
-	for _, part := range []struct {
-		name  string
-		there bool
-	}{{"a user", u.User != nil}, {"a query", u.RawQuery != "" || u.ForceQuery}, {"a fragment", strings.Contains(text, "#")}} {
-		if part.there {
-			errs = append(errs, field.Forbidden(at, "must not contain "+part.name))
-		}
-	}
-	return errs
-}
-
-func checkService(s *admissionv1.ServiceReference, at *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	if s.Name == "" {
-		errs = append(errs, field.Required(at.Child("name"), ""))
-	}
-	if s.Namespace == "" {
-		errs = append(errs, field.Required(at.Child("namespace"), ""))
-	}
-	if s.Port != nil {
-		for _, why := range validation.IsValidPortNum(int(*s.Port)) {
-			errs = append(errs, field.Invalid(at.Child("port"), *s.Port, why))
-		}
-	}
-	if s.Path != nil {
-		errs = append(errs, checkPath(*s.Path, at.Child("path"))...)
-	}
-	return errs
-}
-
-// checkPath requires path segments to be DNS names, as for Kubernetes' webhooks.
-func checkPath(path string, at *field.Path) field.ErrorList {
-	if path == "" || path == "/" {
-		return nil
-	}
-	rest, rooted := strings.CutPrefix(path, "/")
-	if !rooted {
-		return field.ErrorList{field.Invalid(at, path, "must begin with /")}
-	}
-	for step := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
-		if len(validation.IsDNS1123Subdomain(step)) > 0 {
-			return field.ErrorList{field.Invalid(at, path, "its segments must consist of lowercase letters, digits, dots and -")}
-		}
-	}
-	return nil
 }
