@@ -7,125 +7,147 @@ package api
 import (
 	"bytes"
 	"encoding/json"
-	"strconv"
+	"fmt"
+	"net/http"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// output is JSON that is being written. Raw JSON values are appended without another check, because answerOf
-// checked them.
-type output struct{ out []byte }
-
-// beginMessage begins a message with the response to question uid. End it with endMessage.
-func beginMessage(out []byte, kind, uid string) output {
-	o := output{out}
-	o.json([]byte(`{"apiVersion":"` + Group + "/" + Version + `","kind":"`))
-	o.out = append(append(o.out, kind...), `","response":{"uid":`...)
-	o.text(uid)
-	return o
+// message is a message with a response.
+type message struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Response   any    `json:"response"`
 }
 
-func (o *output) endMessage() []byte { return append(o.out, "}}"...) }
-
-func (o *output) begin() *output {
-	o.out = append(o.out, '{')
-	return o
+// result has the fields of responses that both dialects share.
+type result struct {
+	Replicas     *int32                    `json:"replicas,omitempty"`
+	Requirements *interpreter.Requirements `json:"replicaRequirements,omitempty"`
+	Components   []interpreter.Component   `json:"components,omitzero"`
+	Dependencies []interpreter.Dependency  `json:"dependencies,omitzero"`
+	Healthy      *bool                     `json:"healthy,omitempty"`
+	Patch        []byte                    `json:"patch,omitempty"`
+	PatchType    string                    `json:"patchType,omitempty"`
 }
 
-func (o *output) end() { o.out = append(o.out, '}') }
-
-// next appends a comma if the current object or list already has an entry.
-func (o *output) next() *output {
-	if last := o.out[len(o.out)-1]; last != '{' && last != '[' {
-		o.out = append(o.out, ',')
-	}
-	return o
+type contextResponse struct {
+	UID        string          `json:"uid"`
+	Successful bool            `json:"successful"`
+	Failure    *contextStatus  `json:"status,omitempty"`
+	Status     json.RawMessage `json:"rawStatus,omitempty"`
+	result
 }
 
-// member writes a member's name, which must not need escapes.
-func (o *output) member(name string) *output {
-	o.next()
-	o.out = append(append(append(o.out, '"'), name...), '"', ':')
-	return o
+type contextStatus struct {
+	Message string `json:"message"`
+	Code    int    `json:"code"`
 }
 
-func (o *output) text(s string)   { o.out = document.AppendQuoted(o.out, s) }
-func (o *output) bool(b bool)     { o.out = strconv.AppendBool(o.out, b) }
-func (o *output) number(n int32)  { o.out = strconv.AppendInt(o.out, int64(n), 10) }
-func (o *output) json(raw []byte) { o.out = append(o.out, raw...) }
-
-// textUnlessEmpty writes a string member, or nothing if s is empty.
-func (o *output) textUnlessEmpty(name, s string) {
-	if s != "" {
-		o.member(name).text(s)
-	}
+type reviewResponse struct {
+	UID    string          `json:"uid"`
+	Status json.RawMessage `json:"status,omitempty"`
+	result
 }
 
-// jsonUnlessEmpty writes a raw JSON member, or nothing if raw is empty.
-func (o *output) jsonUnlessEmpty(name string, raw json.RawMessage) {
-	if raw = bytes.TrimSpace(raw); len(raw) > 0 {
-		o.member(name).json(raw)
-	}
-}
-
-// list writes a member whose value is a list.
-func list[T any](o *output, name string, items []T, write func(*output, *T)) {
-	o.member(name).json([]byte("["))
-	for i := range items {
-		write(o.next(), &items[i])
-	}
-	o.json([]byte("]"))
-}
-
-// writeTo writes the fields of the operation. status is the dialect's name for the status field.
-func (a *answer) writeTo(o *output, status string) {
-	switch a.operation {
+// resultOf returns the fields of operation o. Lists and statuses that are missing are empty, because callers
+// require them, and a patch without operations is left out.
+func resultOf(o interpreter.Operation, r interpreter.Response) (result, json.RawMessage) {
+	switch o {
 	case interpreter.Replicas:
-		o.member("replicas").number(*a.replicas)
-		if a.requirements != nil {
-			writeRequirements(o, a.requirements)
-		}
+		return result{Replicas: r.Replicas, Requirements: r.Requirements}, nil
 	case interpreter.Components:
-		list(o, "components", a.components, writeComponent)
+		return result{Components: append([]interpreter.Component{}, r.Components...)}, nil
 	case interpreter.Dependencies:
-		list(o, "dependencies", a.dependencies, writeDependency)
+		return result{Dependencies: append([]interpreter.Dependency{}, r.Dependencies...)}, nil
 	case interpreter.Health:
-		o.member("healthy").bool(*a.healthy)
+		return result{Healthy: r.Healthy}, nil
 	case interpreter.Status:
-		o.member(status).json(a.status)
-	default:
-		if len(a.patch) > 0 {
-			o.member("patch").json([]byte{'"'})
-			o.out = append(document.AppendBase64(o.out, a.patch), '"')
-			o.member("patchType").text("JSONPatch")
+		if isNothing(r.Status) {
+			return result{}, json.RawMessage("{}")
+		}
+		return result{}, r.Status
+	}
+	if isNothing(r.Patch) || string(r.Patch) == "[]" {
+		return result{}, nil
+	}
+	return result{Patch: r.Patch, PatchType: "JSONPatch"}, nil
+}
+
+// isNothing reports whether raw is empty or null.
+func isNothing(raw json.RawMessage) bool {
+	raw = bytes.TrimSpace(raw)
+	return len(raw) == 0 || string(raw) == "null"
+}
+
+func contextSuccess(uid string, o interpreter.Operation, r interpreter.Response) (any, error) {
+	answer := contextResponse{UID: uid, Successful: true}
+	answer.result, answer.Status = resultOf(o, r)
+	return answer, nil
+}
+
+// contextFailure returns status 200, because Karmada reads the message of the answer only then.
+func contextFailure(uid string, f *interpreter.Failure) (int, any) {
+	response := contextResponse{UID: uid, Failure: &contextStatus{Message: f.Message, Code: f.Code}}
+	return http.StatusOK, message{Group + "/" + Version, KindContext, response}
+}
+
+// reviewSuccess returns the response of an ExploreReview. The dialect has only nodeClaim and resourceRequest for
+// requirements, and requires them for replicas. It fails if a dependency is selected by labels, which the
+// dialect cannot express.
+func reviewSuccess(uid string, o interpreter.Operation, r interpreter.Response) (any, error) {
+	answer := reviewResponse{UID: uid}
+	answer.result, answer.Status = resultOf(o, r)
+	if o == interpreter.Replicas {
+		answer.Requirements = &interpreter.Requirements{}
+		if needed := r.Requirements; needed != nil {
+			answer.Requirements.NodeClaim, answer.Requirements.ResourceRequest = needed.NodeClaim, needed.ResourceRequest
 		}
 	}
-}
-
-func writeRequirements(o *output, r *interpreter.Requirements) {
-	o.member("replicaRequirements").begin()
-	o.jsonUnlessEmpty("nodeClaim", r.NodeClaim)
-	o.jsonUnlessEmpty("resourceRequest", r.ResourceRequest)
-	o.textUnlessEmpty("namespace", r.Namespace)
-	o.textUnlessEmpty("priorityClassName", r.PriorityClassName)
-	o.end()
-}
-
-func writeComponent(o *output, c *interpreter.Component) {
-	o.begin().member("name").text(c.Name)
-	o.member("replicas").number(c.Replicas)
-	if c.Requirements != nil {
-		writeRequirements(o, c.Requirements)
+	for i, d := range answer.Dependencies {
+		if d.Name == "" {
+			return nil, unfit("a dependency on %.80s is known by its labels only, and an %s can name objects only", d.Kind, KindReview)
+		}
+		answer.Dependencies[i].LabelSelector = nil
 	}
-	o.end()
+	return answer, nil
 }
 
-func writeDependency(o *output, d *interpreter.Dependency) {
-	o.begin().member("apiVersion").text(d.APIVersion)
-	o.member("kind").text(d.Kind)
-	o.textUnlessEmpty("namespace", d.Namespace)
-	o.textUnlessEmpty("name", d.Name)
-	o.jsonUnlessEmpty("labelSelector", d.LabelSelector)
-	o.end()
+// reasons maps HTTP statuses to the reasons that Kubernetes clients know.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusMethodNotAllowed:      metav1.StatusReasonMethodNotAllowed,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
+	http.StatusUnsupportedMediaType:  metav1.StatusReasonUnsupportedMediaType,
+	http.StatusUnprocessableEntity:   metav1.StatusReasonInvalid,
+	http.StatusInternalServerError:   metav1.StatusReasonInternalError,
+	http.StatusGatewayTimeout:        metav1.StatusReasonTimeout,
+}
+
+// statusOf returns a failure as a metav1.Status. Kubernetes clients read its message, but drop plain text for
+// most HTTP statuses.
+func statusOf(uid string, f *interpreter.Failure) (int, any) {
+	status := metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Message: f.Message, Reason: reasons[f.Code], Code: int32(f.Code),
+	}
+	if uid != "" {
+		status.Details = &metav1.StatusDetails{UID: types.UID(uid)}
+	}
+	return f.Code, status
+}
+
+// encode returns a message as JSON.
+func encode(body any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, fmt.Errorf("encoding an answer: %w", err)
+	}
+	return buffer.Bytes(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -122,35 +123,23 @@ func (a *asked) readKind(request *document.Node) error {
 		}
 	}
 	switch {
-	case !isName(a.Kind.Group, validation.DNS1123SubdomainMaxLength, lower+"."):
+	case !groupName.MatchString(a.Kind.Group):
 		return malformed("request.kind.group must be a DNS name of at most %d characters, such as apps", validation.DNS1123SubdomainMaxLength)
-	case !isName(a.Kind.Version, validation.DNS1123LabelMaxLength, lower):
+	case !versionName.MatchString(a.Kind.Version):
 		return malformed("request.kind.version must be a DNS label of at most %d characters, such as v1", validation.DNS1123LabelMaxLength)
-	case !isName(a.Kind.Kind, validation.DNS1123LabelMaxLength, lower+upper):
+	case !kindName.MatchString(a.Kind.Kind):
 		return malformed("request.kind.kind must be a word of at most %d letters, such as Deployment", validation.DNS1123LabelMaxLength)
 	}
 	return nil
 }
 
-// The letters that names of kinds consist of.
-const (
-	lower = "abcdefghijklmnopqrstuvwxyz0123456789-"
-	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+// These names are short and plain, as all names are that an API server serves, so that they may be stored and
+// logged. The rules decide which names exist.
+var (
+	groupName   = regexp.MustCompile(`^[a-z0-9.-]{0,253}$`)
+	versionName = regexp.MustCompile(`^[a-z0-9-]{0,63}$`)
+	kindName    = regexp.MustCompile(`^[A-Za-z0-9-]{0,63}$`)
 )
-
-// isName reports whether a text is short and plain, as all names are that an API server serves. Such names may
-// be stored and logged. The rules decide which names exist.
-func isName(text string, longest int, letters string) bool {
-	if len(text) > longest {
-		return false
-	}
-	for i := range len(text) {
-		if strings.IndexByte(letters, text[i]) < 0 {
-			return false
-		}
-	}
-	return true
-}
 
 func (a *asked) readOperation(request *document.Node) error {
 	name, err := text(request, "request", "operation", true)

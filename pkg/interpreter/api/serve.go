@@ -5,9 +5,7 @@
 package api
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +14,6 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -28,30 +25,12 @@ type Handler struct {
 	options Options
 }
 
-// exchange is the state of one request. Exchanges are pooled.
+// exchange is the state of one request.
 type exchange struct {
 	Answered
-	asked  asked
-	answer answer
-	// body is that of the request, message that of the answer; both use the memory of outgoing.
+	asked asked
+	// body is that of the request, message that of the answer.
 	body, message []byte
-	outgoing      []byte
-	// left is true if an abandoned goroutine still uses the exchange.
-	left bool
-}
-
-// ready limits the memory of an exchange in the pool, in bytes.
-const ready = 1 << 20
-
-var exchanges = sync.Pool{New: func() any { return new(exchange) }}
-
-// release returns the exchange to the pool, unless it is in use or too large.
-func (e *exchange) release() {
-	if e.left || cap(e.outgoing) > ready {
-		return
-	}
-	*e = exchange{outgoing: e.outgoing[:0]}
-	exchanges.Put(e)
 }
 
 // Headers of all answers.
@@ -68,8 +47,7 @@ func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Re
 	started := time.Now()
 	limited := serving.EndAt(ctx, started.Add(h.patience(r)))
 	defer limited.End()
-	e := exchanges.Get().(*exchange)
-	defer e.release()
+	e := &exchange{}
 	status := h.serve(limited, e, w, r)
 	e.Bytes = len(e.body)
 	header := w.Header()
@@ -115,12 +93,15 @@ func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter
 	if err != nil {
 		return err
 	}
-	if e.answer, err = h.interpret(ctx, e); err != nil {
+	given, err := h.interpret(ctx, e)
+	if err != nil {
 		return err
 	}
-	if e.message, err = e.asked.dialect.succeed(e.outgoing[:0], e.asked.uid, &e.answer); err == nil {
-		e.outgoing = e.message
+	response, err := e.asked.dialect.succeed(e.asked.uid, e.asked.Operation, given)
+	if err != nil {
+		return err
 	}
+	e.message, err = encode(message{Group + "/" + Version, e.Dialect, response})
 	return err
 }
 
@@ -148,16 +129,6 @@ func (h *Handler) fail(e *exchange, err error) (status int) {
 	return status
 }
 
-func encode(body any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		return nil, fmt.Errorf("encoding an answer: %w", err)
-	}
-	return buffer.Bytes(), nil
-}
-
 // panicked is a recovered panic.
 type panicked struct {
 	value any
@@ -169,30 +140,26 @@ func (p *panicked) Error() string { return "panic: " + serving.Panicked(p.value)
 
 // outcome is the result of an Interpreter's work.
 type outcome struct {
-	answer answer
-	err    error
+	response interpreter.Response
+	err      error
 }
 
 // interpret calls the Interpreter and returns before ctx ends.
-func (h *Handler) interpret(ctx context.Context, e *exchange) (answer, error) {
+func (h *Handler) interpret(ctx context.Context, e *exchange) (interpreter.Response, error) {
 	if h.options.Prompt && len(e.body) <= smallBody {
 		return h.ask(ctx, &e.asked)
 	}
 	return h.interpretAside(ctx, e)
 }
 
-// ask calls the Interpreter and releases the message. Answers are checked in the message's memory, because they
-// are short in comparison.
-func (h *Handler) ask(ctx context.Context, a *asked) (answer, error) {
-	var complete answer
+// ask calls the Interpreter and releases the message.
+func (h *Handler) ask(ctx context.Context, a *asked) (interpreter.Response, error) {
 	response, err := h.options.Interpreter.Interpret(ctx, a.Request)
-	if err == nil {
-		complete, err = answerOf(a.Operation, response, a.whole.Root())
-	} else if ended := ctx.Err(); ended != nil {
+	if ended := ctx.Err(); err != nil && ended != nil {
 		err = ended // the Interpreter was interrupted
 	}
 	a.whole.Release()
-	return complete, err
+	return response, err
 }
 
 // smallBody is the size of a body, in bytes, up to which a prompt Interpreter is called without a goroutine. A
@@ -203,7 +170,7 @@ const smallBody = 8 << 10
 
 // interpretAside calls the Interpreter in a goroutine and returns when ctx ends, at the latest. The goroutine
 // releases the message.
-func (h *Handler) interpretAside(ctx context.Context, e *exchange) (answer, error) {
+func (h *Handler) interpretAside(ctx context.Context, e *exchange) (interpreter.Response, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
 	go func() {
@@ -215,25 +182,14 @@ func (h *Handler) interpretAside(ctx context.Context, e *exchange) (answer, erro
 			}
 			ended <- o
 		}()
-		makeRoom(len(e.body))
-		o.answer, o.err = h.ask(ctx, &e.asked)
+		o.response, o.err = h.ask(ctx, &e.asked)
 	}()
 	select {
 	case o := <-ended:
-		return o.answer, o.err
+		return o.response, o.err
 	case <-ctx.Done():
-		e.left = true
-		return answer{}, ctx.Err()
+		return interpreter.Response{}, ctx.Err()
 	}
-}
-
-// makeRoom grows the stack of a new goroutine to the size that most rules need. Growing it step by step during
-// an evaluation took a fifth of the time of small questions.
-//
-//go:noinline
-func makeRoom(length int) byte {
-	var room [8 << 10]byte
-	return room[length%len(room)] // prevents that the compiler removes room
 }
 
 // unencoded fails if the body is compressed or encoded in another way.

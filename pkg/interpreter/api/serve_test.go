@@ -7,7 +7,6 @@ package api_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +22,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
-	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
@@ -65,30 +63,6 @@ func failed(t *testing.T, status int, answer []byte) (int32, string) {
 		return http.StatusOK, ""
 	}
 	return m.Response.Status.Code, m.Response.Status.Message
-}
-
-// TestLacking holds that nothing is sent that clients do not accept.
-func TestLacking(t *testing.T) {
-	raw, err := os.ReadFile("testdata/lacking.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases []messageCase
-	if err := yaml.UnmarshalStrict(raw, &cases); err != nil {
-		t.Fatal(err)
-	}
-	base := readCases(t, "context")[0].Body
-	for _, c := range cases {
-		t.Run(c.About, func(t *testing.T) {
-			request := maps.Clone(base["request"].(map[string]any))
-			request["operation"], request["observedObject"] = *c.Operation, request["object"]
-			body, _ := json.Marshal(map[string]any{"kind": base["kind"], "apiVersion": base["apiVersion"], "request": request})
-			status, answer := post(t, api.New(api.Options{Interpreter: &scripted{given: c.Given}, Log: logr.Discard()}), "", body)
-			if code, message := failed(t, status, answer); code != interpreter.CodeBroken || message != c.Message {
-				t.Errorf("got %d %s", code, message)
-			}
-		})
-	}
 }
 
 // TestTruncated cuts a message at each byte: from the end of the uid on, it is always answered.
