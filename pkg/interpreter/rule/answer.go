@@ -7,6 +7,7 @@ package rule
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -22,16 +23,103 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
+// rules are the rules of a kind, by operation.
+type rules map[interpreter.Operation][]answerer
+
+// and returns the rules of both, those of o last.
+func (r rules) and(o rules) rules {
+	both := maps.Clone(r)
+	for operation, more := range o {
+		both[operation] = slices.Concat(both[operation], more)
+	}
+	return both
+}
+
+// answerer is a rule.
+type answerer interface {
+	common() *head
+	// answer adds the rule's part to the answer and reports whether the rule applies. It evaluates the condition
+	// only for rules that have one for each item.
+	answer(q *question) (bool, error)
+}
+
 // head is the common part of all rules.
 type head struct {
 	// at is the rule in messages: profile and path.
 	at   string
 	when condition
-	// refuses is true for a rule that refuses the object.
-	refuses bool
+	// each is true for a rule whose condition is evaluated for each item, refuses for one that refuses the
+	// object.
+	each, refuses bool
 }
 
 func (h *head) common() *head { return h }
+
+// ask evaluates the rules of an operation in order and completes the answer. Expressions refer to the original
+// object.
+func (q *question) ask(all []answerer) error {
+	operation := q.asked.Operation
+	once := operation == interpreter.Replicas || operation == interpreter.Health
+	if err := q.begin(operation); err != nil {
+		return err
+	}
+	for i, rule := range all {
+		h := rule.common()
+		q.trace.begin(q, i)
+		if !h.each {
+			if holds, err := h.when.applies(q); err != nil {
+				return err
+			} else if !holds {
+				continue
+			}
+		}
+		applied, err := rule.answer(q)
+		if err != nil {
+			return err
+		}
+		if applied {
+			q.response.Because = append(q.response.Because, h.at)
+		}
+		if once {
+			return nil
+		}
+	}
+	if once {
+		return unfit("no rule of %s applies to the object", operation)
+	}
+	return q.complete(operation)
+}
+
+// begin prepares an answer to which several rules contribute.
+func (q *question) begin(operation interpreter.Operation) (err error) {
+	switch operation {
+	case interpreter.Components:
+		q.response.Components, q.seen = []interpreter.Component{}, map[string]bool{}
+	case interpreter.Dependencies:
+		q.response.Dependencies, q.seen = []interpreter.Dependency{}, map[string]bool{}
+	case interpreter.Status:
+		if q.made, err = q.object.Root().Parse([]byte("{}")); err != nil { // allocated in the object's memory
+			err = unreadable("the status", err)
+		}
+	}
+	return err
+}
+
+// complete sets the parts of an answer that all rules wrote together.
+func (q *question) complete(operation interpreter.Operation) error {
+	if operation == interpreter.Status {
+		q.response.Status = slices.Clone(json.RawMessage(q.made.Root().Raw()))
+	}
+	if !operation.Patches() {
+		return nil
+	}
+	q.trace.end(q, nil)
+	if err := q.object.Err(); err != nil {
+		return unreadable("the object", err)
+	}
+	q.response.Patch = slices.Clone(q.object.Patch())
+	return nil
+}
 
 // aggregate is a rule that sets one field of the status.
 type aggregate struct {
@@ -40,29 +128,13 @@ type aggregate struct {
 	combine combine
 }
 
-// answerAggregate sets the fields of all rules that apply, in order.
-func (r *rules) answerAggregate(q *question) (interpreter.Response, error) {
-	q.because = make([]string, 0, len(r.aggregate))
-	for i := range r.aggregate {
-		rule := &r.aggregate[i]
-		q.trace.begin(q, rule.at)
-		holds, err := q.applies(rule.when)
-		if err != nil {
-			return interpreter.Response{}, err
-		}
-		if !holds {
-			continue
-		}
-		q.because = append(q.because, rule.at)
-		raw, err := rule.combine(q)
-		if err != nil {
-			return interpreter.Response{}, err
-		}
-		if err := rule.field.put(q.object.Root(), raw); err != nil {
-			return interpreter.Response{}, err
-		}
+// answer sets the field.
+func (a *aggregate) answer(q *question) (bool, error) {
+	raw, err := a.combine(q)
+	if err == nil {
+		err = a.field.put(q.object.Root(), raw)
 	}
-	return q.patched()
+	return true, err
 }
 
 // components is a rule that returns components.
@@ -74,37 +146,20 @@ type components struct {
 	requirements requirements
 }
 
-// answerComponents collects the components of all rules that apply. It fails for duplicate names.
-func (r *rules) answerComponents(q *question) (interpreter.Response, error) {
-	found := []interpreter.Component{}
-	names := map[string]bool{}
-	for i := range r.components {
-		rule, before := &r.components[i], len(found)
-		q.trace.begin(q, rule.at)
-		err := rule.items.each(q, func() error {
-			holds, err := q.applies(rule.when)
-			if err != nil || !holds {
-				return err
-			}
-			component, err := rule.of(q)
-			if err != nil {
-				return err
-			}
-			if names[component.Name] {
-				return unfit("%s: two components have the same name", spot{rule.at, rule.name.at.position})
-			}
-			names[component.Name] = true
-			found = append(found, component)
-			return nil
-		})
+// answer adds the components. It fails for duplicate names.
+func (r *components) answer(q *question) (bool, error) {
+	return r.items.each(q, r.when, func() error {
+		component, err := r.of(q)
 		if err != nil {
-			return interpreter.Response{}, err
+			return err
 		}
-		if len(found) > before {
-			q.because = append(q.because, rule.at)
+		if q.seen[component.Name] {
+			return unfit("%s: two components have the same name", spot{r.at, r.name.at.position})
 		}
-	}
-	return interpreter.Response{Components: found}, nil
+		q.seen[component.Name] = true
+		q.response.Components = append(q.response.Components, component)
+		return nil
+	})
 }
 
 // of evaluates a component. It fails if the name is empty or too long.
@@ -147,38 +202,20 @@ func isSelector(raw []byte) bool {
 	return err == nil && len(strict) == 0 && len(validation.ValidateLabelSelector(&selector, validation.LabelSelectorValidationOptions{}, nil)) == 0
 }
 
-// answerDependencies collects the dependencies of all rules that apply, without duplicates.
-func (r *rules) answerDependencies(q *question) (interpreter.Response, error) {
-	found := []interpreter.Dependency{}
-	seen := map[string]bool{}
-	for i := range r.dependencies {
-		rule, applied := &r.dependencies[i], false
-		q.trace.begin(q, rule.at)
-		err := rule.items.each(q, func() error {
-			holds, err := q.applies(rule.when)
-			if err != nil || !holds {
-				return err
-			}
-			d, err := rule.of(q)
-			if err != nil {
-				return err
-			}
-			applied = true
-			key := strings.Join([]string{d.APIVersion, d.Kind, d.Namespace, d.Name, string(d.LabelSelector)}, "\x00")
-			if !seen[key] {
-				seen[key] = true
-				found = append(found, d)
-			}
-			return nil
-		})
+// answer adds the dependencies, without duplicates.
+func (d *dependencies) answer(q *question) (bool, error) {
+	return d.items.each(q, d.when, func() error {
+		one, err := d.of(q)
 		if err != nil {
-			return interpreter.Response{}, err
+			return err
 		}
-		if applied {
-			q.because = append(q.because, rule.at)
+		key := strings.Join([]string{one.APIVersion, one.Kind, one.Namespace, one.Name, string(one.LabelSelector)}, "\x00")
+		if !q.seen[key] {
+			q.seen[key] = true
+			q.response.Dependencies = append(q.response.Dependencies, one)
 		}
-	}
-	return interpreter.Response{Dependencies: found}, nil
+		return nil
+	})
 }
 
 // of evaluates a dependency. It fails if a field is invalid.
@@ -229,8 +266,8 @@ type setting struct {
 	value value
 }
 
-// apply changes the question's object.
-func (e *edit) apply(q *question) error { return e.applyTo(q, q.object.Root()) }
+// answer changes the question's object.
+func (e *edit) answer(q *question) (bool, error) { return true, e.applyTo(q, q.object.Root()) }
 
 // applyTo changes the part of the object below root.
 func (e *edit) applyTo(q *question, root *document.Node) error {
@@ -256,64 +293,50 @@ func (e *edit) applyTo(q *question, root *document.Node) error {
 	return nil
 }
 
-// applied applies all rules whose conditions hold, in order. Conditions refer to the original object.
-func applied(q *question, rules []edit) (interpreter.Response, error) {
-	for i := range rules {
-		if err := rules[i].run(q, rules[i].apply); err != nil {
-			return interpreter.Response{}, err
-		}
-	}
-	return q.patched()
-}
-
-// run applies a rule if its condition holds.
-func (e *edit) run(q *question, apply func(*question) error) error {
-	q.trace.begin(q, e.at)
-	holds, err := q.applies(e.when)
-	if err != nil || !holds {
-		return err
-	}
-	q.because = append(q.because, e.at)
-	return apply(q)
-}
-
-// answerRevise sets another number of replicas.
-func (r *rules) answerRevise(q *question) (interpreter.Response, error) { return applied(q, r.revise) }
-
 // items is a forEach. It is nil if the rule has none.
 type items struct {
 	at   spot
 	list *expression.Template
 }
 
-// each calls run for each item of forEach, or once without forEach.
-func (f *items) each(q *question, run func() error) error {
-	if f == nil {
+// each calls run for each item of forEach, or once without forEach, if the condition holds. It reports whether it
+// called it.
+func (f *items) each(q *question, when condition, run func() error) (applied bool, err error) {
+	one := func() error {
+		holds, err := when.applies(q)
+		if err != nil || !holds {
+			return err
+		}
+		applied = true
 		return run()
+	}
+	if f == nil {
+		err := one()
+		return applied, err
 	}
 	value, err := f.list.Evaluate(q.ctx, q)
 	if err != nil {
-		return q.broken(f.at, err)
+		return false, q.broken(f.at, err)
 	}
 	if value == types.NullValue {
-		return nil // null counts as an empty list, as for paths
+		return false, nil // null counts as an empty list, as for paths
 	}
 	list, ok := value.(traits.Lister)
 	if !ok {
-		return unfit("%s: the result is %s, not a list", f.at, typeName(value))
+		return false, unfit("%s: the result is %s, not a list", f.at, typeName(value))
 	}
 	defer func() { q.item = nil }()
 	i := 0
 	for it := list.Iterator(); it.HasNext() == types.True; i++ {
 		if err := q.ended(f.at, i); err != nil {
-			return err
+			return applied, err
 		}
 		q.item = it.Next()
-		if err := run(); err != nil {
-			return err
+		if err := one(); err != nil {
+			return applied, err
 		}
 	}
-	return nil
+	return applied, nil
 }
 
 // health is a rule for the health of an object.
@@ -322,84 +345,12 @@ type health struct {
 	healthy condition
 }
 
-// answerHealth returns the result of the first rule that applies.
-func (r *rules) answerHealth(q *question) (interpreter.Response, error) {
-	for i := range r.health {
-		h := &r.health[i]
-		q.trace.begin(q, h.at)
-		switch holds, err := q.applies(h.when); {
-		case err != nil:
-			return interpreter.Response{}, err
-		case !holds:
-			continue
-		}
-		healthy, err := h.healthy.holds(q)
-		q.because = append(q.because, h.at)
-		return interpreter.Response{Healthy: &healthy}, err
-	}
-	return interpreter.Response{}, none(interpreter.Health)
+// answer sets the health.
+func (h *health) answer(q *question) (bool, error) {
+	healthy, err := h.healthy.holds(q)
+	q.response.Healthy = &healthy
+	return true, err
 }
-
-// rules are the rules of a kind, by operation.
-type rules struct {
-	replicas     []replicas
-	components   []components
-	revise       []edit
-	retain       []retain
-	aggregate    []aggregate
-	status       []status
-	health       []health
-	dependencies []dependencies
-	prune        []edit
-	// listed has the heads of all rules, by operation. It is set in a Program.
-	listed map[interpreter.Operation][]*head
-}
-
-// heads returns the heads of all rules, by operation.
-func (r *rules) heads() map[interpreter.Operation][]*head {
-	return map[interpreter.Operation][]*head{
-		interpreter.Replicas: headsOf(r.replicas), interpreter.Components: headsOf(r.components), interpreter.Revise: headsOf(r.revise),
-		interpreter.Retain: headsOf(r.retain), interpreter.Aggregate: headsOf(r.aggregate), interpreter.Status: headsOf(r.status),
-		interpreter.Health: headsOf(r.health), interpreter.Dependencies: headsOf(r.dependencies), interpreter.Prune: headsOf(r.prune),
-	}
-}
-
-func headsOf[R any, P interface {
-	*R
-	common() *head
-}](all []R) []*head {
-	heads := make([]*head, len(all))
-	for i := range all {
-		heads[i] = P(&all[i]).common()
-	}
-	return heads
-}
-
-// and returns the rules of both, those of o last.
-func (r *rules) and(o *rules) *rules {
-	return &rules{
-		replicas: slices.Concat(r.replicas, o.replicas), components: slices.Concat(r.components, o.components),
-		revise: slices.Concat(r.revise, o.revise), retain: slices.Concat(r.retain, o.retain),
-		aggregate: slices.Concat(r.aggregate, o.aggregate), status: slices.Concat(r.status, o.status),
-		health: slices.Concat(r.health, o.health), dependencies: slices.Concat(r.dependencies, o.dependencies),
-		prune: slices.Concat(r.prune, o.prune),
-	}
-}
-
-// none returns the failure of an operation that requires a rule that applies.
-func none(o interpreter.Operation) error { return unfit("no rule of %s applies to the object", o) }
-
-// patched returns the response with the changes to the object.
-func (q *question) patched() (interpreter.Response, error) {
-	q.trace.end(q, nil)
-	if err := q.object.Err(); err != nil {
-		return interpreter.Response{}, unreadable("the object", err)
-	}
-	return interpreter.Response{Patch: slices.Clone(q.object.Patch())}, nil
-}
-
-// answerPrune removes what is not packed for members.
-func (r *rules) answerPrune(q *question) (interpreter.Response, error) { return applied(q, r.prune) }
 
 // replicas is a rule for the number of replicas.
 type replicas struct {
@@ -408,26 +359,15 @@ type replicas struct {
 	requirements requirements
 }
 
-// answerReplicas returns the result of the first rule that applies.
-func (r *rules) answerReplicas(q *question) (interpreter.Response, error) {
-	for i := range r.replicas {
-		rule := &r.replicas[i]
-		q.trace.begin(q, rule.at)
-		switch holds, err := q.applies(rule.when); {
-		case err != nil:
-			return interpreter.Response{}, err
-		case !holds:
-			continue
-		}
-		q.because = append(q.because, rule.at)
-		count, err := rule.count.of(q)
-		if err != nil {
-			return interpreter.Response{}, err
-		}
-		needed, err := rule.requirements.of(q)
-		return interpreter.Response{Replicas: &count, Requirements: needed}, err
+// answer sets the number and the requirements.
+func (r *replicas) answer(q *question) (bool, error) {
+	count, err := r.count.of(q)
+	if err != nil {
+		return false, err
 	}
-	return interpreter.Response{}, none(interpreter.Replicas)
+	q.response.Replicas = &count
+	q.response.Requirements, err = r.requirements.of(q)
+	return true, err
 }
 
 // retain is a rule that keeps fields of the member cluster, for the object or for each item of a list.
@@ -443,11 +383,16 @@ type both struct{ list, key path }
 // errUnobserved is the failure of rules that need the observed object if the caller does not send it.
 var errUnobserved = errors.New("the observed object is missing")
 
-// apply copies the fields from the observed object and makes the rule's changes. It does not restore items that
-// were deleted from the object.
-func (r *retain) apply(q *question) error { return r.keep(q, q.object.Root(), q.observed.Root()) }
+// answer keeps the fields that the member cluster owns, in the object or in each item of a list.
+func (r *retain) answer(q *question) (bool, error) {
+	if r.both == nil {
+		return true, r.keep(q, q.object.Root(), q.observed.Root())
+	}
+	return r.keepEach(q)
+}
 
-// keep is apply for a part of the object and the same part of the observed object.
+// keep copies the fields from a part of the observed object to the same part of the object and makes the rule's
+// changes. It does not restore items that were deleted from the object.
 func (r *retain) keep(q *question, object, observed *document.Node) error {
 	for _, field := range r.fields {
 		if observed == nil {
@@ -464,9 +409,9 @@ func (r *retain) keep(q *question, object, observed *document.Node) error {
 	return r.applyTo(q, object)
 }
 
-// applyEach calls keep for each item that both objects have and whose condition holds. It reports whether there
+// keepEach calls keep for each item that both objects have and whose condition holds. It reports whether there
 // is one.
-func (r *retain) applyEach(q *question) (applied bool, err error) {
+func (r *retain) keepEach(q *question) (applied bool, err error) {
 	defer func() { q.item, q.kept = nil, nil }()
 	items, err := r.both.read(q)
 	if err != nil {
@@ -484,7 +429,7 @@ func (r *retain) applyEach(q *question) (applied bool, err error) {
 		}
 		seen[key] = true
 		q.item, q.kept = valueOf(item), valueOf(observed[key])
-		holds, err := q.applies(r.when)
+		holds, err := r.when.applies(q)
 		if err != nil {
 			return applied, err
 		}
@@ -551,29 +496,6 @@ func (b *both) keyOf(item *document.Node) (string, bool) {
 	return canonical(found), true
 }
 
-// answerRetain keeps the fields that the member cluster owns.
-func (r *rules) answerRetain(q *question) (interpreter.Response, error) {
-	for i := range r.retain {
-		if err := r.retain[i].ask(q); err != nil {
-			return interpreter.Response{}, err
-		}
-	}
-	return q.patched()
-}
-
-// ask applies the rule if its condition holds.
-func (r *retain) ask(q *question) error {
-	if r.both == nil {
-		return r.run(q, r.apply)
-	}
-	q.trace.begin(q, r.at)
-	applied, err := r.applyEach(q)
-	if applied {
-		q.because = append(q.because, r.at)
-	}
-	return err
-}
-
 // status is a rule that selects the reflected part of a status.
 type status struct {
 	head
@@ -583,29 +505,9 @@ type status struct {
 	all bool
 }
 
-// answerStatus returns the status that all applicable rules together reflect.
-func (r *rules) answerStatus(q *question) (interpreter.Response, error) {
-	came := q.object.Root().Get("status")
-	made, err := q.object.Root().Parse([]byte("{}")) // allocated in the object's memory
-	if err != nil {
-		return interpreter.Response{}, unreadable("the status", err)
-	}
-	for i := range r.status {
-		rule := &r.status[i]
-		q.trace.begin(q, rule.at)
-		holds, err := q.applies(rule.when)
-		if err != nil {
-			return interpreter.Response{}, err
-		}
-		if !holds {
-			continue
-		}
-		q.because = append(q.because, rule.at)
-		if err := rule.reflect(q, came, made.Root()); err != nil {
-			return interpreter.Response{}, err
-		}
-	}
-	return interpreter.Response{Status: slices.Clone(json.RawMessage(made.Root().Raw()))}, nil
+// answer adds the fields to the reflected status.
+func (s *status) answer(q *question) (bool, error) {
+	return true, s.reflect(q, q.object.Root().Get("status"), q.made.Root())
 }
 
 // reflect copies and computes the fields of a rule.

@@ -18,28 +18,6 @@ import (
 // combine computes one value from those of the members, or nil if there is none.
 type combine func(q *question) ([]byte, error)
 
-// found is a member's value at a path.
-type found struct {
-	*member
-	*document.Node
-}
-
-// take returns the members' values at a path, sorted by cluster, without missing ones. The result is valid
-// until the next call.
-func (q *question) take(at path) []found {
-	all := slices.Grow(q.taken[:0], len(q.members))
-	for _, m := range q.members {
-		if m.status == nil {
-			continue
-		}
-		if n := at.find(m.status.Root()); n != nil {
-			all = append(all, found{m, n})
-		}
-	}
-	q.taken = all
-	return all
-}
-
 // misfit returns the failure for a member's value of a wrong type.
 func (f found) misfit(at path, what string) error {
 	return unfit("%s: the member %s: status.%s is %s, and must be %s", at.at, f.Cluster, at.text, word(f.Node), what)
@@ -74,7 +52,7 @@ func sum(at path) combine {
 		case len(all) == 0:
 			return nil, nil
 		case exact:
-			return q.wrote(strconv.AppendInt(q.out[:0], whole, 10)), nil
+			return strconv.AppendInt(nil, whole, 10), nil
 		case math.Abs(float) >= math.MaxInt64: // beyond all numbers in Kubernetes
 			return nil, tooLarge(at)
 		}
@@ -119,7 +97,7 @@ func allTrue(at path) combine {
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
-		return q.wrote(strconv.AppendBool(q.out[:0], count == len(q.members))), nil
+		return strconv.AppendBool(nil, count == len(q.members)), nil
 	}
 }
 
@@ -130,7 +108,7 @@ func anyTrue(at path) combine {
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
-		return q.wrote(strconv.AppendBool(q.out[:0], count > 0)), nil
+		return strconv.AppendBool(nil, count > 0), nil
 	}
 }
 
@@ -326,7 +304,7 @@ func common(at path) combine {
 				items = append(items, item)
 			}
 		}
-		return q.listOf(items), nil
+		return listOf(items), nil
 	}
 }
 
@@ -378,14 +356,13 @@ func severity(status *document.Node, bad bool) int {
 const usualConditions = 8
 
 // listOf writes a list of values as raw JSON.
-func (q *question) listOf(items []*document.Node) []byte {
-	out := q.out[:0]
-	out = append(out, '[')
+func listOf(items []*document.Node) []byte {
+	out := []byte{'['}
 	for i, item := range items {
 		if i > 0 {
 			out = append(out, ',')
 		}
 		out = append(out, item.Raw()...)
 	}
-	return q.wrote(append(out, ']'))
+	return append(out, ']')
 }

@@ -69,7 +69,7 @@ type entry struct {
 	// version is empty for all versions.
 	group, version string
 	kinds          []string
-	rules
+	rules          rules
 	// componentsAt and reviseAt are the places of these operations.
 	componentsAt, reviseAt place
 }
@@ -92,7 +92,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 
 // kind compiles the operations of a kind.
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
-	c.of = &entry{componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
+	c.of = &entry{rules: rules{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
 	c.names(p, spec)
 	c.needed(p, "apiVersion", spec.APIVersion)
 	if !spec.APIVersion.At.Absent() {
@@ -101,17 +101,16 @@ func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
 			c.add(p.At("apiVersion"), source.InvalidName, "%q is neither v1, nor group/version, nor group/* for all versions", spec.APIVersion.Value)
 		}
 	}
-	r := &c.of.rules
-	r.replicas = each(c, interpreter.Replicas, p, spec.Replicas, c.replicas)
-	r.components = each(c, interpreter.Components, p, spec.Components, c.components)
-	r.revise = each(c, interpreter.Revise, p, spec.Revise, c.edits(interpreter.Revise))
-	r.retain = each(c, interpreter.Retain, p, spec.Retain, c.retain)
-	r.aggregate = each(c, interpreter.Aggregate, p, spec.Aggregate, c.aggregate)
-	r.status = each(c, interpreter.Status, p, spec.Status, c.status)
-	r.health = each(c, interpreter.Health, p, spec.Health, c.health)
-	r.dependencies = each(c, interpreter.Dependencies, p, spec.Dependencies, c.dependencies)
-	r.prune = each(c, interpreter.Prune, p, spec.Prune, c.edits(interpreter.Prune))
-	if !r.any() {
+	each(c, interpreter.Replicas, p, spec.Replicas, c.replicas)
+	each(c, interpreter.Components, p, spec.Components, c.components)
+	each(c, interpreter.Revise, p, spec.Revise, c.edits(interpreter.Revise))
+	each(c, interpreter.Retain, p, spec.Retain, c.retain)
+	each(c, interpreter.Aggregate, p, spec.Aggregate, c.aggregate)
+	each(c, interpreter.Status, p, spec.Status, c.status)
+	each(c, interpreter.Health, p, spec.Health, c.health)
+	each(c, interpreter.Dependencies, p, spec.Dependencies, c.dependencies)
+	each(c, interpreter.Prune, p, spec.Prune, c.edits(interpreter.Prune))
+	if len(c.of.rules) == 0 {
 		c.add(p, source.MissingField, "has no operation for the kind: at least one is needed, such as health")
 	}
 	return c.of
@@ -149,23 +148,26 @@ func (c *compiler) name(p place, name source.Text) {
 }
 
 // each compiles the rules of an operation.
-func each[S, R any](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) R) []R {
+func each[S, R any, P interface {
+	*R
+	answerer
+}](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) R) {
 	c.scope = c.scopes[o]
 	list := p.At(string(o))
 	if !list.Missing && len(specs) == 0 {
 		c.add(list, source.MissingField, "has no rule; remove it or add one")
 	}
-	compiled := make([]R, len(specs))
 	for i, spec := range specs {
-		compiled[i] = compile(list.Item(i), spec)
+		compiled := compile(list.Item(i), spec)
+		c.of.rules[o] = append(c.of.rules[o], P(&compiled))
 	}
-	return compiled
 }
 
 // components compiles a rule of components.
 func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) components {
 	list, env := c.forEach(p, spec.ForEach)
 	r := components{head: c.head(env, p, spec.When), items: list}
+	r.each = true
 	c.needed(p, "name", spec.Name)
 	r.name = c.text(env, p.At("name"), spec.Name)
 	if name, ok := constant(r.name, env); ok {
@@ -187,6 +189,7 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 	d := dependencies{
 		head: c.head(env, p, spec.When), items: list, own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent(),
 	}
+	d.each = true
 	for _, field := range []struct {
 		name string
 		text source.Text
@@ -276,6 +279,7 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 		env, check = c.scope.each, func(place, path) {}
 	}
 	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path), both: items}
+	r.each = items != nil
 	for i, field := range r.fields {
 		check(p.At("fields").Item(i), field)
 	}

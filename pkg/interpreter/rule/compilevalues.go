@@ -413,7 +413,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 			size += len(f.Raw()) + n*(len(f.Cluster)+len("/"))
 			count += n
 		}
-		u := united{question: q, at: at, key: key, prefix: prefix, out: append(slices.Grow(q.out[:0], size), '['), seen: make(map[string]span, count)}
+		u := united{question: q, at: at, key: key, prefix: prefix, out: append(make([]byte, 0, size), '['), seen: make(map[string]span, count)}
 		for _, f := range all {
 			for _, item := range f.Items() {
 				if err := u.add(f, item); err != nil {
@@ -421,7 +421,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 				}
 			}
 		}
-		return q.wrote(append(u.out, ']')), nil
+		return append(u.out, ']'), nil
 	}
 }
 
@@ -517,6 +517,6 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 		if len(all) == 0 {
 			return nil, nil
 		}
-		return q.listOf(chosen), nil
+		return listOf(chosen), nil
 	}
 }

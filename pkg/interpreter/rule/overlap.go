@@ -120,9 +120,9 @@ func (c *compiler) override(earlier *claimant, one, again claim) {
 func (c *compiler) excluded(entries []*entry) {
 	for _, e := range entries {
 		revised := slices.IndexFunc(entries, func(o *entry) bool {
-			return o.group == e.group && len(o.revise) > 0 && slices.ContainsFunc(o.kinds, func(kind string) bool { return slices.Contains(e.kinds, kind) })
+			return o.group == e.group && len(o.rules[interpreter.Revise]) > 0 && slices.ContainsFunc(o.kinds, func(kind string) bool { return slices.Contains(e.kinds, kind) })
 		})
-		if len(e.components) == 0 || revised < 0 {
+		if len(e.rules[interpreter.Components]) == 0 || revised < 0 {
 			continue
 		}
 		c.findings = append(c.findings, e.componentsAt.FindingOf(ComponentsRevised,

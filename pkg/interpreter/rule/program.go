@@ -2,6 +2,16 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package rule answers Karmada's questions with the rules of InterpreterProfiles.
+//
+// Rules are compiled once. Everything that can be checked without an object is checked then, with its place in
+// the document. An answer depends on the question only: there is no clock, client or state. Objects are
+// indexed, not decoded. Expressions see the original objects, and only the fields that an expression names are
+// decoded. Changes are patches of the raw text, which preserves unknown fields.
+//
+// The files are layers, and calls go downwards: program (Compile, Program.Interpret), trace, compile, overlap
+// and compilevalues, answer with combine and requirements, value, question, path, view, failure, environment.
+// Start reading at Compile and Program.Interpret.
 package rule
 
 import (
@@ -51,31 +61,8 @@ type groupKind struct{ group, kind string }
 
 // versions has the rules of a kind, by version and for all others; others is nil if there are none.
 type versions struct {
-	named  map[string]*rules
-	others *rules
-}
-
-// answers has the function that answers each operation.
-var answers = map[interpreter.Operation]func(*rules, *question) (interpreter.Response, error){
-	interpreter.Replicas:     (*rules).answerReplicas,
-	interpreter.Components:   (*rules).answerComponents,
-	interpreter.Revise:       (*rules).answerRevise,
-	interpreter.Retain:       (*rules).answerRetain,
-	interpreter.Aggregate:    (*rules).answerAggregate,
-	interpreter.Status:       (*rules).answerStatus,
-	interpreter.Health:       (*rules).answerHealth,
-	interpreter.Dependencies: (*rules).answerDependencies,
-	interpreter.Prune:        (*rules).answerPrune,
-}
-
-// any reports whether there is a rule.
-func (r *rules) any() bool {
-	for _, heads := range r.heads() {
-		if len(heads) > 0 {
-			return true
-		}
-	}
-	return false
+	named  map[string]rules
+	others rules
 }
 
 // newProgram combines the entries in order.
@@ -85,10 +72,10 @@ func newProgram(entries []*entry) *Program {
 		for _, kind := range e.kinds {
 			key := groupKind{e.group, kind}
 			if p.kinds[key] == nil {
-				p.kinds[key] = &versions{named: map[string]*rules{}}
+				p.kinds[key] = &versions{named: map[string]rules{}}
 			}
 			if e.version != "" {
-				p.kinds[key].named[e.version] = &rules{}
+				p.kinds[key].named[e.version] = rules{}
 			}
 		}
 	}
@@ -96,9 +83,6 @@ func newProgram(entries []*entry) *Program {
 		for _, kind := range e.kinds {
 			p.kinds[groupKind{e.group, kind}].add(e)
 		}
-	}
-	for _, v := range p.kinds {
-		v.index()
 	}
 	p.known = p.list()
 	return p
@@ -108,21 +92,14 @@ func newProgram(entries []*entry) *Program {
 func (v *versions) add(e *entry) {
 	for version, known := range v.named {
 		if e.version == "" || e.version == version {
-			v.named[version] = known.and(&e.rules)
+			v.named[version] = known.and(e.rules)
 		}
 	}
 	if e.version == "" {
-		v.others = cmp.Or(v.others, &rules{}).and(&e.rules)
-	}
-}
-
-// index sets the lists of all rules.
-func (v *versions) index() {
-	for _, r := range v.named {
-		r.listed = r.heads()
-	}
-	if v.others != nil {
-		v.others.listed = v.others.heads()
+		if v.others == nil {
+			v.others = rules{}
+		}
+		v.others = v.others.and(e.rules)
 	}
 }
 
@@ -143,8 +120,8 @@ func (p *Program) list() []interpreter.Known {
 }
 
 // operations returns the operations that have rules.
-func (r *rules) operations() []interpreter.Operation {
-	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return len(r.listed[o]) == 0 })
+func (r rules) operations() []interpreter.Operation {
+	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return len(r[o]) == 0 })
 }
 
 // Kinds returns all kinds with rules, sorted by group, kind and version. An entry for a version includes the
@@ -153,20 +130,22 @@ func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
 // Supports reports whether there are rules for an operation on a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
-	r := p.of(kind)
-	return r != nil && len(r.listed[o]) > 0
+	return len(p.of(kind)[o]) > 0
 }
 
 // Knows reports whether there are rules for a kind.
 func (p *Program) Knows(kind interpreter.Kind) bool { return p.of(kind) != nil }
 
 // of returns the rules for a kind, or nil.
-func (p *Program) of(kind interpreter.Kind) *rules {
+func (p *Program) of(kind interpreter.Kind) rules {
 	v := p.kinds[groupKind{kind.Group, kind.Kind}]
 	if v == nil {
 		return nil
 	}
-	return cmp.Or(v.named[kind.Version], v.others)
+	if named := v.named[kind.Version]; named != nil {
+		return named
+	}
+	return v.others
 }
 
 // Interpret answers a question. Errors are *interpreter.Failure. It does not change the objects; the caller
@@ -191,11 +170,10 @@ func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *trace
 		return interpreter.Response{}, err
 	}
 	q.trace = t
-	response, err := answers[r.Operation](p.of(r.Kind), q)
+	err = q.ask(p.of(r.Kind)[r.Operation])
 	t.end(q, err)
 	if err != nil {
 		return interpreter.Response{}, err
 	}
-	response.Because = q.because
-	return response, nil
+	return q.response, nil
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -63,13 +62,11 @@ type member struct {
 // readMembers parses the statuses and sorts them by cluster. It fails for duplicate clusters, which would be
 // counted twice.
 func (q *question) readMembers() error {
-	all := q.asked.Members
-	q.said, q.members = slices.Grow(q.said[:0], len(all))[:len(all)], slices.Grow(q.members[:0], len(all))[:len(all)]
-	members := q.members
-	for i := range all {
-		q.said[i] = member{Member: &all[i]}
-		members[i] = &q.said[i]
+	members := make([]*member, len(q.asked.Members))
+	for i := range members {
+		members[i] = &member{Member: &q.asked.Members[i]}
 	}
+	q.members = members
 	slices.SortStableFunc(members, func(a, b *member) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	for i := 1; i < len(members); i++ {
 		if members[i].Cluster == members[i-1].Cluster {
@@ -86,6 +83,26 @@ func (q *question) readMembers() error {
 		}
 	}
 	return nil
+}
+
+// found is a member's value at a path.
+type found struct {
+	*member
+	*document.Node
+}
+
+// take returns the members' values at a path, sorted by cluster, without missing ones.
+func (q *question) take(at path) []found {
+	all := make([]found, 0, len(q.members))
+	for _, m := range q.members {
+		if m.status == nil {
+			continue
+		}
+		if n := at.find(m.status.Root()); n != nil {
+			all = append(all, found{m, n})
+		}
+	}
+	return all
 }
 
 // memberValues returns the variable members.
@@ -120,20 +137,20 @@ func (m *member) Field(name string) (any, bool) {
 	return nil, false
 }
 
-// question is the state of one question, which expressions evaluate against. It is pooled, and for one
-// goroutine.
+// question is the state of one question, which expressions evaluate against. It is for one goroutine.
 type question struct {
-	ctx     context.Context
-	asked   interpreter.Request
-	object  *document.Document
-	because []string
-	trace   *tracer // nil unless the rules are traced
+	ctx    context.Context
+	asked  interpreter.Request
+	object *document.Document
+	trace  *tracer // nil unless the rules are traced
+
+	// response is the answer so far, seen has the keys of its items, and made is the reflected status.
+	response interpreter.Response
+	seen     map[string]bool
+	made     *document.Document
 
 	observed *document.Document // for Retain
 	members  []*member          // for Aggregate, sorted by cluster
-	said     []member           // storage of members
-	taken    []found            // result of the last take
-	out      []byte             // buffer for the last result, which is copied to its destination
 	item     ref.Val            // item of forEach or items
 	kept     ref.Val            // observed item of items
 
@@ -141,18 +158,9 @@ type question struct {
 	objectValue, observedValue, membersValue, kindValue ref.Val
 }
 
-var questions = sync.Pool{New: func() any { return new(question) }}
-
-// Limits for the members and bytes that a pooled question retains.
-const (
-	maxKeptMembers = 64
-	maxKeptBytes   = 64 << 10
-)
-
-// newQuestion parses the inputs. The caller must release the result, unless something refers to it.
+// newQuestion parses the inputs. The caller must release the result.
 func newQuestion(ctx context.Context, r interpreter.Request) (*question, error) {
-	q := questions.Get().(*question)
-	q.ctx, q.asked = ctx, r
+	q := &question{ctx: ctx, asked: r}
 	var err error
 	if q.object, err = readObject("the object", "", r.Object, r.ObjectIndex); err != nil {
 		return q, err
@@ -196,27 +204,13 @@ func readObject(what, name string, raw []byte, index interpreter.Index) (*docume
 	return read, nil
 }
 
-// release returns the parsed inputs and the question to their pools. The response stays valid.
+// release returns the memory of the parsed inputs. The response stays valid.
 func (q *question) release() {
 	q.object.Release()
 	q.observed.Release()
 	for _, m := range q.members {
 		m.status.Release()
 	}
-	if cap(q.said) > maxKeptMembers || cap(q.out) > maxKeptBytes {
-		return
-	}
-	clear(q.members)
-	clear(q.said)
-	clear(q.taken[:cap(q.taken)])
-	*q = question{members: q.members[:0], said: q.said[:0], taken: q.taken[:0], out: q.out[:0]}
-	questions.Put(q)
-}
-
-// wrote stores the buffer for reuse.
-func (q *question) wrote(out []byte) []byte {
-	q.out = out
-	return out
 }
 
 // ResolveName implements celinterpreter.Activation.

@@ -21,15 +21,7 @@ import (
 // requirements are the needs of each replica. Without a value, they are unknown.
 type requirements struct{ value }
 
-// replicaRequirements and nodeClaim have the fields of Karmada's API (work.karmada.io/v1alpha2,
-// ReplicaRequirements).
-type replicaRequirements struct {
-	NodeClaim         map[string]json.RawMessage `json:"nodeClaim"`
-	ResourceRequest   map[string]json.RawMessage `json:"resourceRequest"`
-	Namespace         *string                    `json:"namespace"`
-	PriorityClassName *string                    `json:"priorityClassName"`
-}
-
+// nodeClaim has the fields of Karmada's API (work.karmada.io/v1alpha2, NodeClaim).
 type nodeClaim struct {
 	NodeSelector     map[string]string    `json:"nodeSelector"`
 	Tolerations      []corev1.Toleration  `json:"tolerations"`
@@ -62,32 +54,24 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field, why st
 	if json.Unmarshal(raw, &parts) != nil {
 		return nil, wholeField, ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		if !slices.Contains(requirementFields, name) {
-			return nil, wholeField, ""
-		}
-	}
-	var all replicaRequirements
-	for name, into := range map[string]any{
-		"nodeClaim": &all.NodeClaim, "resourceRequest": &all.ResourceRequest, "namespace": &all.Namespace, "priorityClassName": &all.PriorityClassName,
-	} {
-		if part, ok := parts[name]; ok && json.Unmarshal(part, into) != nil {
-			return nil, name, ""
-		}
-	}
 	result := interpreter.Requirements{}
-	if all.Namespace != nil {
-		result.Namespace = *all.Namespace
-	}
-	if all.PriorityClassName != nil {
-		result.PriorityClassName = *all.PriorityClassName
-	}
-	var ok bool
-	if result.NodeClaim, ok = readNodeClaim(all.NodeClaim); !ok {
-		return nil, "nodeClaim", ""
-	}
-	if result.ResourceRequest, why = readRequest(all.ResourceRequest); why != "" {
-		return nil, "resourceRequest", why
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		ok, part := true, parts[name]
+		switch name {
+		case "nodeClaim":
+			result.NodeClaim, ok = readNodeClaim(part)
+		case "resourceRequest":
+			result.ResourceRequest, why, ok = readRequest(part)
+		case "namespace":
+			ok = json.Unmarshal(part, &result.Namespace) == nil
+		case "priorityClassName":
+			ok = json.Unmarshal(part, &result.PriorityClassName) == nil
+		default:
+			name, ok = wholeField, false
+		}
+		if !ok {
+			return nil, name, why
+		}
 	}
 	if len(result.NodeClaim)+len(result.ResourceRequest)+len(result.Namespace)+len(result.PriorityClassName) == 0 {
 		return nil, "", ""
@@ -95,46 +79,50 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field, why st
 	return &result, "", ""
 }
 
-// readNodeClaim checks that Karmada can decode a claim.
-func readNodeClaim(parts map[string]json.RawMessage) (json.RawMessage, bool) {
-	maps.DeleteFunc(parts, func(_ string, raw json.RawMessage) bool { return isNull(raw) })
+// readNodeClaim checks that Karmada can decode a claim, and drops members that are null.
+func readNodeClaim(raw []byte) (json.RawMessage, bool) {
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		return nil, false
+	}
+	maps.DeleteFunc(parts, func(_ string, part json.RawMessage) bool { return isNull(part) })
 	if len(parts) == 0 {
 		return nil, true
 	}
-	raw, err := json.Marshal(parts)
+	claim, err := json.Marshal(parts)
 	if err != nil {
 		return nil, false
 	}
-	strict, err := kjson.UnmarshalStrict(raw, &nodeClaim{})
-	return raw, err == nil && len(strict) == 0
+	strict, err := kjson.UnmarshalStrict(claim, &nodeClaim{})
+	return claim, err == nil && len(strict) == 0
 }
 
 // readRequest checks that all resources are quantities and converts them to strings. why names the first
 // invalid one.
-func readRequest(parts map[string]json.RawMessage) (request json.RawMessage, why string) {
+func readRequest(raw []byte) (request json.RawMessage, why string, ok bool) {
+	var parts map[string]json.RawMessage
+	if json.Unmarshal(raw, &parts) != nil {
+		return nil, "", false
+	}
 	texts := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		raw := parts[name]
-		if isNull(raw) {
+		if isNull(parts[name]) {
 			continue
 		}
-		text := string(raw)
-		if raw[0] == '"' && json.Unmarshal(raw, &text) != nil {
-			return nil, noQuantity(name)
+		text := string(parts[name])
+		if text[0] == '"' && json.Unmarshal(parts[name], &text) != nil {
+			return nil, noQuantity(name), false
 		}
 		if quantity, err := resource.ParseQuantity(text); err != nil || quantity.Sign() < 0 {
-			return nil, noQuantity(name)
+			return nil, noQuantity(name), false
 		}
 		texts[name] = text
 	}
 	if len(texts) == 0 {
-		return nil, ""
+		return nil, "", true
 	}
-	raw, err := json.Marshal(texts)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return raw, ""
+	request, err := json.Marshal(texts)
+	return request, "", err == nil
 }
 
 // noQuantity returns the message for an invalid quantity.

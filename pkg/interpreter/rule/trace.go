@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
@@ -57,8 +56,8 @@ type Traced struct {
 // Trace answers a question as Interpret does and returns the outcome of each rule. It fails if the context ends.
 func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, error) {
 	t := &tracer{current: -1, patches: r.Operation.Patches()}
-	if rules := p.of(r.Kind); rules != nil {
-		t.heads = rules.listed[r.Operation]
+	for _, rule := range p.of(r.Kind)[r.Operation] {
+		t.heads = append(t.heads, rule.common())
 	}
 	result := &Trace{}
 	var err error
@@ -81,8 +80,8 @@ type tracer struct {
 	before []byte
 }
 
-// begin records that a rule is evaluated next.
-func (t *tracer) begin(q *question, at string) {
+// begin records that the rule with an index is evaluated next.
+func (t *tracer) begin(q *question, index int) {
 	if t == nil {
 		return
 	}
@@ -92,7 +91,7 @@ func (t *tracer) begin(q *question, at string) {
 			t.rules = append(t.rules, Traced{At: h.at, Conditional: !h.when.always(), Outcome: NotAsked})
 		}
 	}
-	t.current, t.broken = slices.IndexFunc(t.heads, func(h *head) bool { return h.at == at }), false
+	t.current, t.broken = index, false
 	if t.patches {
 		t.before = bytes.Clone(q.object.Patch())
 	}

@@ -34,8 +34,8 @@ func (w condition) holds(q *question) (bool, error) {
 }
 
 // applies evaluates the condition of a rule, and records the result for a trace.
-func (q *question) applies(when condition) (bool, error) {
-	holds, err := when.holds(q)
+func (w condition) applies(q *question) (bool, error) {
+	holds, err := w.holds(q)
 	q.trace.saw(holds, err)
 	return holds, err
 }

@@ -100,26 +100,49 @@ var background = context.Background()
 func valueOf(n *document.Node) ref.Val {
 	switch n.Kind() {
 	case document.Object:
-		return (*mapping)(n)
+		return mapping{view{n}}
 	case document.Array:
-		return (*list)(n)
+		return list{view{n}}
 	default:
 		return scalar(n)
 	}
 }
 
-// mapping is the view of an object. It is the node itself and needs no memory.
-type mapping document.Node
+// view is a value whose rare operations decode it as a whole. It needs no memory beside the node.
+type view struct{ *document.Node }
 
-var _ traits.Mapper = (*mapping)(nil)
+func (v view) full() ref.Val { return expression.Value(native(v.Node)) }
+
+// ConvertToNative implements ref.Val.
+func (v view) ConvertToNative(t reflect.Type) (any, error) { return v.full().ConvertToNative(t) }
+
+// ConvertToType implements ref.Val.
+func (v view) ConvertToType(t ref.Type) ref.Val { return v.full().ConvertToType(t) }
+
+// Equal implements ref.Val.
+func (v view) Equal(other ref.Val) ref.Val { return v.full().Equal(other) }
+
+// Value implements ref.Val.
+func (v view) Value() any { return v.full().Value() }
+
+// Size implements traits.Sizer.
+func (v view) Size() ref.Val { return types.Int(v.Len()) }
+
+// IsZeroValue implements traits.Zeroer.
+func (v view) IsZeroValue() bool { return v.Len() == 0 }
+
+// mapping is the view of an object.
+type mapping struct{ view }
+
+var _ traits.Mapper = mapping{}
 
 // Find implements traits.Mapper.
-func (m *mapping) Find(key ref.Val) (ref.Val, bool) {
+func (m mapping) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
 		return nil, false
 	}
-	member := m.node().Get(string(name))
+	member := m.Node.Get(string(name))
 	if member == nil {
 		return nil, false
 	}
@@ -127,107 +150,51 @@ func (m *mapping) Find(key ref.Val) (ref.Val, bool) {
 }
 
 // Get implements traits.Indexer.
-func (m *mapping) Get(key ref.Val) ref.Val {
+func (m mapping) Get(key ref.Val) ref.Val {
 	if value, ok := m.Find(key); ok {
 		return value
 	}
-	return m.full().Get(key)
+	return m.full().(traits.Indexer).Get(key)
 }
 
 // Contains implements traits.Container.
-func (m *mapping) Contains(key ref.Val) ref.Val {
+func (m mapping) Contains(key ref.Val) ref.Val {
 	if name, ok := key.(types.String); ok {
-		return types.Bool(m.node().Get(string(name)) != nil)
+		return types.Bool(m.Node.Get(string(name)) != nil)
 	}
-	return m.full().Contains(key)
+	return m.full().(traits.Container).Contains(key)
 }
-
-// Size implements traits.Sizer.
-func (m *mapping) Size() ref.Val { return types.Int(m.node().Len()) }
-
-// IsZeroValue implements traits.Zeroer.
-func (m *mapping) IsZeroValue() bool { return m.node().Len() == 0 }
 
 // Iterator implements traits.Iterable.
-func (m *mapping) Iterator() traits.Iterator { return m.full().Iterator() }
-
-// ConvertToNative implements ref.Val.
-func (m *mapping) ConvertToNative(t reflect.Type) (any, error) { return m.full().ConvertToNative(t) }
-
-// ConvertToType implements ref.Val.
-func (m *mapping) ConvertToType(t ref.Type) ref.Val { return m.full().ConvertToType(t) }
-
-// Equal implements ref.Val.
-func (m *mapping) Equal(other ref.Val) ref.Val { return m.full().Equal(other) }
+func (m mapping) Iterator() traits.Iterator { return m.full().(traits.Iterable).Iterator() }
 
 // Type implements ref.Val.
-func (*mapping) Type() ref.Type { return types.MapType }
+func (mapping) Type() ref.Type { return types.MapType }
 
-// Value implements ref.Val.
-func (m *mapping) Value() any { return m.full().Value() }
+// list is the view of a list.
+type list struct{ view }
 
-func (m *mapping) node() *document.Node { return (*document.Node)(m) }
-
-// full decodes the whole object, for rare operations.
-func (m *mapping) full() traits.Mapper {
-	if whole, ok := expression.Value(native(m.node())).(traits.Mapper); ok {
-		return whole
-	}
-	return types.NewStringStringMap(types.DefaultTypeAdapter, nil)
-}
-
-// list is the view of a list. It is the node itself.
-type list document.Node
-
-var _ traits.Lister = (*list)(nil)
+var _ traits.Lister = list{}
 
 // Get implements traits.Indexer.
-func (l *list) Get(index ref.Val) ref.Val {
-	if i, ok := index.(types.Int); ok && i >= 0 && int(i) < l.node().Len() {
-		return valueOf(l.node().Item(int(i)))
+func (l list) Get(index ref.Val) ref.Val {
+	if i, ok := index.(types.Int); ok && i >= 0 && int(i) < l.Len() {
+		return valueOf(l.Item(int(i)))
 	}
-	return l.full().Get(index)
+	return l.full().(traits.Indexer).Get(index)
 }
-
-// IsZeroValue implements traits.Zeroer.
-func (l *list) IsZeroValue() bool { return l.node().Len() == 0 }
 
 // Iterator implements traits.Iterable.
-func (l *list) Iterator() traits.Iterator { return &walk{items: l.node().Items()} }
-
-// Size implements traits.Sizer.
-func (l *list) Size() ref.Val { return types.Int(l.node().Len()) }
+func (l list) Iterator() traits.Iterator { return &walk{items: l.Items()} }
 
 // Add implements traits.Adder.
-func (l *list) Add(other ref.Val) ref.Val { return l.full().Add(other) }
+func (l list) Add(other ref.Val) ref.Val { return l.full().(traits.Adder).Add(other) }
 
 // Contains implements traits.Container.
-func (l *list) Contains(value ref.Val) ref.Val { return l.full().Contains(value) }
-
-// ConvertToNative implements ref.Val.
-func (l *list) ConvertToNative(t reflect.Type) (any, error) { return l.full().ConvertToNative(t) }
-
-// ConvertToType implements ref.Val.
-func (l *list) ConvertToType(t ref.Type) ref.Val { return l.full().ConvertToType(t) }
-
-// Equal implements ref.Val.
-func (l *list) Equal(other ref.Val) ref.Val { return l.full().Equal(other) }
+func (l list) Contains(value ref.Val) ref.Val { return l.full().(traits.Container).Contains(value) }
 
 // Type implements ref.Val.
-func (*list) Type() ref.Type { return types.ListType }
-
-// Value implements ref.Val.
-func (l *list) Value() any { return l.full().Value() }
-
-func (l *list) node() *document.Node { return (*document.Node)(l) }
-
-// full decodes the whole list, for rare operations.
-func (l *list) full() traits.Lister {
-	if whole, ok := expression.Value(native(l.node())).(traits.Lister); ok {
-		return whole
-	}
-	return types.NewStringList(types.DefaultTypeAdapter, nil)
-}
+func (list) Type() ref.Type { return types.ListType }
 
 // walk iterates over the items of a list.
 type walk struct {
