@@ -44,6 +44,8 @@ type Held struct {
 	// Ends is the expiry of the certificate, or of the first authority in its chain if that is earlier.
 	// AuthorityEnds is the expiry of its authority. Zero means unknown.
 	Ends, AuthorityEnds time.Time
+	// authorities are those of a CA file.
+	authorities []*x509.Certificate
 }
 
 // errNone is returned before the first certificate was loaded.
@@ -97,13 +99,7 @@ func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certif
 
 // endOf returns the earliest expiry in a chain. Callers reject the chain afterwards.
 func endOf(chain []*x509.Certificate) time.Time {
-	end := chain[0].NotAfter
-	for _, c := range chain[1:] {
-		if c.NotAfter.Before(end) {
-			end = c.NotAfter
-		}
-	}
-	return end
+	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
 }
 
 // parseAll returns the certificates of a PEM bundle. It ignores other blocks.
@@ -133,10 +129,5 @@ func united(all ...*x509.Certificate) []byte {
 }
 
 func contains(all []*x509.Certificate, c *x509.Certificate) bool {
-	for _, other := range all {
-		if other.Equal(c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, c.Equal)
 }

@@ -6,6 +6,7 @@ package certificate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -32,18 +33,10 @@ type times struct {
 
 // encode returns the data for a store.
 func (k *kept) encode() (map[string][]byte, error) {
-	data := map[string][]byte{
-		keyServing: k.serving.certificate, keyServingKey: k.serving.key, KeyBundle: k.bundle(), keyAuthority: signing.PEM(k.signing.Certificate),
-	}
-	var err error
-	if data[keyAuthorityKey], err = encodeKey(k.signing.Key); err != nil {
-		return nil, err
-	}
+	data := map[string][]byte{keyServing: k.serving.certificate, keyServingKey: k.serving.key, KeyBundle: k.bundle()}
+	err := put(data, keyAuthority, keyAuthorityKey, k.signing)
 	if k.next != nil {
-		data[keyNext] = signing.PEM(k.next.Certificate)
-		if data[keyNextKey], err = encodeKey(k.next.Key); err != nil {
-			return nil, err
-		}
+		err = errors.Join(err, put(data, keyNext, keyNextKey, k.next))
 	}
 	var t times
 	if !k.known.IsZero() {
@@ -53,8 +46,16 @@ func (k *kept) encode() (map[string][]byte, error) {
 		data[keyRetired] = append(data[keyRetired], signing.PEM(r.certificate)...)
 		t.Retired = append(t.Retired, r.until)
 	}
-	data[keyTimes], err = json.Marshal(t)
-	return data, err
+	var problem error
+	data[keyTimes], problem = json.Marshal(t)
+	return data, errors.Join(err, problem)
+}
+
+// put stores an authority with its key.
+func put(data map[string][]byte, name, nameOfKey string, authority *signing.Pair) (err error) {
+	data[name] = signing.PEM(authority.Certificate)
+	data[nameOfKey], err = authority.KeyPEM()
+	return err
 }
 
 // decode parses the data of a store. It returns nil if the store is empty.
@@ -62,22 +63,18 @@ func decode(data map[string][]byte) (*kept, error) {
 	if len(data[keyAuthority]) == 0 && len(data[keyServing]) == 0 {
 		return nil, nil
 	}
-	k := &kept{}
-	var err error
-	if k.signing, err = parseAuthority(data[keyAuthority], data[keyAuthorityKey]); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", keyAuthority, err)
-	}
-	if k.serving, err = parseLeaf(data[keyServing], data[keyServingKey]); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", keyServing, err)
-	}
+	k, t := &kept{}, times{}
+	var errs [4]error
+	k.signing, errs[0] = parseAuthority(data[keyAuthority], data[keyAuthorityKey])
+	k.serving, errs[1] = parseLeaf(data[keyServing], data[keyServingKey])
 	if len(data[keyNext]) > 0 {
-		if k.next, err = parseAuthority(data[keyNext], data[keyNextKey]); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", keyNext, err)
-		}
+		k.next, errs[2] = parseAuthority(data[keyNext], data[keyNextKey])
 	}
-	var t times
-	if err := json.Unmarshal(data[keyTimes], &t); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", keyTimes, err)
+	errs[3] = json.Unmarshal(data[keyTimes], &t)
+	for i, key := range []string{keyAuthority, keyServing, keyNext, keyTimes} {
+		if errs[i] != nil {
+			return nil, fmt.Errorf("reading %s: %w", key, errs[i])
+		}
 	}
 	if t.Known != nil && k.next != nil {
 		k.known = *t.Known

@@ -25,7 +25,7 @@ func rotated(t testing.TB) *kept {
 	}
 	k := &kept{signing: all[0], next: all[1], known: now, retired: []retired{{all[2].Certificate, now.Add(time.Minute)}}}
 	var err error
-	if k.serving, err = sign(k.signing, now, time.Hour, names{dns: []string{"a"}}); err != nil {
+	if k.serving, err = sign(k.signing, now, time.Hour, []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -83,7 +83,7 @@ func FuzzKept(f *testing.F) {
 		if _, err := k.encode(); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := (&Policy{Authority: time.Hour, Certificate: time.Hour}).step(k, names{}, time.Now()); err != nil {
+		if _, _, err := (&Policy{Authority: time.Hour, Certificate: time.Hour}).step(k, nil, time.Now()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -47,8 +47,6 @@ type Files struct {
 	tried watch.Digest
 	// next waits until callers trust it; nil if there is none.
 	next *Held
-	// own and coming are the authorities that CAFile had for current and for next.
-	own, coming []*x509.Certificate
 	// known holds the authorities that callers trust, and those that other replicas may still use.
 	known []knownAuthority
 }
@@ -98,44 +96,43 @@ func (f *Files) read() error {
 	if sum == f.tried {
 		return nil
 	}
-	next, authorities, err := held(files)
-	if err != nil {
-		return err // read again next time: another file may be corrected by then
+	next, err := held(files)
+	if err == nil { // otherwise read again next time: another file may be corrected by then
+		f.tried, f.next = sum, next
 	}
-	f.tried, f.next, f.coming = sum, next, authorities
-	return nil
+	return err
 }
 
 // held parses the contents of the files. It fails if the certificate is not signed by an authority in the third
 // file.
-func held(files []source.File) (*Held, []*x509.Certificate, error) {
+func held(files []source.File) (*Held, error) {
 	pair, err := tls.X509KeyPair(files[0].Data, files[1].Data)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	h := &Held{Certificate: &pair, Ends: pair.Leaf.NotAfter}
 	if len(files) < 3 {
-		return h, nil, nil
+		return h, nil
 	}
-	authorities := parseAll(files[2].Data)
-	chain := chainOf(&pair, authorities)
+	h.authorities = parseAll(files[2].Data)
+	chain := chainOf(&pair, h.authorities)
 	if chain == nil {
-		return nil, nil, errors.New("the certificate is not signed by an authority in the CA file")
+		return nil, errors.New("the certificate is not signed by an authority in the CA file")
 	}
-	h.Bundle, h.Ends, h.AuthorityEnds = united(authorities...), endOf(chain), chain[len(chain)-1].NotAfter
-	return h, authorities, nil
+	h.Bundle, h.Ends, h.AuthorityEnds = united(h.authorities...), endOf(chain), chain[len(chain)-1].NotAfter
+	return h, nil
 }
 
 // widen adds to the bundle the authorities of next, of current, and those that other replicas may still use: a
 // replica that restarts reads the newest files only.
 func (f *Files) widen() {
 	now := f.current.Load()
-	if now == nil || len(f.own) == 0 {
+	if now == nil || len(now.authorities) == 0 {
 		return
 	}
-	all := append([]*x509.Certificate(nil), f.own...)
+	all := slices.Clone(now.authorities)
 	if f.next != nil {
-		all = append(append([]*x509.Certificate(nil), f.coming...), all...)
+		all = slices.Concat(f.next.authorities, all)
 	}
 	settled := signedBy(now.Certificate, f.registered(2*f.Overlap))
 	f.known = slices.DeleteFunc(f.known, func(k knownAuthority) bool {
@@ -168,19 +165,19 @@ func (f *Files) registered(long time.Duration) []*x509.Certificate {
 // mayServe reports whether next may be served: callers have trusted it for Overlap, or there is no alternative.
 func (f *Files) mayServe() bool {
 	now := f.current.Load()
-	if now == nil || !f.Told || len(f.coming) == 0 || !f.Clock.Now().Before(now.Ends) {
+	if now == nil || !f.Told || len(f.next.authorities) == 0 || !f.Clock.Now().Before(now.Ends) {
 		return true
 	}
 	return signedBy(f.next.Certificate, f.registered(f.Overlap))
 }
 
 func (f *Files) adopt() {
-	if f.Told {
-		f.remember(f.own)
+	if now := f.current.Load(); f.Told && now != nil {
+		f.remember(now.authorities)
 	}
 	f.current.Store(f.next)
 	f.Log.Info("Serving the certificate of the files", "ends", f.next.Ends)
-	f.own, f.next, f.coming = f.coming, nil, nil
+	f.next = nil
 }
 
 // remember adds authorities to known, so that they stay in the bundle for a while.

@@ -9,10 +9,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
@@ -34,36 +34,32 @@ func newAuthority(now time.Time, validity time.Duration) (*signing.Pair, error) 
 	return made, nil
 }
 
-// sign returns a new server certificate, which expires with the authority at the latest.
-func sign(a *signing.Pair, now time.Time, validity time.Duration, n names) (*leaf, error) {
+// sign returns a new certificate for DNS names and IP addresses, which expires with the authority at the latest.
+func sign(a *signing.Pair, now time.Time, validity time.Duration, names []string) (*leaf, error) {
 	end := now.Add(validity)
 	if end.After(a.Certificate.NotAfter) {
 		end = a.Certificate.NotAfter
 	}
-	made, err := signing.New(&x509.Certificate{
+	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "graft-resource-interpreter"}, NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames: n.dns, IPAddresses: n.addresses,
-	}, a)
+	}
+	for _, name := range names {
+		if address := net.ParseIP(name); address != nil {
+			template.IPAddresses = append(template.IPAddresses, address)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	made, err := signing.New(template, a)
 	if err != nil {
 		return nil, fmt.Errorf("making a certificate: %w", err)
 	}
-	encoded, err := encodeKey(made.Key)
+	key, err := made.KeyPEM()
 	if err != nil {
 		return nil, err
 	}
-	return parseLeaf(signing.PEM(made.Certificate), encoded)
-}
-
-// typeKey is the PEM type of private keys in a store.
-const typeKey = "EC PRIVATE KEY"
-
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("encoding a key: %w", err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: typeKey, Bytes: der}), nil
+	return parseLeaf(signing.PEM(made.Certificate), key)
 }
 
 // parseAuthority parses a CA certificate with its key.
@@ -93,50 +89,22 @@ func parseLeaf(certificate, key []byte) (*leaf, error) {
 	return &leaf{&pair, certificate, key}, nil
 }
 
-// names are the names and addresses of a server.
-type names struct {
-	dns       []string
-	addresses []net.IP
+// namesOf returns the DNS names and the IP addresses in a certificate.
+func namesOf(c *x509.Certificate) []string {
+	names := slices.Clone(c.DNSNames)
+	for _, address := range c.IPAddresses {
+		names = append(names, address.String())
+	}
+	return names
 }
 
-// namesOf returns the names in a certificate.
-func namesOf(c *x509.Certificate) names { return names{c.DNSNames, c.IPAddresses} }
-
-// and returns the union of both.
-func (n names) and(others names) names {
-	all := names{append([]string(nil), n.dns...), append([]net.IP(nil), n.addresses...)}
-	for _, name := range others.dns {
-		if !all.has(names{dns: []string{name}}) {
-			all.dns = append(all.dns, name)
-		}
-	}
-	for _, address := range others.addresses {
-		if !all.has(names{addresses: []net.IP{address}}) {
-			all.addresses = append(all.addresses, address)
+// union returns all names once.
+func union(names, more []string) []string {
+	all := slices.Clone(names)
+	for _, name := range more {
+		if !slices.Contains(all, name) {
+			all = append(all, name)
 		}
 	}
 	return all
-}
-
-// has reports whether all others are in n.
-func (n names) has(others names) bool {
-	for _, name := range others.dns {
-		found := false
-		for _, mine := range n.dns {
-			found = found || mine == name
-		}
-		if !found {
-			return false
-		}
-	}
-	for _, address := range others.addresses {
-		found := false
-		for _, mine := range n.addresses {
-			found = found || mine.Equal(address)
-		}
-		if !found {
-			return false
-		}
-	}
-	return true
 }

@@ -47,7 +47,7 @@ type Options struct {
 // Issued is a Source that issues its certificates. Any number of instances can share a store.
 type Issued struct {
 	Options
-	own names
+	own []string
 	// mutex serializes changes of the store.
 	mutex   sync.Mutex
 	current atomic.Pointer[adopted]
@@ -62,15 +62,15 @@ type adopted struct {
 // NewIssued returns an empty source. Call Refresh to read or issue a certificate. It fails if the policy has no
 // name, or an invalid address.
 func NewIssued(o Options) (*Issued, error) {
-	i := &Issued{Options: o, own: names{dns: slices.Clone(o.Policy.DNSNames)}}
+	i := &Issued{Options: o, own: slices.Clone(o.Policy.DNSNames)}
 	for _, text := range o.Policy.Addresses {
 		address := net.ParseIP(text)
 		if address == nil {
 			return nil, fmt.Errorf("%q is not an IP address", text)
 		}
-		i.own.addresses = append(i.own.addresses, address)
+		i.own = append(i.own, address.String())
 	}
-	if len(i.own.dns)+len(i.own.addresses) == 0 {
+	if len(i.own) == 0 {
 		return nil, errors.New("a certificate needs the host name or the address of the server")
 	}
 	return i, nil

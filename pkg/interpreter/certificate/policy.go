@@ -6,6 +6,7 @@ package certificate
 
 import (
 	"crypto/x509"
+	"slices"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
@@ -69,7 +70,7 @@ func ending(c *x509.Certificate, now time.Time) bool {
 
 // step performs the next due step and returns the new state with a log line. It returns nil and "" if nothing
 // is due.
-func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string, err error) {
+func (p *Policy) step(k *kept, own []string, now time.Time) (next *kept, did string, err error) {
 	switch {
 	case k == nil:
 		return p.first(own, now)
@@ -84,10 +85,10 @@ func (p *Policy) step(k *kept, own names, now time.Time) (next *kept, did string
 		return &next, "Created the next authority", err
 	case !signedBy(k.serving.pair, []*x509.Certificate{k.signing.Certificate}) || ending(k.serving.pair.Leaf, now) && p.longer(k, now):
 		return p.renew(k, own, now)
-	case !namesOf(k.serving.pair.Leaf).has(own):
+	case slices.ContainsFunc(own, func(name string) bool { return k.serving.pair.Leaf.VerifyHostname(name) != nil }):
 		// Other replicas may need other names, for instance during an upgrade. Their names stay until the
 		// certificate is renewed.
-		return p.renew(k, own.and(namesOf(k.serving.pair.Leaf)), now)
+		return p.renew(k, union(own, namesOf(k.serving.pair.Leaf)), now)
 	}
 	return p.forget(k, now)
 }
@@ -98,7 +99,7 @@ func (p *Policy) longer(k *kept, now time.Time) bool {
 	return k.signing.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
 }
 
-func (p *Policy) first(own names, now time.Time) (*kept, string, error) {
+func (p *Policy) first(own []string, now time.Time) (*kept, string, error) {
 	authority, err := newAuthority(now, p.Authority)
 	if err != nil {
 		return nil, "", err
@@ -108,7 +109,7 @@ func (p *Policy) first(own names, now time.Time) (*kept, string, error) {
 
 // replace starts with a new authority. It is used if the authority expired before its successor could take
 // over, when callers can no longer be told in time.
-func (p *Policy) replace(k *kept, own names, now time.Time) (*kept, string, error) {
+func (p *Policy) replace(k *kept, own []string, now time.Time) (*kept, string, error) {
 	if k.next == nil || !now.Before(k.next.Certificate.NotAfter) {
 		var err error
 		next := *k
@@ -132,7 +133,7 @@ func (p *Policy) mayServe(k *kept, now time.Time) bool {
 
 // follow makes the next authority the current one. The previous one stays in the bundle until all its
 // certificates have expired.
-func (p *Policy) follow(k *kept, own names, now time.Time) (*kept, error) {
+func (p *Policy) follow(k *kept, own []string, now time.Time) (*kept, error) {
 	until := now.Add(p.Overlap)
 	if end := k.serving.pair.Leaf.NotAfter; end.After(until) {
 		until = end
@@ -143,25 +144,19 @@ func (p *Policy) follow(k *kept, own names, now time.Time) (*kept, error) {
 	return followed, err
 }
 
-func (p *Policy) renew(k *kept, n names, now time.Time) (*kept, string, error) {
+func (p *Policy) renew(k *kept, names []string, now time.Time) (*kept, string, error) {
 	renewed := *k
 	var err error
-	renewed.serving, err = sign(k.signing, now, p.Certificate, n)
+	renewed.serving, err = sign(k.signing, now, p.Certificate, names)
 	return &renewed, "Issued a certificate", err
 }
 
 // forget drops retired authorities without valid certificates.
 func (p *Policy) forget(k *kept, now time.Time) (*kept, string, error) {
-	var left []retired
-	for _, r := range k.retired {
-		if now.Before(r.until) {
-			left = append(left, r)
-		}
-	}
-	if len(left) == len(k.retired) {
+	next := *k
+	next.retired = slices.DeleteFunc(slices.Clone(k.retired), func(r retired) bool { return !now.Before(r.until) })
+	if len(next.retired) == len(k.retired) {
 		return nil, "", nil
 	}
-	next := *k
-	next.retired = left
 	return &next, "Removed an authority that has no valid certificates", nil
 }
