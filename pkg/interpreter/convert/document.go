@@ -108,16 +108,17 @@ func Profile(name string, documents []byte) (profile []byte, problems []string, 
 	return text.Bytes(), problems, nil
 }
 
-// operations lists the convertible scripts, in the order of their problems.
+// operations lists the convertible scripts with the parameters of their functions, in the order of their problems.
 var operations = []struct {
-	field   string
-	convert func(*script, *rules) error
+	field      string
+	parameters []string
+	convert    func(*script, *rules) error
 }{
-	{"replicaResource", (*script).replicas},
-	{"replicaRevision", (*script).revise},
-	{"retention", (*script).retain},
-	{"healthInterpretation", (*script).health},
-	{"statusReflection", (*script).status},
+	{"replicaResource", []string{"object"}, (*script).replicas},
+	{"replicaRevision", []string{"object", "replicas"}, (*script).revise},
+	{"retention", []string{"object", "observed"}, (*script).retain},
+	{"healthInterpretation", []string{"object"}, (*script).health},
+	{"statusReflection", []string{"object"}, (*script).status},
 }
 
 // rules converts the scripts of a customization.
@@ -134,7 +135,7 @@ func (c *customization) rules() (rules, []string) {
 		}
 		delete(left, o.field)
 		converted := out
-		s, err := parse(c.Spec.Customizations[o.field].LuaScript)
+		s, err := parse(c.Spec.Customizations[o.field].LuaScript, o.parameters)
 		if err == nil {
 			err = o.convert(s, &converted)
 		}

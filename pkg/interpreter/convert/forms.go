@@ -24,12 +24,6 @@ func when(conditions []string) string {
 	return expression(strings.Join(conditions, " && "))
 }
 
-// all converts all statements. Statements after an unconditional return are ignored.
-func (s *script) all(names ...string) error {
-	s.bind(names...)
-	return s.follow(s.body, nil)
-}
-
 // replicas converts GetReplicas: a number, and the requirements of a Pod template.
 func (s *script) replicas(out *rules) error {
 	s.returned = func(conditions []string, values []value) error {
@@ -50,7 +44,7 @@ func (s *script) replicas(out *rules) error {
 		out.Replicas = append(out.Replicas, rule)
 		return nil
 	}
-	return s.all("object")
+	return s.follow(s.body, nil)
 }
 
 // revise converts ReviseReplica: fields that get the number of replicas.
@@ -65,7 +59,7 @@ func (s *script) revise(out *rules) error {
 		out.Revise = append(out.Revise, writeRule{When: when(conditions), Set: set})
 		return nil
 	}
-	return s.all("object", "replicas")
+	return s.follow(s.body, nil)
 }
 
 // retain converts Retain: fields that are copied from the observed object.
@@ -79,7 +73,7 @@ func (s *script) retain(out *rules) error {
 		out.Retain = append(out.Retain, writeRule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
 		return nil
 	}
-	return s.all("object", "observed")
+	return s.follow(s.body, nil)
 }
 
 // status converts ReflectStatus: the status as a whole, or fields that are copied into a table.
@@ -107,7 +101,7 @@ func (s *script) status(out *rules) error {
 		}
 		return nil
 	}
-	return s.all("object")
+	return s.follow(s.body, nil)
 }
 
 // health converts InterpretHealth: the values that are returned under conditions on an object and on the items
@@ -127,7 +121,7 @@ func (s *script) health(out *rules) error {
 		out.Health = append(out.Health, healthRule{When: when(conditions), Healthy: expression(healthy)})
 		return nil
 	}
-	return s.all("object")
+	return s.follow(s.body, nil)
 }
 
 // loop converts a loop over the items of a list if all its returns, or all its assignments to one variable,

@@ -36,9 +36,8 @@ func (u unsupported) Error() string {
 	return fmt.Sprintf("line %d: %s: not converted; write its rules by hand", u.line, u.what)
 }
 
-// parse parses the last function of a script. Its parameters are the object and further inputs of the
-// operation; bind names them.
-func parse(text string) (*script, error) {
+// parse parses the last function of a script, and names its parameters.
+func parse(text string, names []string) (*script, error) {
 	statements, err := luaparse.Parse(strings.NewReader(text), "script")
 	if err != nil {
 		return nil, fmt.Errorf("the script cannot be read: %w", err)
@@ -46,24 +45,13 @@ func parse(text string) (*script, error) {
 	for _, statement := range slices.Backward(statements) {
 		if f, ok := statement.(*ast.FuncDefStmt); ok {
 			s := &script{body: f.Func.Stmts, locals: map[string]value{}}
-			for i, name := range f.Func.ParList.Names {
-				s.locals[name] = value{path: []string{fmt.Sprint("parameter", i)}}
+			for i, name := range f.Func.ParList.Names[:min(len(names), len(f.Func.ParList.Names))] {
+				s.locals[name] = value{path: []string{names[i]}}
 			}
 			return s, nil
 		}
 	}
 	return nil, unsupported{1, "a script without a function"}
-}
-
-// bind names the parameters.
-func (s *script) bind(names ...string) {
-	for local, v := range s.locals {
-		for i, name := range names {
-			if v.path[0] == fmt.Sprint("parameter", i) {
-				s.locals[local] = value{path: []string{name}}
-			}
-		}
-	}
 }
 
 // follow follows statements under conditions, to the first return.

@@ -69,26 +69,11 @@ func (c *Customizations) Of(operation interpreter.Operation) *Script {
 
 // place returns the field for an operation's script, or nil if Karmada has none.
 func (c *Customizations) place(operation interpreter.Operation) **Script {
-	switch operation {
-	case interpreter.Replicas:
-		return &c.ReplicaResource
-	case interpreter.Components:
-		return &c.ComponentResource
-	case interpreter.Revise:
-		return &c.ReplicaRevision
-	case interpreter.Retain:
-		return &c.Retention
-	case interpreter.Aggregate:
-		return &c.StatusAggregation
-	case interpreter.Status:
-		return &c.StatusReflection
-	case interpreter.Health:
-		return &c.HealthInterpretation
-	case interpreter.Dependencies:
-		return &c.DependencyInterpretation
-	default:
-		return nil
-	}
+	return map[interpreter.Operation]**Script{
+		interpreter.Replicas: &c.ReplicaResource, interpreter.Components: &c.ComponentResource, interpreter.Revise: &c.ReplicaRevision,
+		interpreter.Retain: &c.Retention, interpreter.Aggregate: &c.StatusAggregation, interpreter.Status: &c.StatusReflection,
+		interpreter.Health: &c.HealthInterpretation, interpreter.Dependencies: &c.DependencyInterpretation,
+	}[operation]
 }
 
 // newCustomization returns a customization without scripts.

@@ -72,30 +72,30 @@ type Reloader struct {
 
 // Open compiles the profiles. It fails if they are invalid.
 func Open(o Options) (*Reloader, error) {
-	r := &Reloader{options: o}
-	files, err := o.Read()
+	files, next, err := o.read()
 	if err != nil {
 		return nil, err
 	}
-	next, err := profile.Guard(files, o.compile)
-	if err != nil {
-		profile.LogPanic(o.Log, err)
-		return nil, err
-	}
-	r.tried = watch.DigestOf(files)
+	r := &Reloader{options: o, tried: watch.DigestOf(files)}
 	r.put(next)
 	return r, nil
 }
 
 // Check returns the set that would be active.
 func Check(o Options) (*InForce, error) {
+	_, next, err := o.read()
+	return next, err
+}
+
+// read reads and compiles the profiles.
+func (o *Options) read() ([]source.File, *InForce, error) {
 	files, err := o.Read()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	next, err := profile.Guard(files, o.compile)
 	profile.LogPanic(o.Log, err)
-	return next, err
+	return files, next, err
 }
 
 // errNoneLeft keeps the profiles active if the last file vanishes. This is more likely a mistake than the wish

@@ -5,6 +5,7 @@
 package server
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"sync"
@@ -28,24 +29,9 @@ type Metrics struct {
 	guard    *serving.Metrics
 	knows    func(interpreter.Kind) bool
 
-	// mutex guards seen, the kinds used as labels, and counted.
-	mutex   sync.RWMutex
-	seen    map[string]interpreter.Kind
-	counted map[question]*counters
-}
-
-// question identifies the answers that share a time series. It has no version, because callers can send any.
-type question struct {
-	dialect     string
-	operation   interpreter.Operation
-	group, kind string
-	code        int
-}
-
-// counters caches the time series for a question, without hashing labels again.
-type counters struct {
-	requests        prometheus.Counter
-	duration, bytes prometheus.Observer
+	// mutex guards seen, the kinds used as labels.
+	mutex sync.Mutex
+	seen  map[string]interpreter.Kind
 }
 
 // other is the label for unknown values.
@@ -82,7 +68,7 @@ func NewMetrics(registry prometheus.Registerer, knows func(interpreter.Kind) boo
 			Help: "Panics of the server itself; panics of rules are answers with code 500.",
 		}),
 		guard: serving.NewMetrics(registry, "resource-interpreter"),
-		knows: knows, seen: map[string]interpreter.Kind{}, counted: map[question]*counters{},
+		knows: knows, seen: map[string]interpreter.Kind{},
 	}
 	registry.MustRegister(m.requests, m.duration, m.bytes, m.inFlight, m.refused, m.panics)
 	return m
@@ -92,63 +78,29 @@ func (m *Metrics) began() { m.inFlight.Inc() }
 
 func (m *Metrics) ended() { m.inFlight.Dec() }
 
-// answered counts an answer.
+// answered counts an answer. Its label values do not refer to the message.
 func (m *Metrics) answered(a api.Answered) {
-	by := m.remembered(a)
-	if by == nil {
-		by = m.countersOf(a)
-	}
-	by.requests.Inc()
-	by.duration.Observe(a.Took.Seconds())
-	by.bytes.Observe(float64(a.Bytes))
-}
-
-// questionOf returns the key of an answer's time series.
-func questionOf(a api.Answered) question {
-	return question{a.Dialect, a.Operation, a.Kind.Group, a.Kind.Kind, a.Code}
-}
-
-// remembered returns the cached counters for a known kind, or nil.
-func (m *Metrics) remembered(a api.Answered) *counters {
-	if !m.knows(a.Kind) {
-		return nil
-	}
-	m.mutex.RLock()
-	defer m.mutex.RUnlock()
-	return m.counted[questionOf(a)]
-}
-
-// countersOf returns the counters by their labels, and caches those of known kinds under names that do not
-// refer to the message.
-func (m *Metrics) countersOf(a api.Answered) *counters {
-	dialect, operation, kind := a.Dialect, string(a.Operation), other
-	if dialect == "" {
-		dialect = other
-	}
+	operation, kind := string(a.Operation), other
 	if !a.Operation.Known() {
 		operation = other
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	known := m.knows(a.Kind)
-	if known {
-		a.Kind = interpreter.Kind{Group: strings.Clone(a.Kind.Group), Version: strings.Clone(a.Kind.Version), Kind: strings.Clone(a.Kind.Kind)}
+	if m.knows(a.Kind) {
 		kind = label(a.Kind)
-		m.seen[kind] = a.Kind
+		if _, seen := m.seen[kind]; !seen {
+			m.seen[kind] = interpreter.Kind{Group: strings.Clone(a.Kind.Group), Version: strings.Clone(a.Kind.Version), Kind: strings.Clone(a.Kind.Kind)}
+		}
 	}
-	by := &counters{
-		m.requests.WithLabelValues(dialect, operation, kind, strconv.Itoa(a.Code)), m.duration.WithLabelValues(operation, kind), m.bytes.WithLabelValues(operation),
-	}
-	if known {
-		m.counted[questionOf(a)] = by
-	}
-	return by
+	m.requests.WithLabelValues(cmp.Or(a.Dialect, other), operation, kind, strconv.Itoa(a.Code)).Inc()
+	m.duration.WithLabelValues(operation, kind).Observe(a.Took.Seconds())
+	m.bytes.WithLabelValues(operation).Observe(float64(a.Bytes))
 }
 
 // label returns the name of a kind without its version.
 func label(k interpreter.Kind) string {
 	if k.Group == "" {
-		return k.Kind
+		return strings.Clone(k.Kind)
 	}
 	return k.Kind + "." + k.Group
 }
@@ -157,7 +109,6 @@ func label(k interpreter.Kind) string {
 func (m *Metrics) Forget() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	clear(m.counted)
 	for label, k := range m.seen {
 		if !m.knows(k) {
 			delete(m.seen, label)
