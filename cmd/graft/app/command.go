@@ -7,17 +7,26 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
 // Main runs graft and returns its exit status: 0 for success, 1 for findings (invalid profiles, failing tests, denied
@@ -120,3 +129,282 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	completeValues(root)
 	return root
 }
+
+// unknownCommand refuses arguments of a command that only has commands below it.
+func unknownCommand(command *cobra.Command, arguments []string) error {
+	if len(arguments) == 0 {
+		return nil
+	}
+	var known []string
+	for _, below := range command.Commands() {
+		if below.IsAvailableCommand() {
+			known = append(known, below.Name())
+		}
+	}
+	return fmt.Errorf("unknown command %q%s; `%s --help` lists the commands", arguments[0], source.Suggest(arguments[0], known), command.CommandPath())
+}
+
+// unknownFlag explains an unknown flag: it suggests a similar one, or names the list of flags.
+func unknownFlag(command *cobra.Command, err error) error {
+	suggestion := ""
+	var missing *pflag.NotExistError
+	if errors.As(err, &missing) && len(missing.GetSpecifiedName()) > 1 {
+		var known []string
+		command.Flags().VisitAll(func(flag *pflag.Flag) {
+			if !flag.Hidden {
+				known = append(known, "--"+flag.Name)
+			}
+		})
+		suggestion = source.Suggest("--"+missing.GetSpecifiedName(), known)
+	}
+	return fmt.Errorf("%w%s; `%s --help` lists the flags", err, suggestion, command.CommandPath())
+}
+
+// plain returns the text of an error without the name of a system call before a file name.
+func plain(err error) string {
+	text := err.Error()
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		text = strings.Replace(text, file.Op+" "+file.Path+":", file.Path+":", 1)
+	}
+	return text
+}
+
+// exactly requires this number of arguments; what describes them.
+func exactly(what string, count int) cobra.PositionalArgs {
+	return func(command *cobra.Command, arguments []string) error {
+		if len(arguments) == count {
+			return nil
+		}
+		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
+	}
+}
+
+// atMost limits the number of arguments; what describes them.
+func atMost(what string, count int) cobra.PositionalArgs {
+	return func(command *cobra.Command, arguments []string) error {
+		if len(arguments) <= count {
+			return nil
+		}
+		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
+	}
+}
+
+// guarded runs the program; a panic in it becomes an error as any other.
+func (s *Streams) guarded(run func() int) (status int) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			status = s.crashed(reason, debug.Stack())
+		}
+	}()
+	return run()
+}
+
+// crashed reports a fault of the program in one line. The stack is printed on request.
+func (s *Streams) crashed(reason any, stack []byte) int {
+	if err, ok := reason.(*profile.Panic); ok {
+		stack = err.Stack
+	}
+	what, _, _ := strings.Cut(fmt.Sprint(reason), "\n")
+	fmt.Fprintf(s.Err, "Error: this is a mistake in graft itself, please report it: %s; with %s=1 in the environment the same command says where\n",
+		what, debugVariable)
+	if os.Getenv(debugVariable) != "" {
+		fmt.Fprintf(s.Err, "%s", stack)
+	}
+	return statusFailed
+}
+
+// debugVariable in the environment asks for the stack when graft fails by a mistake of its own.
+const debugVariable = "GRAFT_DEBUG"
+
+// Streams holds the input and output of a command, and the properties of the terminal.
+type Streams struct {
+	In io.Reader
+	// Out gets the result, Err progress and errors.
+	Out, Err io.Writer
+	// Interactive and ErrInteractive say that a terminal reads Out and Err along, and Asks that one writes In.
+	Interactive, ErrInteractive, Asks bool
+	// Width is that of the terminal in characters; 0 when it is not known.
+	Width int
+
+	colour colourMode
+}
+
+// Terminal returns the streams of the process.
+func Terminal() *Streams {
+	s := &Streams{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Interactive: term.IsTerminal(int(os.Stdout.Fd())), ErrInteractive: term.IsTerminal(int(os.Stderr.Fd())),
+		Asks: term.IsTerminal(int(os.Stdin.Fd())),
+	}
+	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && s.Interactive {
+		s.Width = width
+	}
+	return s
+}
+
+// Colour reports whether the output is coloured: on a terminal, unless NO_COLOR is set (no-color.org) or a flag
+// overrides it.
+func (s *Streams) Colour() bool {
+	switch s.colour {
+	case colourAlways:
+		return true
+	case colourNever:
+		return false
+	}
+	return s.Interactive && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// style returns the style of changes.
+func (s *Streams) style() render.Style {
+	return render.Style{Colour: s.Colour(), Width: s.Width}
+}
+
+// colourMode is the value of --color.
+type colourMode string
+
+const (
+	colourAuto   colourMode = "auto"
+	colourAlways colourMode = "always"
+	colourNever  colourMode = "never"
+)
+
+// String implements pflag.Value.
+func (m *colourMode) String() string {
+	if *m == "" {
+		return string(colourAuto)
+	}
+	return string(*m)
+}
+
+// Type implements pflag.Value.
+func (m *colourMode) Type() string { return "when" }
+
+// Set implements pflag.Value.
+func (m *colourMode) Set(value string) error {
+	return choose((*string)(m), value, string(colourAuto), string(colourAlways), string(colourNever))
+}
+
+// choose takes one of the values that a flag can have.
+func choose(into *string, value string, known ...string) error {
+	for _, one := range known {
+		if one == value {
+			*into = value
+			return nil
+		}
+	}
+	return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
+}
+
+// meter says on a terminal how far a long command is, in a line that goes when it ends.
+type meter struct {
+	streams *Streams
+	what    string
+	began   time.Time
+	said    time.Time
+	written bool
+}
+
+// patience is how long a command runs before its progress is shown.
+const patience = time.Second
+
+func newMeter(s *Streams, what string) *meter {
+	return &meter{streams: s, what: what, began: time.Now()}
+}
+
+// step displays the progress.
+func (p *meter) step(done, of int) {
+	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || time.Since(p.began) < patience {
+		return
+	}
+	fmt.Fprintf(p.streams.Err, "%s%d of %d %ss", emptyLine, done, of, p.what)
+	p.written = true
+}
+
+// count displays the progress of work with an unknown total.
+func (p *meter) count(done int) { p.counted("", done) }
+
+// counted works like count, with a word for the completed work.
+func (p *meter) counted(how string, done int) {
+	elapsed := time.Since(p.began)
+	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || elapsed < patience || time.Since(p.said) < patience/4 {
+		return
+	}
+	if how != "" {
+		how += " "
+	}
+	p.said = time.Now()
+	fmt.Fprintf(p.streams.Err, "%s%s%d %ss, %.0f a second", emptyLine, how, done, p.what, float64(done)/elapsed.Seconds())
+	p.written = true
+}
+
+// done takes the line away.
+func (p *meter) done() {
+	if p.written {
+		fmt.Fprint(p.streams.Err, emptyLine)
+	}
+}
+
+// emptyLine returns to the start of the line and erases it, including text from the terminal, such as ^C.
+const emptyLine = "\r\x1b[K"
+
+// questions asks for lines of text. An empty line, and the end of the input, take the answer that is offered.
+type questions struct {
+	context context.Context
+	streams *Streams
+	lines   chan string
+}
+
+func newQuestions(ctx context.Context, s *Streams) *questions {
+	q := &questions{context: ctx, streams: s, lines: make(chan string)}
+	// Reading a terminal cannot be interrupted, so that it runs in a goroutine.
+	go func() {
+		defer close(q.lines)
+		for scanner := bufio.NewScanner(s.In); scanner.Scan(); {
+			select {
+			case q.lines <- scanner.Text():
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return q
+}
+
+// text asks for a text.
+func (q *questions) text(question, offered string) string {
+	if q.context.Err() != nil {
+		return offered
+	}
+	fmt.Fprintf(q.streams.Err, "%s [%s]: ", question, offered)
+	select {
+	case <-q.context.Done():
+		fmt.Fprintln(q.streams.Err)
+	case line, open := <-q.lines:
+		if !open || !q.streams.Asks {
+			fmt.Fprintln(q.streams.Err)
+		}
+		if answer := strings.TrimSpace(line); answer != "" {
+			return answer
+		}
+	}
+	return offered
+}
+
+// yes asks whether something is so, until the answer is yes or no.
+func (q *questions) yes(question string, offered bool) bool {
+	shown := map[bool]string{true: "yes", false: "no"}
+	for q.context.Err() == nil {
+		switch answer := strings.ToLower(q.text(question, shown[offered])); answer {
+		case "y", "yes":
+			return true
+		case "n", "no":
+			return false
+		}
+		fmt.Fprintln(q.streams.Err, "answer yes or no")
+	}
+	return offered
+}
+
+// err returns an error if the questions were interrupted.
+func (q *questions) err() error { return interrupted(q.context) }

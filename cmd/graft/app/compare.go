@@ -6,18 +6,25 @@ package app
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/revision"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
 // compareOptions are the flags of graft compare.
@@ -213,6 +220,243 @@ func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	}
 	if f.exitCode && result.Differs() {
 		return found{}
+	}
+	return nil
+}
+
+// liveFlags say that a seed is read, and which.
+type liveFlags struct {
+	enabled    bool
+	connection seed.Connection
+	noDryRun   bool
+}
+
+func (f *liveFlags) addTo(set *pflag.FlagSet) {
+	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed instead of generated ones; nothing is changed there")
+	set.StringVar(&f.connection.Kubeconfig, "kubeconfig", "", "with --live: kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
+	set.StringVar(&f.connection.Context, "kube-context", "", "with --live: context in the kubeconfig (default: the current one)")
+}
+
+// addDryRunTo defines the flag of commands that ask the installed webhooks.
+func (f *liveFlags) addDryRunTo(set *pflag.FlagSet) {
+	set.BoolVar(&f.noDryRun, "no-dry-run", false, "with --live: compare with the stored objects, without a dry run of the installed webhooks")
+}
+
+// check refuses flags about control planes that are not read from a seed: sceneFlags, except the namespace, and the
+// named ones. Without --live it refuses the flags about a seed.
+func (f *liveFlags) check(given *pflag.FlagSet, others ...string) error {
+	if !f.enabled {
+		if wrong := among(given, "kubeconfig", "kube-context", "no-dry-run"); len(wrong) > 0 {
+			return fmt.Errorf("without --live no seed is read: add --live, or leave out %s", strings.Join(wrong, ", "))
+		}
+		return nil
+	}
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&sceneFlags{}).addTo(known)
+	known.VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "namespace" {
+			others = append(others, flag.Name)
+		}
+	})
+	wrong := among(given, others...)
+	if len(wrong) == 0 {
+		return nil
+	}
+	return fmt.Errorf("--live reads a seed; remove the flags for generated shoots: %s", strings.Join(wrong, ", "))
+}
+
+// among returns the names that were given as flags.
+func among(given *pflag.FlagSet, names ...string) []string {
+	var found []string
+	given.Visit(func(flag *pflag.Flag) {
+		if slices.Contains(names, flag.Name) {
+			found = append(found, "--"+flag.Name)
+		}
+	})
+	return found
+}
+
+// live are control planes of a seed.
+type live struct {
+	seed   *seed.Seed
+	planes []*seed.Plane
+	notes  []string
+}
+
+// read reads one control plane, or all those with rules in the programs if no namespace is given.
+func (f *liveFlags) read(ctx context.Context, s *Streams, namespace string, programs ...*mutation.Program) (*live, error) {
+	connected, err := seed.Connect(f.connection)
+	if err != nil {
+		return nil, err
+	}
+	names := []string{namespace}
+	if namespace == "" {
+		if names, err = connected.ControlPlanes(ctx, programs...); err != nil {
+			return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
+		}
+	}
+	meter := newMeter(s, "control plane")
+	planes, err := connected.Scenes(ctx, names, meter.step, programs...)
+	meter.done()
+	if err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), err)
+	}
+	if len(planes) == 1 && planes[0].Err != nil {
+		return nil, fmt.Errorf("reading the seed %s: %w", connected.Host(), planes[0].Err)
+	}
+	return &live{seed: connected, planes: planes}, nil
+}
+
+// scenes returns the scenes of the readable control planes.
+func (l *live) scenes() []*scene.Scene {
+	var scenes []*scene.Scene
+	for _, plane := range l.planes {
+		if plane.Err == nil {
+			scenes = append(scenes, plane.Scene)
+		}
+	}
+	return scenes
+}
+
+// unread names the unreadable control planes.
+func (l *live) unread() []string {
+	var notes []string
+	for _, plane := range l.planes {
+		if plane.Err != nil {
+			notes = append(notes, fmt.Sprintf("%s could not be read: %v", plane.Name, plane.Err))
+		}
+	}
+	return notes
+}
+
+// run compares two sides on the control planes and reports missing data.
+func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare.Result, error) {
+	meter := newMeter(s, "control plane")
+	o.Scenes, o.Progress, o.Parallel = l.scenes(), meter.step, liveParallel
+	unread := l.unread()
+	o.Notes, o.Incomplete = slices.Concat(unread, l.notes), len(unread) > 0
+	result, err := compare.Run(ctx, o)
+	meter.done()
+	return result, err
+}
+
+// liveParallel is how many control planes are compared at a time: they wait for the seed.
+const liveParallel = 8
+
+// runDiff runs graft diff --live.
+func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, manifests []string, profiles *loaded) error {
+	if len(manifests) > 0 {
+		return errors.New("--live reads the objects of a seed: do not give manifests as well")
+	}
+	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
+	output.formats = render.Differences()
+	if err := output.check(); err != nil {
+		return fmt.Errorf("--output with --live: %w", err)
+	}
+	result, err := f.diff(ctx, s, o.scenes.options.Namespace, profiles, o.profiles.compile)
+	if err != nil {
+		return err
+	}
+	return output.write(s, result)
+}
+
+// diff compares the objects in the seed, or the result of the installed webhooks, with the result of the profiles.
+func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, profiles *loaded, compile func([]source.File) (*loaded, error)) (*compare.Result, error) {
+	l, err := f.read(ctx, s, namespace, profiles.Program)
+	if err != nil {
+		return nil, err
+	}
+	o := compare.Options{New: compare.Program{Program: profiles.Program}, NewName: strings.Join(profiles.files(), ", "), NewFiles: profiles.files()}
+	known := []*mutation.Program{profiles.Program}
+	if found := l.installed(ctx, profiles.Program, compile); found != nil {
+		known = append(known, found)
+		o.More = seed.Leftovers{Old: found, New: profiles.Program}.Effects
+		if err := l.seed.Extend(ctx, l.planes, nil, found); err != nil {
+			return nil, err
+		}
+	}
+	o.Old, o.OldName = compare.Side(seed.NewInstalled(l.seed, known...)), "the webhooks installed in the seed "+l.seed.Host()
+	if f.noDryRun {
+		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
+	}
+	for _, version := range l.others(known...) {
+		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: what only its rules wrote into pod templates, units and files is not "+
+			"seen here; `graft compare --live OLD NEW` sees it")
+	}
+	return l.run(ctx, s, o)
+}
+
+// installed returns the profiles in ConfigMaps of the seed that are named by the marks of objects. It returns nil if
+// there are none, or they are unreadable.
+func (l *live) installed(ctx context.Context, other *mutation.Program, compile func([]source.File) (*loaded, error)) *mutation.Program {
+	if len(l.others(other)) == 0 {
+		return nil
+	}
+	files, err := l.seed.Profiles(ctx)
+	if err != nil {
+		return nil
+	}
+	counts, named := seed.Versions(l.planes), map[string]bool{}
+	var wanted []source.File
+	for _, file := range files {
+		documents, _ := profile.Load(file)
+		for _, document := range documents {
+			version := mutation.ProfileVersion{Name: document.Metadata.Name, Hash: document.Hash}.Version()
+			if counts[version] > 0 && !named[document.Metadata.Name] {
+				named[document.Metadata.Name] = true
+				wanted = append(wanted, file)
+				break
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
+	found, err := compile(wanted)
+	if err != nil {
+		return nil
+	}
+	return found.Program
+}
+
+// compare compares two versions of profiles on the objects in the seed.
+func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, before, after *loaded, o compare.Options) (*compare.Result, error) {
+	l, err := f.read(ctx, s, namespace, before.Program, after.Program)
+	if err != nil {
+		return nil, err
+	}
+	for _, version := range l.others(before.Program) {
+		l.notes = append(l.notes, version+", which is not OLD: what only those rules wrote into pod templates, units and files is not seen")
+	}
+	o.More = seed.Leftovers{Old: before.Program, New: after.Program}.Effects
+	return l.run(ctx, s, o)
+}
+
+// others returns the versions of other profiles that mutated objects, with the number of objects.
+func (l *live) others(programs ...*mutation.Program) []string {
+	known := map[string]bool{"": true}
+	for _, program := range programs {
+		for _, version := range program.Profiles() {
+			known[version.Version()] = true
+		}
+	}
+	var found []string
+	counts := seed.Versions(l.planes)
+	for _, version := range slices.Sorted(maps.Keys(counts)) {
+		if !known[version] {
+			found = append(found, fmt.Sprintf("%d objects were written under %s", counts[version], version))
+		}
+	}
+	return found
+}
+
+// incomplete returns an error if the result is incomplete.
+func incomplete(l *compare.Result) error {
+	if unknown := l.Count(compare.Unknown); unknown > 0 {
+		return errors.New("some objects could not be compared")
+	}
+	if l.Incomplete {
+		return errors.New("some control planes could not be read")
 	}
 	return nil
 }

@@ -5,16 +5,24 @@
 package app
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/yaml"
 
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/convert"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -202,4 +210,221 @@ func writeCustomizations(s *Streams, documents []*profile.Interpreter, o lua.Opt
 		}
 	}
 	return nil
+}
+
+func newInterpreterConvertCommand(s *Streams) *cobra.Command {
+	name := "converted"
+	command := &cobra.Command{
+		Use:   "convert FILE",
+		Short: "Write an InterpreterProfile for customizations in Lua",
+		Long: `Write an InterpreterProfile for customizations in Lua.
+
+The file has ResourceInterpreterCustomizations of Karmada. The common forms are converted: replicas and the requirements of a Pod
+template, setting replicas, health by comparisons and conditions, copied statuses and retained fields. The command prints the line of
+each other script; write its rules by hand.`,
+		Example: `  # a profile for a customization
+  graft interpreter convert example/interpreter/lua/queue.yaml --name acme`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			customizations, err := disk.ReadStream(arguments[0], disk.DocumentSize)
+			if err != nil {
+				return err
+			}
+			profile, problems, err := convert.Profile(name, customizations)
+			if err != nil {
+				return fmt.Errorf("converting %s: %w", arguments[0], err)
+			}
+			for _, problem := range problems {
+				fmt.Fprintln(s.Err, problem)
+			}
+			_, err = s.Out.Write(profile)
+			return err
+		},
+	}
+	command.Flags().StringVar(&name, "name", name, "name of the profile")
+	return command
+}
+
+// interpreterWebhookOptions are the flags of graft interpreter webhook.
+type interpreterWebhookOptions struct {
+	profiles               interpreterFlags
+	name, url, service, ca string
+	timeout                int32
+	dialect                string
+	without                []string
+}
+
+func newInterpreterWebhookCommand(s *Streams) *cobra.Command {
+	o := &interpreterWebhookOptions{}
+	command := &cobra.Command{
+		Use:   "webhook",
+		Short: "Write the webhook configuration for Karmada",
+		Long: `Write the webhook configuration for Karmada.
+
+It contains the operations with rules, and a timeout, for which Karmada has no default. Karmada agents in pull mode call the webhook
+as well: they cannot use Services of the control plane and need a reachable URL. graft-resource-interpreter can keep the
+configuration up to date itself.`,
+		Example: `  # Gardener's kinds, and those of a profile
+  graft interpreter webhook -p example/interpreter/profile.yaml --url https://graft.example.com/interpret
+
+  # for a Service in the control plane of Karmada, without members in pull mode
+  graft interpreter webhook --service karmada-system/graft-resource-interpreter:443/interpret --timeout 5
+
+  # for a Karmada without components, which would reject the configuration
+  graft interpreter webhook --url https://graft.example.com/interpret --without components
+
+  # in the format of the proposal
+  graft interpreter webhook --url https://graft.example.com/interpret --dialect proposal`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error { return o.run(s) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	o.profiles.addTo(command)
+	set.StringVar(&o.name, "name", "graft-resource-interpreter", "name of the configuration; of several for a kind, Karmada uses only the first by name")
+	set.StringVar(&o.url, "url", "", "URL of the webhook, for Karmada and for members in pull mode: https://host:port/path")
+	set.StringVar(&o.service, "service", "", "Service of the webhook, instead of --url: namespace/name[:port][/path]")
+	set.StringVar(&o.ca, "ca", "", "file with the CA bundle of the webhook (default: the system's CAs)")
+	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "timeout in seconds, 1 to 30")
+	set.StringArrayVar(&o.without, "without", nil, "operation to leave out, such as one that Karmada does not support yet (repeatable)")
+	addDialect(command, &o.dialect)
+	_ = command.RegisterFlagCompletionFunc("without", fixed(configv1alpha1.RegisteredOperations()...))
+	for _, name := range []string{"name", "url", "service", "timeout"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+func (o *interpreterWebhookOptions) run(s *Streams) error {
+	dialect, err := chooseDialect(o.dialect)
+	if err != nil {
+		return err
+	}
+	at, err := o.endpoint()
+	if err != nil {
+		return err
+	}
+	left, err := o.left()
+	if err != nil {
+		return err
+	}
+	profiles, err := o.profiles.load()
+	if err != nil {
+		return err
+	}
+	kinds := interpreter.Without(profiles.program.Kinds(), left...)
+	if err := asFlags(at.Validate()); err != nil {
+		return err
+	}
+	raw, err := yaml.Marshal(configuration.Generate(dialect, o.name, kinds, at))
+	if err != nil {
+		return fmt.Errorf("writing the configuration: %w", err)
+	}
+	if at.Service != nil {
+		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
+	}
+	if dialect == api.KindReview {
+		warnOfProposal(s, profiles.documents, kinds)
+	}
+	_, err = s.Out.Write(raw)
+	return err
+}
+
+// left returns the omitted operations.
+func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
+	known := append(configv1alpha1.RegisteredOperations(), string(interpreter.Prune))
+	var left []interpreter.Operation
+	for _, name := range o.without {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("--without %s: there is no such operation%s; there are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+		}
+		left = append(left, interpreter.Operation(name))
+	}
+	return left, nil
+}
+
+// warnOfProposal warns of kinds with rules that the proposal cannot support.
+func warnOfProposal(s *Streams, documents []*profile.Interpreter, kinds []interpreter.Known) {
+	for _, k := range kinds {
+		for _, o := range k.Operations {
+			if why := lost(documents, k.Kind, o); why != "" {
+				fmt.Fprintf(s.Err, "%s: %s: %s\n", k.Kind, o, why)
+			}
+		}
+	}
+}
+
+// lost returns the data that rules need but the messages of the proposal lack, or "".
+func lost(documents []*profile.Interpreter, kind interpreter.Kind, o interpreter.Operation) string {
+	var selectors, health bool
+	for _, said := range ofKind(documents, kind) {
+		selectors = selectors || slices.ContainsFunc(said.Get(string(o)).Items(), func(n source.Node) bool { return n.Has("labelSelector") })
+		health = health || slices.ContainsFunc(said.Get(string(o)).Items(), usesHealth)
+	}
+	switch {
+	case o == interpreter.Components:
+		return "the proposal has no such operation"
+	case o == interpreter.Dependencies && selectors:
+		return "the proposal has no labelSelector: where a rule with one applies, there is no answer"
+	case o == interpreter.Aggregate && health:
+		return "the proposal does not say how healthy members are, and it is Unknown to the rules"
+	}
+	return ""
+}
+
+// memberHealth matches uses of members' health in expressions.
+var memberHealth = regexp.MustCompile(`\.\??health\b`)
+
+// usesHealth reports whether a text below a node uses the health of members.
+func usesHealth(n source.Node) bool {
+	return n.Node != nil && (strings.Contains(n.Value, "${") && memberHealth.MatchString(n.Value) || slices.ContainsFunc(n.Items(), usesHealth) ||
+		slices.ContainsFunc(n.Fields(), func(f source.Field) bool { return usesHealth(f.Value) }))
+}
+
+// endpoint returns the address of the webhook.
+func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
+	e := configuration.Endpoint{URL: o.url, TimeoutSeconds: o.timeout}
+	if (o.url == "") == (o.service == "") {
+		return e, errors.New("give one of --url and --service: where the webhook is")
+	}
+	if o.timeout == 0 {
+		return e, errors.New("--timeout 0: must be 1 to 30 seconds")
+	}
+	if o.service != "" {
+		var err error
+		if e.Service, err = parseService(o.service); err != nil {
+			return e, fmt.Errorf("--service %s: %w", o.service, err)
+		}
+	}
+	if o.ca != "" {
+		var err error
+		if e.CABundle, err = disk.ReadStream(o.ca, disk.CertificateSize); err != nil {
+			return e, fmt.Errorf("reading --ca: %w", err)
+		}
+	}
+	return e, nil
+}
+
+// parseService reads namespace/name[:port][/path].
+func parseService(text string) (*admissionv1.ServiceReference, error) {
+	parts := strings.SplitN(text, "/", 3)
+	if len(parts) < 2 {
+		return nil, errors.New("must be namespace/name[:port][/path]")
+	}
+	s := &admissionv1.ServiceReference{Namespace: parts[0]}
+	name, port, has := strings.Cut(parts[1], ":")
+	s.Name = name
+	if has {
+		number, err := strconv.ParseInt(port, 10, 32)
+		if err != nil {
+			return nil, errors.New("the port must be a number")
+		}
+		narrow := int32(number)
+		s.Port = &narrow
+	}
+	if len(parts) == 3 {
+		path := "/" + parts[2]
+		s.Path = &path
+	}
+	return s, nil
 }

@@ -5,7 +5,25 @@
 package app
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
 	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
 func newLedgerCommand(s *Streams) *cobra.Command {
@@ -32,4 +50,562 @@ folder, the commands send their requests to its socket and say so on standard er
 		command.AddCommand(below(s))
 	}
 	return command
+}
+
+// ledgerStates are the states that can be looked for.
+var ledgerStates = []string{string(network.Intended), string(network.Bound), string(network.Releasing), string(network.Resting)}
+
+// ledgerInspectOptions are the flags of graft ledger inspect.
+type ledgerInspectOptions struct {
+	place   ledgerFlags
+	query   ledger.Query
+	address string
+	state   string
+	longer  time.Duration
+	output  string
+}
+
+func newLedgerInspectCommand(s *Streams) *cobra.Command {
+	o := &ledgerInspectOptions{}
+	command := &cobra.Command{
+		Use:   "inspect [path]",
+		Short: "List allocations",
+		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
+
+The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
+until the cloud has unbound it. A released resource is in its cooldown (resting) for a while, in which only its last owner gets it:
+--state resting lists these, and --address shows them, too.`,
+		Example: `  # all allocations of an export
+  graft ledger inspect example/network/ledger.jsonl
+
+  # the owner of an address, and the allocations of a node
+  graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
+  graft ledger inspect example/network/ledger.jsonl --node worker-1 -o yaml
+
+  # releases that take too long, and resources in their cooldown
+  graft ledger inspect example/network/ledger.jsonl --state releasing --held-longer-than 1h
+  graft ledger inspect example/network/ledger.jsonl --state resting
+
+  # one JSON line for each allocation, for other tools
+  graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
+		Args: atMost("one path", 1),
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
+	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
+	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its cooldown")
+	set.StringVar(&o.state, "state", "", "only this state: intended, bound, releasing or resting")
+	set.StringVar(&o.query.Node, "node", "", "only this node")
+	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
+	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
+	set.StringVarP(&o.output, "output", "o", "table", "output format: table, json, yaml")
+	o.place.addTo(command, set)
+	_ = command.RegisterFlagCompletionFunc("output", fixed("table", "json", "yaml"))
+	_ = command.RegisterFlagCompletionFunc("state", fixed(ledgerStates...))
+	for _, name := range []string{"pool", "owner", "address", "node", "namespace", "held-longer-than"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+	return command
+}
+
+// complete checks the flags.
+func (o *ledgerInspectOptions) complete(now time.Time) (err error) {
+	if err := choose(&o.output, o.output, "table", "json", "yaml"); err != nil {
+		return fmt.Errorf("--output %s: %w", o.output, err)
+	}
+	if o.state != "" {
+		if err := choose((*string)(&o.query.State), o.state, ledgerStates...); err != nil {
+			return fmt.Errorf("--state %s: %w", o.state, err)
+		}
+	}
+	if o.address != "" {
+		if o.query.Address, err = netip.ParseAddr(o.address); err != nil {
+			return fmt.Errorf("--address %s: must be an IP address", o.address)
+		}
+	}
+	switch {
+	case o.longer < 0:
+		return errors.New("--held-longer-than: must not be negative")
+	case o.longer > 0:
+		o.query.Before = now.Add(-o.longer)
+	}
+	return nil
+}
+
+func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+	if err := o.complete(time.Now()); err != nil {
+		return err
+	}
+	if err := o.place.named(arguments); err != nil {
+		return err
+	}
+	k, err := o.place.open(ctx, s, looks)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	list := newListing(s.Out, o.output, o.query.State == network.Resting)
+	if err := k.search(ctx, o.query, list.add); err != nil {
+		return errors.Join(err, list.breakOff())
+	}
+	return list.end()
+}
+
+// listing writes entries of a ledger as they come: there may be millions.
+type listing struct {
+	out     *bufio.Writer
+	form    string
+	resting bool
+	count   int
+
+	// rows are the first ones of a table, which say how wide its columns are; widths are known once they are written.
+	rows   [][]string
+	widths []int
+}
+
+// firstRows are how many rows say how wide columns are.
+const firstRows = 1000
+
+func newListing(out io.Writer, form string, resting bool) *listing {
+	l := &listing{out: bufio.NewWriter(out), form: form, resting: resting}
+	l.rows = [][]string{{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}}
+	if resting {
+		l.rows = [][]string{{"RESTING", "UNTIL"}}
+	}
+	return l
+}
+
+// rests is a thing that rests, as JSON.
+type rests struct {
+	ledger.Thing
+	Until time.Time `json:"until"`
+	// Last is who had it, as <contract>/<key>.
+	Last string `json:"last,omitempty"`
+}
+
+func (l *listing) add(e ledger.Entry) error {
+	if l.form == "table" {
+		if e.Allocation == nil && !l.resting {
+			return l.addRow(restCells(e))
+		}
+		return l.addRow(cells(e))
+	}
+	l.count++
+	var value any = e.Allocation
+	if e.Allocation == nil {
+		value = rests{e.Thing, e.Until.UTC(), last(e)}
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	if l.form == "json" {
+		separator := ",\n"
+		if l.count == 1 {
+			separator = "[\n"
+		}
+		_, err = fmt.Fprintf(l.out, "%s%s", separator, raw)
+		return err
+	}
+	text, err := yaml.JSONToYAML(raw)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(l.out, "- %s\n", strings.ReplaceAll(strings.TrimSuffix(string(text), "\n"), "\n", "\n  "))
+	return err
+}
+
+// addRow adds a row to a table. It replaces control characters in callers' names, which could change the terminal.
+func (l *listing) addRow(row []string) error {
+	l.count++
+	for i, cell := range row {
+		row[i] = strings.Map(printable, cell)
+	}
+	if l.rows = append(l.rows, row); l.widths != nil || len(l.rows) > firstRows {
+		return l.flush()
+	}
+	return nil
+}
+
+// printable returns a printable character, or a question mark.
+func printable(r rune) rune {
+	if unicode.IsPrint(r) {
+		return r
+	}
+	return '?'
+}
+
+// last returns the last owner of a resource in cooldown, or an empty string if unknown.
+func last(e ledger.Entry) string {
+	if e.Last == (network.Owner{}) {
+		return ""
+	}
+	return e.Last.String()
+}
+
+// restCells returns the columns of an address in cooldown in a list of allocations.
+func restCells(e ledger.Entry) []string {
+	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
+	if had := last(e); had != "" {
+		row[7] = "last " + had
+	}
+	return row
+}
+
+// cells returns the columns of an entry.
+func cells(e ledger.Entry) []string {
+	a := e.Allocation
+	if a == nil {
+		return []string{e.Thing.String(), e.Until.UTC().Format(time.RFC3339)}
+	}
+	var addresses []string
+	for _, address := range a.Addresses {
+		addresses = append(addresses, address.String())
+	}
+	row := []string{a.Owner.String(), a.Pool, strings.Join(addresses, ","), "", "", string(a.State), a.Since.UTC().Format(time.RFC3339), a.Holder.String()}
+	if mac := a.HardwareAddr(); len(mac) > 0 {
+		row[3] = mac.String()
+	}
+	if a.VLAN != 0 {
+		row[4] = fmt.Sprint(a.VLAN)
+	}
+	return row
+}
+
+// flush writes rows that wait.
+func (l *listing) flush() error {
+	if l.widths == nil && len(l.rows) > 0 {
+		l.widths = make([]int, len(l.rows[0]))
+		for _, row := range l.rows {
+			for i, cell := range row {
+				l.widths[i] = max(l.widths[i], len(cell))
+			}
+		}
+	}
+	for _, row := range l.rows {
+		var line strings.Builder
+		for i, cell := range row {
+			if cell == "" {
+				cell = "-"
+			}
+			fmt.Fprintf(&line, "%-*s  ", l.widths[i], cell)
+		}
+		if _, err := fmt.Fprintln(l.out, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	l.rows = l.rows[:0]
+	return nil
+}
+
+// breakOff writes the complete part of an interrupted list.
+func (l *listing) breakOff() error {
+	if l.count > 0 && l.form == "table" {
+		if err := l.flush(); err != nil {
+			return err
+		}
+	}
+	return l.out.Flush()
+}
+
+// end writes the remaining rows.
+func (l *listing) end() error {
+	switch {
+	case l.form == "json" && l.count == 0:
+		fmt.Fprintln(l.out, "[]")
+	case l.form == "json":
+		fmt.Fprintln(l.out, "\n]")
+	case l.form == "yaml" && l.count == 0:
+		fmt.Fprintln(l.out, "[]")
+	case l.form == "table" && l.count == 0 && l.resting:
+		fmt.Fprintln(l.out, "Nothing rests.")
+	case l.form == "table" && l.count == 0:
+		fmt.Fprintln(l.out, "No allocation is there.")
+	case l.form == "table":
+		if err := l.flush(); err != nil {
+			return err
+		}
+	}
+	return l.out.Flush()
+}
+
+// ledgerVerifyOptions are the flags of graft ledger verify.
+type ledgerVerifyOptions struct {
+	place          ledgerFlags
+	repair, dryRun bool
+	output         string
+}
+
+func newLedgerVerifyCommand(s *Streams) *cobra.Command {
+	o := &ledgerVerifyOptions{}
+	command := &cobra.Command{
+		Use:   "verify [path]",
+		Short: "Check a ledger, and repair it",
+		Long: `Check a ledger, and repair it.
+
+It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The path is the folder
+of a ledger or an export. The server may continue to run.
+
+--repair repairs findings with a single possible fix, such as the row of an address without an owner; with --dry-run it only prints
+them. No server may use the folder.
+
+Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
+		Example: `  # check a backup
+  graft ledger verify example/network/ledger.jsonl
+
+  # repairs of a ledger, without writing
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger verify ledger --repair --dry-run`,
+		Args: atMost("one path", 1),
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.BoolVar(&o.repair, "repair", false, "repair findings with a single possible fix")
+	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
+	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
+	o.place.addTo(command, set)
+	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
+	return command
+}
+
+func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+	if err := choose(&o.output, o.output, "text", "json"); err != nil {
+		return fmt.Errorf("--output %s: %w", o.output, err)
+	}
+	if o.dryRun && !o.repair {
+		return errors.New("--dry-run is for --repair")
+	}
+	if err := o.place.named(arguments); err != nil {
+		return err
+	}
+	does := looks
+	if o.repair && !o.dryRun {
+		does = forSure
+	}
+	k, err := o.place.open(ctx, s, does)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	progress := newMeter(s, "row")
+	report, err := k.verify(ctx, progress.count)
+	progress.done()
+	if err != nil {
+		return err
+	}
+	if does == forSure {
+		return o.repairRows(ctx, s, k.(*opened).store, report)
+	}
+	return o.write(s, report)
+}
+
+// repairRows repairs until nothing changes, and reports the remaining findings.
+func (o *ledgerVerifyOptions) repairRows(ctx context.Context, s *Streams, store ledger.Store, report *ledger.Report) error {
+	k := &opened{store: store}
+	for {
+		count, err := ledger.Repair(ctx, store, report)
+		if err != nil {
+			return err
+		}
+		if count == 0 {
+			return o.write(s, report)
+		}
+		for _, f := range report.Faults {
+			if f.Repairable {
+				fmt.Fprintf(s.Err, "fixed %s: %s\n", f.Key, f.Problem)
+			}
+		}
+		if report, err = k.verify(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
+	if o.output == "json" {
+		encoder := json.NewEncoder(s.Out)
+		encoder.SetIndent("", "  ")
+		if err := encoder.Encode(report); err != nil {
+			return err
+		}
+	} else {
+		o.text(s, report)
+	}
+	if len(report.Faults) > 0 {
+		return found{}
+	}
+	return nil
+}
+
+func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
+	fixable := 0
+	for _, f := range report.Faults {
+		fmt.Fprintf(s.Out, "%s: %s\n", f.Key, f.Problem)
+		how := "what to do"
+		if f.Repairable {
+			fixable++
+			if how = "--repair fixes it"; o.dryRun {
+				how = "would be fixed"
+			}
+		}
+		fmt.Fprintf(s.Out, "  %s: %s\n", how, f.Remedy)
+	}
+	if len(report.Faults) > 0 {
+		fmt.Fprintln(s.Out)
+	}
+	records := ""
+	if report.Records > 0 {
+		records = ", " + plural(report.Records, "record", "records")
+	}
+	fmt.Fprintf(s.Out, "%s, %s held, %s resting%s: ", plural(report.Allocations, "allocation", "allocations"),
+		plural(report.Held, "thing", "things"), plural(report.Resting, "thing", "things"), records)
+	switch {
+	case len(report.Faults) == 0:
+		fmt.Fprintln(s.Out, "nothing wrong")
+		return
+	case report.More:
+		fmt.Fprintf(s.Out, "%d faults and more", len(report.Faults))
+	default:
+		fmt.Fprint(s.Out, plural(len(report.Faults), "fault", "faults"))
+	}
+	if fixable > 0 {
+		fmt.Fprintf(s.Out, "; %d fixable with --repair", fixable)
+	}
+	fmt.Fprintln(s.Out)
+}
+
+func newLedgerReleaseCommand(s *Streams) *cobra.Command {
+	place := &ledgerFlags{}
+	command := &cobra.Command{
+		Use:   "release owner",
+		Short: "Release the allocations of an owner",
+		Long: `Release the allocations of an owner, in an emergency. If the owner still uses an address, it will share it with the next owner.
+
+graft ledger inspect shows the owners. A running server releases the allocations at once, like a release by the caller, and unbinds
+them in the cloud. Without a server they are marked as releasing; the next server that opens the ledger finishes the release. The
+command does not ask for confirmation.
+
+Exit status: 0; 1 if the owner has no allocation; 2 if the command failed.`,
+		Example: `  # a ledger without a server
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger release dranet/a7b1c0de/pci/0000:27:00.1 --ledger ledger`,
+		Args: exactly("an owner", 1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if err := place.named(nil); err != nil {
+				return err
+			}
+			return place.release(command.Context(), s, arguments[0])
+		},
+	}
+	command.Flags().SortFlags = false
+	place.addTo(command, command.Flags())
+	return command
+}
+
+func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) (err error) {
+	owner, err := network.ParseOwner(text)
+	if err != nil {
+		return fmt.Errorf("%q: %w, as `graft ledger inspect` shows it", text, err)
+	}
+	k, err := f.open(ctx, s, tends)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	a, done, err := k.release(ctx, owner)
+	if errors.Is(err, network.ErrNotHeld) {
+		return found{owner.String() + " holds nothing"}
+	}
+	if err != nil {
+		return err
+	}
+	list := newListing(s.Out, "table", false)
+	if err := errors.Join(list.add(ledger.Entry{Allocation: &a, Owner: owner}), list.end()); err != nil {
+		return err
+	}
+	switch {
+	case done:
+		fmt.Fprintln(s.Err, "released")
+	case len(f.endpoints) > 0:
+		fmt.Fprintln(s.Err, "noted that it is given back: a server that shares the ledger releases it when it starts, and tells the cloud")
+	default:
+		fmt.Fprintln(s.Err, "noted that it is given back: the server that opens the ledger next releases it, and tells the cloud")
+	}
+	return nil
+}
+
+// ledgerGCOptions are the flags of graft ledger gc.
+type ledgerGCOptions struct {
+	place  ledgerFlags
+	dryRun bool
+}
+
+func newLedgerGCCommand(s *Streams) *cobra.Command {
+	o := &ledgerGCOptions{place: ledgerFlags{forServersAlone: true}}
+	command := &cobra.Command{
+		Use:   "gc",
+		Short: "Release the allocations of deleted claims and Pods",
+		Long: `Release the allocations of deleted claims and Pods.
+
+The command asks a running server with a Kubernetes client, through its socket. It lists each allocation with the reason. --dry-run
+releases nothing; its exit status is 1 if there are such allocations.`,
+		Example: `  # allocations that would be released (there is no server here)
+  graft ledger gc --dry-run --server unix:///run/graft/ledger.sock  # exit 2`,
+		Args: atMost("no argument", 0),
+		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.BoolVar(&o.dryRun, "dry-run", false, "release nothing")
+	o.place.addTo(command, set)
+	return command
+}
+
+func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
+	if err := o.place.named(nil); err != nil {
+		return err
+	}
+	address := o.place.server
+	if address == "" {
+		path, err := absolutePath(remote.Socket(o.place.path))
+		if err != nil {
+			return err
+		}
+		address = "unix://" + path
+	}
+	client, err := remote.Dial(address)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	list, count := newListing(s.Out, "table", false), 0
+	list.rows[0] = append(list.rows[0], "REASON", "RELEASED")
+	err = client.GC(ctx, o.dryRun, func(suspect remote.Suspect) error {
+		count++
+		released := "no"
+		if suspect.Freed {
+			released = "yes"
+		}
+		return list.addRow(append(cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
+	})
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("no server runs at %s, and only a running one knows who lives: start graft-network-provider, or name its socket by --server", address)
+	}
+	if err != nil {
+		return errors.Join(err, list.breakOff())
+	}
+	if count == 0 {
+		fmt.Fprintln(s.Out, "Everybody lives who holds something.")
+		return nil
+	}
+	if err := list.end(); err != nil {
+		return err
+	}
+	if o.dryRun {
+		return found{}
+	}
+	return nil
 }

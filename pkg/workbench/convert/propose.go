@@ -2,19 +2,30 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package convert proposes rules for the differences between objects before and after a webhook. Each difference
+// becomes one argument of the most specific operation; arguments of the same operation become one rule. The package
+// then applies the proposal to the objects before, and reports remaining differences.
+//
+// It finds no conditions and no expressions, and it reads no files. Start reading at Propose.
 package convert
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	jsonpatch "github.com/evanphx/json-patch/v5"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -277,4 +288,154 @@ func counted(objects int) string {
 		return "1 object that differs"
 	}
 	return fmt.Sprintf("%d objects that differ", objects)
+}
+
+// subject is one object before and after.
+type subject struct {
+	object manifest.Object
+	target *target.Target
+	form   *target.Form
+	garden bool
+	// purpose is that of an OperatingSystemConfig, pool its worker pool, and version that of Kubernetes by the object's image.
+	purpose, pool, version string
+
+	before, after tree
+	raw           []byte
+	// differs reports whether rules are proposed for the object; secret whether the data of a Secret differ.
+	differs, secret bool
+}
+
+// String names the object.
+func (s *subject) String() string { return s.object.String() }
+
+// match pairs objects by kind, namespace and name. The second result lists unpaired and unreadable objects.
+func match(before, after []manifest.Object) (subjects []*subject, missed []string) {
+	identity := func(o manifest.Object) string {
+		return strings.Join([]string{o.Group(), o.Kind, o.Namespace, o.Name}, "/")
+	}
+	wanted := map[string]manifest.Object{}
+	for _, o := range after {
+		wanted[identity(o)] = o
+	}
+	for _, o := range before {
+		is, ok := wanted[identity(o)]
+		delete(wanted, identity(o))
+		if isContext(o) {
+			continue
+		}
+		if !ok {
+			missed = append(missed, o.String()+": is missing after; rules remove no objects")
+			continue
+		}
+		s, err := newSubject(o, is)
+		if err != nil {
+			missed = append(missed, fmt.Sprintf("%s: %v", o, err))
+			continue
+		}
+		subjects = append(subjects, s)
+	}
+	for _, o := range after {
+		if _, left := wanted[identity(o)]; left && !isContext(o) {
+			missed = append(missed, o.String()+": is missing before; rules add no objects")
+		}
+	}
+	return subjects, missed
+}
+
+// isContext reports whether an object describes a control plane and passes no webhook.
+func isContext(o manifest.Object) bool {
+	return o.Is("extensions.gardener.cloud", "Cluster") || o.Is("", "Namespace") || strings.HasSuffix(o.Group(), ".gardener.cloud") &&
+		(o.Group() == "core.gardener.cloud" || o.Kind == "Garden")
+}
+
+func newSubject(before, after manifest.Object) (*subject, error) {
+	s := &subject{object: before, raw: before.JSON, garden: before.Namespace == target.GardenNamespace}
+	var err error
+	if s.before, err = decodeTree(before.JSON); err != nil {
+		return nil, err
+	}
+	if s.after, err = decodeTree(after.JSON); err != nil {
+		return nil, err
+	}
+	s.target, s.form = target.Match(s.garden, before.Group(), before.Kind, before.Name)
+	if s.target == nil && s.garden {
+		return nil, fmt.Errorf("rules reach no such object in the namespace %s", target.GardenNamespace)
+	}
+	if s.target == nil {
+		version := before.APIVersion[strings.LastIndexByte(before.APIVersion, '/')+1:]
+		s.target = target.Other(target.Form{Group: before.Group(), Version: version, Kind: before.Kind, Name: before.Name})
+		s.form = &s.target.Forms[0]
+	}
+	if s.form.Kind == "OperatingSystemConfig" {
+		s.purpose, s.pool = textAt(s.before, "spec", "purpose"), textAt(s.before, "metadata", "labels", facts.LabelWorkerPool)
+	}
+	s.secret = s.form.Kind == "Secret" && (!equal(s.before["data"], s.after["data"]) || !equal(s.before["stringData"], s.after["stringData"]))
+	if parsed, err := document.Parse(s.raw); err == nil {
+		version := (&target.Object{Target: s.target, Form: s.form, Document: parsed}).ImageVersion()
+		if _, err := semver.StrictNewVersion(version); err == nil {
+			s.version = version
+		}
+	}
+	return s, nil
+}
+
+// constraint returns the range of the versions that the objects have; empty where some have none or the tables lack them.
+func constraint(subjects []*subject, o Options) string {
+	var first, last uint64
+	for _, s := range subjects {
+		if s.garden || o.Generation != contract.Today {
+			return ""
+		}
+		version, err := semver.StrictNewVersion(s.version)
+		if err != nil {
+			continue
+		}
+		if first == 0 || version.Minor() < first {
+			first = version.Minor()
+		}
+		last = max(last, version.Minor())
+	}
+	known := kubeflags.Versions()
+	if first == 0 || first < uint64(known[0]) || last > uint64(known[len(known)-1]) {
+		return ""
+	}
+	return fmt.Sprintf(">= 1.%d, < 1.%d", first, last+1)
+}
+
+// facts returns the facts that a shoot with these objects would have: its provider, version and worker pools.
+func (s *subject) facts(provider string, subjects []*subject) facts.Source {
+	known := kubeflags.Versions()
+	version, workers := "", []any{}
+	for _, other := range subjects {
+		if other.object.Namespace == s.object.Namespace && other.pool == "" {
+			version = cmp.Or(version, other.version)
+		}
+	}
+	version = cmp.Or(version, s.version, known[len(known)-1].String()+".0")
+	if s.pool != "" {
+		workers = append(workers, tree{"name": s.pool, "kubernetes": tree{"version": cmp.Or(s.version, version)}})
+	}
+	if s.garden {
+		found, err := facts.FromGarden(rawOf(tree{
+			"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": tree{"name": "garden"},
+			"spec": tree{"virtualCluster": tree{"kubernetes": tree{"version": version}}},
+		}))
+		if err != nil {
+			return &facts.Static{}
+		}
+		return &facts.Static{Facts: found}
+	}
+	found, err := facts.FromClusterObjects(s.object.Namespace, nil, nil, rawOf(tree{
+		"apiVersion": "core.gardener.cloud/v1beta1", "kind": "Shoot", "metadata": tree{"name": "shoot", "namespace": "garden-local"},
+		"spec":   tree{"kubernetes": tree{"version": version}, "provider": tree{"type": provider, "workers": workers}},
+		"status": tree{"technicalID": s.object.Namespace},
+	}))
+	if err != nil {
+		return &facts.Static{}
+	}
+	labels := map[string]string{}
+	for _, set := range target.Sets() {
+		labels[set.NamespaceLabel()] = provider
+	}
+	return &facts.Static{Facts: found.WithNamespace(facts.Namespace{Name: s.object.Namespace, Labels: labels})}
 }

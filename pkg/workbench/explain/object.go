@@ -2,19 +2,28 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package explain describes documents, operations, targets, variables, functions, flags and feature gates like kubectl
+// explain (Static), and the effect of each rule of the loaded profiles on one object, with the reason (Of). Both return
+// data that a Style writes as text, or that encoding/json writes as JSON.
+//
+// It reads no files and no terminal. Its results contain no values of Secrets. Start reading at Static and Of.
 package explain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
@@ -228,4 +237,404 @@ func unselected(p *mutation.Program, a render.Admission) string {
 		}
 	}
 	return fmt.Sprintf("no profile is for the namespace %s; they are for %s", a.Namespace, strings.Join(wanted, ", "))
+}
+
+// reader converts the engine's explanation of an object for display.
+type reader struct {
+	object *Object
+	veil   func(string) string
+	// hide hides secret values in a line of the object.
+	hide func(render.Line) render.Line
+	// lines caches the lines of states of the object by the address of their bytes: the state after one step is that
+	// before the next.
+	lines map[*byte][]render.Line
+}
+
+// add adds the effects of one set of webhooks.
+func (r *reader) add(e *mutation.Explanation) {
+	r.object.Elsewhere += e.Elsewhere
+	if e.Denied != nil {
+		r.object.Denied = r.veil(e.Denied.Error())
+	}
+	if e.Deleting {
+		r.object.Note = "the object is being deleted: no rule is applied"
+	}
+	for _, lookup := range e.Lookups {
+		if lookup.Failed != nil {
+			r.object.Missing = append(r.object.Missing, Lookup{
+				Profile: lookup.Profile, Name: lookup.Name, Object: lookup.Kind + " " + lookup.Object, Reason: lookup.Failed.Error(),
+			})
+		}
+	}
+	for i := range e.Rules {
+		r.object.Rules = append(r.object.Rules, r.rule(&e.Rules[i]))
+	}
+}
+
+func (r *reader) rule(e *mutation.ExplainedRule) Rule {
+	rule := Rule{
+		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: position(e.Position), Operation: e.Operation,
+		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach), writes: e.Writes,
+	}
+	if e.When != nil {
+		when := term(*e.When)
+		rule.When = &when
+	}
+	if e.Failed != nil {
+		rule.Outcome, rule.Reason = outcomeOf(e), r.veil(withoutRule(e))
+	}
+	for _, step := range e.Steps {
+		rule.Steps = append(rule.Steps, r.step(step))
+	}
+	return rule
+}
+
+// outcomeOf returns the outcome of a failed rule: a denial with a true condition is denied.
+func outcomeOf(e *mutation.ExplainedRule) string {
+	if failure := new(mutation.Failure); errors.As(e.Failed, &failure) && failure.By != nil {
+		return string(mutation.Denied)
+	}
+	return failed
+}
+
+// withoutRule returns the reason of a failure without the rule's name, which precedes it in the output.
+func withoutRule(e *mutation.ExplainedRule) string {
+	var failure *mutation.Failure
+	if errors.As(e.Failed, &failure) && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
+		return failure.Err.Error()
+	}
+	return e.Failed.Error()
+}
+
+func (r *reader) step(s mutation.ExplainedStep) Step {
+	step := Step{Place: s.Place.String(), Kept: s.Kept, Overridden: s.Overridden, step: s}
+	if !s.Kept {
+		step.Value = s.Value.String()
+	}
+	if s.Before == nil || s.After == nil {
+		return step
+	}
+	blame := render.NewBlame(r.text(s.Before))
+	blame.Advance(render.Author{}, r.text(s.After))
+	for _, edit := range blame.Edits() {
+		edit.Line = r.hide(edit.Line)
+		switch edit.Op {
+		case render.Added:
+			step.Lines = append(step.Lines, Edit{"add", line(edit.Line)})
+		case render.Removed:
+			step.Lines = append(step.Lines, Edit{"remove", line(edit.Line)})
+		}
+	}
+	return step
+}
+
+// shown returns the lines of an object without secret values.
+func (r *reader) shown(object []byte) []render.Line {
+	lines := slices.Clone(r.text(object))
+	for i := range lines {
+		lines[i] = r.hide(lines[i])
+	}
+	return lines
+}
+
+// text returns the lines of an object, including values from Secrets in rules; the data of a Secret itself is removed.
+func (r *reader) text(object []byte) []render.Line {
+	if len(object) == 0 {
+		return nil
+	}
+	if known, ok := r.lines[&object[0]]; ok {
+		return known
+	}
+	lines, err := render.Text(object)
+	if err != nil {
+		lines = nil // it was read before
+	}
+	if r.object.Object.Kind == "Secret" {
+		lines = r.withoutData(lines)
+	}
+	r.lines[&object[0]] = lines
+	return lines
+}
+
+// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
+// the data there.
+var secretFields = []string{"data.", "stringData.", "metadata.annotations."}
+
+// withoutData has one line for each value of a Secret, which does not tell it.
+func (r *reader) withoutData(lines []render.Line) []render.Line {
+	var shown []render.Line
+	last := ""
+	for _, l := range lines {
+		i := slices.IndexFunc(secretFields, func(prefix string) bool { return strings.HasPrefix(l.Path, prefix) })
+		if i < 0 {
+			shown = append(shown, l)
+			continue
+		}
+		if l.Path != last {
+			l.Text = strings.TrimPrefix(l.Path, secretFields[i]) + ": " + fromSecret(r.object.Object.Name)
+			shown = append(shown, l)
+		}
+		last = l.Path
+	}
+	return shown
+}
+
+func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
+
+func terms(all []mutation.Term) []Term {
+	var out []Term
+	for _, one := range all {
+		out = append(out, term(one))
+	}
+	return out
+}
+
+func term(t mutation.Term) Term {
+	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms),
+		Each: terms(t.Each), More: t.More, Item: t.Item}
+	if t.From != nil {
+		out.Value = fromSecret(t.From...)
+	}
+	return out
+}
+
+// fromSecret returns the replacement for a value from Secrets, as in plans.
+func fromSecret(names ...string) string {
+	return fmt.Sprintf("(from Secret %s)", strings.Join(names, ", "))
+}
+
+func position(p source.Position) *Position {
+	if p == (source.Position{}) {
+		return nil
+	}
+	return &Position{File: p.File, Line: p.Line, Column: p.Column}
+}
+
+// AboutFlag narrows the explanation to a flag: its lines before and after, and the rules that write it, or would. Dashes in front of
+// the name are left out. The error says that neither the object nor a rule knows the flag.
+func (o *Object) AboutFlag(name string) (*Object, error) {
+	name = strings.TrimLeft(name, "-")
+	name, _, _ = strings.Cut(name, "=")
+	if name == "" {
+		return nil, fmt.Errorf("the name of a flag is empty")
+	}
+	q := question{
+		about: "--" + name,
+		line:  func(l render.Line) bool { return hasFlag(l, name) },
+		place: func(p operation.Place, flag string) bool { return flag == name || ofPlugins(p, name) },
+	}
+	narrowed := o.narrow(q)
+	if narrowed.empty() {
+		return nil, fmt.Errorf("%s has no flag --%s, and no rule writes one%s", o.Object, name, source.Suggest(name, o.flags()))
+	}
+	return narrowed, nil
+}
+
+// AboutField restricts the explanation to a field and the fields below it: a path as in graft diff, such as
+// spec.replicas, or the name of a place that rules write, such as a field of the kubelet's configuration.
+func (o *Object) AboutField(path string) (*Object, error) {
+	path = strings.Trim(path, ".")
+	if path == "" {
+		return nil, fmt.Errorf("the path of a field is empty")
+	}
+	q := question{
+		about: path,
+		line:  func(l render.Line) bool { return inside(l.Path, path) },
+		place: func(p operation.Place, _ string) bool {
+			return p.Kind != operation.Flag && (inside(p.Name, path) || inside(path, p.Name))
+		},
+	}
+	narrowed := o.narrow(q)
+	if len(narrowed.Before)+len(narrowed.After) == 0 {
+		narrowed.Before, narrowed.After = inTexts(o.before, path), inTexts(o.after, path)
+	}
+	if narrowed.empty() {
+		var known []string
+		for _, l := range append(slices.Clone(o.before), o.after...) {
+			known = append(known, l.Path)
+		}
+		return nil, fmt.Errorf("%s has no field %s, and no rule writes one%s", o.Object, path, source.Suggest(path, known))
+	}
+	return narrowed, nil
+}
+
+// question is the subject of a restricted explanation: lines of the object, and places that rules write.
+type question struct {
+	about string
+	line  func(render.Line) bool
+	place func(p operation.Place, flag string) bool
+}
+
+// narrow keeps the parts that concern the question. It keeps skipped rules that would write the places.
+func (o *Object) narrow(q question) *Object {
+	narrowed := *o
+	narrowed.About, narrowed.Rules = q.about, []Rule{}
+	narrowed.Before, narrowed.After = q.lines(o.before), q.lines(o.after)
+	for _, rule := range o.Rules {
+		kept := rule
+		kept.Steps = nil
+		for _, step := range rule.Steps {
+			if q.place(step.step.Place, step.step.Flag) || slices.ContainsFunc(step.Lines, func(e Edit) bool {
+				return q.line(render.Line{Path: e.Path, Text: e.Text})
+			}) {
+				kept.Steps = append(kept.Steps, q.only(step))
+			}
+		}
+		would := len(rule.Steps) == 0 && slices.ContainsFunc(rule.writes, func(w mutation.ExplainedWrite) bool { return q.place(w.Place, w.Flag) })
+		if len(kept.Steps) > 0 || would {
+			narrowed.Rules = append(narrowed.Rules, kept)
+		}
+	}
+	return &narrowed
+}
+
+// only keeps the lines of a step that the question is about, unless it is about the place as a whole.
+func (q question) only(step Step) Step {
+	var lines []Edit
+	for _, e := range step.Lines {
+		if q.line(render.Line{Path: e.Path, Text: e.Text}) {
+			lines = append(lines, e)
+		}
+	}
+	if len(lines) > 0 {
+		step.Lines = lines
+	}
+	return step
+}
+
+func (q question) lines(all []render.Line) []Line {
+	var found []Line
+	for _, l := range all {
+		if q.line(l) {
+			found = append(found, line(l))
+		}
+	}
+	return found
+}
+
+func (o *Object) empty() bool { return len(o.Before)+len(o.After)+len(o.Rules) == 0 }
+
+// hasFlag reports whether a line contains a flag: a command line has one flag per line, and a unit the lines of its
+// ExecStart.
+func hasFlag(l render.Line, name string) bool {
+	if strings.HasSuffix(l.Path, "[--"+name+"]") || strings.HasSuffix(l.Path, "[-"+name+"]") {
+		return true
+	}
+	if !strings.HasPrefix(l.Path, "spec.units[") {
+		return false
+	}
+	for word := range strings.FieldsSeq(l.Text) {
+		flag, _, _ := strings.Cut(word, "=")
+		if flag == "--"+name || flag == "-"+name {
+			return true
+		}
+	}
+	return false
+}
+
+// ofPlugins reports whether a place is an entry of the lists of admission plugins.
+func ofPlugins(p operation.Place, flag string) bool {
+	name, ok := operation.OfFlag(flag)
+	return ok && name == "admissionPlugins" && p.Kind == operation.AdmissionPlugin
+}
+
+// inside reports whether a path equals or extends another one.
+func inside(path, outer string) bool {
+	rest, ok := strings.CutPrefix(path, outer)
+	return ok && outer != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// flags returns the names of all flags in the object and in writes of rules.
+func (o *Object) flags() []string {
+	var names []string
+	for _, l := range append(slices.Clone(o.before), o.after...) {
+		if i := strings.LastIndex(l.Path, "[--"); i >= 0 {
+			names = append(names, strings.TrimSuffix(l.Path[i+3:], "]"))
+		}
+	}
+	for _, rule := range o.Rules {
+		for _, w := range rule.writes {
+			if w.Flag != "" {
+				names = append(names, w.Flag)
+			}
+		}
+	}
+	return names
+}
+
+// shortKinds lists the short names of kinds in kubectl, in addition to the kind itself and its plural.
+var shortKinds = map[string]string{
+	"deploy": "Deployment", "sts": "StatefulSet", "ds": "DaemonSet", "svc": "Service", "cm": "ConfigMap", "osc": "OperatingSystemConfig",
+	"vpa": "VerticalPodAutoscaler",
+}
+
+// ErrAmbiguous is wrapped by the error of a word that names several objects.
+var ErrAmbiguous = errors.New("may be any of")
+
+// Find finds the object named by kind/name. The kind may be lower-case, plural or short, and the name a unique prefix,
+// or a pattern with *. The error lists the existing objects.
+func Find(objects []manifest.Object, word string) (manifest.Object, error) {
+	kind, name, ok := strings.Cut(word, "/")
+	if !ok || kind == "" || name == "" {
+		return manifest.Object{}, fmt.Errorf("%q is no object: write kind/name, such as deployment/kube-apiserver", word)
+	}
+	var (
+		ofKind, begin []manifest.Object
+		all, names    []string
+	)
+	for _, o := range objects {
+		all = append(all, wordOf(o))
+		if !isKind(o.Kind, kind) {
+			continue
+		}
+		if o.Name == name {
+			return o, nil
+		}
+		ofKind, names = append(ofKind, o), append(names, o.Name)
+		if matches, _ := path.Match(name, o.Name); matches || strings.HasPrefix(o.Name, name) {
+			begin = append(begin, o)
+		}
+	}
+	switch {
+	case len(begin) == 1:
+		return begin[0], nil
+	case len(begin) > 1:
+		return manifest.Object{}, fmt.Errorf("%s %w %s", word, ErrAmbiguous, list(begin))
+	case len(ofKind) > 0:
+		hint := source.Suggest(name, names)
+		if hint == "" {
+			hint = "; there are " + list(ofKind)
+		}
+		return manifest.Object{}, fmt.Errorf("there is no %s %q%s", ofKind[0].Kind, name, hint)
+	}
+	hint := source.Suggest(word, all)
+	if hint == "" {
+		hint = "; there are " + list(objects)
+	}
+	return manifest.Object{}, fmt.Errorf("there is no object %s%s", word, hint)
+}
+
+func isKind(kind, word string) bool {
+	return strings.EqualFold(kind, word) || strings.EqualFold(kind+"s", word) || shortKinds[strings.ToLower(word)] == kind
+}
+
+// wordOf returns the name of an object on a command line.
+func wordOf(o manifest.Object) string { return strings.ToLower(o.Kind) + "/" + o.Name }
+
+// list names objects, not too many.
+func list(objects []manifest.Object) string {
+	const most = 12
+	var words []string
+	for _, o := range objects {
+		if word := wordOf(o); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	if len(words) > most {
+		return strings.Join(words[:most], ", ") + fmt.Sprintf(" and %d more", len(words)-most)
+	}
+	if words == nil {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }

@@ -5,13 +5,79 @@
 package explain
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
+	"regexp"
+	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
+
+// Style says how explanations are written.
+type Style struct {
+	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
+	Colour bool
+	// Width is that of the terminal in characters; 100 when it is 0.
+	Width int
+	// File shortens the name of a profile's file; without it the last folder and the name are written.
+	File func(string) string
+}
+
+func (s Style) withDefaults() Style {
+	if s.Width <= 0 {
+		s.Width = 100
+	}
+	s.Width = max(s.Width, leastWidth)
+	if s.File == nil {
+		s.File = render.ShortFile
+	}
+	return s
+}
+
+// leastWidth is the minimum width for readable text.
+const leastWidth = 40
+
+func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
+
+// Formats returns the output formats for explanations and pages; the first is for terminals.
+func Formats() []string { return []string{"text", "json", "yaml"} }
+
+// Write writes a *Page or an *Object in a format.
+func (s Style) Write(w io.Writer, format string, what any) error {
+	if format == "text" {
+		switch what := what.(type) {
+		case *Page:
+			return s.writePage(w, what)
+		default:
+			return s.writeObject(w, what.(*Object))
+		}
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(what); err != nil {
+		return fmt.Errorf("writing as JSON: %w", err)
+	}
+	if format == "yaml" {
+		raw, err := yaml.JSONToYAML(out.Bytes())
+		if err != nil {
+			return fmt.Errorf("writing as YAML: %w", err)
+		}
+		out = *bytes.NewBuffer(append([]byte("---\n"), raw...))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
 
 const (
 	// longest is how many characters of a value are shown, and mostLines how many lines of a step.
@@ -140,3 +206,296 @@ func parent(path string) string {
 	}
 	return path
 }
+
+// rule writes one rule: its outcome, position, reason and writes.
+func (s Style) rule(out *strings.Builder, o *Object, at int) {
+	r := &o.Rules[at]
+	outcome := r.Outcome
+	switch outcome {
+	case string(mutation.Unchanged):
+		outcome = "already so"
+	case "":
+		outcome = "would apply"
+	}
+	name := r.Name
+	if len(o.sets) > 1 {
+		name += " (" + r.Set + ")"
+	}
+	left := fmt.Sprintf("%-11s %s", outcome, name)
+	right := ""
+	if r.Position != nil {
+		right = fmt.Sprintf("%s:%d", s.File(r.Position.File), r.Position.Line)
+	}
+	line := s.paint(s.toneOf(r.Outcome), fmt.Sprintf("%-11s", outcome)) + " " + s.paint(colour.Title, name)
+	if gap := s.Width - utf8.RuneCountInString(left) - utf8.RuneCountInString(right); gap >= 2 && right != "" {
+		line += strings.Repeat(" ", gap) + s.paint(colour.Dim, right)
+	} else if right != "" {
+		line += "\n    " + s.paint(colour.Dim, "at "+right)
+	}
+	out.WriteString(line + "\n")
+	if reason := r.reason(); reason != "" {
+		out.WriteString(s.hang("    ", 8, s.short(o, reason)))
+	}
+	if at == 0 || r.Position == nil || o.Rules[at-1].Position == nil || *o.Rules[at-1].Position != *r.Position {
+		for _, t := range r.ForEach {
+			s.term(out, "each", t, 0)
+		}
+	}
+	if r.When != nil {
+		s.term(out, "when", *r.When, 0)
+	}
+	for i := range r.Steps {
+		s.step(out, o, &r.Steps[i])
+	}
+}
+
+// reason returns the part of the reason that is missing in the terms and steps.
+func (r *Rule) reason() string {
+	switch r.Outcome {
+	case string(mutation.Changed), string(mutation.Unchanged), string(mutation.Overridden):
+		return "" // the steps name the overriding rules
+	}
+	if r.Reason == mutation.ConditionFalse {
+		return ""
+	}
+	return r.Reason
+}
+
+// short writes the names of the profiles' files in a text as the style has them.
+func (s Style) short(o *Object, text string) string {
+	for i := range o.Rules {
+		if p := o.Rules[i].Position; p != nil && p.File != "" {
+			text = strings.ReplaceAll(text, p.File+":", s.File(p.File)+":")
+		}
+	}
+	return text
+}
+
+func (s Style) toneOf(outcome string) colour.Tone {
+	switch outcome {
+	case string(mutation.Changed):
+		return colour.Added
+	case failed, string(mutation.Denied):
+		return colour.Alarm
+	}
+	return colour.Dim
+}
+
+// term writes a term behind a word, with the terms below it.
+func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
+	head := "    " + fmt.Sprintf("%-6s", word) + strings.Repeat("  ", depth)
+	if depth == 0 {
+		head = "    " + s.paint(colour.Dim, fmt.Sprintf("%-6s", word))
+	}
+	value, of := t.came()
+	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b Term) bool { return b.Failed == t.Failed }) {
+		value = failed
+	}
+	arrow := " → " + s.paint(of, s.cut(value))
+	text := t.Text
+	if t.Item != "" {
+		text = s.paint(colour.Dim, "for "+t.Item+":") + " " + text
+	}
+	out.WriteString(s.hang(head, 12+2*depth, text+arrow))
+	for _, below := range slices.Concat(t.Terms, t.Each) {
+		s.term(out, "", below, depth+1)
+	}
+	if t.More > 0 {
+		out.WriteString(strings.Repeat(" ", 12+2*depth) + s.paint(colour.Dim, "… "+count(t.More, "more item", "more items")) + "\n")
+	}
+}
+
+// came returns the value of a term, and its tone.
+func (t Term) came() (string, colour.Tone) {
+	switch {
+	case t.NotEvaluated:
+		return "not evaluated", colour.Dim
+	case t.Failed != "":
+		return failed + ": " + t.Failed, colour.Alarm
+	case t.Value == "true":
+		return t.Value, colour.Added
+	case t.Value == "false":
+		return t.Value, colour.Removed
+	}
+	return t.Value, colour.Normal
+}
+
+// step writes a place, its value, and the resulting change.
+func (s Style) step(out *strings.Builder, o *Object, step *Step) {
+	text := step.Place + ": " + s.cut(step.Value)
+	switch structured := strings.HasPrefix(step.Value, "{") || strings.HasPrefix(step.Value, "["); {
+	case structured && len(step.Lines) > 0 && len(step.Value) > shortValue:
+		text = step.Place
+	case step.Kept:
+		text = step.Place + ": stays what it is in the cluster"
+	case step.Overridden != "":
+		text += ", overridden by " + step.Overridden
+	case step.step.After != nil && len(step.Lines) == 0:
+		text += ", already so"
+	}
+	out.WriteString(s.hang("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
+	least := 0
+	for i, edit := range step.Lines {
+		if i == 0 || edit.depth < least {
+			least = edit.depth
+		}
+	}
+	for i, edit := range step.Lines {
+		if i == mostLines {
+			out.WriteString("         " + s.paint(colour.Dim, "… "+count(len(step.Lines)-i, "more line", "more lines")) + "\n")
+			break
+		}
+		sign, of := "+ ", colour.Added
+		if edit.Op == "remove" {
+			sign, of = "- ", colour.Removed
+		}
+		out.WriteString("         " + s.paint(of, sign+s.fit(strings.Repeat("  ", edit.depth-least)+edit.Text, 11)) + "\n")
+	}
+}
+
+// cut shortens a long value.
+func (s Style) cut(value string) string {
+	if n := utf8.RuneCountInString(value); n > longest {
+		return string([]rune(value)[:longest]) + fmt.Sprintf("… (%d characters)", n)
+	}
+	return value
+}
+
+// fit cuts a line to the width.
+func (s Style) fit(text string, indent int) string {
+	if room := s.Width - indent; utf8.RuneCountInString(text) > room {
+		return string([]rune(text)[:room-1]) + "…"
+	}
+	return text
+}
+
+// hang writes a text behind a head, in lines of the style's width; those after the first are indented.
+func (s Style) hang(head string, indent int, text string) string {
+	var out strings.Builder
+	out.WriteString(head)
+	for i, line := range wrap(text, s.Width-visible(head), s.Width-indent) {
+		if i > 0 {
+			out.WriteString(strings.Repeat(" ", indent))
+		}
+		out.WriteString(line + "\n")
+	}
+	return trimEnds(out.String())
+}
+
+// trimEnds takes spaces away from the ends of lines.
+func trimEnds(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// visible returns the width of a text without its colours.
+func visible(text string) int { return utf8.RuneCountInString(colours.ReplaceAllString(text, "")) }
+
+var colours = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// wrap breaks a text at spaces into at least one line; the first line may have another width.
+func wrap(text string, width, others int) []string {
+	var (
+		lines []string
+		line  strings.Builder
+		used  int
+	)
+	for word := range words(text, others) {
+		length := visible(word)
+		if used > 0 && used+1+length > width {
+			lines = append(lines, line.String())
+			line.Reset()
+			used, width = 0, others
+		}
+		if used > 0 {
+			line.WriteByte(' ')
+			used++
+		}
+		line.WriteString(word)
+		used += length
+	}
+	return append(lines, line.String())
+}
+
+// words returns the words of a text; it splits words that are longer than a line.
+func words(text string, width int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for word := range strings.FieldsSeq(text) {
+			for visible(word) > width && !strings.Contains(word, "\x1b") {
+				runes := []rune(word)
+				if !yield(string(runes[:width])) {
+					return
+				}
+				word = string(runes[width:])
+			}
+			if !yield(word) {
+				return
+			}
+		}
+	}
+}
+
+// inTexts returns the lines of a YAML field in a text of the object, such as the kubelet's configuration: the line of
+// each key of its path, and the lines below the last one.
+func inTexts(all []render.Line, path string) []Line {
+	keys := strings.Split(path, ".")
+	var found []Line
+	for first := 0; first < len(all); {
+		last := first + 1
+		for last < len(all) && all[last].Path == all[first].Path {
+			last++
+		}
+		found = append(found, inText(all[first:last], keys)...)
+		first = last
+	}
+	return found
+}
+
+// inText finds the keys one below the other; nothing where one is missing.
+func inText(text []render.Line, keys []string) []Line {
+	var found []Line
+	for n, key := range keys {
+		at := child(text, key)
+		if at < 0 {
+			return nil
+		}
+		found = append(found, line(text[at]))
+		text = text[at+1 : at+1+deeper(text[at+1:], indent(text[at].Text))]
+		if n == len(keys)-1 {
+			for _, l := range text {
+				found = append(found, line(l))
+			}
+		}
+	}
+	return found
+}
+
+// child returns the index of a key's line among the least indented ones, or -1.
+func child(text []render.Line, key string) int {
+	least := -1
+	for _, l := range text {
+		if i := indent(l.Text); strings.TrimSpace(l.Text) != "" && (least < 0 || i < least) {
+			least = i
+		}
+	}
+	for i, l := range text {
+		if rest, ok := strings.CutPrefix(strings.TrimLeft(l.Text, " "), key+":"); ok && indent(l.Text) == least && (rest == "" || rest[0] == ' ') {
+			return i
+		}
+	}
+	return -1
+}
+
+// deeper returns the number of leading lines with a deeper indentation.
+func deeper(text []render.Line, than int) int {
+	n := 0
+	for n < len(text) && indent(text[n].Text) > than {
+		n++
+	}
+	return n
+}
+
+func indent(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }

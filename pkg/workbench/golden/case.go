@@ -10,9 +10,22 @@
 package golden
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"znkr.io/diff"
+	"znkr.io/diff/textdiff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/whole"
 )
 
 // Kind is a kind of testable document.
@@ -110,4 +123,188 @@ func (o *Outcome) AllFailures() []Failure {
 		}
 	}
 	return failures
+}
+
+// Options say how cases are run.
+type Options struct {
+	// Workers is the number of cases to run in parallel; 1 when it is 0.
+	Workers int
+	// FailFast starts no more cases after one has failed.
+	FailFast bool
+	// Now is the clock.
+	Now func() time.Time
+	// Progress is called with the number of completed and failed cases, one call at a time; it may be nil.
+	Progress func(done, failed int)
+}
+
+// Result is a case with its outcome.
+type Result struct {
+	Case *Case
+	Outcome
+	// Ran is false for a case that was not started, as another one had failed before.
+	Ran  bool
+	Took time.Duration
+}
+
+// Prepare prepares all cases at once.
+func Prepare(ctx context.Context, cases []*Case) error {
+	byKind := map[Kind][]*Case{}
+	var order []Kind
+	for _, c := range cases {
+		if byKind[c.kind] == nil {
+			order = append(order, c.kind)
+		}
+		byKind[c.kind] = append(byKind[c.kind], c)
+	}
+	for _, kind := range order {
+		if err := kind.Prepare(ctx, byKind[kind]); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Run runs the cases and returns their results in the same order. It fails only if the context ends.
+func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
+	var (
+		results      = make([]Result, len(cases))
+		next, failed atomic.Int64
+		progress     sync.Mutex
+		done         int
+		workers      sync.WaitGroup
+	)
+	for i, c := range cases {
+		results[i].Case = c
+	}
+	work := func() {
+		for ctx.Err() == nil && (!o.FailFast || failed.Load() == 0) {
+			i := int(next.Add(1) - 1)
+			if i >= len(cases) {
+				return
+			}
+			r := &results[i]
+			r.run(ctx, o.Now)
+			if !r.OK() {
+				failed.Add(1)
+			}
+			progress.Lock()
+			if done++; o.Progress != nil {
+				o.Progress(done, int(failed.Load()))
+			}
+			progress.Unlock()
+		}
+	}
+	for range max(1, o.Workers) {
+		workers.Go(work)
+	}
+	workers.Wait()
+	return results, ctx.Err()
+}
+
+func (r *Result) run(ctx context.Context, now func() time.Time) {
+	began := now()
+	r.Outcome = r.Case.Test.Run(ctx)
+	r.Ran, r.Took = true, now().Sub(began)
+}
+
+// Updated lists the written and removed golden files, and the cases without an update because of other failures.
+type Updated struct {
+	Written, Removed, Stale []string
+	Kept                    []*Case
+}
+
+// Update writes the golden files with other content, each atomically, and marks them as equal. A case that could not be
+// run, or has other failures, keeps its files. If prune is true, it removes files of no case. If the context ends, it
+// stops between two files.
+func Update(ctx context.Context, results []Result, stale []string, prune bool) (*Updated, error) {
+	updated := &Updated{}
+	for i := range results {
+		r := &results[i]
+		if r.Ran && (r.Err != nil || len(r.Failures) > 0) && len(r.Case.Goldens) > 0 {
+			updated.Kept = append(updated.Kept, r.Case)
+			continue
+		}
+		for j := range r.Goldens {
+			if err := ctx.Err(); err != nil {
+				return updated, err
+			}
+			if g := &r.Goldens[j]; !g.Same {
+				if err := updated.put(g, prune); err != nil {
+					return updated, err
+				}
+			}
+		}
+	}
+	for _, path := range stale {
+		if err := updated.remove(path, prune); err != nil {
+			return updated, err
+		}
+	}
+	return updated, nil
+}
+
+func (u *Updated) put(g *Golden, prune bool) error {
+	if len(g.Got) == 0 {
+		g.Same = prune
+		return u.remove(g.Path, prune)
+	}
+	g.Same = true
+	if err := whole.WriteDeep(g.Path, g.Got); err != nil {
+		return fmt.Errorf("writing a golden file: %w", err)
+	}
+	u.Written = append(u.Written, g.Path)
+	return nil
+}
+
+func (u *Updated) remove(path string, prune bool) error {
+	if !prune {
+		u.Stale = append(u.Stale, path)
+		return nil
+	}
+	if err := os.Remove(path); err != nil {
+		return fmt.Errorf("removing a golden file: %w", err)
+	}
+	u.Removed = append(u.Removed, path)
+	return nil
+}
+
+// Differs is the message for a golden file with other content.
+const Differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
+
+// Missing returns the failure for a missing golden file.
+func Missing(path string) Failure {
+	return Failure{At: source.Position{File: path}, Message: "there is no such golden file; graft test --update writes it"}
+}
+
+// Hold compares a golden file with the result, byte for byte.
+func Hold(path string, got []byte) (Golden, error) {
+	want, err := Read(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Golden{}, fmt.Errorf("reading a golden file: %w", err)
+	}
+	g := Golden{Path: path, Missing: err != nil, Got: got}
+	switch {
+	case g.Missing:
+		g.Failure = Missing(path)
+	case bytes.Equal(want, got):
+		g.Same = true
+	default:
+		g.Failure = Failure{At: source.Position{File: path}, Message: Differs, Diff: textDiff(string(want), string(got))}
+	}
+	return g, nil
+}
+
+// textDiff returns the differing lines with two lines of context.
+func textDiff(want, got string) string {
+	var out strings.Builder
+	for i, hunk := range textdiff.Hunks(want, got, diff.Context(2)) {
+		if i > 0 {
+			out.WriteString("  ⋮\n")
+		}
+		for _, edit := range hunk.Edits {
+			sign := map[diff.Op]string{diff.Match: "  ", diff.Delete: "- ", diff.Insert: "+ "}[edit.Op]
+			out.WriteString(sign + strings.TrimSuffix(edit.Line, "\n") + "\n")
+		}
+	}
+	return out.String()
 }

@@ -5,6 +5,9 @@
 package golden
 
 import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
@@ -222,4 +225,184 @@ func suites(results []Result) [][]*Result {
 		grouped[i] = by[suite]
 	}
 	return grouped
+}
+
+// jsonReport is the report for programs.
+type jsonReport struct {
+	Summary  Summary       `json:"summary"`
+	Seconds  float64       `json:"seconds"`
+	Cases    []jsonCase    `json:"cases"`
+	Coverage *jsonCoverage `json:"coverage,omitempty"`
+}
+
+type jsonCase struct {
+	Suite    string        `json:"suite"`
+	Name     string        `json:"name"`
+	At       string        `json:"at"`
+	Result   string        `json:"result"`
+	Seconds  float64       `json:"seconds"`
+	Error    string        `json:"error,omitempty"`
+	Failures []jsonFailure `json:"failures,omitempty"`
+}
+
+type jsonFailure struct {
+	At string `json:"at"`
+	Failure
+}
+
+type jsonCoverage struct {
+	Percent float64 `json:"percent"`
+	Coverage
+}
+
+// WriteJSON writes the results for programs; coverage may be nil.
+func WriteJSON(w io.Writer, results []Result, coverage *Coverage, took time.Duration) error {
+	report := jsonReport{Summary: Summarize(results), Seconds: took.Seconds(), Cases: []jsonCase{}}
+	for i := range results {
+		report.Cases = append(report.Cases, results[i].json())
+	}
+	if coverage != nil {
+		report.Coverage = &jsonCoverage{Percent: coverage.Percent(), Coverage: *coverage}
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(report)
+}
+
+func (r *Result) json() jsonCase {
+	c := jsonCase{
+		Suite: r.Case.Suite, Name: r.Case.Name, At: r.Case.Position.String(), Result: "passed", Seconds: r.Took.Seconds(),
+	}
+	switch {
+	case !r.Ran:
+		c.Result = "not run"
+	case r.Err != nil:
+		c.Result, c.Error = "error", r.Err.Error()
+	case !r.OK():
+		c.Result = "failed"
+	}
+	for _, f := range r.AllFailures() {
+		c.Failures = append(c.Failures, jsonFailure{At: f.At.String(), Failure: f})
+	}
+	return c
+}
+
+// Elements of the JUnit report for GitLab, Jenkins and others.
+type (
+	junitSuites struct {
+		XMLName xml.Name     `xml:"testsuites"`
+		Name    string       `xml:"name,attr"`
+		Tests   int          `xml:"tests,attr"`
+		Fails   int          `xml:"failures,attr"`
+		Errors  int          `xml:"errors,attr"`
+		Time    string       `xml:"time,attr"`
+		Suites  []junitSuite `xml:"testsuite"`
+	}
+	junitSuite struct {
+		Name    string      `xml:"name,attr"`
+		Tests   int         `xml:"tests,attr"`
+		Fails   int         `xml:"failures,attr"`
+		Errors  int         `xml:"errors,attr"`
+		Skipped int         `xml:"skipped,attr"`
+		Time    string      `xml:"time,attr"`
+		Cases   []junitCase `xml:"testcase"`
+	}
+	junitCase struct {
+		Class   string        `xml:"classname,attr"`
+		Name    string        `xml:"name,attr"`
+		File    string        `xml:"file,attr,omitempty"`
+		Line    int           `xml:"line,attr,omitempty"`
+		Time    string        `xml:"time,attr"`
+		Failure *junitProblem `xml:"failure"`
+		Error   *junitProblem `xml:"error"`
+		Skipped *junitSkipped `xml:"skipped"`
+	}
+	junitProblem struct {
+		Message string `xml:"message,attr"`
+		Type    string `xml:"type,attr"`
+		Text    string `xml:",cdata"`
+	}
+	junitSkipped struct{}
+)
+
+// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools.
+func JUnit(results []Result, took time.Duration) ([]byte, error) {
+	all := junitSuites{Name: "graft test", Time: seconds(took)}
+	for _, of := range suites(results) {
+		suite := junitSuite{Name: plain(of[0].Case.Suite)}
+		var spent time.Duration
+		for _, r := range of {
+			c := r.junit()
+			suite.Cases, spent = append(suite.Cases, c), spent+r.Took
+			suite.Tests++
+			suite.Fails += count(c.Failure != nil)
+			suite.Errors += count(c.Error != nil)
+			suite.Skipped += count(c.Skipped != nil)
+		}
+		suite.Time = seconds(spent)
+		all.Tests, all.Fails, all.Errors = all.Tests+suite.Tests, all.Fails+suite.Fails, all.Errors+suite.Errors
+		all.Suites = append(all.Suites, suite)
+	}
+	var out bytes.Buffer
+	out.WriteString(xml.Header)
+	encoder := xml.NewEncoder(&out)
+	encoder.Indent("", "  ")
+	if err := encoder.Encode(all); err != nil {
+		return nil, fmt.Errorf("writing the JUnit report: %w", err)
+	}
+	out.WriteByte('\n')
+	return out.Bytes(), nil
+}
+
+func (r *Result) junit() junitCase {
+	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: seconds(r.Took)}
+	switch {
+	case !r.Ran:
+		c.Skipped = &junitSkipped{}
+	case r.Err != nil:
+		c.Error = &junitProblem{Message: plain(firstLine(r.Err.Error())), Type: "error", Text: plain(r.Err.Error())}
+	case !r.OK():
+		var text strings.Builder
+		failures := r.AllFailures()
+		for _, f := range failures {
+			Style{}.failure(&text, f)
+		}
+		c.Failure = &junitProblem{Message: plain(failures[0].Summary()), Type: "failure", Text: plain("\n" + text.String())}
+	}
+	return c
+}
+
+// Summary returns the failure in one line.
+func (f Failure) Summary() string {
+	var parts []string
+	for _, part := range []string{few(f.Subject), f.Path, firstLine(f.Message)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := strings.Join(parts, ": ")
+	if f.Want != "" || f.Got != "" {
+		text += fmt.Sprintf(": want %s, got %s", firstLine(f.Want), firstLine(f.Got))
+	}
+	return text
+}
+
+// plain returns a text without the control characters that XML cannot express.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }

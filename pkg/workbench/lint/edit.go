@@ -9,12 +9,207 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+// text is the text of a file with the positions of its parts.
+type text struct {
+	data []byte
+	// starts are the offsets of the lines in bytes, without a mark of the byte order.
+	starts []int
+	// documents returns the values as written, including duplicate keys.
+	documents func() []*yaml.Node
+}
+
+const byteOrderMark = "\ufeff"
+
+func newText(data []byte) *text {
+	t := &text{data: data, starts: []int{0}, documents: sync.OnceValue(func() []*yaml.Node { return documentsIn(data) })}
+	if strings.HasPrefix(string(data), byteOrderMark) {
+		t.starts[0] = len(byteOrderMark)
+	}
+	for i := 0; i < len(data); {
+		width := breakAt(data[i:])
+		if width > 0 {
+			t.starts = append(t.starts, i+width)
+		}
+		i += max(width, 1)
+	}
+	return t
+}
+
+// documentsIn returns the values of the documents of a file, up to invalid YAML.
+func documentsIn(data []byte) []*yaml.Node {
+	var all []*yaml.Node
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		document := &yaml.Node{}
+		if err := decoder.Decode(document); err != nil {
+			return all
+		}
+		all = append(all, document.Content...)
+	}
+}
+
+// breakAt returns the width of the line break at the beginning, as defined by YAML 1.1, or 0.
+func breakAt(data []byte) int {
+	switch data[0] {
+	case '\n', '\r', "\u0085"[0], "\u2028"[0]:
+	default:
+		return 0
+	}
+	for _, lineBreak := range []string{"\r\n", "\n", "\r", "\u0085", "\u2028", "\u2029"} {
+		if strings.HasPrefix(string(data[:min(len(data), 3)]), lineBreak) {
+			return len(lineBreak)
+		}
+	}
+	return 0
+}
+
+// line returns the text of a line, counted from 1, without its end, or an empty string.
+func (t *text) line(number int) string {
+	if number < 1 || number > len(t.starts) {
+		return ""
+	}
+	begin, end := t.starts[number-1], len(t.data)
+	for i := begin; i < end; i++ {
+		if breakAt(t.data[i:]) > 0 {
+			end = i
+		}
+	}
+	return string(t.data[begin:end])
+}
+
+// offset returns the offset of a position in bytes, or false if it does not exist.
+func (t *text) offset(at source.Position) (int, bool) {
+	if at.Line < 1 || at.Line > len(t.starts) || at.Column < 1 {
+		return 0, false
+	}
+	line := t.line(at.Line)
+	offset := 0
+	for range at.Column - 1 {
+		_, size := utf8.DecodeRuneInString(line[offset:])
+		if size == 0 {
+			return 0, false
+		}
+		offset += size
+	}
+	return t.starts[at.Line-1] + offset, true
+}
+
+// position returns the position of an offset.
+func (t *text) position(file string, offset int) source.Position {
+	line := 0
+	for line+1 < len(t.starts) && t.starts[line+1] <= offset {
+		line++
+	}
+	return source.Position{File: file, Line: line + 1, Column: utf8.RuneCount(t.data[t.starts[line]:max(offset, t.starts[line])]) + 1}
+}
+
+// span returns the place of a finding: columns from 1, the last one exclusive. Without a column it is the line without
+// its indentation.
+func (t *text) span(at source.Position) (begin, end int) {
+	line := []rune(t.line(at.Line))
+	if at.Column < 1 || at.Column > len(line) {
+		trimmed := strings.TrimLeft(string(line), " \t")
+		begin = len(line) - utf8.RuneCountInString(trimmed) + 1
+		return begin, max(begin+utf8.RuneCountInString(strings.TrimRight(trimmed, " \t")), begin+1)
+	}
+	rest := line[at.Column-1:]
+	return at.Column, at.Column + max(width(rest, t.nodeAt(at)), 1)
+}
+
+// width returns the number of characters of the element at the beginning of a line: a scalar, a bracketed text, a key,
+// or a name in an expression.
+func width(rest []rune, n *yaml.Node) int {
+	switch first := rest[0]; {
+	case n == nil:
+		return wordLength(rest)
+	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && len(n.Content) > 0:
+		return width(rest, n.Content[0])
+	case n.Kind == yaml.SequenceNode && n.Style&yaml.FlowStyle == 0:
+		return 1
+	case first == '"' || first == '\'' || first == '{' || first == '[':
+		return bracketed(rest)
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return 1
+	default:
+		return min(utf8.RuneCountInString(n.Value), len(rest))
+	}
+}
+
+func wordLength(rest []rune) int {
+	for i, r := range rest {
+		if r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
+			return i
+		}
+	}
+	return len(rest)
+}
+
+// bracketed returns the length of a quoted or bracketed text, up to the end of the line.
+func bracketed(rest []rune) int {
+	depth := 0
+	for i := 0; i < len(rest); i++ {
+		switch rest[i] {
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case '"', '\'':
+			i = quoted(rest, i)
+		}
+		if depth == 0 {
+			return min(i+1, len(rest))
+		}
+	}
+	return len([]rune(strings.TrimRight(string(rest), " \t")))
+}
+
+// quoted returns the index of the quote that ends the text starting at i, or the end of the line.
+func quoted(rest []rune, i int) int {
+	quote := rest[i]
+	for i++; i < len(rest); i++ {
+		switch {
+		case rest[i] == '\\' && quote == '"':
+			i++
+		case rest[i] == quote && quote == '\'' && i+1 < len(rest) && rest[i+1] == quote:
+			i++
+		case rest[i] == quote:
+			return i
+		}
+	}
+	return i
+}
+
+// nodeAt returns the innermost value at a position, or nil.
+func (t *text) nodeAt(at source.Position) *yaml.Node {
+	var found *yaml.Node
+	t.visit(func(n, _ *yaml.Node, _ int) {
+		if n.Line == at.Line && n.Column == at.Column {
+			found = n
+		}
+	})
+	return found
+}
+
+// visit sees all values, with the one around each and its index there.
+func (t *text) visit(see func(n, parent *yaml.Node, index int)) {
+	var visit func(n, parent *yaml.Node, index int)
+	visit = func(n, parent *yaml.Node, index int) {
+		see(n, parent, index)
+		for i, child := range n.Content {
+			visit(child, n, i)
+		}
+	}
+	for _, document := range t.documents() {
+		visit(document, nil, 0)
+	}
+}
 
 // edit replaces bytes of a text.
 type edit struct {

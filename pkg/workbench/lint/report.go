@@ -5,8 +5,12 @@
 package lint
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/url"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -171,4 +175,260 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
+}
+
+// Style is how a report is written.
+type Style struct {
+	// Colour allows colours.
+	Colour bool
+	// Width is that of the terminal in characters; 0: lines are cut at 120.
+	Width int
+	// Version is that of the program, for SARIF.
+	Version string
+}
+
+// Formats are the formats of reports.
+var Formats = []string{"text", "line", "json", "sarif"}
+
+// Write writes the report in one of the formats.
+func (r *Report) Write(w io.Writer, format string, style Style) error {
+	switch format {
+	case "line":
+		return r.writeLines(w)
+	case "json":
+		return r.writeJSON(w)
+	case "sarif":
+		return r.writeSARIF(w, style)
+	default:
+		return r.writeText(w, style)
+	}
+}
+
+// writeLines writes one finding a line: place, severity, field, message and rule.
+func (r *Report) writeLines(w io.Writer) error {
+	for _, f := range r.Findings {
+		if _, err := fmt.Fprintf(w, "%s: %s: %s%s\n", f.Position, f.Severity, sentence(f), tag(f.Rule)); err != nil {
+			return fmt.Errorf("writing the report: %w", err)
+		}
+	}
+	return nil
+}
+
+// sentence returns the field and the message.
+func sentence(f source.Finding) string {
+	if f.Path == "" {
+		return f.Message
+	}
+	return f.Path + ": " + f.Message
+}
+
+func tag(rule source.Rule) string {
+	if rule == "" {
+		return ""
+	}
+	return " [" + string(rule) + "]"
+}
+
+// jsonReport is a report for programs.
+type jsonReport struct {
+	Findings []jsonFinding `json:"findings"`
+	Summary  jsonSummary   `json:"summary"`
+}
+
+type jsonSummary struct {
+	Errors    int `json:"errors"`
+	Warnings  int `json:"warnings"`
+	Fixable   int `json:"fixable"`
+	Documents int `json:"documents"`
+	Files     int `json:"files"`
+}
+
+// jsonFinding is one finding. Lines and columns count from 1, columns in characters, and the end is exclusive.
+type jsonFinding struct {
+	File      string      `json:"file"`
+	Line      int         `json:"line,omitempty"`
+	Column    int         `json:"column,omitempty"`
+	EndColumn int         `json:"endColumn,omitempty"`
+	Path      string      `json:"path,omitempty"`
+	Message   string      `json:"message"`
+	Rule      source.Rule `json:"rule,omitempty"`
+	Severity  string      `json:"severity"`
+	Help      string      `json:"help,omitempty"`
+	Fix       string      `json:"fix,omitempty"`
+}
+
+func (r *Report) writeJSON(w io.Writer) error {
+	out := jsonReport{
+		Findings: []jsonFinding{},
+		Summary: jsonSummary{
+			Errors: r.Count(source.Error), Warnings: r.Count(source.Warning), Fixable: r.Fixable(), Documents: r.Documents, Files: r.Files,
+		},
+	}
+	for _, f := range r.Findings {
+		finding := jsonFinding{File: f.File, Line: f.Line, Path: f.Path, Message: f.Message, Rule: f.Rule, Severity: f.Severity.String()}
+		if t := r.texts[f.File]; t != nil && f.Line > 0 {
+			finding.Column, finding.EndColumn = t.span(f.Position)
+		}
+		if page := PageOf(f.Rule); page != nil {
+			finding.Help = page.URL()
+		}
+		if f.Fix != nil {
+			finding.Fix = describe(f.Fix)
+		}
+		out.Findings = append(out.Findings, finding)
+	}
+	return writeIndented(w, out)
+}
+
+func writeIndented(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return nil
+}
+
+// The parts of SARIF 2.1.0 (docs.oasis-open.org/sarif/sarif/v2.1.0) that a report uses.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool       sarifTool     `json:"tool"`
+		ColumnKind string        `json:"columnKind"`
+		Results    []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name           string      `json:"name"`
+		Version        string      `json:"version,omitempty"`
+		InformationURI string      `json:"informationUri"`
+		Rules          []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID               source.Rule  `json:"id"`
+		ShortDescription sarifMessage `json:"shortDescription"`
+		FullDescription  sarifMessage `json:"fullDescription"`
+		HelpURI          string       `json:"helpUri"`
+		Help             sarifMessage `json:"help"`
+		Default          sarifLevel   `json:"defaultConfiguration"`
+	}
+	sarifLevel struct {
+		Level string `json:"level"`
+	}
+	sarifMessage struct {
+		Text     string `json:"text"`
+		Markdown string `json:"markdown,omitempty"`
+	}
+	sarifResult struct {
+		RuleID    source.Rule     `json:"ruleId,omitempty"`
+		RuleIndex *int            `json:"ruleIndex,omitempty"`
+		Level     string          `json:"level"`
+		Message   sarifMessage    `json:"message"`
+		Locations []sarifLocation `json:"locations"`
+		Fixes     []sarifFix      `json:"fixes,omitempty"`
+	}
+	sarifLocation struct {
+		Physical sarifPhysical  `json:"physicalLocation"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   *sarifRegion  `json:"region,omitempty"`
+	}
+	sarifLogical struct {
+		FullyQualifiedName string `json:"fullyQualifiedName"`
+		Kind               string `json:"kind"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine   int `json:"startLine"`
+		StartColumn int `json:"startColumn,omitempty"`
+		EndLine     int `json:"endLine,omitempty"`
+		EndColumn   int `json:"endColumn,omitempty"`
+	}
+	sarifFix struct {
+		Description sarifMessage  `json:"description"`
+		Changes     []sarifChange `json:"artifactChanges"`
+	}
+	sarifChange struct {
+		Artifact     sarifArtifact      `json:"artifactLocation"`
+		Replacements []sarifReplacement `json:"replacements"`
+	}
+	sarifReplacement struct {
+		Deleted  sarifRegion   `json:"deletedRegion"`
+		Inserted *sarifMessage `json:"insertedContent,omitempty"`
+	}
+)
+
+// sarifSchema is the address of the schema of SARIF 2.1.0.
+const sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+func (r *Report) writeSARIF(w io.Writer, style Style) error {
+	run := sarifRun{
+		Tool: sarifTool{sarifDriver{
+			Name: "graft lint", Version: style.Version, InformationURI: home, Rules: []sarifRule{},
+		}},
+		ColumnKind: "unicodeCodePoints", Results: []sarifResult{},
+	}
+	rules := r.rules()
+	for _, rule := range rules {
+		if page := PageOf(rule); page != nil {
+			run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
+				ID: rule, ShortDescription: sarifMessage{Text: page.Summary}, FullDescription: sarifMessage{Text: page.why()}, HelpURI: page.URL(),
+				Help: sarifMessage{Text: page.Text(), Markdown: page.help()}, Default: sarifLevel{page.Severity()},
+			})
+		}
+	}
+	for _, f := range r.Findings {
+		run.Results = append(run.Results, r.result(f, run.Tool.Driver.Rules))
+	}
+	return writeIndented(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}})
+}
+
+func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
+	result := sarifResult{RuleID: f.Rule, Level: f.Severity.String(), Message: sarifMessage{Text: sentence(f)}}
+	if i := slices.IndexFunc(rules, func(rule sarifRule) bool { return rule.ID == f.Rule }); i >= 0 {
+		result.RuleIndex = &i
+	}
+	artifact := sarifArtifact{uriOf(f.File)}
+	location := sarifLocation{Physical: sarifPhysical{Artifact: artifact}}
+	if f.Path != "" {
+		location.Logical = []sarifLogical{{f.Path, "member"}}
+	}
+	t := r.texts[f.File]
+	if t != nil && f.Line > 0 {
+		begin, end := t.span(f.Position)
+		location.Physical.Region = &sarifRegion{StartLine: f.Line, StartColumn: begin, EndLine: f.Line, EndColumn: end}
+	}
+	result.Locations = []sarifLocation{location}
+	if f.Fix == nil || t == nil {
+		return result
+	}
+	if e, ok := t.resolve(*f.Fix); ok {
+		from, to := t.position(f.File, e.begin), t.position(f.File, e.end)
+		replacement := sarifReplacement{Deleted: sarifRegion{from.Line, from.Column, to.Line, to.Column}}
+		if e.text != "" {
+			replacement.Inserted = &sarifMessage{Text: e.text}
+		}
+		result.Fixes = []sarifFix{{sarifMessage{Text: describe(f.Fix)}, []sarifChange{{artifact, []sarifReplacement{replacement}}}}}
+	}
+	return result
+}
+
+// uriOf returns a path as a URI reference: relative to the working directory of graft, or with the scheme file.
+func uriOf(name string) string {
+	name = filepath.ToSlash(name)
+	if path.IsAbs(name) {
+		return (&url.URL{Scheme: "file", Path: name}).String()
+	}
+	return (&url.URL{Path: path.Clean(name)}).String()
 }

@@ -2,18 +2,45 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
+// Package lint finds all mistakes in documents for Graft, shows their positions, and fixes unambiguous ones. Kinds of
+// documents are a registry (kind.go): each provides its checks, which are those of the loader, and lint adds none.
+// Rules have pages (rules.go), which are the source of docs/lint.
+//
+// It uses no flags and no terminal, and writes only the files to repair. Start reading at Read, Run, Repair and
+// Report.Write.
 package lint
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/catalog"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 )
 
 // Report is the result of lint.
@@ -190,4 +217,386 @@ func attachments(inputs []Input) map[string]bool {
 // mentionsUs reports whether a file may contain a document of Graft.
 func mentionsUs(data []byte) bool {
 	return slices.ContainsFunc(groups(), func(group string) bool { return bytes.Contains(data, []byte(group)) })
+}
+
+// Input is a file with documents.
+type Input struct {
+	source.File
+
+	// Found means that the file was found in a folder and may not belong to Graft.
+	Found bool
+	// Unread says that it was not read, as it does not end in .yaml or .yml, although it may have a document of Graft.
+	Unread bool
+}
+
+// standardInput is the name of the standard input in messages.
+const standardInput = "stdin"
+
+// Read reads files, folders with all below them, and the standard input for "-", each once. In folders it takes *.yaml and *.yml; entries that
+// begin with a dot are left out.
+func Read(paths []string, stdin io.Reader) ([]Input, error) {
+	var inputs []Input
+	seen := map[string]bool{}
+	for _, path := range paths {
+		if path == "-" {
+			if seen[path] {
+				continue
+			}
+			seen[path] = true
+			data, err := io.ReadAll(io.LimitReader(stdin, maximumSize))
+			if err != nil {
+				return nil, fmt.Errorf("reading the standard input: %w", err)
+			}
+			inputs = append(inputs, Input{File: source.File{Name: standardInput, Data: data}})
+			continue
+		}
+		names, isFolder, err := filesBelow(path)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s: %w", path, cause(err))
+		}
+		for _, name := range names {
+			if seen[filepath.Clean(name)] {
+				continue
+			}
+			seen[filepath.Clean(name)] = true
+			if isFolder && !folder.IsYAML(name) {
+				if mentionsUs(beginning(path, name)) {
+					inputs = append(inputs, Input{File: source.File{Name: name}, Found: true, Unread: true})
+				}
+				continue
+			}
+			data, err := readFile(path, name, isFolder)
+			if err != nil {
+				return nil, fmt.Errorf("reading %s: %w", name, cause(err))
+			}
+			inputs = append(inputs, Input{File: folder.Attach(source.File{Name: name, Data: data}), Found: isFolder})
+		}
+	}
+	return inputs, nil
+}
+
+// maximumSize limits the size of one file in bytes. Documents of Graft are smaller; other YAML files in a folder may be
+// larger.
+const maximumSize = 64 << 20
+
+// beginning returns the beginning of a file in a folder, long enough to identify its kind, or nothing for an unreadable
+// file.
+func beginning(path, name string) []byte {
+	const enough = 64 << 10
+	inside, err := filepath.Rel(path, name)
+	if err != nil {
+		return nil
+	}
+	data, err := disk.Beginning(path, inside, enough)
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// readFile reads the file at a path, or one in the folder there.
+func readFile(path, name string, isFolder bool) ([]byte, error) {
+	if !isFolder {
+		return disk.ReadStream(path, maximumSize)
+	}
+	inside, err := filepath.Rel(path, name)
+	if err != nil {
+		return nil, err
+	}
+	return disk.ReadInside(path, inside, maximumSize)
+}
+
+// cause returns an error without the path, which the message already contains.
+func cause(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}
+
+// filesBelow returns the file itself, or the files in a folder and its subfolders.
+func filesBelow(path string) (names []string, isFolder bool, err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, false, err
+	}
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch hidden := strings.HasPrefix(entry.Name(), ".") && name != path; {
+		case err != nil:
+			return err
+		case hidden && entry.IsDir():
+			return filepath.SkipDir
+		case hidden || !entry.Type().IsRegular() && !folder.IsYAML(name) || entry.IsDir() || filepath.Ext(name) == ".md":
+			return nil
+		}
+		names = append(names, name)
+		return nil
+	})
+	return names, true, err
+}
+
+// Options are the settings of an installation for its documents.
+type Options struct {
+	Generation contract.Generation
+	// Kubernetes restricts the served versions; nil means all known ones.
+	Kubernetes     *semver.Constraints
+	ImageOverwrite *image.Vector
+	// Override sets parameters; nil for none.
+	Override func([]*profile.Document) error
+	// Together says that the documents of all files are active together; else those of a file are.
+	Together bool
+}
+
+// Kind is a kind of document.
+type Kind struct {
+	APIVersion, Kind string
+	// Heads says that the check judges the kind itself, where another one is written that is near.
+	Heads bool
+	// Check returns the known and all further findings of documents that are active together.
+	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
+}
+
+// kinds are the kinds of documents, one a line.
+var kinds = []Kind{
+	providerProfile,
+	networkProfile,
+	interpreterProfile,
+	providerProfileTest,
+	interpreterProfileTest,
+	controllerConfiguration,
+	networkProviderConfiguration,
+	resourceInterpreterConfiguration,
+}
+
+// Kinds returns the names of the known kinds.
+func Kinds() []string {
+	var names []string
+	for _, kind := range kinds {
+		names = append(names, kind.Kind)
+	}
+	return names
+}
+
+// kindOf returns the actual or probable kind of a document, or nil if it is unknown.
+func kindOf(n source.Node) *Kind {
+	apiVersion, name := valueOf(n, "apiVersion"), valueOf(n, "kind")
+	meant := func(k Kind) bool { return k.Kind == name || name == "" && k.APIVersion == apiVersion }
+	if i := slices.IndexFunc(kinds, meant); i >= 0 {
+		return &kinds[i]
+	}
+	near := func(k Kind) bool { return strings.Contains(source.Suggest(name, Kinds()), strconv.Quote(k.Kind)) }
+	if i := slices.IndexFunc(kinds, near); i >= 0 && ours(apiVersion) {
+		return &kinds[i]
+	}
+	return nil
+}
+
+// valueOf returns the text of a field, or an empty string.
+func valueOf(n source.Node, field string) string {
+	if value := n.Get(field); value.Node != nil {
+		return value.Value
+	}
+	return ""
+}
+
+// ours reports whether an apiVersion belongs to one of the groups of the kinds.
+func ours(apiVersion string) bool {
+	return slices.ContainsFunc(groups(), func(group string) bool { return strings.HasPrefix(apiVersion, group) })
+}
+
+// groups returns the groups of the kinds, each with a trailing slash.
+func groups() []string {
+	var found []string
+	for _, kind := range kinds {
+		group, _, _ := strings.Cut(kind.APIVersion, "/")
+		found = append(found, group+"/")
+	}
+	return found
+}
+
+// unknown returns the finding about a document of an unknown kind.
+func unknown(n source.Node) source.Finding {
+	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
+	switch {
+	case len(n.Fields()) == 0:
+		return n.Finding("", "is no document: apiVersion and kind say what one is, such as apiVersion: %s and kind: %s",
+			kinds[0].APIVersion, kinds[0].Kind).Of(source.UnknownKind)
+	case kind.Absent():
+		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
+	}
+	of := ""
+	if !ours(apiVersion) {
+		if source.Suggest(kind.Value, Kinds()) == "" {
+			return kind.Finding("kind", "%s is none of Graft's documents; those are %s; other documents in folders are ignored",
+				named(kind.Value, apiVersion), strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
+		}
+		of = fmt.Sprintf(" of %q", apiVersion)
+	}
+	return kind.Finding("kind", "unknown kind %q%s%s: must be one of %s", kind.Value, of, source.Suggest(kind.Value, Kinds()), strings.Join(Kinds(), ", ")).
+		Of(source.UnknownKind).Instead(kind, Kinds())
+}
+
+// named returns the name of a kind with its group and version, if any.
+func named(kind, apiVersion string) string {
+	if apiVersion == "" {
+		return kind + " without an apiVersion"
+	}
+	return kind + " of " + apiVersion
+}
+
+// providerProfile is checked as the webhook does when it loads profiles.
+var providerProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfile, Heads: true,
+	Check: func(o Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.Decode(parts, known)
+		if o.Override != nil {
+			findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
+		}
+		options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
+		_, problems := mutation.Check(documents, options)
+		return append(findings, inBoth(documents, options, problems)...)
+	},
+}
+
+// inBoth drops warnings about profiles that name both generations of Gardener if they hold for one of these only.
+func inBoth(documents []*profile.Document, o mutation.Options, found source.Findings) source.Findings {
+	both := map[string]bool{}
+	for _, d := range documents {
+		both[d.Node.File] = d.Gardener != "" && contract.Today.For(d.Gardener) && contract.Labelled.For(d.Gardener)
+	}
+	if o.Generation == contract.Labelled || !slices.ContainsFunc(found, func(f source.Finding) bool { return both[f.File] }) {
+		return found
+	}
+	o.Generation = contract.Labelled
+	_, older := mutation.Check(documents, o)
+	return slices.DeleteFunc(found, func(f source.Finding) bool {
+		return f.Severity == source.Warning && both[f.File] && !slices.ContainsFunc(older, func(other source.Finding) bool {
+			return other.Position == f.Position && other.Rule == f.Rule
+		})
+	})
+}
+
+// networkProfile is checked as graft-network-provider does when it loads profiles, as far as that needs no files of its machine.
+var networkProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindNetworkProfile, Heads: true,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.DecodeNetworks(parts, known)
+		_, problems := policy.Compile(documents)
+		problems = append(problems, catalog.Check(policy.Clouds(documents))...)
+		return append(findings, problems.Beyond(findings)...)
+	},
+}
+
+// interpreterProfile is checked as in graft-resource-interpreter. Kinds that the server only leaves unregistered are
+// errors here.
+var interpreterProfile = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfile, Heads: true,
+	Check: func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		documents, findings := profile.DecodeInterpreters(parts, known)
+		_, problems := rule.Compile(documents)
+		for i := range problems {
+			if problems[i].Rule == rule.ComponentsRevised {
+				problems[i].Severity = source.Error
+			}
+		}
+		return append(findings, problems.Beyond(findings)...)
+	},
+}
+
+// providerProfileTest is checked as graft test does when it reads tables.
+var providerProfileTest = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindProviderProfileTest,
+	Check: checkTable(func(table source.Node) source.Findings {
+		_, problems := controlplane.New(nil).Table(table)
+		return problems
+	}),
+}
+
+// interpreterProfileTest is checked in the same way.
+var interpreterProfileTest = Kind{
+	APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.KindInterpreterProfileTest,
+	Check: checkTable(func(table source.Node) source.Findings {
+		_, problems := interpreter.New().Table(table)
+		return problems
+	}),
+}
+
+// checkTable checks tables of tests one by one.
+func checkTable(read func(source.Node) source.Findings) func(Options, []profile.Part, source.Findings) source.Findings {
+	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		findings := known
+		for _, part := range parts {
+			findings = append(findings, read(part.Node).Of(WrongTest).Beyond(known)...)
+		}
+		return findings
+	}
+}
+
+// WrongTest is a table of tests that cannot be run as it is written.
+const WrongTest source.Rule = "wrong-test"
+
+// controllerConfiguration is checked as the program does when it starts.
+var controllerConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindControllerConfiguration, Heads: true,
+	Check: checkConfiguration(func(file source.File) error {
+		_, err := configv1alpha1.DecodeControllerConfiguration(file)
+		return err
+	}),
+}
+
+// networkProviderConfiguration is checked as graft-network-provider does when it starts.
+var networkProviderConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindNetworkProviderConfiguration, Heads: true,
+	Check: checkConfiguration(func(file source.File) error {
+		_, err := configv1alpha1.DecodeNetworkProviderConfiguration(file)
+		return err
+	}),
+}
+
+// resourceInterpreterConfiguration is checked as graft-resource-interpreter does when it starts.
+var resourceInterpreterConfiguration = Kind{
+	APIVersion: configv1alpha1.GroupVersion.String(), Kind: configv1alpha1.KindResourceInterpreterConfiguration, Heads: true,
+	Check: checkConfiguration(func(file source.File) error {
+		config, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)
+		if err != nil {
+			return err
+		}
+		return optionalProfiles(file, config.Profiles.Optional).Err()
+	}),
+}
+
+// optionalProfiles finds names of profiles of Gardener that there are not.
+func optionalProfiles(file source.File, names []string) source.Findings {
+	var findings source.Findings
+	documents, _ := source.Parse(file)
+	for _, document := range documents {
+		for i, node := range document.Get("profiles").Get("optional").Items() {
+			known := gardener.Optional()
+			if i < len(names) && !slices.Contains(known, names[i]) {
+				finding := node.Finding(fmt.Sprintf("profiles.optional[%d]", i), "there is no optional profile %q of Gardener%s; there are %s", names[i],
+					source.Suggest(names[i], known), strings.Join(known, ", "))
+				findings = append(findings, finding.Of(source.WrongValue).Instead(node, known))
+			}
+		}
+	}
+	return findings
+}
+
+// checkConfiguration checks the files of configurations, each once.
+func checkConfiguration(decode func(source.File) error) func(Options, []profile.Part, source.Findings) source.Findings {
+	return func(_ Options, parts []profile.Part, known source.Findings) source.Findings {
+		findings := known
+		seen := map[string]bool{}
+		for _, part := range parts {
+			if seen[part.File.Name] {
+				continue
+			}
+			seen[part.File.Name] = true
+			findings = append(findings, slices.DeleteFunc(source.FindingsOf(part.Node, "", decode(part.File)), func(f source.Finding) bool {
+				return slices.ContainsFunc(known, func(k source.Finding) bool { return k.Error() == f.Error() })
+			})...)
+		}
+		return findings
+	}
 }

@@ -14,10 +14,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 
+	nodes "go.yaml.in/yaml/v3"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -250,4 +257,192 @@ func flatten(raw []byte, at source.Position) ([]Object, error) {
 		objects = append(objects, found...)
 	}
 	return objects, nil
+}
+
+// decode converts YAML without duplicate keys to JSON.
+func (t text) decode() ([]byte, *source.Finding) {
+	raw, err := yaml.YAMLToJSONStrict(t.data)
+	if err == nil {
+		return raw, nil
+	}
+	if finding := t.duplicate(); finding != nil {
+		return nil, finding
+	}
+	// The strict conversion also refuses a key that overrides one of a merge, which YAML allows.
+	if raw, err = yaml.YAMLToJSON(t.data); err != nil {
+		return nil, t.syntax(err)
+	}
+	return raw, nil
+}
+
+// duplicate returns a finding about the first duplicate key of a mapping, or nil if there is none or the text is not
+// YAML.
+func (t text) duplicate() *source.Finding {
+	var document nodes.Node
+	if err := nodes.Unmarshal(t.data, &document); err != nil {
+		document = nodes.Node{} // parsing it as JSON reports the error
+	}
+	earlier, key, path := twice(&document, "")
+	if key == nil {
+		return nil
+	}
+	at := source.Position{File: t.at.File, Line: t.first + key.Line - 1, Column: key.Column}
+	if key.Line == 1 {
+		at.Column += t.inset
+	}
+	message := fmt.Sprintf("duplicate key, first written in line %d", t.first+earlier.Line-1)
+	return &source.Finding{Position: at, Path: path, Rule: source.DuplicateKey, Message: message}
+}
+
+// duplicateMember finds the first key that is written twice in an object of a JSON document; nil if there is none.
+func (t text) duplicateMember() *source.Finding {
+	var value any
+	// The syntax was checked when the documents were split; a document with an error has no strict errors.
+	strict, _ := kjson.UnmarshalStrict(t.data, &value, kjson.DisallowDuplicateFields)
+	if len(strict) == 0 {
+		return nil
+	}
+	if finding := t.duplicate(); finding != nil { // almost every JSON document is YAML, too
+		return finding
+	}
+	return &source.Finding{Position: t.at, Rule: source.DuplicateKey, Message: strict[0].Error()}
+}
+
+// twice returns the first duplicate key at or below a node, with the earlier one and its path. It does not follow
+// aliases.
+func twice(n *nodes.Node, path string) (earlier, key *nodes.Node, at string) {
+	if n.Kind != nodes.MappingNode {
+		for i, child := range n.Content {
+			inner := path
+			if n.Kind == nodes.SequenceNode {
+				inner = fmt.Sprintf("%s[%d]", path, i)
+			}
+			if earlier, key, at = twice(child, inner); key != nil {
+				return earlier, key, at
+			}
+		}
+		return nil, nil, ""
+	}
+	first := map[string]*nodes.Node{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, inner := n.Content[i], n.Content[i].Value
+		if path != "" {
+			inner = path + "." + inner
+		}
+		if key.Kind == nodes.ScalarNode && key.Tag != "!!merge" {
+			if first[key.Value] != nil {
+				return first[key.Value], key, inner
+			}
+			first[key.Value] = key
+		}
+		if earlier, key, at = twice(n.Content[i+1], inner); key != nil {
+			return earlier, key, at
+		}
+	}
+	return nil, nil, ""
+}
+
+// Stdin is the path of standard input.
+const Stdin = "-"
+
+// maximumSize limits the size of one file in bytes: a dump of a large seed has about 100 MiB.
+const maximumSize = 512 << 20
+
+// ErrTwiceStdin means that standard input is named more than once.
+var ErrTwiceStdin = errors.New("standard input (-) can be read only once")
+
+// Read reads the objects of files and folders in the order of the paths; "-" is standard input. It reads folders
+// recursively, their files that end in .yaml, .yml or .json, sorted. The error is source.Findings if something is not
+// an object. Links in folders must stay inside and lead to regular files; named files may be of any type.
+func Read(paths []string, stdin io.Reader) ([]Object, error) {
+	var (
+		objects  []Object
+		findings source.Findings
+		twice    bool
+	)
+	for _, path := range paths {
+		if path == Stdin {
+			if twice {
+				return nil, ErrTwiceStdin
+			}
+			twice = true
+		}
+		files, err := filesAt(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		found, wrong := parseAll(files)
+		objects, findings = append(objects, found...), append(findings, wrong...)
+	}
+	return objects, findings.Err()
+}
+
+// ReadWith reads the objects of a file or folder, as Read does, with a function that reads each file.
+func ReadWith(path string, read func(path string) ([]byte, error)) ([]Object, error) {
+	files, err := filesBelow(path, read)
+	if err != nil {
+		return nil, err
+	}
+	objects, findings := parseAll(files)
+	return objects, findings.Err()
+}
+
+func parseAll(files []source.File) (objects []Object, findings source.Findings) {
+	for _, file := range files {
+		found, wrong := Parse(file)
+		objects, findings = append(objects, found...), append(findings, wrong...)
+	}
+	return objects, findings
+}
+
+func filesAt(path string, stdin io.Reader) ([]source.File, error) {
+	if path == Stdin {
+		data, err := io.ReadAll(io.LimitReader(stdin, maximumSize))
+		if err != nil {
+			return nil, fmt.Errorf("reading standard input: %w", err)
+		}
+		return []source.File{{Name: "standard input", Data: data}}, nil
+	}
+	return filesBelow(path, func(name string) ([]byte, error) {
+		if name == path {
+			return disk.ReadStream(path, maximumSize)
+		}
+		inside, err := filepath.Rel(path, name)
+		if err != nil {
+			return nil, err
+		}
+		return disk.ReadInside(path, inside, maximumSize)
+	})
+}
+
+// filesBelow reads the file at a path, or the manifests in the folder there and in those below it.
+func filesBelow(path string, read func(name string) ([]byte, error)) (files []source.File, err error) {
+	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case name != path && strings.HasPrefix(entry.Name(), "."):
+			if entry.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		case entry.IsDir() || name != path && !isManifest(name):
+			return nil
+		}
+		data, err := read(name)
+		files = append(files, source.File{Name: name, Data: data})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading manifests: %w", err)
+	}
+	return files, nil
+}
+
+func isManifest(name string) bool {
+	switch filepath.Ext(name) {
+	case ".yaml", ".yml", ".json":
+		return true
+	}
+	return false
 }

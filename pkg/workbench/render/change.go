@@ -7,8 +7,12 @@ package render
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -224,4 +228,115 @@ func groupVersion(apiVersion string) (group, version string) {
 		}
 	}
 	return "", apiVersion
+}
+
+// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
+// the data there.
+var secretFields = []string{"data", "stringData", "metadata.annotations"}
+
+// isSecret reports whether the object itself is a Secret with hidden values.
+func (c *Change) isSecret() bool { return !c.revealed && c.APIVersion == "v1" && c.Kind == "Secret" }
+
+// value returns the replacement for a value of the Secret, as for a rule's value from it.
+func (c *Change) value() string { return fmt.Sprintf("(from Secret %s)", c.Name) }
+
+// fieldOf returns the hidden field of a Secret that contains the path, or an empty string.
+func fieldOf(path string) string {
+	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
+	if i < 0 {
+		return ""
+	}
+	return secretFields[i]
+}
+
+// withoutData hides the values of a Secret in its lines, and leaves the keys.
+func (c *Change) withoutData(edits []Edit) []Edit {
+	for i := range edits {
+		line := &edits[i].Line
+		field := fieldOf(line.Path)
+		switch head := strings.Count(field, ".") + 1; {
+		case field == "" || line.Depth < head:
+		case line.Depth > head: // a line of a text of several
+			line.Text = c.value()
+		default:
+			line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + c.value()
+		}
+	}
+	return edits
+}
+
+// concealed returns a value at a path of a Secret with its hidden fields replaced.
+func (c *Change) concealed(path string, raw []byte) ([]byte, error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return nil, fmt.Errorf("reading a Secret to hide what it holds: %w", err)
+	}
+	out, err := marshal(c.conceal(path, value), "")
+	if err != nil {
+		return nil, fmt.Errorf("writing a Secret without what it holds: %w", err)
+	}
+	return bytes.TrimSpace(out), nil
+}
+
+func (c *Change) conceal(path string, value any) any {
+	members, ok := value.(map[string]any)
+	if !ok {
+		if value != nil && fieldOf(path) != "" {
+			return c.value()
+		}
+		return value
+	}
+	for key, member := range members {
+		members[key] = c.conceal(strings.TrimPrefix(path+"."+key, "."), member)
+	}
+	return members
+}
+
+// listener is a source that records the values of Secrets found by lookups.
+type listener struct {
+	facts.Source
+	heard *heard
+}
+
+// heard are values of Secrets. They are safe for use by several at the same time.
+type heard struct {
+	lock   sync.Mutex
+	values map[string]bool
+}
+
+// listen wraps a source to record the values of Secrets found by lookups. It preserves optional interfaces.
+func listen(source facts.Source, to *heard) facts.Source {
+	if refresher, ok := source.(facts.Refresher); ok {
+		return struct {
+			listener
+			facts.Refresher
+		}{listener{source, to}, refresher}
+	}
+	return listener{source, to}
+}
+
+// Lookup implements facts.Source.
+func (l listener) Lookup(ctx context.Context, namespace string, r facts.LookupRequest) (*facts.Found, error) {
+	found, err := l.Source.Lookup(ctx, namespace, r)
+	if err == nil && found != nil && r.IsSecret() {
+		l.heard.lock.Lock()
+		defer l.heard.lock.Unlock()
+		for _, value := range found.Keys {
+			l.heard.values[value] = true
+		}
+	}
+	return found, err
+}
+
+// all returns the recorded values.
+func (h *heard) all() map[string]bool {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	out := make(map[string]bool, len(h.values))
+	for value := range h.values {
+		out[value] = true
+	}
+	return out
 }

@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"reflect"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
@@ -267,3 +270,342 @@ func (s Style) row(r row, column int) string {
 }
 
 func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
+
+// summary returns the number of rules involved.
+func summary(c *Change) string {
+	if c.Note != "" {
+		return c.Note
+	}
+	text := count(c.Count(mutation.Changed), "rule") + " changed it"
+	if c.Count(mutation.Changed) == 0 {
+		text = "changed by no rule"
+	}
+	for _, other := range outcomeWords {
+		if n := c.Count(other.outcome); n > 0 {
+			text += fmt.Sprintf(", %d %s", n, other.word)
+		}
+	}
+	return text
+}
+
+// outcomeWords lists the outcomes of rules without effect, in the order of the counts.
+var outcomeWords = []struct {
+	outcome mutation.Outcome
+	word    string
+}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
+
+// unchanged explains why nothing changed, with the reason if it is the same for all rules.
+func unchanged(c *Change) string {
+	if c.Note != "" {
+		return c.Note
+	}
+	if len(c.Applied) == 0 {
+		return "unchanged"
+	}
+	reason := c.Applied[0].Reason
+	for _, a := range c.Applied {
+		if a.Outcome != c.Applied[0].Outcome || a.Reason != reason {
+			text := "unchanged"
+			for _, other := range outcomeWords {
+				if n := c.Count(other.outcome); n > 0 {
+					text += fmt.Sprintf(", %d %s", n, other.word)
+				}
+			}
+			return text
+		}
+	}
+	text := "unchanged, " + count(len(c.Applied), "rule") + " "
+	switch c.Applied[0].Outcome {
+	case mutation.Skipped:
+		return text + "skipped: " + reason
+	case mutation.Overridden:
+		return text + "overridden"
+	case mutation.Observed:
+		return text + "observed: " + reason
+	default:
+		return text + "already so"
+	}
+}
+
+// summaryOf counts the changes in a line.
+func summaryOf(changes []*Change) string {
+	changed, denied := 0, 0
+	for _, c := range changes {
+		switch {
+		case c.Denied != nil:
+			denied++
+		case c.Changed():
+			changed++
+		}
+	}
+	text := "nothing changes"
+	if changed > 0 {
+		text = count(changed, "object") + " changed"
+	}
+	if same := len(changes) - changed - denied; same > 0 && changed > 0 {
+		text += fmt.Sprintf(", %d unchanged", same)
+	}
+	if denied > 0 {
+		text += fmt.Sprintf(", %d denied", denied)
+	}
+	return text
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
+func (s Style) author(a Author) string {
+	if a.Position == (source.Position{}) {
+		return a.Rule
+	}
+	return s.position(a.Position) + " " + ruleName(a.Rule)
+}
+
+func (s Style) position(p source.Position) string {
+	return fmt.Sprintf("%s:%d", s.File(p.File), p.Line)
+}
+
+// unnamed is the name that the engine gives a rule without one: target[index].operation, and its item.
+var unnamed = regexp.MustCompile(`^[A-Za-z0-9./*-]+\[\d+\]\.([A-Za-z]+(?:\[.*\])?)$`)
+
+// ruleName returns the name without the target, which precedes it in the output.
+func ruleName(rule string) string {
+	if match := unnamed.FindStringSubmatch(rule); match != nil {
+		return match[1]
+	}
+	return rule
+}
+
+// Patched writes the changes of an object, given as JSON, line by line and with its status. The caller names their
+// author. Each line starts with the indentation; nothing is written if the object is unchanged.
+func (s Style) Patched(w io.Writer, before, after []byte, indentation string) error {
+	s = s.withDefaults()
+	was, err := WholeText(before)
+	if err != nil {
+		return err
+	}
+	is, err := WholeText(after)
+	if err != nil {
+		return err
+	}
+	blame := NewBlame(was)
+	blame.advance(is, func(Line) *Author { return nil })
+	var out strings.Builder
+	for _, part := range Sections(blame.Edits(), max(0, s.Context)) {
+		out.WriteString(indentation + s.paint(colour.Heading, headingOf(part)) + "\n")
+		for _, r := range s.section(part) {
+			r.left = indentation + r.left
+			out.WriteString(s.row(r, 0))
+		}
+	}
+	_, err = io.WriteString(w, out.String())
+	return err
+}
+
+// Remark returns a text in the style of a remark.
+func (s Style) Remark(text string) string { return s.paint(colour.Dim, text) }
+
+// Format is an output format for changes. It hides values from Secrets unless they were revealed.
+type Format struct {
+	// Name is the value of -o; Summary is a short description.
+	Name, Summary string
+	Write         func(Style, io.Writer, ...*Change) error
+	// Whole means that whole objects are written instead of their changes.
+	Whole bool
+}
+
+// differences lists the formats for changes. To add one: one line here.
+var differences = []Format{
+	{"text", "changed lines and the rules that made them, for a terminal", Style.Write, false},
+	{"json", "the same as a document for programs", Style.JSON, false},
+	{"yaml", "that document as YAML", Style.YAML, false},
+	{"markdown", "a comment for a pull request", Style.Markdown, false},
+	{"html", "a page to send around", Style.HTML, false},
+}
+
+// objects lists the formats for resulting objects. To add one: one line here.
+var objects = []Format{
+	{"yaml", "the objects as YAML documents", Style.ObjectsYAML, true},
+	{"json", "the objects as a List", Style.ObjectsJSON, true},
+	{"text", "the objects as lines to read: a flag a line, texts inside fields as text", Style.ObjectsText, true},
+}
+
+// Differences returns the formats for changes; the first is for terminals.
+func Differences() []Format { return differences }
+
+// Objects returns the formats for resulting objects, followed by those for changes with other names.
+func Objects() []Format {
+	all := append([]Format(nil), objects...)
+	for _, format := range differences {
+		if _, err := Find(objects, format.Name); err != nil {
+			all = append(all, format)
+		}
+	}
+	return all
+}
+
+// Find finds the format of a name. The error says which there are.
+func Find(formats []Format, name string) (Format, error) {
+	for _, format := range formats {
+		if format.Name == name {
+			return format, nil
+		}
+	}
+	return Format{}, fmt.Errorf("there is no output format %q; there are %s", name, Names(formats))
+}
+
+// Names returns the names of the formats as text.
+func Names(formats []Format) string {
+	names := make([]string, len(formats))
+	for i, format := range formats {
+		names[i] = format.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// HTML writes the changes as a page.
+func (s Style) HTML(w io.Writer, changes ...*Change) error { return s.Page(changes...).Write(w) }
+
+// Page returns the page of the changes; the caller may add to it.
+func (s Style) Page(changes ...*Change) *report.Page {
+	s = s.withDefaults()
+	page := &report.Page{Title: s.Title, Facts: s.About}
+	if page.Title == "" {
+		page.Title = "What the profile changes"
+	}
+	var changed, denied int
+	for _, change := range changes {
+		if change.idle() {
+			page.Rest = addName(page.Rest, change)
+			continue
+		}
+		section := s.PageSection(change)
+		switch {
+		case section.Denied != "":
+			denied++
+		case len(section.Blocks) > 0:
+			changed++
+		}
+		page.Sections = addSection(page.Sections, section)
+	}
+	page.Figures = []report.Figure{
+		figure(changed, "object changed", "objects changed", report.Good),
+		figure(len(changes)-changed-denied, "object as it was", "objects as they were", ""),
+	}
+	if len(s.Notes) > 0 {
+		page.Rest = append(page.Rest, report.Names{Heading: "Notes", Names: s.Notes})
+	}
+	if denied > 0 {
+		page.Figures = append([]report.Figure{figure(denied, "object denied", "objects denied", report.Bad)}, page.Figures...)
+	}
+	return page
+}
+
+// addSection adds a section, or its scene to the section that says the same of another one.
+func addSection(sections []report.Section, added report.Section) []report.Section {
+	scenes := added.For
+	for i := range sections {
+		if sections[i].Kind != added.Kind || sections[i].Name != added.Name || len(scenes) == 0 {
+			continue
+		}
+		if added.For = sections[i].For; reflect.DeepEqual(sections[i], added) {
+			sections[i].For = append(sections[i].For, scenes...)
+			return sections
+		}
+	}
+	added.For = scenes
+	return append(sections, added)
+}
+
+// idle reports that an object has neither rules nor changes.
+func (c *Change) idle() bool {
+	return len(c.Applied) == 0 && c.Denied == nil && c.Note == "" && !c.Changed()
+}
+
+func figure(n int, one, many string, tone report.Tone) report.Figure {
+	if n == 1 {
+		many = one
+	}
+	return report.Figure{Value: fmt.Sprint(n), Label: many, Tone: tone}
+}
+
+// addName adds an object to the list of those without rules, grouped by scene.
+func addName(rest []report.Names, c *Change) []report.Names {
+	heading := "No rule is for"
+	if c.Scene != "" {
+		heading = "In " + c.Scene + " no rule is for"
+	}
+	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
+		rest = append(rest, report.Names{Heading: heading})
+	}
+	last := &rest[len(rest)-1]
+	last.Names = append(last.Names, c.title())
+	return rest
+}
+
+// PageSection returns a change as a section of a page.
+func (s Style) PageSection(c *Change) report.Section {
+	s = s.withDefaults()
+	section := report.Section{Kind: c.Kind, Name: c.Name, Note: unchanged(c)}
+	if c.Scene != "" {
+		section.For = []string{c.Scene}
+	}
+	section.For = append(section.For, c.Shoots...)
+	if c.Denied != nil {
+		section.Denied, section.Note = c.Denial(), c.Note
+	}
+	for _, part := range Sections(c.Edits(), max(0, s.Context)) {
+		section.Blocks = append(section.Blocks, s.pageBlock(part))
+		section.Note = summary(c)
+	}
+	for _, a := range c.Applied {
+		section.Rules = append(section.Rules, report.Applied{
+			Rule: s.pageRule(AuthorOf(a)), Outcome: outcomes[a.Outcome], Reason: a.Reason,
+		})
+	}
+	return section
+}
+
+// outcomes are those of rules in the words of a page.
+var outcomes = map[mutation.Outcome]report.Outcome{
+	mutation.Changed: report.Changed, mutation.Unchanged: report.Unchanged, mutation.Skipped: report.Skipped,
+	mutation.Overridden: report.Overridden, mutation.Observed: report.Observed,
+}
+
+func (s Style) pageBlock(part Section) report.Block {
+	block := report.Block{Heading: headingOf(part)}
+	rules := map[Author]*report.Rule{}
+	for _, row := range part.Rows {
+		line := report.Line{Op: report.Op(row.Op), Indent: row.Indent, Text: row.Line.Text, Gap: row.Gap, Folded: row.Folded}
+		if row.By != nil {
+			if rules[*row.By] == nil {
+				rule := s.pageRule(*row.By)
+				rules[*row.By] = &rule
+			}
+			line.By = rules[*row.By]
+		}
+		block.Lines = append(block.Lines, line)
+	}
+	return block
+}
+
+// pageRule returns an author as a rule of a page; an unnamed rule has its position added.
+func (s Style) pageRule(a Author) report.Rule {
+	rule := report.Rule{Name: a.Rule, Profile: a.Profile, Alarm: a == NoRule}
+	if a.Position.File != "" {
+		rule.At = s.position(a.Position)
+	}
+	return rule
+}
+
+// headingOf returns the place of a section; the object itself has none.
+func headingOf(part Section) string {
+	if part.Path == "" {
+		return "the object"
+	}
+	return part.Path
+}

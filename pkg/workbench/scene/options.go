@@ -7,9 +7,17 @@ package scene
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/Masterminds/semver/v3"
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Options describes a control plane to generate; graft-controlplane reads it as one JSON object per line. The zero
@@ -144,4 +152,146 @@ func technicalID(status, namespace, name string) string {
 		return "shoot--local--" + name
 	}
 	return ""
+}
+
+// ErrSet is wrapped by the errors of Options.Set.
+var ErrSet = errors.New("setting a field of the shoot")
+
+// shortcuts are the fields of a Shoot that expressions call by a name of their own, as expressions call them.
+var shortcuts = map[string]string{
+	"annotations": "metadata.annotations", "labels": "metadata.labels", "name": "metadata.name",
+	"cloudProfile": "spec.cloudProfile.name", "hibernated": "spec.hibernation.enabled",
+	"highAvailability": "spec.controlPlane.highAvailability.failureTolerance.type", "kubernetes": "spec.kubernetes.version",
+	"networking": "spec.networking", "provider": "spec.provider.type", "purpose": "spec.purpose", "region": "spec.region",
+}
+
+// Set sets fields: path=value, where the path begins as expressions name fields of the shoot (region, networking.nodes), or
+// with spec, metadata or status, or with seed. or cloudProfile. for those resources. The value is YAML.
+func (o *Options) Set(fields ...string) error {
+	for _, field := range fields {
+		path, text, ok := strings.Cut(field, "=")
+		if !ok || path == "" {
+			return fmt.Errorf("%w: %q must be path=value, such as region=eu", ErrSet, field)
+		}
+		into, path, err := o.resource(path)
+		if err != nil {
+			return err
+		}
+		raw, err := yaml.YAMLToJSON([]byte(text))
+		if err != nil {
+			return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
+		}
+		if text == "" {
+			raw = []byte(`""`)
+		}
+		value := json.RawMessage(raw)
+		members := steps(path)
+		for _, step := range slices.Backward(members) {
+			if value, err = json.Marshal(map[string]json.RawMessage{step: value}); err != nil {
+				return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
+			}
+		}
+		if *into, err = Merge(*into, value); err != nil {
+			return fmt.Errorf("%w: %q: %w", ErrSet, field, err)
+		}
+	}
+	if len(o.Shoot) == 0 {
+		return nil
+	}
+	return o.follow()
+}
+
+// resource returns the resource that contains a path, and the path inside of it.
+func (o *Options) resource(path string) (*json.RawMessage, string, error) {
+	for prefix, into := range map[string]*json.RawMessage{"seed.": &o.Seed, "cloudProfile.": &o.CloudProfile} {
+		if inner, ok := strings.CutPrefix(path, prefix); ok {
+			return into, inner, nil
+		}
+	}
+	path = strings.TrimPrefix(path, "shoot.")
+	first, rest := path, ""
+	if end := strings.IndexAny(path, ".["); end >= 0 {
+		first, rest = path[:end], path[end:]
+	}
+	switch first {
+	case "spec", "metadata", "status":
+		return &o.Shoot, path, nil
+	}
+	full, ok := shortcuts[first]
+	if !ok {
+		return nil, "", fmt.Errorf("%w: unknown field %q%s; name it by its path, such as spec.%s", ErrSet, first,
+			source.Suggest(first, slices.Collect(maps.Keys(shortcuts))), first)
+	}
+	return &o.Shoot, full + rest, nil
+}
+
+// steps returns the members of a path: a.b.c, with brackets around a key with dots, a[example.org/key].
+func steps(path string) []string {
+	var found []string
+	for path != "" {
+		if inner, ok := strings.CutPrefix(path, "["); ok {
+			key, rest, _ := strings.Cut(inner, "]")
+			found, path = append(found, key), strings.TrimPrefix(rest, ".")
+			continue
+		}
+		end := strings.IndexAny(path, ".[")
+		if end < 0 {
+			return append(found, path)
+		}
+		found = append(found, path[:end])
+		path = strings.TrimPrefix(path[end:], ".")
+	}
+	return found
+}
+
+// Merge applies a merge patch (RFC 7386) to an object; both may be missing.
+func Merge(object, patch []byte) ([]byte, error) {
+	switch {
+	case len(patch) == 0:
+		return object, nil
+	case len(object) == 0:
+		return patch, nil
+	}
+	merged, err := jsonpatch.MergePatch(object, patch)
+	if err != nil {
+		return nil, fmt.Errorf("merging: %w", err)
+	}
+	return merged, nil
+}
+
+// ErrVersion is wrapped by the error for an unsupported version.
+var ErrVersion = errors.New("no such version of Kubernetes")
+
+// Versions returns the default versions of generated control planes: one patch version of each supported minor version.
+func Versions() []string { return []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"} }
+
+// Patched completes a minor version, such as 1.33, by the patch that Versions has. Any other text stays as it is.
+func Patched(version string) string {
+	for _, known := range Versions() {
+		if Minor(known) == version {
+			return known
+		}
+	}
+	return version
+}
+
+// Known completes a version like Patched, and refuses an incomplete result, such as an unknown minor version. The
+// generator validates complete versions, because it supports older ones than these. The error wraps ErrVersion.
+func Known(version string) (string, error) {
+	patched := Patched(version)
+	if _, err := semver.StrictNewVersion(patched); err == nil || version == "" {
+		return patched, nil
+	}
+	all := Versions()
+	first, last := all[0], all[len(all)-1]
+	return "", fmt.Errorf("%w: %s; control planes are generated of %s to %s, such as %s", ErrVersion, version, Minor(first), Minor(last), last)
+}
+
+// Minor returns a version without its patch, or the text itself if it is not a version.
+func Minor(version string) string {
+	parsed, err := semver.NewVersion(version)
+	if err != nil {
+		return version
+	}
+	return fmt.Sprintf("%d.%d", parsed.Major(), parsed.Minor())
 }

@@ -15,8 +15,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // Connection says which seed is meant.
@@ -178,4 +184,90 @@ func (s *Seed) pages(ctx context.Context, r resource, labels string) ([]json.Raw
 		}
 		query.Set("continue", list.Metadata.Continue)
 	}
+}
+
+// profileLabel marks the ConfigMaps that hold profiles (pkg/controlplane/webhook/profiles.go, ProfileLabel).
+const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
+
+// Profiles returns the files in the ConfigMaps of all namespaces with the label of profiles, as installed by the chart.
+// A file of a profile has another key: its path with _ instead of slashes. Files are named
+// configmap/<namespace>/<name>/<key>.
+func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
+	configMaps := resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "configmaps"}
+	var files []source.File
+	err := s.list(ctx, configMaps, profileLabel, func(raw json.RawMessage) error {
+		var found struct {
+			Metadata struct{ Namespace, Name string }
+			Data     map[string]string
+		}
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return fmt.Errorf("decoding a ConfigMap: %w", err)
+		}
+		for key, text := range found.Data {
+			if !folder.IsYAML(key) {
+				continue
+			}
+			name := strings.Join([]string{"configmap", found.Metadata.Namespace, found.Metadata.Name, key}, "/")
+			files = append(files, profile.Attach(source.File{Name: name, Data: []byte(text)}, func(path string) ([]byte, error) {
+				beside, ok := found.Data[keyOf(path)]
+				if !ok {
+					return nil, fs.ErrNotExist
+				}
+				return []byte(beside), nil
+			}))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing ConfigMaps with profiles: %w", err)
+	}
+	slices.SortFunc(files, func(a, b source.File) int { return strings.Compare(a.Name, b.Name) })
+	return profile.WithoutAttachments(files, func(f source.File, path string) string {
+		return f.Name[:strings.LastIndex(f.Name, "/")+1] + keyOf(path)
+	}), nil
+}
+
+// keyOf returns the ConfigMap key for a file of a profile.
+func keyOf(path string) string { return strings.ReplaceAll(path, "/", "_") }
+
+// The labels of the extension's Deployments in a seed and for a virtual garden, and the names of the volumes of
+// profileImages (charts/gardener-extension-provider-graft/templates/_helpers.tpl and deployment.yaml).
+const (
+	extensionLabel = "app.kubernetes.io/name in (gardener-extension-provider-graft,gardener-extension-provider-graft-runtime)"
+	imageVolume    = "profiles-image-"
+)
+
+// ProfileImages returns the images with profiles that Deployments of the extension mount, in all namespaces, sorted.
+// Only a container runtime or a registry client can read their content.
+func (s *Seed) ProfileImages(ctx context.Context) ([]string, error) {
+	deployments := resource{GroupVersion: schema.GroupVersion{Group: "apps", Version: "v1"}, plural: "deployments"}
+	var images []string
+	err := s.list(ctx, deployments, extensionLabel, func(raw json.RawMessage) error {
+		var found struct {
+			Spec struct {
+				Template struct {
+					Spec struct {
+						Volumes []struct {
+							Name  string
+							Image struct{ Reference string }
+						}
+					}
+				}
+			}
+		}
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return fmt.Errorf("decoding a Deployment: %w", err)
+		}
+		for _, volume := range found.Spec.Template.Spec.Volumes {
+			if strings.HasPrefix(volume.Name, imageVolume) {
+				images = append(images, volume.Image.Reference)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing Deployments of the extension, which may mount images with profiles: %w", err)
+	}
+	slices.Sort(images)
+	return slices.Compact(images), nil
 }

@@ -7,14 +7,22 @@ package controlplane
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
+	"sigs.k8s.io/yaml"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
@@ -234,4 +242,268 @@ func (r *run) none(s selector) string {
 		return text + ", and none of kind " + s.kind
 	}
 	return fmt.Sprintf("%s; of kind %s are %s", text, s.kind, strings.Join(names, ", "))
+}
+
+// object is an object of a case with its result.
+type object struct {
+	manifest.Object
+
+	scene   *scene.Scene
+	program *mutation.Program
+	purpose string
+	old     []byte
+
+	result  []byte
+	applied []mutation.Applied
+	denied  *mutation.Failure
+	told    *render.Change
+}
+
+// purposeOf returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
+func purposeOf(o manifest.Object) string {
+	if o.Kind != "OperatingSystemConfig" {
+		return ""
+	}
+	var m struct {
+		Spec struct {
+			Purpose string `json:"purpose"`
+		} `json:"spec"`
+	}
+	_ = json.Unmarshal(o.JSON, &m) // it is an object, and one without a purpose has none
+	return m.Spec.Purpose
+}
+
+func (o *object) garden() bool { return o.scene.Namespace().Name == target.GardenNamespace }
+
+func (o *object) changed() bool { return !bytes.Equal(o.result, o.JSON) }
+
+// reason returns the reason of the denial.
+func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.denied.Error() }
+
+// admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
+func (o *object) admit(ctx context.Context) error {
+	var err error
+	o.result, o.applied, err = o.pass(ctx, o.JSON, o.old)
+	if err == nil || errors.As(err, &o.denied) {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%s: %w", o, err)
+}
+
+// pass returns the object after the webhooks in this state: each matching one is called once, in the order of
+// kube-apiserver. The error is a *mutation.Failure.
+func (o *object) pass(ctx context.Context, object, old []byte) ([]byte, []mutation.Applied, error) {
+	var applied []mutation.Applied
+	operation := "CREATE"
+	if old != nil {
+		operation = "UPDATE"
+	}
+	for _, registration := range o.scene.Selected(o.program, o.Object) {
+		scanned, err := document.Parse(object)
+		if err != nil {
+			return nil, applied, fmt.Errorf("reading the object: %w", err)
+		}
+		result, err := o.program.Admit(ctx, mutation.Request{
+			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: operation,
+			Namespace: o.scene.Namespace().Name, Name: o.Name, Group: o.Group(), Version: o.version(), Kind: o.Kind,
+			Document: scanned, OldObject: old,
+		}, o.scene.Source())
+		if err != nil {
+			if failure := new(mutation.Failure); errors.As(err, &failure) && failure.By != nil {
+				applied = append(applied, *failure.By)
+			}
+			return nil, applied, err
+		}
+		applied = append(applied, result.Applied...)
+		if result.Patch != nil {
+			object = scanned.Bytes()
+		}
+	}
+	return object, applied, nil
+}
+
+func (o *object) version() string {
+	if group := o.Group(); group != "" {
+		return o.APIVersion[len(group)+1:]
+	}
+	return o.APIVersion
+}
+
+// change admits the object again and records the author of each line. It is slower, and only for output.
+func (o *object) change(ctx context.Context) (*render.Change, error) {
+	if o.told != nil {
+		return o.told, nil
+	}
+	change, err := render.NewChange(o.JSON)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	a := render.Admission{
+		Namespace: o.scene.Namespace().Name, Labels: o.scene.Namespace().Labels, Operation: "CREATE", Old: o.old,
+	}
+	if o.old != nil {
+		a.Operation = "UPDATE"
+	}
+	var failure *mutation.Failure
+	if err := change.Admit(ctx, o.program, a, o.scene.Source()); err != nil && !errors.As(err, &failure) {
+		return nil, fmt.Errorf("%s: %w", o, err)
+	}
+	change.Reveal() // the Secrets are those that the test makes up
+	o.told = change
+	return change, nil
+}
+
+// subject is the result as the target that an expectation means.
+type subject struct {
+	*target.Object
+
+	configured map[string]any
+}
+
+func (o *object) subject(s *selector) (*subject, error) {
+	parsed, err := document.Parse(o.result)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", o, err)
+	}
+	on, form := s.targetOf(o.Object)
+	return &subject{Object: &target.Object{Target: on, Form: form, Document: parsed}}, nil
+}
+
+// kubeletConfiguration returns the kubelet's configuration, decoded once.
+func (s *subject) kubeletConfiguration() (map[string]any, error) {
+	if s.configured != nil {
+		return s.configured, nil
+	}
+	text, err := s.KubeletConfiguration()
+	if err != nil {
+		return nil, err
+	}
+	whole, _ := text.Get()
+	s.configured, _ = canonical(whole).(map[string]any)
+	return s.configured, nil
+}
+
+// held is a golden file: the readable difference (diff), or the objects that changed (yaml).
+type held struct{ form, path string }
+
+// hold compares the golden file with the result.
+func (r *run) hold(ctx context.Context, h held) (golden.Golden, error) {
+	write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[h.form]
+	text, err := write(ctx)
+	if err != nil {
+		return golden.Golden{}, err
+	}
+	return golden.Hold(h.path, []byte(text))
+}
+
+// yaml returns the objects that changed, and a comment for each that is denied.
+func (r *run) yaml(context.Context) (string, error) {
+	var blocks []string
+	for _, o := range r.objects {
+		switch {
+		case o.denied != nil:
+			blocks = append(blocks, fmt.Sprintf("# %s is denied: %s\n", o, o.denied.Reason))
+		case o.changed():
+			text, err := yaml.JSONToYAML(o.result)
+			if err != nil {
+				return "", fmt.Errorf("writing %s: %w", o, err)
+			}
+			blocks = append(blocks, string(text))
+		}
+	}
+	if len(blocks) == 0 {
+		return "# No object changes.\n", nil
+	}
+	return strings.Join(blocks, "---\n"), nil
+}
+
+// diff returns the results for the changed objects. Identical results of several objects of a kind are written once,
+// below all their names.
+func (r *run) diff(ctx context.Context) (string, error) {
+	type key struct{ kind, text string }
+	var order []key
+	names := map[key][]string{}
+	for _, o := range r.objects {
+		var text string
+		if o.denied != nil {
+			text = "  denied: " + string(o.denied.Reason) + "\n"
+		} else {
+			change, err := o.change(ctx)
+			if err != nil {
+				return "", err
+			}
+			if text = sections(render.Sections(change.Edits(), 1), true); text == "" {
+				continue
+			}
+		}
+		k := key{o.Kind, text}
+		if names[k] == nil {
+			order = append(order, k)
+		}
+		names[k] = append(names[k], o.String()+"\n")
+	}
+	if len(order) == 0 {
+		return "no object changes\n", nil
+	}
+	blocks := make([]string, len(order))
+	for i, k := range order {
+		blocks[i] = strings.Join(names[k], "") + k.text
+	}
+	return strings.Join(blocks, "\n"), nil
+}
+
+// margin is the column of rule names. It is constant, so that a change does not move other lines.
+const margin = 60
+
+// sections writes the changes, with the name of the rule after the first of its lines if named is true. It omits line
+// numbers of the profile, because they change with every line inserted above.
+func sections(all []render.Section, named bool) string {
+	var out strings.Builder
+	for _, section := range all {
+		where := section.Path
+		if where == "" {
+			where = "the object"
+		}
+		out.WriteString("  " + where + "\n")
+		var last *render.Author
+		for _, row := range section.Rows {
+			if row.Gap {
+				out.WriteString("    ⋮\n")
+				last = nil
+			}
+			line := fmt.Sprintf("  %c %s%s", row.Op, strings.Repeat("  ", row.Indent), row.Line.Text)
+			if row.Folded {
+				line += " …"
+			}
+			if named && row.By != nil && (last == nil || *last != *row.By) {
+				line += strings.Repeat(" ", max(2, margin-utf8.RuneCountInString(line))) + "# " + row.By.Rule
+			}
+			last = row.By
+			out.WriteString(strings.TrimRight(line, " ") + "\n")
+		}
+	}
+	return out.String()
+}
+
+// lineDiff returns the differing lines of two states of an object, below their paths.
+func lineDiff(before, after []byte) string {
+	lines, err := render.Text(before)
+	if err != nil {
+		return ""
+	}
+	now, err := render.Text(after)
+	if err != nil {
+		return ""
+	}
+	blame := render.NewBlame(lines)
+	blame.Advance(render.Author{}, now)
+	var out strings.Builder
+	for line := range strings.Lines(sections(render.Sections(blame.Edits(), 1), false)) {
+		// Failures have the sign first.
+		if sign := line[2]; sign == '+' || sign == '-' {
+			line = string(sign) + " " + line[3:]
+		}
+		out.WriteString(line)
+	}
+	return out.String()
 }

@@ -5,12 +5,23 @@
 package interpreter
 
 import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
 // answerEnding is the suffix of golden files' names; other files in the folder may contain objects.
@@ -93,4 +104,277 @@ func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	if r.findings = append(r.findings, findings...); len(findings) == 0 {
 		r.cases = append(r.cases, added)
 	}
+}
+
+// objects holds the objects of a table by name, and its folder with files.
+type objects struct {
+	folder string
+	named  source.Node
+	made   map[string][]byte
+	// making are the names that are on their way to an object.
+	making []string
+}
+
+// fromField is the field of an object that names another one to start from.
+const fromField = "from"
+
+// object returns the object of a node: the name of an object, the path of a file, an object based on another one, or an
+// object.
+func (o *objects) object(n source.Node, path string) (manifest.Object, source.Findings) {
+	raw, findings := o.raw(n, path)
+	if len(findings) > 0 {
+		return manifest.Object{}, findings
+	}
+	object, err := manifest.New(raw, n.Position())
+	if err != nil {
+		return manifest.Object{}, source.Findings{n.Finding(path, "%s", err)}
+	}
+	return object, nil
+}
+
+func (o *objects) raw(n source.Node, path string) ([]byte, source.Findings) {
+	switch {
+	case n.Absent():
+		return nil, source.Findings{n.Finding(path, "is missing")}
+	case n.Kind == yaml.ScalarNode:
+		return o.called(n, path)
+	case n.Kind != yaml.MappingNode:
+		return nil, source.Findings{n.Finding(path, "must be an object, the name of one of objects, or the path of a file")}
+	}
+	from := n.Get(fromField)
+	if from.Node == nil {
+		raw, err := comparison.JSON(n)
+		return raw, source.FindingsOf(n, path, err)
+	}
+	base, findings := o.called(from, path+"."+fromField)
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	own := *n.Node
+	own.Content = nil
+	for _, field := range n.Fields() {
+		if field.Key.Value != fromField {
+			own.Content = append(own.Content, field.Key.Node, field.Value.Node)
+		}
+	}
+	raw, err := comparison.JSON(source.Node{Node: &own, File: n.File})
+	if err == nil {
+		raw, err = jsonpatch.MergePatch(base, raw)
+	}
+	return raw, source.FindingsOf(n, path, err)
+}
+
+// called returns the object with a name, or in a file.
+func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
+	name := n.Value
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return nil, source.Findings{n.Finding(path, "must be the name of one of objects, or the path of a file")}
+	}
+	if known := o.made[name]; known != nil {
+		return known, nil
+	}
+	if !o.named.Has(name) {
+		return o.file(n, path)
+	}
+	if slices.Contains(o.making, name) {
+		return nil, source.Findings{n.Finding(path, "is like itself: %s", strings.Join(append(o.making, name), " → "))}
+	}
+	o.making = append(o.making, name)
+	defer func() { o.making = o.making[:len(o.making)-1] }()
+	raw, findings := o.raw(o.named.Get(name), "objects."+name)
+	if len(findings) == 0 {
+		o.made[name] = raw
+	}
+	return raw, findings
+}
+
+// file returns the single object of a file.
+func (o *objects) file(n source.Node, path string) ([]byte, source.Findings) {
+	name := filepath.Join(o.folder, filepath.FromSlash(n.Value))
+	found, err := manifest.ReadWith(name, golden.Read)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		var known []string
+		for _, field := range o.named.Fields() {
+			known = append(known, field.Key.Value)
+		}
+		return nil, source.Findings{n.Finding(path, "there is neither an object %q%s nor such a file", n.Value, source.Suggest(n.Value, known))}
+	case err != nil:
+		return nil, source.FindingsOf(n, path, err)
+	case len(found) != 1:
+		return nil, source.Findings{n.Finding(path, "%s has %d objects, and must have one", n.Value, len(found))}
+	}
+	return found[0].JSON, nil
+}
+
+// asked holds the inputs of a case.
+type asked struct {
+	object     manifest.Object
+	observed   json.RawMessage
+	replicas   *int32
+	members    []interpreter.Member
+	hasMembers bool
+	// operations is empty to request all operations with rules.
+	operations []interpreter.Operation
+}
+
+// kind returns the kind of the object.
+func (a *asked) kind() interpreter.Kind {
+	return interpreter.KindOf(a.object.APIVersion, a.object.Kind)
+}
+
+// read reads the question of a case; the objects were read before.
+func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path string, golden bool) source.Findings {
+	a.replicas, a.hasMembers = q.Replicas, q.Members != nil
+	findings := a.readMembers(q.Members, path)
+	for i, text := range q.Operation {
+		operation := interpreter.Operation(text.Value)
+		if !operation.Known() {
+			known := make([]string, 0, len(interpreter.Operations()))
+			for _, o := range interpreter.Operations() {
+				known = append(known, string(o))
+			}
+			findings = append(findings, text.At.Finding(path+"operation", "unknown operation %q%s: must be one of %s", text.Value,
+				source.Suggest(text.Value, known), strings.Join(known, ", ")))
+			continue
+		}
+		if slices.Contains(a.operations, operation) {
+			findings = append(findings, text.At.Finding(path+"operation", "%s stands twice", q.Operation[i].Value))
+			continue
+		}
+		a.operations = append(a.operations, operation)
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	if len(q.Operation) == 0 {
+		findings = a.infer(at, &q.Want, path)
+	}
+	if len(findings) > 0 {
+		return findings
+	}
+	return append(a.lacking(at, path), a.unwanted(at, &q.Want, path, golden)...)
+}
+
+func (a *asked) readMembers(members map[string]v1alpha1.InterpreterTestMember, path string) source.Findings {
+	var findings source.Findings
+	for _, cluster := range slices.Sorted(maps.Keys(members)) {
+		m := members[cluster]
+		member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
+		if !m.Status.Absent() {
+			raw, err := comparison.JSON(m.Status)
+			member.Status = raw
+			findings = append(findings, source.FindingsOf(m.Status, path+"members."+cluster+".status", err)...)
+		}
+		a.members = append(a.members, member)
+	}
+	return findings
+}
+
+// infer derives the operations from the expected results and the inputs. It derives none if nothing is expected.
+func (a *asked) infer(at source.Node, w *v1alpha1.InterpreterTestWant, path string) source.Findings {
+	change := false
+	for _, part := range allParts(w) {
+		switch {
+		case part.wanted.Node == nil:
+		case len(part.of) > 1:
+			change = true
+		case !slices.Contains(a.operations, part.of[0]):
+			a.operations = append(a.operations, part.of[0])
+		}
+	}
+	if !change && (w.Failure == nil || len(a.operations) > 0) {
+		return nil
+	}
+	var possible []interpreter.Operation
+	for operation, given := range map[interpreter.Operation]bool{
+		interpreter.Retain: a.observed != nil, interpreter.Revise: a.replicas != nil, interpreter.Aggregate: a.hasMembers,
+	} {
+		if given {
+			possible = append(possible, operation)
+		}
+	}
+	if len(possible) != 1 {
+		return source.Findings{at.Finding(strings.TrimSuffix(path, "."), "operation is missing")}
+	}
+	a.operations = append(a.operations, possible[0])
+	return nil
+}
+
+// lacking finds operations that cannot be asked.
+func (a *asked) lacking(at source.Node, path string) source.Findings {
+	var findings source.Findings
+	for _, o := range a.operations {
+		if lacks := a.lacks(o); lacks != "" {
+			findings = append(findings, at.Finding(path+lacks, "is missing: %s needs it", o))
+		}
+	}
+	return findings
+}
+
+// lacks returns the missing input of an operation, or an empty string. Members may be missing.
+func (a *asked) lacks(o interpreter.Operation) string {
+	switch {
+	case o == interpreter.Retain && a.observed == nil:
+		return "observed"
+	case o == interpreter.Revise && a.replicas == nil:
+		return "replicas"
+	}
+	return ""
+}
+
+// unwanted reports operations without expected results, and expected results without their operation.
+func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path string, golden bool) source.Findings {
+	var findings source.Findings
+	met := map[interpreter.Operation]bool{}
+	for _, part := range allParts(w) {
+		if part.wanted.Node == nil {
+			continue
+		}
+		asks := slices.DeleteFunc(slices.Clone(part.of), func(o interpreter.Operation) bool { return !slices.Contains(a.operations, o) })
+		switch {
+		case w.Failure != nil:
+			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "nothing more can be wanted of an answer that is a failure"))
+		case len(asks) == 0:
+			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "is no part of what is asked"))
+		case len(asks) > 1:
+			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "could be of several operations that are asked: write a case for each"))
+		default:
+			met[asks[0]] = true
+		}
+	}
+	for _, o := range a.operations {
+		if !met[o] && w.Failure == nil && !golden && len(findings) == 0 {
+			findings = append(findings, at.Finding(path+"want", "wants nothing of %s", o))
+		}
+	}
+	if len(a.operations) == 0 && !golden && len(findings) == 0 {
+		findings = append(findings, at.Finding(strings.TrimSuffix(path, "."), "wants nothing: it has neither want nor a golden file"))
+	}
+	return findings
+}
+
+// allParts returns the parts of answers, with the fields of objects as one.
+func allParts(w *v1alpha1.InterpreterTestWant) []part {
+	fields := part{name: "fields", of: edits}
+	for _, node := range w.Fields {
+		if fields.wanted.Node == nil || node.Position().Before(fields.wanted.Position()) {
+			fields.wanted = node
+		}
+	}
+	return append(parts(w), fields)
+}
+
+// request returns the request for an operation.
+func (a *asked) request(o interpreter.Operation) interpreter.Request {
+	r := interpreter.Request{Operation: o, Kind: a.kind(), Object: a.object.JSON}
+	switch o {
+	case interpreter.Retain:
+		r.Observed = a.observed
+	case interpreter.Aggregate:
+		r.Members = a.members
+	case interpreter.Revise:
+		r.Replicas = *a.replicas
+	}
+	return r
 }

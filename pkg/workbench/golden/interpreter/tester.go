@@ -12,10 +12,14 @@ package interpreter
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
@@ -75,4 +79,152 @@ func Questions(ctx context.Context, paths ...string) ([]Question, error) {
 		}
 	}
 	return all, nil
+}
+
+// program are profiles as a test needs them, compiled once for all tests that need them so.
+type program struct {
+	documents []*profile.Interpreter
+	*rule.Program
+	// rules lists all rules, initially without any test; index maps their names in traces and answers to their
+	// positions in it.
+	rules []golden.RuleOutcome
+	index map[string]int
+	err   error
+}
+
+// programs caches programs by their inputs.
+type programs map[string]*program
+
+// load reads and compiles profiles, behind them those of Gardener's kinds if these are wanted.
+func (p programs) load(paths []string, withGardener bool, optional []source.Text) *program {
+	names := make([]string, len(optional))
+	for i, name := range optional {
+		names[i] = name.Value
+	}
+	key := fmt.Sprintf("%t\x00%q\x00%q", withGardener, names, paths)
+	if p[key] == nil {
+		p[key] = newProgram(paths, withGardener || len(names) > 0, names)
+	}
+	return p[key]
+}
+
+func newProgram(paths []string, withGardener bool, optional []string) *program {
+	if len(paths) == 0 && !withGardener {
+		return &program{err: golden.ErrNoProfile}
+	}
+	p := &program{index: map[string]int{}}
+	if len(paths) > 0 {
+		files, err := folder.Read(paths...)
+		if err != nil {
+			return &program{err: err}
+		}
+		p.documents, err = profile.Guard(files, func(files []source.File) ([]*profile.Interpreter, error) {
+			documents, findings := profile.LoadInterpreters(files...)
+			return documents, findings.Errors().Err()
+		})
+		if err != nil {
+			return &program{err: err}
+		}
+	}
+	own := p.documents
+	if withGardener {
+		embedded, err := gardener.Profiles(optional...)
+		if err != nil {
+			return &program{err: err}
+		}
+		p.documents = append(p.documents[:len(p.documents):len(p.documents)], embedded...)
+		if len(own) == 0 {
+			own = embedded
+		}
+	}
+	compiled, findings := rule.Compile(p.documents)
+	if err := findings.Errors().Err(); err != nil {
+		return &program{err: err}
+	}
+	p.Program = compiled
+	for _, d := range own {
+		p.list(d)
+	}
+	return p
+}
+
+// list adds the rules of a document as never reached. It lists those of Gardener's kinds only if there are no others,
+// because tests of a profile need not cover them.
+func (p *program) list(d *profile.Interpreter) {
+	for i, kind := range d.Kinds {
+		at := d.Node.Get("kinds").Items()[i]
+		for _, operation := range interpreter.Operations() {
+			for j, written := range at.Get(string(operation)).Items() {
+				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
+				p.rules = append(p.rules, golden.RuleOutcome{Rule: golden.Rule{
+					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
+					Conditional: !written.Get("when").Absent(),
+				}})
+			}
+		}
+	}
+}
+
+// kinds names the kinds of an entry, of many the first.
+func kinds(k v1alpha1.InterpretedKind) string {
+	switch len(k.Kinds) {
+	case 0:
+		return k.Kind.Value
+	case 1:
+		return k.Kinds[0].Value
+	}
+	return fmt.Sprintf("%s and %d more", k.Kinds[0].Value, len(k.Kinds)-1)
+}
+
+// place returns the position of a rule with its name, or only the name of an unlisted one.
+func (p *program) place(at string) string {
+	if i, ok := p.index[at]; ok {
+		r := p.rules[i]
+		return fmt.Sprintf("%s:%d %s", r.At.File, r.At.Line, r.Name)
+	}
+	return at
+}
+
+// cut takes places in the profiles out of a text, which move whenever anything is written above them.
+func (p *program) cut(text string) string {
+	for _, d := range p.documents {
+		for {
+			before, behind, found := strings.Cut(text, d.Node.File+":")
+			if !found {
+				break
+			}
+			text = before + strings.TrimLeft(behind, "0123456789: ")
+		}
+	}
+	return text
+}
+
+// tally counts the effects of the rules in a case.
+func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
+	for i := range t.Rules {
+		traced := &t.Rules[i]
+		at, listed := p.index[traced.At]
+		if !listed {
+			continue
+		}
+		r := &into[at]
+		r.Effect = max(r.Effect, effect(traced, t.Failure != nil))
+		r.Held, r.Failed = r.Held || traced.Held && r.Conditional, r.Failed || traced.Missed && r.Conditional
+	}
+}
+
+// effect returns the effect of a rule for the coverage. A rule with a true condition that refuses the object counts as
+// effective.
+func effect(t *rule.Traced, failed bool) golden.Effect {
+	switch {
+	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit:
+		return golden.Changed
+	case t.Outcome == rule.Unchanged:
+		return golden.Unchanged
+	case t.Outcome == rule.NotAsked && failed:
+		return golden.NotReached
+	case t.Outcome == rule.NotAsked:
+		return golden.Overridden
+	}
+	return golden.Skipped
 }

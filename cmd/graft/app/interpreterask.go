@@ -12,10 +12,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -243,4 +251,167 @@ func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
 	}
 	_, err = s.Out.Write(raw)
 	return err
+}
+
+// The values of --dialect.
+const (
+	dialectShipped  = "shipped"
+	dialectProposal = "proposal"
+)
+
+// addDialect defines the flag.
+func addDialect(command *cobra.Command, into *string) {
+	command.Flags().StringVar(into, "dialect", dialectShipped, "API of Karmada: shipped, or the earlier proposal")
+	_ = command.RegisterFlagCompletionFunc("dialect", fixed(
+		dialectShipped+"\tResourceInterpreterContext, as Karmada ships it", dialectProposal+"\tExploreReview, as the proposal has it"))
+}
+
+// chooseDialect returns the kind of the messages.
+func chooseDialect(name string) (string, error) {
+	switch name {
+	case dialectShipped:
+		return api.KindContext, nil
+	case dialectProposal:
+		return api.KindReview, nil
+	}
+	return "", fmt.Errorf("--dialect %s: must be one of %s, %s", name, dialectShipped, dialectProposal)
+}
+
+// webhookFlags name a webhook that is asked in place of rules.
+type webhookFlags struct {
+	url, ca string
+	timeout int32
+}
+
+func (f *webhookFlags) addTo(command *cobra.Command) {
+	set := command.Flags()
+	set.StringVar(&f.url, "url", "", "ask the webhook at this URL")
+	set.StringVar(&f.ca, "ca", "", "with --url: file with the CA bundle (default: the system's CAs)")
+	set.Int32Var(&f.timeout, "timeout", configuration.DefaultTimeoutSeconds, "with --url: timeout in seconds")
+	for _, name := range []string{"url", "timeout"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+}
+
+// dispatch returns a client of the webhook.
+func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
+	e := configuration.Endpoint{URL: f.url, TimeoutSeconds: f.timeout}
+	if f.ca != "" {
+		var err error
+		if e.CABundle, err = disk.ReadStream(f.ca, disk.CertificateSize); err != nil {
+			return nil, fmt.Errorf("reading --ca: %w", err)
+		}
+	}
+	if err := asFlags(e.Validate()); err != nil {
+		return nil, err
+	}
+	return dispatch.New(e), nil
+}
+
+// asFlags converts errors about the location of a webhook to errors about its flags.
+func asFlags(errs field.ErrorList) error {
+	var all []error
+	for _, err := range errs {
+		name := err.Field
+		for _, of := range [...]struct{ part, flag string }{
+			{"caBundle", "--ca"}, {"clientConfig.url", "--url"}, {"clientConfig.service", "--service"}, {"timeoutSeconds", "--timeout"}, {"metadata.name", "--name"},
+		} {
+			if strings.Contains(err.Field, of.part) {
+				name = of.flag
+				break
+			}
+		}
+		all = append(all, fmt.Errorf("%s: %s", name, err.ErrorBody()))
+	}
+	return errors.Join(all...)
+}
+
+// interpreterFlags say which InterpreterProfiles are meant.
+type interpreterFlags struct {
+	paths    []string
+	gardener bool
+	optional []string
+}
+
+// interpreters are InterpreterProfiles that are ready to answer.
+type interpreters struct {
+	documents []*profile.Interpreter
+	program   *rule.Program
+}
+
+func (f *interpreterFlags) addTo(command *cobra.Command) {
+	set := command.Flags()
+	set.StringArrayVarP(&f.paths, "profile", "p", nil, "file or folder with InterpreterProfiles; they precede those of Gardener (repeatable)")
+	set.BoolVar(&f.gardener, "gardener", true, "include the profiles for Gardener's kinds")
+	set.StringArrayVar(&f.optional, "optional", nil, "name of an optional profile for Gardener's kinds (repeatable)")
+	_ = command.RegisterFlagCompletionFunc("optional", fixed(gardener.Optional()...)) // fails for unknown flags only
+}
+
+// load reads and compiles the profiles. The error is source.Findings where profiles are wrong.
+func (f *interpreterFlags) load() (*interpreters, error) {
+	files, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	return profile.Guard(files, func(files []source.File) (*interpreters, error) {
+		documents, err := f.decode(files)
+		if err != nil {
+			return nil, err
+		}
+		program, findings := rule.Compile(documents)
+		if err := findings.Errors().Err(); err != nil {
+			return nil, err
+		}
+		return &interpreters{documents, program}, nil
+	})
+}
+
+// read reads the profiles.
+func (f *interpreterFlags) read() ([]*profile.Interpreter, error) {
+	files, err := f.files()
+	if err != nil {
+		return nil, err
+	}
+	return profile.Guard(files, f.decode)
+}
+
+// files reads the named files.
+func (f *interpreterFlags) files() ([]source.File, error) {
+	if len(f.paths) == 0 {
+		return nil, nil
+	}
+	return folder.ReadNamed(f.paths...)
+}
+
+// decode decodes profiles, and adds those of Gardener.
+func (f *interpreterFlags) decode(files []source.File) ([]*profile.Interpreter, error) {
+	var documents []*profile.Interpreter
+	if len(f.paths) > 0 {
+		own, findings := profile.LoadInterpreters(files...)
+		if err := findings.Errors().Err(); err != nil {
+			return nil, err
+		}
+		documents = own
+		from := make([]string, len(own))
+		for i, d := range own {
+			from[i] = d.Node.File
+		}
+		if empty := folder.Empty(f.paths, from); len(empty) > 0 {
+			return nil, fmt.Errorf("no InterpreterProfile was found in %s: give a file, or a folder with files that end in .yaml", strings.Join(empty, ", "))
+		}
+	}
+	switch {
+	case f.gardener:
+		embedded, err := gardener.Profiles(f.optional...)
+		if err != nil {
+			return nil, err
+		}
+		documents = slices.Concat(documents, embedded)
+	case len(f.optional) > 0:
+		return nil, errors.New("--optional and --gardener=false exclude each other")
+	}
+	if len(documents) == 0 {
+		return nil, errors.New("no InterpreterProfile was found: name a file or a folder with --profile")
+	}
+	return documents, nil
 }

@@ -1,0 +1,489 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/archive"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
+)
+
+// ledgerFlags say where a ledger is.
+type ledgerFlags struct {
+	path            string
+	endpoints       []string
+	prefix          string
+	ca, cert, key   string
+	server          string
+	forServersAlone bool
+	// oldCopy accepts a folder with a file older than the latest commit.
+	oldCopy bool
+}
+
+// addTo defines the flags.
+func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
+	if f.forServersAlone {
+		set.StringVar(&f.path, "ledger", "", "folder of the server's ledger")
+		set.StringVar(&f.server, "server", "", "socket of the server, such as unix:///var/lib/graft/ledger.sock")
+		return
+	}
+	set.StringVar(&f.path, "ledger", "", "folder of the ledger")
+	set.StringSliceVar(&f.endpoints, "etcd", nil, "endpoints of the etcd with the ledger, such as https://etcd-0:2379,https://etcd-1:2379")
+	set.StringVar(&f.prefix, "prefix", "/graft", "prefix of the ledger's keys in etcd")
+	set.StringVar(&f.ca, "cacert", "", "file with the CA bundle of etcd")
+	set.StringVar(&f.cert, "cert", "", "file with the client certificate for etcd")
+	set.StringVar(&f.key, "key", "", "file with the client key for etcd")
+	set.StringVar(&f.server, "server", "", "socket of the server with the ledger, such as unix:///var/lib/graft/ledger.sock")
+	for _, name := range []string{"etcd", "prefix"} {
+		_ = command.RegisterFlagCompletionFunc(name, fixed())
+	}
+}
+
+// named uses a path on the command line instead of --ledger, and checks that exactly one location is given.
+func (f *ledgerFlags) named(arguments []string) error {
+	if len(arguments) > 0 {
+		if f.path != "" {
+			return errors.New("give the path of the ledger once: as an argument, or with --ledger")
+		}
+		f.path = arguments[0]
+	}
+	places := 0
+	for _, given := range []bool{f.path != "", len(f.endpoints) > 0, f.server != ""} {
+		if given {
+			places++
+		}
+	}
+	switch {
+	case places == 0 && f.forServersAlone:
+		return errors.New("say which server: --server and its socket, or --ledger and the folder that it has")
+	case places == 0:
+		return errors.New("say which ledger: a path, or --etcd and its endpoints, or --server and its socket")
+	case places > 1:
+		return errors.New("a ledger is in one place: give a path, --etcd or --server")
+	case len(f.endpoints) == 0 && f.ca+f.cert+f.key != "":
+		return errors.New("--cacert, --cert and --key are for --etcd")
+	}
+	return nil
+}
+
+// access is the kind of a command's access to a ledger.
+type access int
+
+const (
+	looks   access = iota // reads; an export will do
+	tends                 // writes
+	founds                // makes a ledger when there is none
+	forSure               // writes with exclusive access
+)
+
+// open opens the ledger, or asks the server that has it.
+func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
+	switch {
+	case f.server != "":
+		return f.dial(ctx, f.server, does)
+	case len(f.endpoints) > 0:
+		return f.openEtcd(ctx)
+	}
+	if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
+		if does != looks {
+			return nil, fmt.Errorf("%s is a file: an export can be looked into, and nothing else; `graft ledger import` makes a ledger of it", f.path)
+		}
+		return exported{f.path}, nil
+	}
+	store, err := file.Open(f.path, file.Options{ReadOnly: does == looks, Existing: does != founds, OldCopy: f.oldCopy, Fatal: s.die})
+	switch {
+	case err == nil:
+		return &opened{store: store}, nil
+	case errors.Is(err, file.ErrHeld):
+		return f.ask(ctx, s, does, err)
+	case errors.Is(err, file.ErrMissing):
+		return nil, fmt.Errorf("there is no ledger in %s", f.path)
+	}
+	return nil, err
+}
+
+// die ends the program after a fatal error of a folder's engine: committed data is safe unless files are damaged, and
+// uncommitted data is lost.
+func (s *Streams) die(why error) {
+	first, _, _ := strings.Cut(why.Error(), "\n")
+	if s.ErrInteractive {
+		fmt.Fprint(s.Err, emptyLine)
+	}
+	fmt.Fprintln(s.Err, "Error: "+first)
+	os.Exit(statusFailed)
+}
+
+// ask asks the server that has the folder.
+func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (keeper, error) {
+	socket := remote.Socket(f.path)
+	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w, and there is no server's socket at %s", held, socket)
+	}
+	absolute, err := absolutePath(socket)
+	if err != nil {
+		return nil, err
+	}
+	k, err := f.dial(ctx, "unix://"+absolute, does)
+	if err == nil {
+		fmt.Fprintf(s.Err, "a server has the ledger: asking it at %s\n", socket)
+	}
+	return k, err
+}
+
+func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (keeper, error) {
+	if does == founds || does == forSure {
+		return nil, errors.New("a server has the ledger: stop the server first, since this needs the ledger for itself")
+	}
+	client, err := remote.Dial(address)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := client.Get(ctx, "format"); err != nil { // without an answer, the cause is clearer here
+		return nil, errors.Join(err, client.Close())
+	}
+	return &asked{opened{store: client}, client}, nil
+}
+
+// The name and the password of a user of etcd, which must not be visible on a command line.
+const (
+	variableUser     = "GRAFT_ETCD_USERNAME"
+	variablePassword = "GRAFT_ETCD_PASSWORD" //nolint:gosec // the name of a variable
+)
+
+func (f *ledgerFlags) openEtcd(ctx context.Context) (keeper, error) {
+	o := etcd.Options{Endpoints: f.endpoints, Prefix: f.prefix, Username: os.Getenv(variableUser), Password: os.Getenv(variablePassword)}
+	if f.ca+f.cert+f.key != "" {
+		var err error
+		if o.TLS, err = f.tls(); err != nil {
+			return nil, err
+		}
+	}
+	store, err := etcd.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	return &opened{store: store, shared: true}, nil
+}
+
+func (f *ledgerFlags) tls() (*tls.Config, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		content, err := disk.ReadStream(f.ca, disk.CertificateSize)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(content) {
+			return nil, fmt.Errorf("--cacert %s: there is no certificate in it", f.ca)
+		}
+	}
+	if (f.cert == "") != (f.key == "") {
+		return nil, errors.New("--cert and --key belong together")
+	}
+	if f.cert != "" {
+		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+		if err != nil {
+			return nil, fmt.Errorf("--cert %s: %s", f.cert, strings.TrimPrefix(err.Error(), "tls: "))
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return config, nil
+}
+
+// keeper gives access to a ledger: in this program, on a server, or in a file.
+type keeper interface {
+	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
+	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
+	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
+	// release returns the allocation, and whether it is released; otherwise the server releases it at its start.
+	release(ctx context.Context, owner network.Owner) (a network.Allocation, done bool, err error)
+	close() error
+}
+
+// opened is a ledger that this program has.
+type opened struct {
+	store ledger.Store
+	// shared says that servers may have the ledger, too.
+	shared bool
+}
+
+func (o *opened) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	return ledger.Search(ctx, o.store, q, each)
+}
+
+func (o *opened) export(ctx context.Context, out io.Writer, options archive.ExportOptions) (archive.Exported, error) {
+	return archive.Export(ctx, o.store, out, options)
+}
+
+func (o *opened) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	return ledger.Verify(ctx, o.store, ledger.VerifyOptions{Now: time.Now(), Progress: progress})
+}
+
+func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
+	a, err := ledger.MarkReleasing(ctx, o.store, owner)
+	return a, false, err
+}
+
+func (o *opened) close() error { return o.store.Close() }
+
+// asked is a ledger of a server: it is read through the server, which also writes.
+type asked struct {
+	opened
+	client *remote.Client
+}
+
+func (a *asked) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
+	held, err := a.client.Release(ctx, owner)
+	return held, true, err
+}
+
+// exported is an export, to be looked into.
+type exported struct{ path string }
+
+var errExported = errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
+
+func (e exported) search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error {
+	in, err := os.Open(e.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	_, err = archive.Read(in, func(_ int, rows []ledger.Change) error {
+		entry, err := ledger.ReadEntry([]byte(rows[0].Key), rows[0].Value)
+		if err != nil || !q.Matches(entry) {
+			return errors.Join(err, ctx.Err())
+		}
+		return errors.Join(each(entry), ctx.Err())
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.path, err)
+	}
+	return nil
+}
+
+func (e exported) export(context.Context, io.Writer, archive.ExportOptions) (archive.Exported, error) {
+	return archive.Exported{}, errExported
+}
+
+func (e exported) verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error) {
+	in, err := os.Open(e.path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = in.Close() }()
+	return archive.Verify(ctx, in, progress)
+}
+
+func (e exported) release(context.Context, network.Owner) (network.Allocation, bool, error) {
+	return network.Allocation{}, false, errExported
+}
+
+func (e exported) close() error { return nil }
+
+// absolutePath returns a path independent of the working directory.
+func absolutePath(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", fmt.Errorf("finding %s: %w", path, err)
+	}
+	return absolute, nil
+}
+
+// ledgerExportOptions are the flags of graft ledger export.
+type ledgerExportOptions struct {
+	place    ledgerFlags
+	file     string
+	leaveOut bool
+}
+
+func newLedgerExportCommand(s *Streams) *cobra.Command {
+	o := &ledgerExportOptions{}
+	command := &cobra.Command{
+		Use:   "export [path]",
+		Short: "Write a ledger to a file",
+		Long: `Write a ledger to a file: as a backup, for another store, or for other tools.
+
+An export has JSON lines: a header, one line for each allocation, each resource in its cooldown and each record, such as a container
+network, and a checksum. The same ledger gives the same bytes. The server may continue to run.
+
+Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify); 2 if the command failed.`,
+		Example: `  # a backup
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger export ledger --output-file copy.jsonl
+
+  # number of allocations of one pool
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger export ledger | grep -c '"pool":"overlay"'`,
+		Args: atMost("one path", 1),
+		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	set.StringVar(&o.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
+	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
+		"later allocations are not in the export, and may be allocated twice")
+	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out unreadable rows instead of failing")
+	o.place.addTo(command, set)
+	return command
+}
+
+func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+	if err := o.place.named(arguments); err != nil {
+		return err
+	}
+	k, err := o.place.open(ctx, s, looks)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	progress := newMeter(s, "row")
+	options := archive.ExportOptions{Progress: progress.count}
+	if o.leaveOut {
+		options.Broken = func(b *ledger.BrokenRow) { fmt.Fprintf(s.Err, "left out: the row %s: %s\n", b.Key, b.Err) }
+	}
+	var done archive.Exported
+	write := func(out io.Writer) (err error) {
+		done, err = k.export(ctx, out, options)
+		return err
+	}
+	if o.file == "" {
+		err = write(s.Out)
+	} else {
+		err = streamFile(o.file, write)
+	}
+	progress.done()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.Err, "exported %s\n", amounts(done.Summary))
+	if done.Broken > 0 {
+		return found{fmt.Sprintf("%s left out: `graft ledger verify` says more", plural(done.Broken, "row that cannot be read was", "rows that cannot be read were"))}
+	}
+	if !done.Even {
+		return found{"the rows of the ledger are inconsistent, and the export may be incomplete: run `graft ledger verify`"}
+	}
+	return nil
+}
+
+// amounts describes the size of a ledger or an export.
+func amounts(s archive.Summary) string {
+	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "thing that rests", "things that rest")
+	if s.Records > 0 {
+		return held + ", " + rest + ", and " + plural(s.Records, "record", "records")
+	}
+	return held + ", and " + rest
+}
+
+// plural returns a number with its noun.
+func plural(count int, one, many string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", count, many)
+}
+
+// streamFile writes a file that is there whole or not at all, however long it is. Only its owner may read it.
+func streamFile(path string, write func(io.Writer) error) (err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return fmt.Errorf("writing %s: %w", path, errors.Unwrap(err))
+	}
+	return nil
+}
+
+// ledgerImportOptions are the flags of graft ledger import.
+type ledgerImportOptions struct {
+	place ledgerFlags
+}
+
+func newLedgerImportCommand(s *Streams) *cobra.Command {
+	o := &ledgerImportOptions{}
+	command := &cobra.Command{
+		Use:   "import file",
+		Short: "Import an export into an empty ledger",
+		Long: `Import an export into an empty ledger, completely or not at all.
+
+The whole export is checked before the first write. No server may use the ledger. If the command is interrupted, repeat it with the
+same file.`,
+		Example: `  # a new ledger
+  graft ledger import example/network/ledger.jsonl --ledger ledger
+
+  # a second import fails: the ledger is not empty
+  graft ledger import example/network/ledger.jsonl --ledger ledger && \
+    graft ledger import example/network/ledger.jsonl --ledger ledger  # exit 2`,
+		Args: exactly("an export", 1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return o.run(command.Context(), s, arguments[0])
+		},
+	}
+	set := command.Flags()
+	set.SortFlags = false
+	o.place.addTo(command, set)
+	return command
+}
+
+func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) (err error) {
+	if err := o.place.named(nil); err != nil {
+		return err
+	}
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }()
+	var k keeper
+	defer func() {
+		if k != nil {
+			err = errors.Join(err, k.close())
+		}
+	}()
+	progress := newMeter(s, "line")
+	into := func() (ledger.Store, error) {
+		if k, err = o.place.open(ctx, s, founds); err != nil {
+			return nil, err
+		}
+		return k.(*opened).store, nil
+	}
+	done, err := archive.Import(ctx, into, in, progress.counted)
+	progress.done()
+	switch {
+	case errors.Is(err, archive.ErrNotEmpty):
+		return fmt.Errorf("%w: name an empty one", err)
+	case err != nil:
+		return err
+	}
+	fmt.Fprintf(s.Err, "imported %s\n", amounts(done))
+	return nil
+}
