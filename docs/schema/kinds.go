@@ -28,7 +28,7 @@ type Kind struct {
 	Schema []byte
 }
 
-// Kinds are all kinds. To add one: a line here, and one in hack/schema.
+// Kinds are all kinds. To add one: a line here, and one in hack/reference.
 func Kinds() []Kind {
 	return []Kind{
 		{"ProviderProfile", "providerprofile.json", "profiles", ProviderProfile},

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema holds the JSON Schemas of the documents that people write, as hack/schema made them, for programs that show them. Enter at Kinds.
+// Package schema holds the JSON Schemas of the documents that people write, as hack/reference made them, for programs that show them. Enter at Kinds.
 package schema
 
 import _ "embed"

@@ -8,7 +8,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // fields writes the fields of a schema: one table for each mapping, under a heading with its path. Small mappings are rows
@@ -137,3 +142,277 @@ func signature(s *Schema) string {
 	}
 	return string(text)
 }
+
+// argument is an argument of an operation under its full name, such as set.<name>.mount.
+type argument struct {
+	Name     string
+	Type     operation.Type
+	Required bool
+	// Computed says that ${ CEL } is evaluated in it.
+	Computed bool
+	Summary  string
+}
+
+// argumentsOf returns all arguments of an operation with those within them, in their order.
+func argumentsOf(d operation.Definition) []argument { return argumentsIn("", d.Arguments) }
+
+func argumentsIn(prefix string, arguments []operation.Argument) []argument {
+	var all []argument
+	for _, a := range arguments {
+		name, of := prefix+a.Name, a.Type
+		if a.Name == "" {
+			name, of = entries(prefix, a.Type)
+		}
+		all = append(all, argument{Name: name, Type: of, Required: a.Required, Computed: isComputed(of), Summary: a.Summary})
+		all = append(all, within(name+".", of)...)
+	}
+	return all
+}
+
+// entries returns the name and the type of the entries of a mapping or list.
+func entries(prefix string, t operation.Type) (string, operation.Type) {
+	if t.Form == operation.List {
+		return strings.TrimSuffix(prefix, ".") + "[]", *t.Items
+	}
+	return prefix + "<name>", *t.Items
+}
+
+// within returns the arguments below one of the type.
+func within(prefix string, t operation.Type) []argument {
+	all := argumentsIn(prefix, t.Fields)
+	for _, possible := range t.Types {
+		all = append(all, within(prefix, possible)...)
+	}
+	if t.Form == operation.Mapping || t.Form == operation.List {
+		name, of := entries(prefix, t)
+		all = append(all, within(name+".", of)...)
+	}
+	return all
+}
+
+func isComputed(t operation.Type) bool {
+	for _, possible := range t.Types {
+		if isComputed(possible) {
+			return true
+		}
+	}
+	return t.Computed || (t.Items != nil && isComputed(*t.Items))
+}
+
+// targetsOf returns the names of the targets that have the operation, sorted.
+func targetsOf(d operation.Definition) []string {
+	var names []string
+	for _, name := range target.Names() {
+		if found, _ := target.Lookup(name); d.On(found) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// operationsOf returns the names of the operations that a target has, in the order of the registry.
+func operationsOf(t *target.Target) []string {
+	var names []string
+	for _, d := range operation.All() {
+		if d.On(t) {
+			names = append(names, d.Name)
+		}
+	}
+	return names
+}
+
+// typeInWords returns the type of an argument in words.
+func typeInWords(t operation.Type) string {
+	said := form(t)
+	if t.Null {
+		said += ", or null"
+	}
+	return said
+}
+
+func form(t operation.Type) string {
+	switch t.Form {
+	case operation.Scalar:
+		return "text"
+	case operation.String:
+		if t.Values != nil {
+			return "one of " + code(quoteEmpty(t.Values)...)
+		}
+		return "string"
+	case operation.Boolean:
+		return "true or false"
+	case operation.Octal:
+		return "octal digits"
+	case operation.List:
+		return "list of " + typeInWords(*t.Items)
+	case operation.Mapping:
+		return "mapping of names to " + typeInWords(*t.Items)
+	case operation.Shape:
+		return shapeWords(t)
+	case operation.Either:
+		var possible []string
+		for _, one := range t.Types {
+			possible = append(possible, typeInWords(one))
+		}
+		return strings.Join(possible, " or ")
+	case operation.Tree:
+		return "any value"
+	default:
+		return "fields"
+	}
+}
+
+func quoteEmpty(values []string) []string {
+	quoted := make([]string, len(values))
+	for i, value := range values {
+		if quoted[i] = value; value == "" {
+			quoted[i] = `""`
+		}
+	}
+	return quoted
+}
+
+// shapeWords returns a type of Kubernetes and which of its fields are meant.
+func shapeWords(t operation.Type) string {
+	said := "fields of " + code(t.Of.Name())
+	switch {
+	case t.Values != nil:
+		said += ": " + code(t.Values...)
+	case t.Without != nil:
+		said += " but " + code(t.Without...)
+	}
+	return said
+}
+
+// Schema is the part of a JSON Schema that the pages show.
+type Schema struct {
+	Title                string             `json:"title"`
+	Description          string             `json:"description"`
+	Type                 any                `json:"type"`
+	Const                string             `json:"const"`
+	Enum                 []any              `json:"enum"`
+	AnyOf                []*Schema          `json:"anyOf"`
+	Default              any                `json:"default"`
+	Minimum              *json.Number       `json:"minimum"`
+	Maximum              *json.Number       `json:"maximum"`
+	Required             []string           `json:"required"`
+	Properties           map[string]*Schema `json:"properties"`
+	AdditionalProperties any                `json:"additionalProperties"`
+	Items                *Schema            `json:"items"`
+	Ref                  string             `json:"$ref"`
+	Definitions          map[string]*Schema `json:"definitions"`
+}
+
+// readSchema builds a schema, which may be newer than what is compiled in.
+func readSchema(name string) (*Schema, error) {
+	data, err := build(name)
+	if err != nil {
+		return nil, err
+	}
+	var read Schema
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&read); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &read, nil
+}
+
+// resolve returns the definition that a reference names, or else the schema itself.
+func (s *Schema) resolve(of *Schema) *Schema {
+	if name, ok := strings.CutPrefix(of.Ref, definitions); ok && s.Definitions[name] != nil {
+		return s.Definitions[name]
+	}
+	return of
+}
+
+// Order returns the names of the fields: the head of a document first, then the others sorted.
+func (s *Schema) Order() []string {
+	names := slices.Sorted(maps.Keys(s.Properties))
+	for _, name := range []string{"providers", "metadata", "kind", "apiVersion"} {
+		if i := slices.Index(names, name); i >= 0 {
+			names = slices.Concat([]string{name}, names[:i], names[i+1:])
+		}
+	}
+	return names
+}
+
+// Values returns the schema of the entries of a mapping whose names are free; nil for anything else.
+func (s *Schema) Values() *Schema {
+	raw, err := json.Marshal(s.AdditionalProperties)
+	var values Schema
+	if _, ok := s.AdditionalProperties.(map[string]any); !ok || err != nil || json.Unmarshal(raw, &values) != nil {
+		return nil
+	}
+	return &values
+}
+
+// Kind returns the type in words.
+func (s *Schema) Kind() string {
+	var words string
+	switch {
+	case s.Const != "":
+		return code(s.Const)
+	case s.Enum != nil:
+		words = "one of " + code(texts(s.Enum)...)
+	case len(s.AnyOf) > 0 && s.AnyOf[0].Enum != nil:
+		words = "one of " + code(texts(s.AnyOf[0].Enum)...)
+	case s.Ref == definitions+"set":
+		words = "rules by target"
+	case s.Items != nil:
+		words = "list of " + plural(s.Items.Kind())
+	case s.Values() != nil:
+		words = "mapping of names to " + plural(s.Values().Kind())
+	case s.Type == nil:
+		words = "any value"
+	default:
+		words = typeWords(s.Type)
+	}
+	if s.Minimum != nil && s.Maximum != nil {
+		words += fmt.Sprintf(", %s to %s", *s.Minimum, *s.Maximum)
+	}
+	if s.Default != nil {
+		words += fmt.Sprintf(", default %s", code(fmt.Sprint(s.Default)))
+	}
+	return words
+}
+
+func typeWords(t any) string {
+	if several, ok := t.([]any); ok {
+		var words []string
+		for _, one := range several {
+			words = append(words, typeWords(one))
+		}
+		return strings.Join(words, " or ")
+	}
+	words := map[any]string{"object": "mapping", "array": "list", "boolean": "true or false", "integer": "whole number"}
+	if known, ok := words[t]; ok {
+		return known
+	}
+	return fmt.Sprint(t)
+}
+
+// plural returns the plural of a type in words.
+func plural(words string) string {
+	if head, tail, ok := strings.Cut(words, " "); ok && tail != "" {
+		return head + " " + tail
+	}
+	return words + "s"
+}
+
+func texts(values []any) []string {
+	var all []string
+	for _, value := range values {
+		all = append(all, fmt.Sprint(value))
+	}
+	return all
+}
+
+// writeFields writes the fields of a schema without references.
+func writeFields(out *bytes.Buffer, s *Schema) {
+	w := &fields{out: out, root: s, kind: (*Schema).Kind, hide: isReference}
+	w.write(s, nil)
+}
+
+// isReference reports whether a field is described elsewhere on the page.
+func isReference(_ string, field *Schema) bool { return field.Ref != "" }

@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference: the fields of profiles and configurations, from the engine's
-// registries and the JSON Schemas in docs/schema (written by hack/schema from the Go types), and the command
-// line, from its commands. `make generate` runs it after hack/schema from the root of the module. Start reading
-// at main, which lists the writer of each page.
+// Command reference writes docs/schema and docs/reference from the Go types with their comments, the registries of the
+// engine and the commands: JSON Schemas of the documents that users write, for editors, and pages about their fields, about
+// operations, expressions, metrics and the command line. `make generate` runs it from the root of the module. Start reading
+// at main, which lists the writer of each page; schemas.go lists the schemas.
 package main
 
 import (
@@ -17,10 +17,23 @@ import (
 	"strings"
 )
 
-const folder = "docs/reference"
+// Folders of the results.
+const (
+	folder       = "docs/reference"
+	schemaFolder = "docs/schema"
+)
 
 func main() {
 	log.SetFlags(0)
+	for name := range schemas {
+		schema, err := build(name)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(schemaFolder, name), schema, 0o644)
+		}
+		if err != nil {
+			log.Fatalf("reference: %s", err)
+		}
+	}
 	for name, write := range map[string]func(*bytes.Buffer) error{
 		"profile.md":                   writeProfile,
 		"operations.md":                writeOperations,

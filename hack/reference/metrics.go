@@ -114,7 +114,7 @@ func metricsIn(file *ast.File) []metric {
 		} else if len(call.Args) > 1 {
 			m.name, m.help = literal(call.Args[0]), literal(call.Args[1])
 		}
-		if m.kind == described {
+		if m.kind == collected {
 			m.kind = "gauge"
 			if strings.HasSuffix(m.name, "_total") {
 				m.kind = "counter"
@@ -137,8 +137,8 @@ func metricsIn(file *ast.File) []metric {
 	return all
 }
 
-// described is the type of a collector's description; the metric's name tells counter or gauge.
-const described = "desc"
+// collected is the type of a collector's description; the metric's name tells counter or gauge.
+const collected = "desc"
 
 // kindOf returns the type of metric that a function creates, or "".
 func kindOf(function ast.Expr) string {
@@ -150,7 +150,7 @@ func kindOf(function ast.Expr) string {
 		name = f.Name
 	}
 	name = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "New"), "Vec"))
-	if slices.Contains([]string{"counter", "gauge", "histogram", described}, name) {
+	if slices.Contains([]string{"counter", "gauge", "histogram", collected}, name) {
 		return name
 	}
 	return ""

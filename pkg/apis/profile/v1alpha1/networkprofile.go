@@ -62,7 +62,7 @@ func (c *NetworkConfig) DecodeNode(n source.Node, _ string) source.Findings {
 	return nil
 }
 
-// JSONSchema returns a schema without fields; hack/schema adds them.
+// JSONSchema returns a schema without fields; hack/reference adds them.
 func (NetworkConfig) JSONSchema() string { return `{"type": ["object", "string"]}` }
 
 // NetworkDenial denies requests.

@@ -21,7 +21,7 @@ func (Metadata) JSONSchema() string {
 	}}}]}`
 }
 
-// JSONSchema returns the schema of a rule's common fields; hack/schema adds the operations.
+// JSONSchema returns the schema of a rule's common fields; hack/reference adds the operations.
 func (Rule) JSONSchema() string {
 	return `{"properties": {
 		"name": {"type": "string"},

@@ -1,0 +1,340 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
+	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/manual"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
+)
+
+// writeProfile writes the page of the document: its fields, those of a rule, and the targets.
+func writeProfile(out *bytes.Buffer) error {
+	schema, err := readSchema("providerprofile.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the ProviderProfile\n\nFor authors of profiles. Look up fields and targets here, "+
+		"[operations](operations.md) and [expressions](expressions.md) on their own pages; [profiles](../usage/profile.md) has examples.\n\n"+
+		"## Fields\n\n")
+	writeFields(out, schema)
+	fmt.Fprintf(out, "\n## Rules\n\nA rule has one [operation](operations.md) as its key, and these fields:\n\n")
+	table(out, "field", "type", "meaning")
+	rule := schema.resolve(schema.Definitions["set"].Properties["kubelet"].Items)
+	for _, name := range v1alpha1.RuleFields {
+		row(out, code(name), rule.Properties[name].Kind(), prose(rule.Properties[name].Description))
+	}
+	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
+	table(out, "target", "what it is", "objects", "own container")
+	for _, name := range target.Names() {
+		found, _ := target.Lookup(name)
+		var forms []string
+		for _, form := range found.Forms {
+			forms = append(forms, form.String())
+		}
+		row(out, code(name), found.Summary, code(forms...), found.Container)
+	}
+	writeOthers(out, schema)
+	return nil
+}
+
+// writeOthers writes the rules for other objects of a set.
+func writeOthers(out *bytes.Buffer, s *Schema) {
+	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
+	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
+	fmt.Fprintf(out, "\nWhich operations there are depends on the kind:\n\n")
+	table(out, "kind", "operations")
+	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all others"})) {
+		row(out, other.Name, code(operationsOf(other)...))
+	}
+}
+
+// writeConfiguration writes the page of a configuration from its schema.
+func writeConfiguration(file string) func(*bytes.Buffer) error {
+	return func(out *bytes.Buffer) error {
+		schema, err := readSchema(file)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "# Reference of the %s\n\nFor operators. %s\n\n", schema.Properties["kind"].Const, schema.Description)
+		writeFields(out, schema)
+		return nil
+	}
+}
+
+// writeOperations writes the page of operations: what each does, its arguments, examples, and the targets that have it.
+func writeOperations(out *bytes.Buffer) error {
+	fmt.Fprintf(out, "# Operations\n\nFor authors of profiles. A [rule](profile.md#rules) has one of these operations as its key. *Text* is a string, a "+
+		"number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules with `forEach` names may too.\n\n")
+	for _, d := range operation.All() {
+		fmt.Fprintf(out, "- [%s](#%s)\n", d.Name, strings.ToLower(d.Name))
+	}
+	writeTargets(out)
+	for _, d := range operation.All() {
+		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
+		table(out, "argument", "type", "computed", "meaning")
+		writeArguments(out, argumentsOf(d))
+		fmt.Fprintf(out, "\n```yaml\n")
+		for _, example := range append([]string{d.Example}, d.Examples...) {
+			fmt.Fprintf(out, "- %s\n", example)
+		}
+		fmt.Fprintf(out, "```\n")
+		if d.KeepsByDefault {
+			fmt.Fprintf(out, "\nOn update it keeps what the old object has, unless the rule has `onUpdate: set`.\n")
+		}
+	}
+	return nil
+}
+
+// writeTargets writes which targets have which operations, one row for the operations with the same targets.
+func writeTargets(out *bytes.Buffer) {
+	operations := map[string][]string{}
+	var order []string
+	for _, d := range operation.All() {
+		targets := code(targetsOf(d)...)
+		if operations[targets] == nil {
+			order = append(order, targets)
+		}
+		operations[targets] = append(operations[targets], d.Name)
+	}
+	fmt.Fprintf(out, "\n## Targets\n\n")
+	table(out, "operations", "targets")
+	for _, targets := range order {
+		row(out, code(operations[targets]...), targets)
+	}
+}
+
+// writeArguments writes a row for each argument.
+func writeArguments(out *bytes.Buffer, arguments []argument) {
+	for _, a := range arguments {
+		kind, computed := typeInWords(a.Type), ""
+		if a.Required {
+			kind += ", required"
+		}
+		if a.Computed {
+			computed = "yes"
+		}
+		row(out, code(a.Name), kind, computed, prose(a.Summary))
+	}
+}
+
+// writeExpressions writes the page of what expressions see: each variable with its fields and their types.
+func writeExpressions(out *bytes.Buffer) error {
+	fmt.Fprintf(out, "# What expressions see\n\nFor authors of profiles. Look up variables and their fields here, and functions in "+
+		"[expressions](../usage/expressions.md#values-and-conditions). Fields of a `dyn` value are checked at evaluation; read optional ones "+
+		"with `?`.\n\n")
+	writeVariables(out, facts.Variables(), facts.Summary)
+	fmt.Fprintf(out, "\nA profile adds `parameters`, `variables`, `lookups`, `images` (references by their names in the image vector), and, in "+
+		"rules with `forEach`, `item` (with `key` and `value` for a mapping).\n")
+	writeObjects(out, "##", facts.Variables(), facts.Summary)
+	return nil
+}
+
+// writeVariables writes a table of variables.
+func writeVariables(out *bytes.Buffer, variables []expression.Variable, summary func(name string) string) {
+	table(out, "variable", "type", "meaning")
+	for _, variable := range variables {
+		row(out, code(variable.Name), code(variable.TypeName()), summary(variable.Name))
+	}
+}
+
+// writeObjects writes a table of fields for each object type of the variables and those inside them, each once.
+func writeObjects(out *bytes.Buffer, heading string, variables []expression.Variable, summary func(name string) string) {
+	seen := map[*expression.Object]bool{}
+	var write func(object *expression.Object)
+	write = func(object *expression.Object) {
+		if object == nil || seen[object] {
+			return
+		}
+		seen[object] = true
+		fmt.Fprintf(out, "\n%s %s\n\n", heading, object.Name())
+		table(out, "field", "type", "meaning")
+		for _, field := range object.Fields() {
+			row(out, code(field), code(object.FieldType(field)), summary(object.Name()+"."+field))
+		}
+		for _, nested := range object.Nested() {
+			write(nested)
+		}
+	}
+	for _, variable := range variables {
+		write(variable.Object)
+	}
+}
+
+// writeNetworkProfile writes the page of the document, of what is set on devices, and of what expressions see.
+func writeNetworkProfile(out *bytes.Buffer) error {
+	schema, err := readSchema("networkprofile.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the NetworkProfile\n\nFor authors of network profiles. Look up each field here; "+
+		"[network profiles](../usage/network-profile.md) has examples.\n\n## Fields\n\n")
+	config := networkFields(out, schema, schema, "[configuration of a device](#configuration-of-a-device)")
+	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields are those of DRANET's NetworkConfig, whose documentation explains them. Each may be an expression.\n\n")
+	networkFields(out, schema, config, "")
+	fmt.Fprintf(out, "\n## What expressions see\n\nFacts of `devices` see only `device`. Clouds see "+
+		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
+	writeVariables(out, policy.Variables(), policy.Summary)
+	writeObjects(out, "###", policy.Variables(), policy.Summary)
+	return nil
+}
+
+// networkFields writes the fields of a schema and of its references. The configuration of a device has a table of its own,
+// without descriptions; networkFields returns its schema, or nil if there is none.
+func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
+	var config *Schema
+	w := &fields{out: out, root: root, brief: device == "" && s != root}
+	w.kind = func(field *Schema) string {
+		found := root.resolve(field)
+		if device != "" && found != field {
+			return device
+		}
+		if found.Items != nil && found.Items.Ref != "" {
+			return "list of mappings"
+		}
+		return strings.TrimSuffix(found.Kind(), " or string")
+	}
+	w.hide = func(_ string, field *Schema) bool {
+		found := root.resolve(field)
+		if device == "" || found == field {
+			return false
+		}
+		config = found
+		return true
+	}
+	w.write(s, nil)
+	return config
+}
+
+// writeInterpreterProfile writes the page of the document, and of what expressions see in each operation.
+func writeInterpreterProfile(out *bytes.Buffer) error {
+	schema, err := readSchema("interpreterprofile.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the InterpreterProfile\n\nFor authors of interpreter profiles. Look up each field here; "+
+		"[interpreter profiles](../usage/interpreter.md) has examples.\n\n## Fields\n\n")
+	networkFields(out, schema, schema, "")
+	fmt.Fprint(out, "\n## What expressions see\n\nFields of objects have no type. Read optional fields with `?`, as in "+
+		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
+	table(out, "operation", "variables")
+	seen := map[string]bool{}
+	var all []expression.Variable
+	for _, operation := range interpreter.Operations() {
+		var names []string
+		for _, variable := range rule.Variables(operation) {
+			names = append(names, variable.Name)
+			if !seen[variable.Name] {
+				seen[variable.Name] = true
+				all = append(all, variable)
+			}
+		}
+		for _, variable := range rule.ItemVariables(operation) {
+			names = append(names, variable.Name)
+		}
+		row(out, code(string(operation)), code(names...))
+	}
+	fmt.Fprintln(out)
+	writeVariables(out, append(all, rule.ItemVariables(interpreter.Retain)...), rule.Summary)
+	writeObjects(out, "###", all, rule.Summary)
+	return nil
+}
+
+// writeProfileTest writes the page of tests: tables, settings and expectations.
+func writeProfileTest(out *bytes.Buffer) error {
+	schema, err := readSchema("providerprofiletest.json")
+	if err != nil {
+		return err
+	}
+	setting, cases := schema.Definitions["setting"], schema.Properties["cases"].Items
+	fmt.Fprintf(out, "# Reference of the ProviderProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
+		"[testing](../usage/testing.md) has examples.\n\n## Fields\n\n")
+	testRows(out, schema, nil)
+	fmt.Fprintf(out, "\n## Cases\n\nA case has the fields of a [setting](#settings), and these:\n\n")
+	testRows(out, cases, setting)
+	fmt.Fprintf(out, "\n## Settings\n\n")
+	testRows(out, setting, nil)
+	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
+		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
+	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
+	return nil
+}
+
+// testRows writes the fields of a schema without those of another one.
+func testRows(out *bytes.Buffer, s, without *Schema) {
+	w := &fields{out: out, root: &Schema{}, kind: testKind, hide: isLinked}
+	w.write(s, without)
+}
+
+// isLinked reports whether the fields below a field are in another table of the page.
+func isLinked(name string, field *Schema) bool {
+	return name == "cases" || strings.Contains(testKind(field), "](#")
+}
+
+// testKind returns the type of a field with links to other tables of the page.
+func testKind(s *Schema) string {
+	definition := func(s *Schema) string {
+		switch strings.TrimPrefix(s.Ref, "#/definitions/") {
+		case "setting":
+			return "[setting](#settings)"
+		case "expectations":
+			return "[expectations](#expectations)"
+		case "want":
+			return "[what is wanted](#what-is-wanted)"
+		}
+		return ""
+	}
+	if known := definition(s); known != "" {
+		return known
+	}
+	if values := s.Values(); values != nil {
+		if known := definition(values); known != "" {
+			return "mapping of names to " + known
+		}
+	}
+	if s.Items != nil && s.Items.Properties["expect"] != nil {
+		return "list of [cases](#cases)"
+	}
+	// Every setting accepts null, which resets it; this is not repeated for each.
+	words := strings.TrimSuffix(s.Kind(), " or null")
+	if types, ok := s.Type.([]any); ok && s.Items != nil && slices.Contains(types, any("string")) {
+		words = "string, or " + words
+	}
+	return words
+}
+
+// writeInterpreterTest writes the page of tests for interpreter profiles: tables and what is wanted.
+func writeInterpreterTest(out *bytes.Buffer) error {
+	schema, err := readSchema("interpreterprofiletest.json")
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "# Reference of the InterpreterProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
+		"[interpreter profiles](../usage/interpreter.md#test-it) has examples.\n\n## Fields\n\n")
+	testRows(out, schema, nil)
+	fmt.Fprint(out, "\n## Cases\n\n")
+	testRows(out, schema.Properties["cases"].Items, nil)
+	fmt.Fprintf(out, "\n## What is wanted\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
+	testRows(out, schema.Definitions["want"], nil)
+	return nil
+}
+
+// writeCommandLine writes the page of graft's commands.
+func writeCommandLine(out *bytes.Buffer) error {
+	_, err := out.Write(manual.Markdown(app.NewCommand("", &app.Streams{})))
+	return err
+}
