@@ -79,8 +79,7 @@ start: ## Show a control plane being admitted by a real kube-apiserver, until Ct
 
 start-network: ## Show the network provider: allocations by DRANET's calls on a socket, a crash, a release (ONCE=1: show it and end).
 	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider ./cmd/graft
-	@$(BUILD) start-network '10 seconds' ./hack/start/network
-	@exec .cache/bin/start-network $(ARGS)
+	@exec hack/start/network.sh $(ARGS)
 
 start-docker: ## Show two containers on a Graft network, and their addresses (ONCE=1: show it and end; as root it installs Debian's docker.io).
 	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider ./cmd/graft
@@ -89,8 +88,7 @@ start-docker: ## Show two containers on a Graft network, and their addresses (ON
 
 start-interpreter: ## Show the answers to Karmada for a Worker, an Etcd and a custom kind, over TLS (ONCE=1: show it and end).
 	@$(BUILD) graft-resource-interpreter '1 minute' ./cmd/graft-resource-interpreter ./cmd/graft
-	@$(BUILD) start-interpreter '10 seconds' ./hack/start/interpreter
-	@exec .cache/bin/start-interpreter $(ARGS)
+	@exec hack/start/interpreter.sh $(ARGS)
 
 # The servers are built beside the unit tests: neither keeps two cores busy all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver (FOCUS=<regexp> and LABELS choose specs).

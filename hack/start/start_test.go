@@ -15,40 +15,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-func TestEncode(t *testing.T) {
-	for _, c := range []struct{ name, in, want string }{
-		{
-			name: "fields that the API server writes",
-			in: `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"d","uid":"u","resourceVersion":"1","generation":1,
-				"creationTimestamp":null,"managedFields":[],"labels":{"b":"1","a":"2"}},"spec":{"clusterIP":"kept"},"status":{}}`,
-			want: `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"a":"2","b":"1"},"name":"d"},"spec":{"clusterIP":"kept"}}`,
-		},
-		{
-			name: "fields that a Service is allocated",
-			in: `{"kind":"Service","apiVersion":"v1","metadata":{"name":"s"},"spec":{"clusterIP":"10.0.0.1","clusterIPs":["10.0.0.1"],
-				"healthCheckNodePort":30001,"ports":[{"port":443,"nodePort":30000}]}}`,
-			want: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"s"},"spec":{"ports":[{"port":443}]}}`,
-		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			object, err := decode([]byte(c.in))
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := encode(object)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(c.want, string(got)); diff != "" {
-				t.Errorf("object (-want +got):\n%s", diff)
-			}
-		})
-	}
-	if _, err := decode([]byte(`[]`)); err == nil {
-		t.Error("a list must be an error")
-	}
-}
-
 func TestAnnotate(t *testing.T) {
 	var o planeOptions
 	if err := o.annotate("a=b,c="); err != nil {

@@ -13,8 +13,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,8 +21,6 @@ import (
 	"time"
 
 	"golang.org/x/term"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // Graft is the path of the command line.
@@ -152,40 +148,6 @@ func Output(ctx context.Context, line []string) (string, error) {
 	return string(out), nil
 }
 
-// Post prints a request of JSON as curl would send it to a unix socket, sends it and prints the answer. An empty body is a GET request. The
-// answer must have the status and all wanted texts.
-func (d *Demo) Post(ctx context.Context, socket, path, body string, status int, wanted ...string) (string, error) {
-	url, method, words := "http://localhost"+path, http.MethodGet, "curl --unix-socket "+socket
-	if words += " " + url; body != "" {
-		method, words = http.MethodPost, words+" --json '"+body+"'"
-	}
-	d.Printf("  $ %s", words)
-	request, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
-	if err != nil {
-		return "", err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(ctx, "unix", socket)
-		},
-	}}).Do(request)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return "", err
-	}
-	answer := strings.TrimSpace(string(text))
-	d.Show(fmt.Sprint(response.StatusCode, " ", answer))
-	if response.StatusCode != status {
-		return "", fmt.Errorf("the status is %d, and should be %d", response.StatusCode, status)
-	}
-	return answer, Contains(answer, wanted...)
-}
-
 // Contains returns an error if a text lacks one of the wanted texts.
 func Contains(text string, wanted ...string) error {
 	for _, w := range wanted {
@@ -204,22 +166,6 @@ func Lacks(text string, unwanted ...string) error {
 		}
 	}
 	return nil
-}
-
-// Stay prints that everything went well, and unless Once is set, prints the advice and waits for Ctrl-C or until the program ends.
-func (d *Demo) Stay(ctx context.Context, p *env.Process, advice string) error {
-	d.Printf("\nOK Everything went as it should.")
-	if d.Once {
-		return nil
-	}
-	d.Printf("\nIt stays up until Ctrl-C. %s\n\nEverything is in %s, which is removed at the end.", advice, d.Folder)
-	select {
-	case <-ctx.Done():
-		d.Printf("\nStopping.")
-		return nil
-	case <-p.Exited():
-		return fmt.Errorf("the program ended with %s; its log ends with:\n%s", p.State(), p.Log.Tail(15))
-	}
 }
 
 // truthy reports whether people who write ONCE=value want it.
