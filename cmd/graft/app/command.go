@@ -94,11 +94,12 @@ func NewCommand(version string, s *Streams) *cobra.Command {
 		Long: `Preview, explain, check and test provider profiles.
 
 graft runs the engine of the webhook on your machine. No cluster is needed unless you name one.`,
-		Version:       version,
-		Args:          unknownCommand,
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+		Version:           version,
+		Args:              unknownCommand,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		RunE:              func(command *cobra.Command, _ []string) error { return command.Help() },
+		PersistentPreRunE: checkChoices,
 	}
 	root.SetIn(s.In)
 	root.SetOut(s.Out)

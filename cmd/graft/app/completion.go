@@ -10,8 +10,10 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -19,17 +21,51 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// completeValues adds shell completions for values of flags that commands share. A flag without an entry here or in its
-// command takes a file.
+// choicesKey is the annotation of flags with the only values that they take.
+const choicesKey = "graft_choices"
+
+// choices restricts a flag to values, which may have a description behind a tab. Shells complete them, and checkChoices refuses
+// others.
+func choices(command *cobra.Command, name string, values ...string) {
+	known := make([]string, len(values))
+	for i, value := range values {
+		known[i], _, _ = strings.Cut(value, "\t")
+	}
+	command.Flags().Lookup(name).Annotations = map[string][]string{choicesKey: known}
+	_ = command.RegisterFlagCompletionFunc(name, fixed(values...)) // fails for unknown flags only
+}
+
+// checkChoices returns an error for a flag with a value that is none of its choices.
+func checkChoices(command *cobra.Command, _ []string) (err error) {
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		known, value := flag.Annotations[choicesKey], flag.Value.String()
+		if err == nil && known != nil && !slices.Contains(known, value) {
+			err = fmt.Errorf("--%s %s: must be one of %s", flag.Name, value, strings.Join(known, ", "))
+		}
+	})
+	return err
+}
+
+// freeFlags are flags with values that cannot be guessed and are no files.
+var freeFlags = []string{
+	"address", "annotation", "coverage-min", "etcd", "field", "flag", "gardener-version", "gate", "held-longer-than", "name", "namespace", "node",
+	"owner", "parallel", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
+}
+
+// completeValues adds shell completions for values of flags that commands share. A flag without an entry here, among freeFlags
+// or in its command takes a file.
 func completeValues(command *cobra.Command) {
-	for name, values := range map[string]cobra.CompletionFunc{
+	shared := map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
 		"kubernetes": kubernetesVersions,
 		"from":       cobra.FixedCompletions(profiles.Names(), cobra.ShellCompDirectiveDefault), // or a path
 		"parameter":  ofProfiles(func(d *profile.Document) []string { return withEqualSign(slices.Sorted(maps.Keys(d.Parameters))) }),
 		"provider":   ofProfiles(func(d *profile.Document) []string { return d.Providers }),
-		"set":        fixed(), "annotation": fixed(), "gardener-version": fixed(), "namespace": fixed(), "seed-provider": fixed(),
-	} {
+	}
+	for _, name := range freeFlags {
+		shared[name] = fixed()
+	}
+	for name, values := range shared {
 		flag := command.Flag(name)
 		if flag == nil {
 			continue

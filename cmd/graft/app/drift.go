@@ -82,7 +82,7 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: maximum number of objects; 0 means all")
 	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
-	_ = command.RegisterFlagCompletionFunc("output", fixed(driftText, driftJSON)) // fails for unknown flags only
+	choices(command, "output", driftText, driftJSON)
 	return command
 }
 
@@ -91,8 +91,6 @@ const fastest = 50
 
 func (o *driftOptions) check() error {
 	switch {
-	case o.output != driftText && o.output != driftJSON:
-		return fmt.Errorf("--output must be one of %s, %s", driftText, driftJSON)
 	case o.rate <= 0 || o.rate > fastest:
 		return fmt.Errorf("--rate must be more than 0, and %d at most", fastest)
 	case o.limit < 0:

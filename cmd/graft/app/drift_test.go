@@ -21,7 +21,7 @@ import (
 func TestDriftRefuses(t *testing.T) {
 	profile := world + "profile.yaml"
 	for arguments, want := range map[string]string{
-		"-o yaml":                         "--output must be one of text, json",
+		"-o yaml":                         "--output yaml: must be one of text, json",
 		"--rate 0":                        "--rate must be more than 0, and 50 at most",
 		"--rate 51":                       "--rate must be more than 0, and 50 at most",
 		"--limit -1":                      "--limit must be 0 or more",

@@ -27,25 +27,11 @@ type explainOptions struct {
 	manifests []string
 	flag      string
 	field     string
-	output    explainFormat
-}
-
-// explainFormat is the value of --output.
-type explainFormat string
-
-// String implements pflag.Value.
-func (f *explainFormat) String() string { return string(*f) }
-
-// Type implements pflag.Value.
-func (*explainFormat) Type() string { return "format" }
-
-// Set implements pflag.Value.
-func (f *explainFormat) Set(value string) error {
-	return choose((*string)(f), value, explain.Formats()...)
+	output    string
 }
 
 func newExplainCommand(s *Streams) *cobra.Command {
-	o := &explainOptions{output: explainFormat(explain.Formats()[0])}
+	o := &explainOptions{}
 	command := &cobra.Command{
 		Use:   "explain [KIND/NAME | TOPIC [NAME]]",
 		Short: "Explain the rules for an object, or find the versions of a flag",
@@ -84,10 +70,8 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.live.addTo(set)
-	set.VarP(&o.output, "output", "o", "format: "+strings.Join(explain.Formats(), ", "))
-	for name, values := range map[string]cobra.CompletionFunc{"flag": fixed(), "field": fixed(), "output": fixed(explain.Formats()...)} {
-		_ = command.RegisterFlagCompletionFunc(name, values) // fails for unknown flags only
-	}
+	set.StringVarP(&o.output, "output", "o", explain.Formats()[0], "`format`: "+strings.Join(explain.Formats(), ", "))
+	choices(command, "output", explain.Formats()...)
 	return command
 }
 
@@ -220,5 +204,5 @@ func (o *explainOptions) static(s *Streams, words []string) error {
 
 // write writes an explanation or a page.
 func (o *explainOptions) write(s *Streams, what any) error {
-	return explain.Style{Colour: s.Colour(), Width: s.Width}.Write(s.Out, string(o.output), what)
+	return explain.Style{Colour: s.Colour(), Width: s.Width}.Write(s.Out, o.output, what)
 }

@@ -172,7 +172,6 @@ that Lua cannot express is an error with its position; nothing is written then.`
 	command.Flags().SortFlags = false
 	o.addTo(command)
 	command.Flags().StringArrayVar(&versions, "version", nil, "version of a group, for rules for all its versions: group/version (repeatable)")
-	_ = command.RegisterFlagCompletionFunc("version", fixed())
 	return command
 }
 
@@ -245,6 +244,15 @@ each other script; write its rules by hand.`,
 	return command
 }
 
+// The values of --dialect.
+const (
+	dialectShipped  = "shipped"
+	dialectProposal = "proposal"
+)
+
+// dialects are the kinds of the messages.
+var dialects = map[string]string{dialectShipped: api.KindContext, dialectProposal: api.KindReview}
+
 // interpreterWebhookOptions are the flags of graft interpreter webhook.
 type interpreterWebhookOptions struct {
 	profiles               interpreterFlags
@@ -287,19 +295,13 @@ configuration up to date itself.`,
 	set.StringVar(&o.ca, "ca", "", "file with the CA bundle of the webhook (default: the system's CAs)")
 	set.Int32Var(&o.timeout, "timeout", configuration.DefaultTimeoutSeconds, "timeout in seconds, 1 to 30")
 	set.StringArrayVar(&o.without, "without", nil, "operation to leave out, such as one that Karmada does not support yet (repeatable)")
-	addDialect(command, &o.dialect)
+	set.StringVar(&o.dialect, "dialect", dialectShipped, "API of Karmada: shipped, or the earlier proposal")
+	choices(command, "dialect", dialectShipped+"\tResourceInterpreterContext, as Karmada ships it", dialectProposal+"\tExploreReview, as the proposal has it")
 	_ = command.RegisterFlagCompletionFunc("without", fixed(configv1alpha1.RegisteredOperations()...))
-	for _, name := range []string{"name", "url", "service", "timeout"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
 	return command
 }
 
 func (o *interpreterWebhookOptions) run(s *Streams) error {
-	dialect, err := chooseDialect(o.dialect)
-	if err != nil {
-		return err
-	}
 	at, err := o.endpoint()
 	if err != nil {
 		return err
@@ -316,14 +318,14 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if err := asFlags(at.Validate()); err != nil {
 		return err
 	}
-	raw, err := yaml.Marshal(configuration.Generate(dialect, o.name, kinds, at))
+	raw, err := yaml.Marshal(configuration.Generate(dialects[o.dialect], o.name, kinds, at))
 	if err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
 	if at.Service != nil {
 		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
 	}
-	if dialect == api.KindReview {
+	if o.dialect == dialectProposal {
 		warnOfProposal(s, profiles.documents, kinds)
 	}
 	_, err = s.Out.Write(raw)

@@ -17,7 +17,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/dispatch"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
@@ -87,7 +86,7 @@ func (o *interpretOptions) addTo(command *cobra.Command) {
 	o.addQuestionsTo(command)
 	o.webhooks.addTo(command)
 	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json, yaml")
-	_ = command.RegisterFlagCompletionFunc("output", fixed("text\tfor people", "json\tfor programs", "yaml\tthe same as YAML"))
+	choices(command, "output", "text\tfor people", "json\tfor programs", "yaml\tthe same as YAML")
 }
 
 // addQuestionsTo defines the flags for requests and profiles.
@@ -103,13 +102,9 @@ func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
 		names = append(names, string(one))
 	}
 	_ = command.RegisterFlagCompletionFunc("operation", fixed(names...))
-	_ = command.RegisterFlagCompletionFunc("replicas", fixed())
 }
 
 func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []string) error {
-	if err := choose(&o.format, o.format, "text", "json", "yaml"); err != nil {
-		return fmt.Errorf("--output %s: %w", o.format, err)
-	}
 	asked, err := o.options(command)
 	if err != nil {
 		return err
@@ -253,30 +248,6 @@ func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
 	return err
 }
 
-// The values of --dialect.
-const (
-	dialectShipped  = "shipped"
-	dialectProposal = "proposal"
-)
-
-// addDialect defines the flag.
-func addDialect(command *cobra.Command, into *string) {
-	command.Flags().StringVar(into, "dialect", dialectShipped, "API of Karmada: shipped, or the earlier proposal")
-	_ = command.RegisterFlagCompletionFunc("dialect", fixed(
-		dialectShipped+"\tResourceInterpreterContext, as Karmada ships it", dialectProposal+"\tExploreReview, as the proposal has it"))
-}
-
-// chooseDialect returns the kind of the messages.
-func chooseDialect(name string) (string, error) {
-	switch name {
-	case dialectShipped:
-		return api.KindContext, nil
-	case dialectProposal:
-		return api.KindReview, nil
-	}
-	return "", fmt.Errorf("--dialect %s: must be one of %s, %s", name, dialectShipped, dialectProposal)
-}
-
 // webhookFlags name a webhook that is asked in place of rules.
 type webhookFlags struct {
 	url, ca string
@@ -288,9 +259,6 @@ func (f *webhookFlags) addTo(command *cobra.Command) {
 	set.StringVar(&f.url, "url", "", "ask the webhook at this URL")
 	set.StringVar(&f.ca, "ca", "", "with --url: file with the CA bundle (default: the system's CAs)")
 	set.Int32Var(&f.timeout, "timeout", configuration.DefaultTimeoutSeconds, "with --url: timeout in seconds")
-	for _, name := range []string{"url", "timeout"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
 }
 
 // dispatch returns a client of the webhook.

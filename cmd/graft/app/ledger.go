@@ -60,7 +60,6 @@ type ledgerInspectOptions struct {
 	place   ledgerFlags
 	query   ledger.Query
 	address string
-	state   string
 	longer  time.Duration
 	output  string
 }
@@ -96,30 +95,19 @@ until the cloud has unbound it. A released resource is in its cooldown (resting)
 	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
 	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
 	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its cooldown")
-	set.StringVar(&o.state, "state", "", "only this state: intended, bound, releasing or resting")
+	set.StringVar((*string)(&o.query.State), "state", "", "only this state: intended, bound, releasing or resting")
 	set.StringVar(&o.query.Node, "node", "", "only this node")
 	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
 	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
 	set.StringVarP(&o.output, "output", "o", "table", "output format: table, json, yaml")
 	o.place.addTo(command, set)
-	_ = command.RegisterFlagCompletionFunc("output", fixed("table", "json", "yaml"))
-	_ = command.RegisterFlagCompletionFunc("state", fixed(ledgerStates...))
-	for _, name := range []string{"pool", "owner", "address", "node", "namespace", "held-longer-than"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
+	choices(command, "output", "table", "json", "yaml")
+	choices(command, "state", ledgerStates...)
 	return command
 }
 
 // complete checks the flags.
 func (o *ledgerInspectOptions) complete(now time.Time) (err error) {
-	if err := choose(&o.output, o.output, "table", "json", "yaml"); err != nil {
-		return fmt.Errorf("--output %s: %w", o.output, err)
-	}
-	if o.state != "" {
-		if err := choose((*string)(&o.query.State), o.state, ledgerStates...); err != nil {
-			return fmt.Errorf("--state %s: %w", o.state, err)
-		}
-	}
 	if o.address != "" {
 		if o.query.Address, err = netip.ParseAddr(o.address); err != nil {
 			return fmt.Errorf("--address %s: must be an IP address", o.address)
@@ -367,14 +355,11 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
 	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	o.place.addTo(command, set)
-	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
+	choices(command, "output", "text", "json")
 	return command
 }
 
 func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
-	if err := choose(&o.output, o.output, "text", "json"); err != nil {
-		return fmt.Errorf("--output %s: %w", o.output, err)
-	}
 	if o.dryRun && !o.repair {
 		return errors.New("--dry-run is for --repair")
 	}

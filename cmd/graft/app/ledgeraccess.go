@@ -55,9 +55,6 @@ func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
 	set.StringVar(&f.cert, "cert", "", "file with the client certificate for etcd")
 	set.StringVar(&f.key, "key", "", "file with the client key for etcd")
 	set.StringVar(&f.server, "server", "", "socket of the server with the ledger, such as unix:///var/lib/graft/ledger.sock")
-	for _, name := range []string{"etcd", "prefix"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
 }
 
 // named uses a path on the command line instead of --ledger, and checks that exactly one location is given.

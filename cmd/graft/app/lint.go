@@ -75,8 +75,8 @@ Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files c
 	set.BoolVar(&o.rules, "rules", false, "list all rules")
 	set.StringVar(&o.kubernetes, "kubernetes", "", "constraint on the versions of Kubernetes, such as \">= 1.33\" (default: all known versions)")
 	o.installation.addInstallationTo(set)
-	_ = command.RegisterFlagCompletionFunc("output", fixed(lint.Formats...))
-	_ = command.RegisterFlagCompletionFunc("fail-on", fixed("error", "warning"))
+	choices(command, "output", lint.Formats...)
+	choices(command, "fail-on", source.Error.String(), source.Warning.String())
 	_ = command.RegisterFlagCompletionFunc("kubernetes", fixed())
 	_ = command.RegisterFlagCompletionFunc("explain", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return ruleNames(), cobra.ShellCompDirectiveNoFileComp
@@ -130,18 +130,6 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 // options checks the flags.
 func (o *lintOptions) options() (lint.Options, error) {
 	var options lint.Options
-	for _, flag := range []struct {
-		name  string
-		value *string
-		known []string
-	}{
-		{"output", &o.output, lint.Formats},
-		{"fail-on", &o.failOn, []string{source.Error.String(), source.Warning.String()}},
-	} {
-		if err := choose(flag.value, *flag.value, flag.known...); err != nil {
-			return options, fmt.Errorf("--%s %s: %w", flag.name, *flag.value, err)
-		}
-	}
 	installation, err := o.installation.options()
 	if err != nil {
 		return options, err

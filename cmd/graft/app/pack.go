@@ -77,15 +77,11 @@ errors, other documents and profiles of several kinds are not packed; the exit s
 	set.StringVar(&o.file, "output-file", "", "file to write, completely or not at all (default: standard output, except for oci)")
 	set.StringVar(&o.tag, "tag", "latest", "tag of the image in the file")
 	o.installation.addInstallationTo(set)
-	_ = command.RegisterFlagCompletionFunc("tag", fixed())
-	_ = command.RegisterFlagCompletionFunc("output", fixed(packOCI+"\tan image", packConfigMap+"\tConfigMaps", packValues+"\tHelm values"))
+	choices(command, "output", packOCI+"\tan image", packConfigMap+"\tConfigMaps", packValues+"\tHelm values")
 	return command
 }
 
 func (o *packOptions) run(s *Streams, paths []string) error {
-	if err := choose(&o.format, o.format, packOCI, packConfigMap, packValues); err != nil {
-		return fmt.Errorf("--output %s: %w", o.format, err)
-	}
 	switch {
 	case o.file == "" && o.format == packOCI:
 		return errors.New("say with --output-file where the image is to be written")

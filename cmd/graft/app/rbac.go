@@ -72,9 +72,6 @@ with a lookup that it may not read.
 	set.StringVar(&options.Namespace, "namespace", "extension-provider-graft", "namespace of the extension")
 	set.StringVar(&options.Gate, "gate", "", "type of the Extension with which gardenlet waits for the webhooks, as in config.gate.type of the chart; default: no gate")
 	set.BoolVar(&values, "values", false, "write values of the chart instead of roles")
-	for _, name := range []string{"name", "namespace", "gate"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
 	return command
 }
 

@@ -86,19 +86,12 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.StringVarP(&o.output, "output", "o", "text", "format of the result: text or json")
 	set.BoolVar(&o.coverage, "coverage", false, "print the number of cases for each rule and result")
 	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
-	_ = command.RegisterFlagCompletionFunc("output", fixed("text", "json"))
-	for _, name := range []string{"run", "parallel", "coverage-min"} {
-		_ = command.RegisterFlagCompletionFunc(name, fixed())
-	}
+	choices(command, "output", "text", "json")
 	return command
 }
 
 // check refuses flags that make no sense, and gives the expression that chooses cases; nil for all.
 func (o *testOptions) check() (*regexp.Regexp, error) {
-	var format string
-	if err := choose(&format, o.output, "text", "json"); err != nil {
-		return nil, fmt.Errorf("--output %s: %w", o.output, err)
-	}
 	switch {
 	case o.prune && !o.update:
 		return nil, errors.New("--prune is for --update")
