@@ -58,10 +58,15 @@ func (c *compiler) nullFlags(at string) {
 		return
 	}
 	for name, node := range c.expected.Flags {
-		_, known := kubeflags.Flag(component, name)
-		_, former := kubeflags.Former(component, name)
-		if node.Absent() && !known && !former && !c.profile.mentions(name) {
-			c.refuse(node, fieldName(at, "flags", name), "%s has no flag --%s%s", component, name, source.Suggest(name, ofVersions(component, kubeflags.Flags)))
+		if node.Absent() {
+			c.knownFlag(node, fieldName(at, "flags", name), name)
+		}
+	}
+	for field, entries := range map[string]map[string]source.Node{"mapFlags": c.expected.MapFlags, "listFlags": c.expected.ListFlags} {
+		for name, node := range entries {
+			if len(node.Fields()) > 0 {
+				c.knownFlag(node, fieldName(at, field, name), name)
+			}
 		}
 	}
 	for name, node := range c.expected.FeatureGates {
@@ -69,6 +74,16 @@ func (c *compiler) nullFlags(at string) {
 			c.refuse(node, fieldName(at, "featureGates", name), "%s has no feature gate %s%s", component, name,
 				source.Suggest(name, ofVersions(component, kubeflags.Gates)))
 		}
+	}
+}
+
+// knownFlag refuses a flag that no version of the component has and the profile does not set.
+func (c *compiler) knownFlag(node source.Node, at, name string) {
+	component := c.target.Component
+	_, known := kubeflags.Flag(component, name)
+	_, former := kubeflags.Former(component, name)
+	if !known && !former && !c.profile.mentions(name) {
+		c.refuse(node, at, "%s has no flag --%s%s", component, name, source.Suggest(name, ofVersions(component, kubeflags.Flags)))
 	}
 }
 
