@@ -21,9 +21,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -272,41 +270,9 @@ func unreadable(denied error) error {
 
 // becomes implements quick: the engine's result without the steps to it.
 func (p Program) becomes(ctx context.Context, s *scene.Scene, object manifest.Object) ([]byte, error) {
-	source := facts.Source(nil)
-	current := object.JSON
-	for _, registration := range s.Selected(p.Program, object) {
-		if source == nil {
-			source = s.Source()
-		}
-		parsed, err := document.Parse(current)
-		if err != nil {
-			return nil, fmt.Errorf("reading the object: %w", err)
-		}
-		_, group, version := groupVersion(object)
-		request := mutation.Request{
-			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: "CREATE",
-			Namespace: s.Namespace().Name, Name: object.Name, Group: group, Version: version, Kind: object.Kind,
-			Object: current, Document: parsed,
-		}
-		if old := s.Old[scene.OldKey(object)]; old != nil {
-			request.Operation, request.OldObject = "UPDATE", old
-		}
-		var failure *mutation.Failure
-		if _, err := p.Program.Admit(ctx, request, source); errors.As(err, &failure) {
-			return nil, nil
-		} else if err != nil {
-			return nil, err
-		}
-		current = parsed.Bytes()
+	result, _, err := s.Result(ctx, p.Program, object, object.JSON, s.Old[scene.OldKey(object)])
+	if failure := new(mutation.Failure); errors.As(err, &failure) {
+		return nil, nil
 	}
-	return current, nil
-}
-
-func groupVersion(o manifest.Object) (apiVersion, group, version string) {
-	group = o.Group()
-	version = o.APIVersion
-	if group != "" {
-		version = o.APIVersion[len(group)+1:]
-	}
-	return o.APIVersion, group, version
+	return result, err
 }

@@ -46,6 +46,9 @@ func (o Object) Group() string {
 	return group
 }
 
+// Version returns the version of the object's apiVersion.
+func (o Object) Version() string { return o.APIVersion[strings.IndexByte(o.APIVersion, '/')+1:] }
+
 // Is reports whether the object has a group and kind, in any version.
 func (o Object) Is(group, kind string) bool { return o.Kind == kind && o.Group() == group }
 

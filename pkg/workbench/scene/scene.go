@@ -27,6 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
@@ -118,6 +119,38 @@ func (s *Scene) Selected(p *mutation.Program, object manifest.Object) []mutation
 		}
 	}
 	return selected
+}
+
+// Result returns the object after the webhooks in this state: each matching one is called once, in the order of
+// kube-apiserver. Old is the stored object, or nil for a creation. The error is a *mutation.Failure if the object is denied.
+func (s *Scene) Result(ctx context.Context, p *mutation.Program, object manifest.Object, current, old []byte) ([]byte, []mutation.Applied, error) {
+	request := mutation.Request{
+		Operation: "CREATE", Namespace: s.Namespace().Name, Name: object.Name, Group: object.Group(), Version: object.Version(),
+		Kind: object.Kind, OldObject: old,
+	}
+	if old != nil {
+		request.Operation = "UPDATE"
+	}
+	var applied []mutation.Applied
+	for _, registration := range s.Selected(p, object) {
+		scanned, err := document.Parse(current)
+		if err != nil {
+			return nil, applied, fmt.Errorf("reading the object: %w", err)
+		}
+		request.Set, request.Provider, request.Garden, request.Document = registration.Set, registration.Provider, registration.Garden, scanned
+		result, err := p.Admit(ctx, request, s.Source())
+		if err != nil {
+			if failure := new(mutation.Failure); errors.As(err, &failure) && failure.By != nil {
+				applied = append(applied, *failure.By)
+			}
+			return nil, applied, err
+		}
+		applied = append(applied, result.Applied...)
+		if result.Patch != nil {
+			current = scanned.Bytes()
+		}
+	}
+	return current, applied, nil
 }
 
 // facts returns the facts of a generated control plane for expressions.

@@ -190,7 +190,7 @@ func (r *run) again(ctx context.Context, o *object) {
 		if second.skip {
 			continue
 		}
-		result, _, err := o.pass(ctx, o.result, second.old)
+		result, _, err := o.scene.Result(ctx, o.program, o.Object, o.result, second.old)
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return
@@ -283,50 +283,11 @@ func (o *object) reason() string { return string(o.denied.Reason) + ": " + o.den
 // admit calls the webhooks for the object. It fails if there is no result; a denial is a result.
 func (o *object) admit(ctx context.Context) error {
 	var err error
-	o.result, o.applied, err = o.pass(ctx, o.JSON, o.old)
+	o.result, o.applied, err = o.scene.Result(ctx, o.program, o.Object, o.JSON, o.old)
 	if err == nil || errors.As(err, &o.denied) {
 		return ctx.Err()
 	}
 	return fmt.Errorf("%s: %w", o, err)
-}
-
-// pass returns the object after the webhooks in this state: each matching one is called once, in the order of
-// kube-apiserver. The error is a *mutation.Failure.
-func (o *object) pass(ctx context.Context, object, old []byte) ([]byte, []mutation.Applied, error) {
-	var applied []mutation.Applied
-	operation := "CREATE"
-	if old != nil {
-		operation = "UPDATE"
-	}
-	for _, registration := range o.scene.Selected(o.program, o.Object) {
-		scanned, err := document.Parse(object)
-		if err != nil {
-			return nil, applied, fmt.Errorf("reading the object: %w", err)
-		}
-		result, err := o.program.Admit(ctx, mutation.Request{
-			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: operation,
-			Namespace: o.scene.Namespace().Name, Name: o.Name, Group: o.Group(), Version: o.version(), Kind: o.Kind,
-			Document: scanned, OldObject: old,
-		}, o.scene.Source())
-		if err != nil {
-			if failure := new(mutation.Failure); errors.As(err, &failure) && failure.By != nil {
-				applied = append(applied, *failure.By)
-			}
-			return nil, applied, err
-		}
-		applied = append(applied, result.Applied...)
-		if result.Patch != nil {
-			object = scanned.Bytes()
-		}
-	}
-	return object, applied, nil
-}
-
-func (o *object) version() string {
-	if group := o.Group(); group != "" {
-		return o.APIVersion[len(group)+1:]
-	}
-	return o.APIVersion
 }
 
 // change admits the object again and records the author of each line. It is slower, and only for output.
