@@ -186,13 +186,7 @@ func (d *differ) policies() {
 		default:
 			item := fieldpath.Path{}.With("spec").With("resourcePolicy").With("containerPolicies")
 			item = append(item, fieldpath.Step{Key: name, By: "containerName", Quoted: !plainItem(name)})
-			members := comparison{
-				set: func(p fieldpath.Path, value any) {
-					d.add("containerPolicies", nil, value, append([]string{"set", name}, p.Keys()...)...)
-				},
-				remove: func(p fieldpath.Path) { d.remove("fields", nil, append(item[:len(item):len(item)], p...).String()) },
-			}
-			members.compare(nil, was[name], is[name])
+			d.merged("containerPolicies", name, item, was[name], is[name])
 		}
 	}
 	delete(treeAt(d.before, path[:2]...), path[2])
@@ -274,13 +268,18 @@ func (d *differ) container(name string, before, after tree) {
 	if len(added) == 0 && len(wanted) < len(mounts) {
 		d.remove("fields", nil, path.With("volumeMounts").String())
 	}
+	d.merged("containers", name, path, but(before, "name", "volumeMounts"), but(after, "name", "volumeMounts"))
+}
+
+// merged compares the members of a named item, which an operation merges and only fields removes.
+func (d *differ) merged(operation, name string, item fieldpath.Path, before, after tree) {
 	members := comparison{
 		set: func(p fieldpath.Path, value any) {
-			d.add("containers", nil, value, append([]string{"set", name}, p.Keys()...)...)
+			d.add(operation, nil, value, append([]string{"set", name}, p.Keys()...)...)
 		},
-		remove: func(p fieldpath.Path) { d.remove("fields", nil, append(path[:len(path):len(path)], p...).String()) },
+		remove: func(p fieldpath.Path) { d.remove("fields", nil, append(item[:len(item):len(item)], p...).String()) },
 	}
-	members.compare(nil, but(before, "name", "volumeMounts"), but(after, "name", "volumeMounts"))
+	members.compare(nil, before, after)
 }
 
 func (d *differ) containerArgument(name string) []argument {

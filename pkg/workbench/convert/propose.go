@@ -362,8 +362,7 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 		return nil, fmt.Errorf("rules reach no such object in the namespace %s", target.GardenNamespace)
 	}
 	if s.target == nil {
-		version := before.APIVersion[strings.LastIndexByte(before.APIVersion, '/')+1:]
-		s.target = target.Other(target.Form{Group: before.Group(), Version: version, Kind: before.Kind, Name: before.Name})
+		s.target = target.Other(target.Form{Group: before.Group(), Version: before.Version(), Kind: before.Kind, Name: before.Name})
 		s.form = &s.target.Forms[0]
 	}
 	if s.form.Kind == "OperatingSystemConfig" {
