@@ -10,7 +10,6 @@ import (
 	"znkr.io/diff"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
 // Author is who changed a line.
@@ -70,25 +69,6 @@ func NewBlame(before []Line) *Blame {
 // Advance records the next state and attributes all differences to the author.
 func (b *Blame) Advance(by Author, after []Line) {
 	b.advance(after, func(Line) *Author { return &by })
-}
-
-// Complete records the next state after additions to the previous one, such as defaults: a line at or below a place
-// with an author belongs to that author, and all other differences to the given one.
-func (b *Blame) Complete(by Author, after []Line) {
-	written := map[string]*Author{}
-	for _, t := range b.now {
-		if t.origin < 0 && written[t.line.Path] == nil {
-			written[t.line.Path] = t.by
-		}
-	}
-	b.advance(after, func(line Line) *Author {
-		for path := line.Path; path != ""; path = path[:max(0, strings.LastIndexAny(path, ".["))] {
-			if author := written[path]; author != nil {
-				return author
-			}
-		}
-		return &by
-	})
 }
 
 func (b *Blame) advance(after []Line, author func(Line) *Author) {
@@ -342,6 +322,3 @@ func (c *Change) authors() authorship {
 	}
 	return a
 }
-
-// Heading returns a headline for several changes.
-func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }

@@ -72,30 +72,6 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-func TestBlameComplete(t *testing.T) {
-	list := func(items ...string) []render.Line {
-		lines := []render.Line{{Path: "list", Text: "list:"}}
-		for _, item := range items {
-			path, _, _ := strings.Cut(item, "=")
-			lines = append(lines, render.Line{Depth: 1 + strings.Count(path, "."), Path: path, Text: item})
-		}
-		return lines
-	}
-	b := render.NewBlame(list("list[a]=1"))
-	b.Advance(render.Author{Rule: "rule"}, list("list[a]=1", "list[b]=1"))
-	b.Complete(render.Author{Rule: "default"}, list("list[a]=1", "list[a].new", "list[b]=2", "list[b].sub.field", "list[bb]"))
-	var got []string
-	for _, edit := range b.Edits() {
-		if edit.By != nil {
-			got = append(got, string(edit.Op)+edit.Line.Text+" "+edit.By.Rule)
-		}
-	}
-	want := []string{"+list[a].new default", "+list[b]=2 rule", "+list[b].sub.field rule", "+list[bb] default"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("edits (-want +got):\n%s", diff)
-	}
-}
-
 // TestEditsGiveBothStates takes the lines apart again: what was not added is the first state, what was not removed the last.
 func TestEditsGiveBothStates(t *testing.T) {
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})

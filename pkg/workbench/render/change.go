@@ -142,12 +142,6 @@ func (c *Change) Become(by Author, object []byte) error {
 	return c.become(object, func(lines []Line) { c.blame.Advance(by, lines) })
 }
 
-// Complete sets another state of the object after the author's additions to the rules' writes, such as defaults: lines
-// written by a rule still belong to it.
-func (c *Change) Complete(by Author, object []byte) error {
-	return c.become(object, func(lines []Line) { c.blame.Complete(by, lines) })
-}
-
 func (c *Change) become(object []byte, advance func([]Line)) error {
 	lines, err := Text(object)
 	if err != nil {
@@ -194,9 +188,6 @@ func (c *Change) VeilLine() func(line Line) Line { return c.veil.cover().line }
 
 // Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.
 func (c *Change) Denial() string { return c.veil.cover().text(c.Denied.Error()) }
-
-// HideAs hides the same values as the other change.
-func (c *Change) HideAs(other *Change) { c.veil = other.veil }
 
 // Hides reports whether rules have written values from Secrets, or the object is a Secret: these values are hidden in
 // all output.
@@ -339,4 +330,27 @@ func (h *heard) all() map[string]bool {
 		out[value] = true
 	}
 	return out
+}
+
+// size counts the lines that were added and removed.
+func (c *Change) size() (added, removed int) {
+	for _, edit := range c.blame.Edits() {
+		switch edit.Op {
+		case Added:
+			added++
+		case Removed:
+			removed++
+		}
+	}
+	return added, removed
+}
+
+func (c *Change) title() string { return c.Kind + " " + c.Name }
+
+// place returns the title, with the scene if there are several.
+func (c *Change) place() string {
+	if c.Scene == "" {
+		return c.title()
+	}
+	return c.title() + " (" + c.Scene + ")"
 }

@@ -94,19 +94,6 @@ func markdownSize(added, removed int) string {
 	return fmt.Sprintf("+%d −%d", added, removed)
 }
 
-// size counts the lines that were added and removed.
-func (c *Change) size() (added, removed int) {
-	for _, edit := range c.blame.Edits() {
-		switch edit.Op {
-		case Added:
-			added++
-		case Removed:
-			removed++
-		}
-	}
-	return added, removed
-}
-
 // markdownGroup is the objects that have one difference.
 type markdownGroup struct {
 	kind, body string
@@ -201,16 +188,6 @@ func (s Style) markdownIdle(c *Change) string {
 		return ""
 	}
 	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", count(n, "rule"), &rows)
-}
-
-func (c *Change) title() string { return c.Kind + " " + c.Name }
-
-// place returns the title, with the scene if there are several.
-func (c *Change) place() string {
-	if c.Scene == "" {
-		return c.title()
-	}
-	return c.title() + " (" + c.Scene + ")"
 }
 
 // fence wraps lines in a code block with a delimiter that none of them contains.

@@ -609,3 +609,6 @@ func headingOf(part Section) string {
 	}
 	return part.Path
 }
+
+// Heading returns a headline for several changes.
+func (s Style) Heading(text string) string { return s.paint(colour.Title, text) }
