@@ -12,9 +12,7 @@ package docker
 
 import (
 	"cmp"
-	"context"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -37,36 +35,12 @@ const (
 	ScopeGlobal = "global"
 )
 
-// Networks are the networks and endpoints of this machine.
-type Networks interface {
-	Check(ctx context.Context, n driver.Network) (driver.Network, error)
-	Allocate(ctx context.Context, n driver.Network) (map[string]string, error)
-	CreateNetwork(ctx context.Context, n driver.Network) error
-	DeleteNetwork(ctx context.Context, id string) error
-	Network(ctx context.Context, id string) (driver.Network, error)
-	CreateEndpoint(ctx context.Context, e driver.Endpoint) (driver.Endpoint, error)
-	Endpoint(ctx context.Context, network, id string) (driver.Endpoint, error)
-	DeleteEndpoint(ctx context.Context, network, id string) error
-	Join(ctx context.Context, network, id, sandbox string) (driver.Endpoint, driver.Network, error)
-	Leave(ctx context.Context, network, id string) error
-	Discovered(ctx context.Context, node netip.Addr, self, gone bool) error
-}
-
-// Leases are Docker's leased pools and addresses.
-type Leases interface {
-	Activate(ctx context.Context) error
-	RequestPool(ctx context.Context, r ipam.PoolRequest) (ipam.Pool, error)
-	Known(ctx context.Context, space string, subnet netip.Prefix, network string) error
-	ReleasePool(ctx context.Context, id string) error
-	RequestAddress(ctx context.Context, id string, address netip.Addr, options map[string]string) (netip.Prefix, error)
-	ReleaseAddress(ctx context.Context, id string, address netip.Addr) error
-}
-
 // Options configure the codec.
 type Options struct {
 	wire.Options
-	Networks Networks
-	Leases   Leases
+	// Networks has the networks and endpoints of this machine, Leases the leased pools and addresses.
+	Networks *driver.Driver
+	Leases   *ipam.Driver
 	// Scope is the scope of networks: this machine (local) or a Swarm (global). Connectivity is the reach of
 	// their containers. The defaults are local, and the scope.
 	Scope, Connectivity string

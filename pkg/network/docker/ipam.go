@@ -19,7 +19,7 @@ func (h *handler) ipamCapabilities(ctx context.Context) (any, error) {
 			return nil, err
 		}
 	}
-	return ipamCapabilities{RequiresRequestReplay: true}, nil
+	return fields{"RequiresMACAddress": false, "RequiresRequestReplay": true}, nil
 }
 
 // addressSpaces returns the names of the address spaces. With global scope, the global space is also the local
@@ -29,7 +29,7 @@ func (h *handler) addressSpaces(context.Context) (any, error) {
 	if h.Scope == ScopeGlobal {
 		local = ipam.GlobalSpace
 	}
-	return addressSpaces{LocalDefaultAddressSpace: local, GlobalDefaultAddressSpace: ipam.GlobalSpace}, nil
+	return struct{ LocalDefaultAddressSpace, GlobalDefaultAddressSpace string }{local, ipam.GlobalSpace}, nil
 }
 
 func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) {
@@ -62,9 +62,6 @@ func (h *handler) releasePool(ctx context.Context, q *poolRequest) (any, error) 
 }
 
 func (h *handler) requestAddress(ctx context.Context, q *addressRequest) (any, error) {
-	if err := checkPool(q.PoolID); err != nil {
-		return nil, err
-	}
 	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, q.Options)
 	if err != nil {
 		return nil, err
@@ -74,8 +71,8 @@ func (h *handler) requestAddress(ctx context.Context, q *addressRequest) (any, e
 
 // releaseAddress releases an address. It ignores an empty one.
 func (h *handler) releaseAddress(ctx context.Context, q *addressRequest) (any, error) {
-	if err := checkPool(q.PoolID); err != nil || !q.Address.IsValid() {
-		return nil, err
+	if !q.Address.IsValid() {
+		return nil, nil
 	}
 	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, q.Address.Addr)
 }

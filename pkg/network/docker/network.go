@@ -9,11 +9,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"strings"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	wire "github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
@@ -28,31 +28,30 @@ func (h *handler) activate(ctx context.Context) (any, error) {
 			Message: "the ledger cannot be written; the log of the server says why", Cause: err}
 	}
 	h.activated.Store(true)
-	return manifest{Implements: []string{"NetworkDriver", "IpamDriver"}}, nil
+	return fields{"Implements": []string{"NetworkDriver", "IpamDriver"}}, nil
 }
 
 func (h *handler) capabilities(context.Context) (any, error) {
-	return capabilities{Scope: h.Scope, ConnectivityScope: h.Connectivity, GwAllocChecker: true}, nil
+	return struct {
+		Scope, ConnectivityScope string
+		GwAllocChecker           bool
+	}{h.Scope, h.Connectivity, true}, nil
 }
 
 // checkGateways returns the families that need no gateway address from Docker. It also validates the options, before an
 // address is allocated.
 func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, error) {
 	n, err := q.network()
+	if err == nil {
+		n, err = h.Networks.Check(ctx, n)
+	}
 	if err != nil {
 		return nil, err
 	}
-	n, err = h.Networks.Check(ctx, n)
-	if err != nil {
-		return nil, err
-	}
-	skip := needless(n)
-	return gatewayResponse{SkipIPv4: skip, SkipIPv6: skip}, nil
+	// Docker cannot know the address of a router outside of the machine. Its own macvlan and ipvlan behave the same way.
+	skip := n.Outside || !n.NeedsGateway()
+	return fields{"SkipIPv4": skip, "SkipIPv6": skip}, nil
 }
-
-// needless reports whether Docker need not allocate a gateway that its user did not name. For gateways outside
-// of the machine, Docker cannot know the router's address. Docker's own macvlan and ipvlan behave the same way.
-func needless(n driver.Network) bool { return n.Outside || !n.NeedsGateway() }
 
 // allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The subnets' owners
 // are known only in CreateNetwork on each node.
@@ -64,7 +63,7 @@ func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (an
 	if err != nil {
 		return nil, err
 	}
-	return allocationResponse{Options: chosen}, nil
+	return fields{"Options": chosen}, nil
 }
 
 // freeNetwork does nothing, because allocateNetwork stores nothing.
@@ -122,7 +121,7 @@ func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, 
 	if err != nil {
 		return nil, err
 	}
-	return endpointResponse{Interface: q.Interface.missing(n, made)}, nil
+	return fields{"Interface": q.Interface.missing(n, made)}, nil
 }
 
 // missing returns the values that the request did not set. Interfaces of an ipvlan have the MAC address of
@@ -137,24 +136,18 @@ func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpo
 		}
 	}
 	if i.MacAddress == "" && n.Link.Kind != link.Ipvlan {
-		answer.MacAddress = macText(made)
+		answer.MacAddress = made.MAC.String()
 	}
 	return answer
 }
 
 func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
-	if err := q.checkIDs(); err != nil {
-		return nil, err
-	}
 	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
 // endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, because Docker
 // interprets the values of those.
 func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
-	if err := q.checkIDs(); err != nil {
-		return nil, err
-	}
 	e, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
 	if err != nil {
 		return nil, err
@@ -163,47 +156,23 @@ func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return infoResponse{Value: describeEndpoint(n, e)}, nil
+	return fields{"Value": describeEndpoint(n, e)}, nil
 }
 
 // describeEndpoint returns the details of an endpoint without empty values.
 func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
-	value := map[string]any{"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind)}
-	for name, text := range map[string]string{
-		"profile": n.Profile, "parent": n.Link.Parent, "mode": n.Link.Mode, "mac": macText(e),
-		"addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
-	} {
-		if text != "" {
-			value[name] = text
-		}
+	value := map[string]any{
+		"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind), "profile": n.Profile, "parent": n.Link.Parent,
+		"mode": n.Link.Mode, "mac": e.MAC.String(), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
+		"vlan": int(cmp.Or(e.VLAN, n.Link.VLAN)), "vni": int(n.Link.VNI), "mtu": n.Link.MTU,
 	}
-	vlan := e.VLAN
-	if vlan == 0 {
-		vlan = n.Link.VLAN
-	}
-	for name, number := range map[string]int{"vlan": int(vlan), "vni": int(n.Link.VNI), "mtu": n.Link.MTU} {
-		if number != 0 {
-			value[name] = number
-		}
-	}
+	maps.DeleteFunc(value, func(_ string, v any) bool { return v == "" || v == 0 })
 	return value
-}
-
-// macText returns the MAC address of an endpoint, or "" if it is chosen by the kernel or the parent's.
-func macText(e driver.Endpoint) string {
-	if len(e.MAC) == 0 {
-		return ""
-	}
-	return e.MAC.String()
 }
 
 // joined returns addresses on one line.
 func joined[A netip.Addr | netip.Prefix](addresses []A) string {
-	texts := make([]string, len(addresses))
-	for i, address := range addresses {
-		texts[i] = any(address).(interface{ String() string }).String()
-	}
-	return strings.Join(texts, ", ")
+	return strings.ReplaceAll(strings.Trim(fmt.Sprint(addresses), "[]"), " ", ", ")
 }
 
 // defaultPrefix is the default prefix of interface names.
@@ -214,9 +183,6 @@ const longestSandbox = 4096
 
 // join returns the interface to move into the sandbox, with its routes.
 func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
-	if err := q.checkIDs(); err != nil {
-		return nil, err
-	}
 	if q.SandboxKey == "" || len(q.SandboxKey) > longestSandbox {
 		return nil, wrong("SandboxKey", "must be the path of a sandbox")
 	}
@@ -224,13 +190,8 @@ func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return joinResponseOf(n, e), nil
-}
-
-// joinResponseOf returns the response for an endpoint that has joined. Without a gateway, Docker adds an
-// interface on a bridge of its own, unless DisableGatewayService is set. It is set for networks with another
-// way out, such as a route over the link, which Docker does not recognize as one.
-func joinResponseOf(n driver.Network, e driver.Endpoint) joinResponse {
+	// Without a gateway, Docker adds an interface on a bridge of its own, unless DisableGatewayService is set. It is
+	// set for networks with another way out, such as a route over the link, which Docker does not recognize as one.
 	answer := joinResponse{
 		InterfaceName: interfaceName{SrcName: link.InterfaceName(e.ID), DstPrefix: cmp.Or(n.Prefix, defaultPrefix),
 			DstName: e.Name},
@@ -244,31 +205,21 @@ func joinResponseOf(n driver.Network, e driver.Endpoint) joinResponse {
 		}
 	}
 	for _, r := range e.Routes {
-		answer.StaticRoutes = append(answer.StaticRoutes, staticRouteOf(r))
+		route := staticRoute{Destination: r.Destination.String(), RouteType: routeConnected}
+		if r.Gateway.IsValid() {
+			route.RouteType, route.NextHop = routeNextHop, r.Gateway.String()
+		}
+		answer.StaticRoutes = append(answer.StaticRoutes, route)
 	}
-	return answer
-}
-
-func staticRouteOf(r network.Route) staticRoute {
-	route := staticRoute{Destination: r.Destination.String(), RouteType: routeConnected}
-	if r.Gateway.IsValid() {
-		route.RouteType, route.NextHop = routeNextHop, r.Gateway.String()
-	}
-	return route
+	return answer, nil
 }
 
 func (h *handler) leave(ctx context.Context, q *endpointRequest) (any, error) {
-	if err := q.checkIDs(); err != nil {
-		return nil, err
-	}
 	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
 }
 
 // programConnectivity rejects published ports, because containers are reachable by their own addresses.
 func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (any, error) {
-	if err := q.checkIDs(); err != nil {
-		return nil, err
-	}
 	ports, err := q.Options.published()
 	if err != nil {
 		return nil, err
@@ -282,9 +233,7 @@ func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (an
 }
 
 // revokeConnectivity does nothing, because no ports are published.
-func (h *handler) revokeConnectivity(_ context.Context, q *endpointRequest) (any, error) {
-	return nil, q.checkIDs()
-}
+func (h *handler) revokeConnectivity(context.Context, *endpointRequest) (any, error) { return nil, nil }
 
 func (h *handler) discoverNew(ctx context.Context, q *discoveryRequest) (any, error) {
 	return nil, h.discover(ctx, q, false)

@@ -142,14 +142,6 @@ func checkID(field, id string) error {
 	return nil
 }
 
-// checkIDs returns an error for invalid identifiers of an endpoint.
-func (q *endpointRequest) checkIDs() error {
-	if err := checkID("NetworkID", q.NetworkID); err != nil {
-		return err
-	}
-	return checkID("EndpointID", q.EndpointID)
-}
-
 // flexibleAddress is an address with or without a prefix length or a port. The zero Addr means none; it is empty, or
 // the text of a nil net.IP, as sent by Swarm's managers.
 type flexibleAddress struct{ netip.Addr }
@@ -207,9 +199,6 @@ func (q *networkRequest) network() (driver.Network, error) {
 // endpoint decodes an endpoint.
 func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
 	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
-	if err := q.checkIDs(); err != nil {
-		return e, err
-	}
 	for family, address := range []netip.Prefix{q.Interface.Address, q.Interface.AddressIPv6} {
 		if !address.IsValid() {
 			continue

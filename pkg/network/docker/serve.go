@@ -39,14 +39,20 @@ func without(do func(*handler, context.Context) (any, error)) method {
 	}
 }
 
-// with returns a method that decodes the body.
+// with returns a method that decodes the body and checks its identifiers.
 func with[Q any](do func(*handler, context.Context, *Q) (any, error)) method {
 	return func(h *handler, w http.ResponseWriter, r *http.Request) (work, []any, error) {
 		var asked Q
 		if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context) (any, error) { return do(h, ctx, &asked) }, aboutOf(&asked), nil
+		about := aboutOf(&asked)
+		if q, ok := any(&asked).(interface{ check() error }); ok {
+			if err := q.check(); err != nil {
+				return nil, about, err
+			}
+		}
+		return func(ctx context.Context) (any, error) { return do(h, ctx, &asked) }, about, nil
 	}
 }
 

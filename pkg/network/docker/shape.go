@@ -5,24 +5,16 @@
 package docker
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/netip"
 )
 
 // These types match libnetwork's drivers/remote/api and ipams/remote/api, which have no JSON tags: keys are the field
-// names, in any case.
+// names, in any case. Responses with few fields have no type.
 
-// manifest is the response of Plugin.Activate.
-type manifest struct {
-	Implements []string
-}
-
-// capabilities is the response of GetCapabilities.
-type capabilities struct {
-	Scope             string
-	ConnectivityScope string
-	GwAllocChecker    bool
-}
+// fields is such a response.
+type fields map[string]any
 
 // options are libnetwork's labels of a network, endpoint or sandbox.
 type options map[string]json.RawMessage
@@ -44,11 +36,6 @@ type allocationRequest struct {
 	IPv6Data  []ipamData
 }
 
-// allocationResponse has the options that each node receives in CreateNetwork.
-type allocationResponse struct {
-	Options map[string]string
-}
-
 // ipamData describes a subnet of an IPAM driver. Gateways and auxiliary addresses have a prefix length, except
 // in the first version of the API.
 type ipamData struct {
@@ -56,12 +43,6 @@ type ipamData struct {
 	Pool         netip.Prefix
 	Gateway      flexibleAddress
 	AuxAddresses map[string]flexibleAddress
-}
-
-// gatewayResponse is the response of GwAllocCheck.
-type gatewayResponse struct {
-	SkipIPv4 bool
-	SkipIPv6 bool
 }
 
 // endpointRequest is the request of CreateEndpoint, with the fields of all other endpoint methods.
@@ -73,21 +54,16 @@ type endpointRequest struct {
 	Options    options
 }
 
+// check returns an error for invalid identifiers.
+func (q *endpointRequest) check() error {
+	return cmp.Or(checkID("NetworkID", q.NetworkID), checkID("EndpointID", q.EndpointID))
+}
+
 // endpointInterface describes an interface. A response must not contain values that the request set.
 type endpointInterface struct {
 	Address     netip.Prefix `json:",omitzero"`
 	AddressIPv6 netip.Prefix `json:",omitzero"`
 	MacAddress  string       `json:",omitempty"`
-}
-
-// endpointResponse is the response of CreateEndpoint.
-type endpointResponse struct {
-	Interface endpointInterface
-}
-
-// infoResponse is the response of EndpointOperInfo.
-type infoResponse struct {
-	Value map[string]any
 }
 
 // joinResponse is the response of Join. Gateways have no prefix length.
@@ -141,18 +117,6 @@ type nodeData struct {
 	Self        bool
 }
 
-// ipamCapabilities is the response of GetCapabilities.
-type ipamCapabilities struct {
-	RequiresMACAddress    bool
-	RequiresRequestReplay bool
-}
-
-// addressSpaces is the response of GetDefaultAddressSpaces.
-type addressSpaces struct {
-	LocalDefaultAddressSpace  string
-	GlobalDefaultAddressSpace string
-}
-
 // poolRequest is the request of RequestPool. ReleasePool uses only PoolID.
 type poolRequest struct {
 	PoolID       string
@@ -176,6 +140,9 @@ type addressRequest struct {
 	Address flexibleAddress
 	Options map[string]string
 }
+
+// check returns an error for an invalid identifier of a pool.
+func (q *addressRequest) check() error { return checkPool(q.PoolID) }
 
 // addressResponse is the response of RequestAddress.
 type addressResponse struct {
