@@ -13,7 +13,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -63,8 +62,7 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	}
 	d.leases = ipam.New(ipam.Options{
 		Service: p.Reloader.Service(), Policy: p.Reloader.Policy, Store: p.Store, Clock: clock.RealClock{}, Node: p.Config.Node,
-		Grace: d.config.Sweep.Grace.Duration, Period: d.config.Sweep.Period.Duration, Report: report,
-		Freed: d.freed,
+		Grace: d.config.Sweep.Grace.Duration, Report: report, Freed: d.freed,
 		Knows: func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool, err error) {
 			return d.networks.Knows(ctx, network, space, subnet, address)
 		},
@@ -118,10 +116,7 @@ func (d *Docker) Run(ctx context.Context) {
 	if d == nil {
 		return
 	}
-	var all sync.WaitGroup
-	all.Go(func() { d.networks.Run(ctx) })
-	all.Go(func() { d.leases.Run(ctx) })
-	all.Wait()
+	d.networks.Run(ctx)
 }
 
 // tell logs the kinds of links that this kernel supports, and the requirements of the remaining ones.

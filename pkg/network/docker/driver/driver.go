@@ -10,6 +10,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/netip"
@@ -21,6 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
@@ -35,7 +37,7 @@ var (
 	ErrImpossible = link.ErrImpossible
 )
 
-// Kernel changes links; link.Kernel implements it. All methods are idempotent.
+// Kernel changes links; link.Kernel implements it. All methods are idempotent and have a time limit.
 type Kernel interface {
 	EnsureSegment(ctx context.Context, s link.Segment) error
 	RemoveSegment(ctx context.Context, s link.Segment, keepVLAN bool) error
@@ -54,6 +56,8 @@ type Leases interface {
 	) (network.Allocation, *policy.Pool, error)
 	// Describe sets the holder of an allocation.
 	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
+	// Sweep releases addresses that have been unused for a grace period.
+	Sweep(ctx context.Context) error
 }
 
 // Options configure a Driver.
@@ -73,7 +77,7 @@ type Options struct {
 	Boot string
 	// Lives reports whether a sandbox may exist. Nil means unknown.
 	Lives func(sandbox string) bool
-	// Patience limits each call of the kernel. The default is 10 seconds.
+	// Patience limits the work that follows a failure. The default is 10 seconds.
 	Patience time.Duration
 	// Grace is the time for which presumably stale objects are kept (default 10 minutes). Period is the time between
 	// reconciliations (default 1 minute).
@@ -87,9 +91,9 @@ type Options struct {
 // Driver manages the networks and endpoints of this machine. It is safe for concurrent use.
 type Driver struct {
 	options   Options
-	networks  *table[networkRow]
-	endpoints *table[endpointRow]
-	nodes     *table[nodeRow]
+	networks  *record.Table[networkRow]
+	endpoints *record.Table[endpointRow]
+	nodes     *record.Table[nodeRow]
 	locks     locks
 
 	// reconciling is held during a reconciliation. It guards seen, which has the times when endpoints without a container
@@ -107,15 +111,8 @@ type Driver struct {
 
 // New returns a Driver. It reads and changes nothing yet.
 func New(o Options) *Driver {
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Minute
-	}
-	if o.Period == 0 {
-		o.Period = time.Minute
-	}
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
@@ -123,7 +120,11 @@ func New(o Options) *Driver {
 		o.Removed = func(Removed) {}
 	}
 	return &Driver{
-		options: o, networks: newTable[networkRow](o, "network"), endpoints: newTable[endpointRow](o, "endpoint"),
-		nodes: newTable[nodeRow](o, "node"), reserved: map[string]endpointRow{}, reported: map[string]bool{},
+		options:   o,
+		networks:  record.New[networkRow](o.Store, o.Node, "network"),
+		endpoints: record.New[endpointRow](o.Store, o.Node, "endpoint"),
+		nodes:     record.New[nodeRow](o.Store, o.Node, "node"),
+		locks:     locks{held: map[string]*lock{}},
+		reserved:  map[string]endpointRow{}, reported: map[string]bool{},
 	}
 }

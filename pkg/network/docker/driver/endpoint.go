@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -21,7 +20,7 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
-	unlock, err := d.locks.endpoint(ctx, e.Network, e.ID)
+	unlock, err := d.locks.take(ctx, endpointLocks(e.Network, e.ID)...)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -30,14 +29,14 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	if err != nil {
 		return Endpoint{}, err
 	}
-	row, ok, err := d.endpoints.get(ctx, endpointKey(e.Network, e.ID))
+	row, ok, err := d.endpoints.Get(ctx, endpointKey(e.Network, e.ID))
 	switch {
 	case err != nil:
 		return Endpoint{}, err
 	case ok && row.State == ready:
 		if row.Sandbox == "" {
 			if err = d.ensurePort(ctx, n, &row); err == nil {
-				err = d.endpoints.put(ctx, row.key(), row)
+				err = d.endpoints.Put(ctx, row.key(), row)
 			}
 		}
 		return row.Endpoint, err
@@ -60,11 +59,14 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 	p.State, p.Since, p.Boot = making, d.options.Clock.Now(), d.options.Boot
-	described := d.describe(ctx, p)
-	err := d.endpoints.put(ctx, p.key(), p.endpointRow)
-	described()
+	err := d.endpoints.Put(ctx, p.key(), p.endpointRow)
 	if err != nil {
 		return Endpoint{}, err
+	}
+	for _, g := range p.grants { // the holder is informational
+		if err := d.options.Leases.Describe(ctx, g.Owner, holderOf(p.Endpoint)); err != nil {
+			d.options.Report(fmt.Errorf("describing the holder of what %s has: %w", g.Owner, err))
+		}
 	}
 	if p.Owned {
 		if err = p.allocate(ctx, &d.options); err == nil {
@@ -77,7 +79,7 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 	}
 	if err == nil {
 		row.State = ready
-		err = d.endpoints.put(ctx, row.key(), row)
+		err = d.endpoints.Put(ctx, row.key(), row)
 	}
 	if err != nil {
 		d.undo(ctx, func(ctx context.Context) error { return d.removeEndpoint(ctx, p.network, row) })
@@ -86,26 +88,12 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 	return row.Endpoint, nil
 }
 
-// describe sets the holders of the endpoint's leased addresses in the background, because stores combine
-// concurrent writes. The result waits for it. Failures are only reported, because the holder is informational.
-func (d *Driver) describe(ctx context.Context, p *plan) (wait func()) {
-	var group sync.WaitGroup
-	for _, g := range p.grants {
-		group.Go(func() {
-			if err := d.options.Leases.Describe(ctx, g.Owner, holderOf(p.Endpoint)); err != nil {
-				d.options.Report(fmt.Errorf("describing the holder of what %s has: %w", g.Owner, err))
-			}
-		})
-	}
-	return group.Wait
-}
-
 // reserve reserves the addresses, the MAC address and the VLAN of an endpoint until unreserve, before its row has
 // them. It removes dead endpoints of the network that have them, because the allocator has given them to this one.
 func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	for {
 		d.mutex.Lock()
-		other, thing, err := d.userLocked(ctx, p.endpointRow)
+		other, thing, err := d.user(ctx, p.endpointRow)
 		if err == nil && thing == "" {
 			d.reserved[p.key()] = p.endpointRow
 		}
@@ -130,17 +118,10 @@ func (d *Driver) unreserve(key string) {
 }
 
 // user returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
-// resource. The name is "" if there is none.
+// resource. The name is "" if there is none. The caller holds the mutex, so that no endpoint moves from the reserved
+// ones to the rows.
 func (d *Driver) user(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	return d.userLocked(ctx, row)
-}
-
-// userLocked works like user for a caller that holds the mutex, so that no endpoint moves from the reserved ones to the
-// rows.
-func (d *Driver) userLocked(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
-	rows, err := d.endpoints.all(ctx)
+	rows, err := d.endpoints.Rows(ctx)
 	if err != nil {
 		return other, "", err
 	}
@@ -181,12 +162,12 @@ func (r endpointRow) shares(other endpointRow) string {
 func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()
-	unlock, err := d.locks.take(ctx, endpointLock(key), exclusive)
+	unlock, err := d.locks.take(ctx, endpointLock(key))
 	if err != nil {
 		return false, err
 	}
 	defer unlock()
-	row, ok, err := d.endpoints.get(ctx, key)
+	row, ok, err := d.endpoints.Get(ctx, key)
 	if err != nil || !ok {
 		return err == nil, err
 	}
@@ -210,7 +191,7 @@ func (d *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, er
 }
 
 func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow, error) {
-	row, ok, err := d.endpoints.get(ctx, endpointKey(network, id))
+	row, ok, err := d.endpoints.Get(ctx, endpointKey(network, id))
 	if err == nil && (!ok || row.State != ready) {
 		err = fmt.Errorf("%w %s", ErrUnknownEndpoint, short(id))
 	}
@@ -219,16 +200,16 @@ func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow,
 
 // DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
 func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
-	unlock, err := d.locks.endpoint(ctx, network, id)
+	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := d.endpoints.get(ctx, endpointKey(network, id))
+	row, ok, err := d.endpoints.Get(ctx, endpointKey(network, id))
 	if err != nil || !ok {
 		return err
 	}
-	n, _, err := d.networks.get(ctx, network)
+	n, _, err := d.networks.Get(ctx, network)
 	if err != nil {
 		return err
 	}
@@ -241,7 +222,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 	if sandbox == "" {
 		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
 	}
-	unlock, err := d.locks.endpoint(ctx, network, id)
+	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return Endpoint{}, Network{}, err
 	}
@@ -261,13 +242,13 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 		return Endpoint{}, Network{}, err
 	}
 	row.Sandbox, row.Since = sandbox, d.options.Clock.Now()
-	return row.Endpoint, n.Network, d.endpoints.put(ctx, row.key(), row)
+	return row.Endpoint, n.Network, d.endpoints.Put(ctx, row.key(), row)
 }
 
 // Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
 // unknown endpoint.
 func (d *Driver) Leave(ctx context.Context, network, id string) error {
-	unlock, err := d.locks.endpoint(ctx, network, id)
+	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return err
 	}
@@ -280,5 +261,5 @@ func (d *Driver) Leave(ctx context.Context, network, id string) error {
 		return err
 	}
 	row.Sandbox, row.Since = "", d.options.Clock.Now()
-	return d.endpoints.put(ctx, row.key(), row)
+	return d.endpoints.Put(ctx, row.key(), row)
 }

@@ -7,6 +7,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/semaphore"
@@ -20,6 +21,26 @@ const (
 	exclusive = 1 << 30
 )
 
+// claim names a lock and its weight. Identifiers in keys contain no slash.
+type claim struct {
+	key    string
+	weight int64
+}
+
+var allNetworks = claim{"networks", exclusive}
+
+func networkLock(id string, weight int64) claim { return claim{"network/" + id, weight} }
+
+func endpointLock(key string) claim { return claim{"endpoint/" + key, exclusive} }
+
+// networkLocks claims all networks and one of them.
+func networkLocks(id string) []claim { return []claim{allNetworks, networkLock(id, exclusive)} }
+
+// endpointLocks claims an endpoint, and shares its network.
+func endpointLocks(network, id string) []claim {
+	return []claim{networkLock(network, shared), endpointLock(endpointKey(network, id))}
+}
+
 // locks are exclusive or shared locks by key. Waiting ends with the context. The order is: all networks, a
 // network, an endpoint in it.
 type locks struct {
@@ -28,74 +49,45 @@ type locks struct {
 }
 
 type lock struct {
-	semaphore *semaphore.Weighted
+	*semaphore.Weighted
 	// users counts the holders and waiters.
 	users int
 }
 
-// take takes a lock and returns its release function.
-func (l *locks) take(ctx context.Context, key string, weight int64) (func(), error) {
-	of := l.enter(key)
-	if err := of.semaphore.Acquire(ctx, weight); err != nil {
-		l.leave(key, of)
-		return nil, fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
+// take takes all claimed locks in their order, or none, and returns a function that releases them.
+func (l *locks) take(ctx context.Context, claims ...claim) (func(), error) {
+	var releases []func()
+	unlock := func() {
+		for _, release := range slices.Backward(releases) {
+			release()
+		}
 	}
-	return func() {
-		of.semaphore.Release(weight)
-		l.leave(key, of)
-	}, nil
+	for _, c := range claims {
+		of := l.use(c.key, 1)
+		if err := of.Acquire(ctx, c.weight); err != nil {
+			l.use(c.key, -1)
+			unlock()
+			return nil, fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
+		}
+		releases = append(releases, func() {
+			of.Release(c.weight)
+			l.use(c.key, -1)
+		})
+	}
+	return unlock, nil
 }
 
-func (l *locks) enter(key string) *lock {
+// use changes the number of users of a lock. A lock without users is dropped.
+func (l *locks) use(key string, change int) *lock {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	of := l.held[key]
 	if of == nil {
-		if l.held == nil {
-			l.held = map[string]*lock{}
-		}
-		of = &lock{semaphore: semaphore.NewWeighted(exclusive)}
+		of = &lock{Weighted: semaphore.NewWeighted(exclusive)}
 		l.held[key] = of
 	}
-	of.users++
-	return of
-}
-
-func (l *locks) leave(key string, of *lock) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	if of.users--; of.users == 0 {
+	if of.users += change; of.users == 0 {
 		delete(l.held, key)
 	}
-}
-
-// The keys of locks. Identifiers contain no slash.
-const allNetworks = "networks"
-
-func networkLock(id string) string { return "network/" + id }
-
-func endpointLock(key string) string { return "endpoint/" + key }
-
-// endpoint takes the lock of an endpoint, and shares that of its network.
-func (l *locks) endpoint(ctx context.Context, network, id string) (func(), error) {
-	return l.both(ctx, networkLock(network), shared, endpointLock(endpointKey(network, id)))
-}
-
-// network takes the locks of all networks and of one.
-func (l *locks) network(ctx context.Context, id string) (func(), error) {
-	return l.both(ctx, allNetworks, exclusive, networkLock(id))
-}
-
-// both takes a lock and an exclusive one, or none.
-func (l *locks) both(ctx context.Context, outer string, weight int64, inner string) (func(), error) {
-	unlockOuter, err := l.take(ctx, outer, weight)
-	if err != nil {
-		return nil, err
-	}
-	unlockInner, err := l.take(ctx, inner, exclusive)
-	if err != nil {
-		unlockOuter()
-		return nil, err
-	}
-	return func() { unlockInner(); unlockOuter() }, nil
+	return of
 }

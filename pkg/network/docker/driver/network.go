@@ -65,12 +65,12 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
 	}
-	unlock, err := d.locks.network(ctx, n.ID)
+	unlock, err := d.locks.take(ctx, networkLocks(n.ID)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := d.networks.get(ctx, n.ID)
+	row, ok, err := d.networks.Get(ctx, n.ID)
 	switch {
 	case err != nil:
 		return err
@@ -90,13 +90,13 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	}
 	row = c.networkRow
 	row.State, row.Since = making, d.options.Clock.Now()
-	if err := d.networks.put(ctx, row.ID, row); err != nil {
+	if err := d.networks.Put(ctx, row.ID, row); err != nil {
 		return err
 	}
 	err = d.ensureNetwork(ctx, row)
 	if err == nil {
 		row.State = ready
-		err = d.networks.put(ctx, row.ID, row)
+		err = d.networks.Put(ctx, row.ID, row)
 	}
 	if err != nil {
 		d.undo(ctx, func(ctx context.Context) error { return d.removeNetwork(ctx, row) })
@@ -116,7 +116,7 @@ func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
 // removeForgotten removes networks that Docker has forgotten, which is proven by their addresses being allocated
 // again for the new network. It fails if another network conflicts with the new one.
 func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
-	rows, err := d.networks.all(ctx)
+	rows, err := d.networks.Rows(ctx)
 	if err != nil {
 		return err
 	}
@@ -141,12 +141,12 @@ func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 // replaceNetwork removes a network that another one replaces. It fails with reason if the network has endpoints in
 // use. The caller holds the lock of all networks.
 func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) error {
-	unlock, err := d.locks.take(ctx, networkLock(id), exclusive)
+	unlock, err := d.locks.take(ctx, networkLock(id, exclusive))
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := d.networks.get(ctx, id)
+	row, ok, err := d.networks.Get(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
@@ -166,7 +166,7 @@ func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) er
 
 // endpointsOf returns the endpoints of a network, sorted by key.
 func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, error) {
-	rows, err := d.endpoints.all(ctx)
+	rows, err := d.endpoints.Rows(ctx)
 	var all []endpointRow
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
 		if rows[key].Network == id {
@@ -179,12 +179,12 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown network. The reconciler retries
 // failed steps.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
-	unlock, err := d.locks.network(ctx, id)
+	unlock, err := d.locks.take(ctx, networkLocks(id)...)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := d.networks.get(ctx, id)
+	row, ok, err := d.networks.Get(ctx, id)
 	if err != nil || !ok {
 		return err
 	}
@@ -198,7 +198,7 @@ func (d *Driver) Network(ctx context.Context, id string) (Network, error) {
 }
 
 func (d *Driver) network(ctx context.Context, id string) (networkRow, error) {
-	row, ok, err := d.networks.get(ctx, id)
+	row, ok, err := d.networks.Get(ctx, id)
 	if err == nil && (!ok || row.State == removing) {
 		err = fmt.Errorf("%w %s", ErrUnknownNetwork, short(id))
 	}
@@ -211,10 +211,12 @@ func (d *Driver) network(ctx context.Context, id string) (networkRow, error) {
 func (d *Driver) Knows(
 	ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr,
 ) (there, has bool, err error) {
-	networks, err := d.networks.all(ctx)
+	networks, err := d.networks.Rows(ctx)
 	if err != nil {
 		return false, false, err
 	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
 	for _, n := range networks {
 		for _, s := range n.Subnets {
 			if s.Space != space || s.Prefix != subnet {
@@ -234,13 +236,18 @@ func (d *Driver) Knows(
 
 // overlap is a pool that overlaps a network's subnet from which another IPAM driver allocates.
 type overlap struct {
-	pool, text string
-	err        error
+	subnet, prefix netip.Prefix
+	network, pool  string
+}
+
+// String describes the overlap.
+func (o overlap) String() string {
+	return fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", o.subnet, o.network, o.prefix, o.pool)
 }
 
 // overlaps returns the overlaps of a policy with the networks.
 func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, error) {
-	networks, err := d.networks.all(ctx)
+	networks, err := d.networks.Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -249,14 +256,7 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 		for _, s := range networks[id].Subnets {
 			for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
 				if prefix, is := s.overlapping(p.Pools[name]); is {
-					all = append(all, overlap{
-						pool: name, text: fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", s.Prefix, short(id),
-							prefix, name),
-						err: fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose "+
-							"addresses another IPAM driver "+
-							"gives: give the pool another subnet, or remove the network", network.ErrUnavailable, name, prefix, s.Prefix,
-							short(id)),
-					})
+					all = append(all, overlap{s.Prefix, prefix, short(id), name})
 				}
 			}
 		}
@@ -268,7 +268,7 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 // driver allocates from it: both would allocate the same addresses. No network is created during the check. Overlaps of
 // the current policy are ignored.
 func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
-	unlock, err := d.locks.take(ctx, allNetworks, exclusive)
+	unlock, err := d.locks.take(ctx, allNetworks)
 	if err != nil {
 		return err
 	}
@@ -283,14 +283,13 @@ func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() erro
 	}
 	var texts []string
 	for _, o := range found {
-		if !slices.ContainsFunc(known, func(k overlap) bool { return k.text == o.text }) {
-			texts = append(texts, o.text)
+		if !slices.Contains(known, o) {
+			texts = append(texts, o.String())
 		}
 	}
 	if len(texts) > 0 {
 		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or "+
-			"remove the network first",
-			strings.Join(texts, "\n  "))
+			"remove the network first", strings.Join(texts, "\n  "))
 	}
 	return put()
 }
@@ -300,8 +299,12 @@ func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() erro
 // another subnet of the pool.
 func (d *Driver) Barred(ctx context.Context, pool string) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
-	if i := slices.IndexFunc(found, func(o overlap) bool { return o.pool == pool }); i >= 0 {
-		return found[i].err
+	for _, o := range found {
+		if o.pool == pool {
+			return fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose addresses "+
+				"another IPAM driver gives: give the pool another subnet, or remove the network", network.ErrUnavailable, pool,
+				o.prefix, o.subnet, o.network)
+		}
 	}
 	return err
 }
@@ -310,9 +313,8 @@ func (d *Driver) Barred(ctx context.Context, pool string) error {
 func (d *Driver) reportOverlaps(ctx context.Context) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
-		d.options.Report(errors.New("addresses would be given twice: " + o.text +
-			"; such networks are given no more endpoints, and such pools give nothing: give the pool another subnet, or " +
-			"remove the network"))
+		d.options.Report(fmt.Errorf("addresses would be given twice: %s; such networks are given no more endpoints, and such "+
+			"pools give nothing: give the pool another subnet, or remove the network", o))
 	}
 	return err
 }
@@ -327,7 +329,7 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
 		return fmt.Errorf("%w: that is no address of a machine", ErrImpossible)
 	}
-	unlock, err := d.locks.take(ctx, allNetworks, exclusive)
+	unlock, err := d.locks.take(ctx, allNetworks)
 	if err != nil {
 		return err
 	}
@@ -335,7 +337,7 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	if err := d.storeNode(ctx, node.String(), self, gone); err != nil {
 		return err
 	}
-	networks, err := d.networks.all(ctx)
+	networks, err := d.networks.Rows(ctx)
 	errs := []error{err}
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
 		if networks[id].Link.Kind == link.VXLAN && networks[id].State == ready {
@@ -348,18 +350,18 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 // storeNode writes or deletes the row of a machine. This machine has one address, the last one.
 func (d *Driver) storeNode(ctx context.Context, node string, self, gone bool) error {
 	if gone {
-		return d.nodes.remove(ctx, node)
+		return d.nodes.Delete(ctx, node)
 	}
-	nodes, err := d.nodes.all(ctx)
+	nodes, err := d.nodes.Rows(ctx)
 	if err != nil {
 		return err
 	}
 	for address, row := range nodes {
 		if self && row.Self && address != node {
-			if err := d.nodes.remove(ctx, address); err != nil {
+			if err := d.nodes.Delete(ctx, address); err != nil {
 				return err
 			}
 		}
 	}
-	return d.nodes.put(ctx, node, nodeRow{Self: self})
+	return d.nodes.Put(ctx, node, nodeRow{Self: self})
 }

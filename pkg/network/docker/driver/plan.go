@@ -19,6 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -185,7 +186,7 @@ func (p *plan) followLeases(ctx context.Context, leases Leases) error {
 	var ways paths
 	for _, address := range p.Addresses {
 		s := p.network.subnet(address.Addr())
-		if s.leased() && leases != nil {
+		if s.leased() {
 			allocation, pool, err := leases.Find(ctx, s.Space, s.Prefix, address.Addr())
 			if errors.Is(err, network.ErrNotHeld) {
 				return fmt.Errorf("%w: the IPAM driver has not given %s, or it was released", ErrImpossible, address.Addr())
@@ -339,16 +340,9 @@ func (p *plan) allocate(ctx context.Context, o *Options) error {
 
 // hasAddresses reports whether all addresses are in the pool's subnets. A pool without subnets may have any.
 func hasAddresses(pool *policy.Pool, addresses []netip.Addr) bool {
-	for _, address := range addresses {
-		in := len(pool.Subnets) == 0
-		for _, subnet := range pool.Subnets {
-			in = in || subnet.Prefix.Contains(address)
-		}
-		if !in {
-			return false
-		}
-	}
-	return true
+	return len(pool.Subnets) == 0 || !slices.ContainsFunc(addresses, func(address netip.Addr) bool {
+		return !slices.ContainsFunc(pool.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Contains(address) })
+	})
 }
 
 // allocateFrom checks rules and quotas and allocates from a pool.

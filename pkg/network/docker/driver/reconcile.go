@@ -47,7 +47,7 @@ func (d *Driver) Recover(ctx context.Context) error {
 	return errors.Join(d.reportOverlaps(ctx), ctx.Err())
 }
 
-// Run reconciles once per period until the context ends.
+// Run reconciles networks, endpoints and leases once per period until the context ends.
 func (d *Driver) Run(ctx context.Context) {
 	ticker := d.options.Clock.NewTicker(d.options.Period)
 	defer ticker.Stop()
@@ -57,7 +57,7 @@ func (d *Driver) Run(ctx context.Context) {
 			return
 		case <-ticker.C():
 		}
-		if err := d.Reconcile(ctx); err != nil && ctx.Err() == nil {
+		if err := errors.Join(d.Reconcile(ctx), d.options.Leases.Sweep(ctx)); err != nil && ctx.Err() == nil {
 			d.options.Report(fmt.Errorf("reconciling: %w", err))
 		}
 	}
@@ -83,17 +83,19 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	defer d.reconciling.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
-	links, listErr := d.marked(ctx)
-	networks, err := d.networks.all(ctx)
+	links, listErr := d.options.Kernel.Marked(ctx)
+	networks, err := d.networks.Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
-	endpoints, err := d.endpoints.all(ctx)
+	endpoints, err := d.endpoints.Rows(ctx)
 	if err != nil {
 		return nil, err
 	}
 	add := func(err error) { errs = append(errs, err) }
-	add(listErr)
+	if listErr != nil {
+		add(fmt.Errorf("listing the links with our mark: %w", listErr))
+	}
 	found := map[string]time.Time{} // replaces d.seen
 	names := map[string][]string{}
 	for _, m := range links {
@@ -130,18 +132,6 @@ func (d *Driver) since(key string, found map[string]time.Time) (first time.Time,
 	return first, !known
 }
 
-// marked lists the links with our mark.
-func (d *Driver) marked(ctx context.Context) (links []link.Marked, err error) {
-	err = d.kernel(ctx, func(ctx context.Context) (err error) {
-		links, err = d.options.Kernel.Marked(ctx)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("listing the links with our mark: %w", err)
-	}
-	return links, nil
-}
-
 // reconcileLink removes a link that has had no row for the grace period. Rows are written before links, so a crash
 // leaves no such link: it belongs to another ledger, which may be the right one. Therefore nothing is removed while
 // this ledger has no network.
@@ -149,16 +139,13 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	if known, err := d.hasRow(ctx, m); known || err != nil {
 		return err
 	}
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
-		switch {
-		case m.Endpoint != "":
-			return d.locks.endpoint(ctx, m.Network, m.Endpoint)
-		case m.Network != "":
-			return d.locks.take(ctx, networkLock(m.Network), exclusive)
-		default:
-			return d.locks.take(ctx, allNetworks, exclusive)
-		}
-	})
+	claims := []claim{allNetworks}
+	if m.Endpoint != "" {
+		claims = endpointLocks(m.Network, m.Endpoint)
+	} else if m.Network != "" {
+		claims = []claim{networkLock(m.Network, exclusive)}
+	}
+	unlock, err := d.tryLock(ctx, claims...)
 	if unlock == nil || err != nil {
 		return err
 	}
@@ -168,7 +155,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	}
 	since, isNew := d.since("link/"+m.Name, found)
 	if isNew { // it may have been removed with its row since it was listed
-		links, err := d.marked(ctx)
+		links, err := d.options.Kernel.Marked(ctx)
 		if err != nil || !slices.Contains(links, m) {
 			delete(found, "link/"+m.Name)
 			return err
@@ -179,7 +166,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
 		return nil
 	}
-	if err := d.kernel(ctx, func(ctx context.Context) error { return d.options.Kernel.Remove(ctx, m) }); err != nil {
+	if err := d.options.Kernel.Remove(ctx, m); err != nil {
 		return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
 	}
 	d.options.Removed(Removed{Links: []string{m.Name}})
@@ -190,9 +177,9 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 func (d *Driver) hasRow(ctx context.Context, m link.Marked) (known bool, err error) {
 	switch {
 	case m.Endpoint != "":
-		_, known, err = d.endpoints.get(ctx, endpointKey(m.Network, m.Endpoint))
+		_, known, err = d.endpoints.Get(ctx, endpointKey(m.Network, m.Endpoint))
 	case m.Network != "":
-		_, known, err = d.networks.get(ctx, m.Network)
+		_, known, err = d.networks.Get(ctx, m.Network)
 	default:
 		known, err = d.needsVLAN(ctx, m.Parent, m.VLAN, "")
 	}
@@ -201,7 +188,7 @@ func (d *Driver) hasRow(ctx context.Context, m link.Marked) (known bool, err err
 
 // needsVLAN reports whether a network other than one is on a VLAN of a parent.
 func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, except string) (bool, error) {
-	rows, err := d.networks.all(ctx)
+	rows, err := d.networks.Rows(ctx)
 	for id, row := range rows {
 		if id != except && row.Link.Parent == parent && row.Link.VLAN == vlan {
 			return true, nil
@@ -212,17 +199,16 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 
 // reconcileNetwork makes the links of a network match, and removes one that is not ready.
 func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) error {
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
-		if before == ready {
-			return d.locks.take(ctx, networkLock(id), shared)
-		}
-		return d.locks.network(ctx, id)
-	})
+	claims := networkLocks(id)
+	if before == ready {
+		claims = []claim{networkLock(id, shared)}
+	}
+	unlock, err := d.tryLock(ctx, claims...)
 	if unlock == nil || err != nil {
 		return err
 	}
 	defer unlock()
-	row, ok, err := d.networks.get(ctx, id)
+	row, ok, err := d.networks.Get(ctx, id)
 	if err != nil || !ok || row.State != before {
 		return err // a request has changed it
 	}
@@ -240,24 +226,21 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) 
 // those of its links here; listed is true if they are known.
 func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []string, listed bool,
 	found map[string]time.Time) error {
-	row, ok, err := d.endpoints.get(ctx, key)
+	row, ok, err := d.endpoints.Get(ctx, key)
 	if err != nil || !ok {
 		return err
 	}
-	unlock, err := d.tryLock(ctx, func(ctx context.Context) (func(), error) {
-		return d.locks.endpoint(ctx, row.Network,
-			row.ID)
-	})
+	unlock, err := d.tryLock(ctx, endpointLocks(row.Network, row.ID)...)
 	if unlock == nil || err != nil {
 		return err
 	}
 	defer unlock()
 	before := row
-	if row, ok, err = d.endpoints.get(ctx, key); err != nil || !ok || row.State != before.State ||
+	if row, ok, err = d.endpoints.Get(ctx, key); err != nil || !ok || row.State != before.State ||
 		!row.Since.Equal(before.Since) {
 		return err // a request has changed it
 	}
-	n, _, err := d.networks.get(ctx, row.Network)
+	n, _, err := d.networks.Get(ctx, row.Network)
 	if err != nil {
 		return err
 	}
@@ -310,23 +293,16 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
 }
 
-// tryLock takes a lock that is free within busyTimeout. It returns nil if a request holds it for longer: the next
+// tryLock takes locks that are free within busyTimeout. It returns nil if a request holds one for longer: the next
 // reconciliation looks again.
-func (d *Driver) tryLock(ctx context.Context, lock func(context.Context) (func(), error)) (func(), error) {
+func (d *Driver) tryLock(ctx context.Context, claims ...claim) (func(), error) {
 	short, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	unlock, err := lock(short)
+	unlock, err := d.locks.take(short, claims...)
 	if err != nil && ctx.Err() == nil {
 		return nil, nil //nolint:nilnil // a lock that is in use is no error
 	}
 	return unlock, err
-}
-
-// kernel calls the kernel with a time limit.
-func (d *Driver) kernel(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
-	defer cancel()
-	return call(ctx)
 }
 
 // ensureNetwork makes the links of a network match its row. The caller holds or shares a lock of the network.
@@ -335,10 +311,7 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 	if err != nil {
 		return err
 	}
-	if err := d.kernel(ctx, func(ctx context.Context) error {
-		return d.options.Kernel.EnsureSegment(ctx,
-			s)
-	}); err != nil {
+	if err := d.options.Kernel.EnsureSegment(ctx, s); err != nil {
 		return fmt.Errorf("making the links of network %s: %w", short(row.ID), err)
 	}
 	return nil
@@ -348,7 +321,7 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
 	if row.State != removing {
 		row.State, row.Since = removing, d.options.Clock.Now()
-		if err := d.networks.put(ctx, row.ID, row); err != nil {
+		if err := d.networks.Put(ctx, row.ID, row); err != nil {
 			return err
 		}
 	}
@@ -365,14 +338,10 @@ func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
 	if err != nil {
 		return err
 	}
-	err = d.kernel(ctx, func(ctx context.Context) error {
-		return d.options.Kernel.RemoveSegment(ctx, row.segment(),
-			keepVLAN)
-	})
-	if err != nil {
+	if err := d.options.Kernel.RemoveSegment(ctx, row.segment(), keepVLAN); err != nil {
 		return fmt.Errorf("removing the links of network %s: %w", short(row.ID), err)
 	}
-	return d.networks.remove(ctx, row.ID)
+	return d.networks.Delete(ctx, row.ID)
 }
 
 // ensurePort makes the links of an endpoint match its row, and those of its network if they are missing. It sets the
@@ -383,35 +352,30 @@ func (d *Driver) ensurePort(ctx context.Context, n networkRow, row *endpointRow)
 		return err
 	}
 	want := link.Port{Endpoint: row.ID, MAC: row.MAC, VLAN: row.VLAN}
-	return d.kernel(ctx, func(ctx context.Context) error {
-		made, err := d.options.Kernel.EnsurePort(ctx, s, want)
-		if errors.Is(err, link.ErrNoSegment) {
-			if err = d.ensureNetwork(ctx, n); err == nil {
-				made, err = d.options.Kernel.EnsurePort(ctx, s, want)
-			}
+	made, err := d.options.Kernel.EnsurePort(ctx, s, want)
+	if errors.Is(err, link.ErrNoSegment) {
+		if err = d.ensureNetwork(ctx, n); err == nil {
+			made, err = d.options.Kernel.EnsurePort(ctx, s, want)
 		}
-		if err != nil {
-			return fmt.Errorf("making the links of endpoint %s: %w", short(row.ID), err)
-		}
-		row.MAC, row.Boot = made.MAC, d.options.Boot
-		return nil
-	})
+	}
+	if err != nil {
+		return fmt.Errorf("making the links of endpoint %s: %w", short(row.ID), err)
+	}
+	row.MAC, row.Boot = made.MAC, d.options.Boot
+	return nil
 }
 
 // removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock, or that of its network.
 func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointRow) error {
 	if row.State == ready {
 		row.State, row.Since = removing, d.options.Clock.Now()
-		if err := d.endpoints.put(ctx, row.key(), row); err != nil {
+		if err := d.endpoints.Put(ctx, row.key(), row); err != nil {
 			return err
 		}
 	}
 	s := n.segment()
 	s.Network = row.Network // the network may have no row
-	if err := d.kernel(ctx, func(ctx context.Context) error {
-		return d.options.Kernel.RemovePort(ctx, s,
-			row.ID)
-	}); err != nil {
+	if err := d.options.Kernel.RemovePort(ctx, s, row.ID); err != nil {
 		return fmt.Errorf("removing the links of endpoint %s: %w", short(row.ID), err)
 	}
 	if row.Owned {
@@ -419,7 +383,7 @@ func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointR
 			return fmt.Errorf("releasing the addresses of endpoint %s: %w", short(row.ID), err)
 		}
 	}
-	return d.endpoints.remove(ctx, row.key())
+	return d.endpoints.Delete(ctx, row.key())
 }
 
 // segment returns the network's desired state in the kernel. Machines that Docker announced are peers of a tunnel, if
@@ -429,7 +393,7 @@ func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 	if s.Kind != link.VXLAN {
 		return s, nil
 	}
-	rows, err := d.nodes.all(ctx)
+	rows, err := d.nodes.Rows(ctx)
 	if err != nil {
 		return s, err
 	}
@@ -445,14 +409,13 @@ func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 		}
 	}
 	slices.SortFunc(nodes, netip.Addr.Compare) // IPv4 comes first
-	candidates := append(append([]netip.Addr{s.Local}, s.Peers...), append([]netip.Addr{self}, nodes...)...)
+	candidates := slices.Concat([]netip.Addr{s.Local}, s.Peers, []netip.Addr{self}, nodes)
 	i := slices.IndexFunc(candidates, netip.Addr.IsValid)
 	if i < 0 {
 		return s, nil
 	}
 	family := candidates[i].Unmap()
-	hasLocal := s.Local.IsValid()
-	if !hasLocal && self.BitLen() == family.BitLen() {
+	if !s.Local.IsValid() && self.BitLen() == family.BitLen() {
 		s.Local = self
 	}
 	s.Peers = slices.Clone(s.Peers)
@@ -486,11 +449,11 @@ type Usage struct{ Networks, Endpoints, Joined int }
 
 // Usage counts the rows.
 func (d *Driver) Usage(ctx context.Context) (Usage, error) {
-	networks, err := d.networks.all(ctx)
+	networks, err := d.networks.Rows(ctx)
 	if err != nil {
 		return Usage{}, err
 	}
-	endpoints, err := d.endpoints.all(ctx)
+	endpoints, err := d.endpoints.Rows(ctx)
 	if err != nil {
 		return Usage{}, err
 	}

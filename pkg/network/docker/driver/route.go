@@ -24,13 +24,9 @@ const (
 // routeOf converts a route to Docker's form, which has a destination and a gateway only. It fails for other
 // settings.
 func routeOf(r device.Route) (network.Route, error) {
-	switch {
-	case r.Table != 0 && r.Table != mainTable:
-		return network.Route{}, errors.New("table is none of what its contract has")
-	case r.Source != "":
-		return network.Route{}, errors.New("source is none of what its contract has")
-	case r.Scope != scopeUniverse && (r.Scope != scopeLink || r.Gateway != ""):
-		return network.Route{}, errors.New("scope is none of what its contract has")
+	if r.Table != 0 && r.Table != mainTable || r.Source != "" ||
+		r.Scope != scopeUniverse && (r.Scope != scopeLink || r.Gateway != "") {
+		return network.Route{}, errors.New("its contract has no such table, source or scope")
 	}
 	destination, err := device.ParsePrefix(r.Destination)
 	if err != nil {

@@ -154,6 +154,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
+func (finder) Sweep(context.Context) error { return nil }
+
 func (f finder) Describe(_ context.Context, owner network.Owner, of network.Holder) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -340,7 +340,7 @@ func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Ad
 // heldBefore returns the allocation of an address from any lease with the subnet.
 func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix,
 	address netip.Addr) (a network.Allocation, err error) {
-	leases, err := s.all(ctx)
+	leases, err := s.table.Rows(ctx)
 	if err != nil {
 		return a, err
 	}
@@ -362,22 +362,6 @@ func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.H
 	return l.options.Service.Describe(ctx, owner, func(h *network.Holder) {
 		h.Kind, h.Namespace, h.Name, h.Device = of.Kind, of.Namespace, of.Name, of.Device
 	})
-}
-
-// Run sweeps periodically until the context ends.
-func (l *Driver) Run(ctx context.Context) {
-	ticker := l.options.Clock.NewTicker(l.options.Period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-			if err := l.Sweep(ctx); err != nil && ctx.Err() == nil {
-				l.options.Report(err)
-			}
-		}
-	}
 }
 
 // Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client
@@ -421,7 +405,7 @@ func (l *Driver) strays(ctx context.Context, s *space) ([]network.Allocation, er
 	if err != nil {
 		return nil, err
 	}
-	leases, err := s.all(ctx) // read after the addresses, so that each has its lease
+	leases, err := s.table.Rows(ctx) // read after the addresses, so that each has its lease
 	if err != nil {
 		return nil, err
 	}

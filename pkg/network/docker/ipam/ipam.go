@@ -56,12 +56,11 @@ type Options struct {
 	Service *service.Service
 	Policy  func() *policy.Policy
 	Store   ledger.Store
-	Clock   clock.WithTicker
+	Clock   clock.PassiveClock
 	// Node is the name of this node, or "" if there is only one.
 	Node string
-	// Grace is the time after which an unused address is released (default 10 minutes). Period is the interval
-	// of checks (default 1 minute).
-	Grace, Period time.Duration
+	// Grace is the time after which an unused address is released (default 10 minutes).
+	Grace time.Duration
 	// Knows reports whether a network with a subnet of a space exists, and whether the address is in use in any
 	// network with that subnet. Nil means that none exists.
 	Knows func(ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr) (there, has bool,
@@ -145,7 +144,7 @@ const keyStart = "last"
 
 // New returns a driver.
 func New(o Options) *Driver {
-	o.Grace, o.Period = cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Period, time.Minute)
+	o.Grace = cmp.Or(o.Grace, 10*time.Minute)
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
@@ -285,19 +284,6 @@ func (s *space) held(owner network.Owner) (id string, address netip.Addr, ok boo
 	address, err := netip.ParseAddr(rest[at+1:])
 	_, _, is := s.parse(id)
 	return id, address, is && err == nil
-}
-
-// all returns the leases of the space by identifier.
-func (s *space) all(ctx context.Context) (map[string]Pool, error) {
-	leases := map[string]Pool{}
-	err := s.table.All(ctx, func(id string, p Pool) error {
-		leases[id] = p
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("reading the leases: %w", err)
-	}
-	return leases, nil
 }
 
 // Users of an address or a lease are recorded as words. The local space has one user, the node's client. The

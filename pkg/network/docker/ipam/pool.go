@@ -110,7 +110,7 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activa
 	if refused == nil {
 		id = s.id(pool.Name, r.Subnet)
 	} else { // its pool may be gone, but not its lease
-		leases, err := s.all(ctx)
+		leases, err := s.table.Rows(ctx)
 		if err != nil {
 			return Pool{}, err
 		}
@@ -259,7 +259,7 @@ func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, n
 	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
 		id = l.local.id(pool.Name, subnet)
 	} else { // the subnet may belong to no pool any more
-		leases, err := l.local.all(ctx)
+		leases, err := l.local.table.Rows(ctx)
 		if err != nil {
 			return err
 		}

@@ -86,11 +86,13 @@ func (k *Kernel) Own() error {
 }
 
 // do calls f with a new netlink socket, exclusively for a key. It returns when the context or the timeout ends,
-// although f may still be blocked in the kernel: then f keeps the key until it returns. Waiting for a slot does not
-// count, so that many concurrent operations succeed.
+// although f may still be blocked in the kernel: then f keeps the key until it returns. Waiting for a slot has a
+// timeout of its own, so that many concurrent operations succeed.
 func (k *Kernel) do(ctx context.Context, call string, kind Kind, key string, f func(session) error) (err error) {
 	defer func(began time.Time) { k.options.Observe(call, kind, time.Since(began), err) }(time.Now())
-	if err := k.slots.Acquire(ctx, 1); err != nil {
+	waiting, stop := context.WithTimeout(ctx, k.options.Timeout)
+	defer stop()
+	if err := k.slots.Acquire(waiting, 1); err != nil {
 		return fmt.Errorf("waiting for calls that the kernel does not answer: %w: %w", network.ErrUnavailable, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.options.Timeout)

@@ -180,6 +180,16 @@ func (t *Table[T]) All(ctx context.Context, each func(key string, value T) error
 	return nil
 }
 
+// Rows returns all rows by key.
+func (t *Table[T]) Rows(ctx context.Context) (map[string]T, error) {
+	rows := map[string]T{}
+	err := t.All(ctx, func(key string, row T) error {
+		rows[key] = row
+		return nil
+	})
+	return rows, err
+}
+
 // decode parses a value and fails for unknown fields: a newer version of Graft may have written them, and this version
 // would drop them on the next write.
 func (t *Table[T]) decode(key string, raw []byte) (value T, err error) {
