@@ -615,8 +615,8 @@ var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 		cel.ASTValidators(
 			cel.ValidateDurationLiterals(),
 			cel.ValidateTimestampLiterals(),
-			cel.ValidateRegexLiterals(),
 			constraintLiterals{},
+			patternLiterals{},
 		),
 	)
 })

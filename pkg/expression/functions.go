@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -143,8 +144,12 @@ func check(version ref.Val, constraint *semver.Constraints) ref.Val {
 	return types.MaybeNoSuchOverloadErr(version)
 }
 
-// ParseVersion makes CEL's value of a version such as 1.34.2, v1.34 or 1.34.0-rc.1.
+// ParseVersion makes CEL's value of a version such as 1.34.2, v1.34 or 1.34.0-rc.1. It fails for long texts, because a
+// version may take many times the memory of its text.
 func ParseVersion(text string) (apiservercel.Semver, error) {
+	if len(text) > maximumParsed {
+		return apiservercel.Semver{}, errors.New("not a version")
+	}
 	version, err := blang.ParseTolerant(strings.TrimSpace(text))
 	if err != nil {
 		return apiservercel.Semver{}, errors.New("not a version")
@@ -209,6 +214,34 @@ func (constraintLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST
 			}
 			if _, err := semver.NewConstraint(text); err != nil {
 				issues.ReportErrorAtID(argument.ID(), "not a version constraint: %q", text)
+			}
+		}
+	}
+}
+
+// patternLiterals reports regular expressions that are written out and cannot be compiled, or are too large. It checks the
+// size first, because compiling takes memory for each repetition.
+type patternLiterals struct{}
+
+// Name implements cel.ASTValidator.
+func (patternLiterals) Name() string { return "graft.validator.patterns" }
+
+// Validate implements cel.ASTValidator.
+func (patternLiterals) Validate(_ *cel.Env, _ cel.ValidatorConfig, a *ast.AST, issues *cel.Issues) {
+	for _, name := range matching {
+		for _, call := range ast.MatchDescendants(ast.NavigateAST(a), ast.FunctionMatcher(name)) {
+			arguments := call.AsCall().Args()
+			if !call.AsCall().IsMemberFunction() {
+				arguments = arguments[1:]
+			}
+			text, ok := literalString(arguments[0])
+			if !ok {
+				continue
+			}
+			if isLargePattern(text) {
+				issues.ReportErrorAtID(arguments[0].ID(), "%s", errTooComplex)
+			} else if _, err := regexp.Compile(text); err != nil {
+				issues.ReportErrorAtID(arguments[0].ID(), "invalid %s argument", name)
 			}
 		}
 	}

@@ -7,16 +7,20 @@ package expression
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
 // ExceedsLimit reports whether a value or an evaluation was refused because it is too large or too costly.
 func ExceedsLimit(err error) bool {
-	return errors.Is(err, errTooLarge) || errors.Is(err, errTooMuch) || errors.Is(err, errTooCostly)
+	return slices.ContainsFunc([]error{errTooLarge, errTooMuch, errTooCostly, errTooLong, errTooComplex}, func(limit error) bool {
+		return errors.Is(err, limit)
+	})
 }
 
 // large holds a token for each request that computes large values.
@@ -160,6 +164,10 @@ func sizeOf(value ref.Val, most int) int {
 		if v.HasValue() {
 			return sizeOf(v.GetValue(), most)
 		}
+	case apiservercel.Semver:
+		return itemSize * (1 + 2*len(v.Pre) + len(v.Build))
+	case apiservercel.URL:
+		return itemSize + len(v.Host) + len(v.Opaque) + len(v.Path) + len(v.RawPath) + len(v.RawQuery) + len(v.Fragment)
 	case traits.Mapper:
 		return sizeOfAll(v, v, most)
 	case traits.Lister:

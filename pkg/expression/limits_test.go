@@ -19,6 +19,7 @@ import (
 func TestLimits(t *testing.T) {
 	env, vars := limitEnvironment(t), limitActivation(t)
 	const tooLarge, tooMuch, tooCostly = "the value is too large", "too large together", "too costly"
+	const tooLong, tooComplex = "too long to be parsed", "the regular expression is too large"
 	for text, want := range map[string]string{
 		`text.contains("x") && text.startsWith("a,") && text.size() > 9`:           "",
 		`text.split(",").size() > 9`:                                               "",
@@ -50,6 +51,22 @@ func TestLimits(t *testing.T) {
 		`items.all(a, items.exists(b, a != b) || items.size() > 0)`:                tooCostly,
 		`items.exists(a, items.filter(b, b == a).size() == 0)`:                     tooCostly,
 		`items.exists(a, items in [[items]])`:                                      tooMuch,
+		`lists.range(100).map(i, semver(version).major()).size() == 100`:           "",
+		`lists.range(1000).map(i, semver(version))`:                                tooMuch,
+		`semver("1.0.0-" + text)`:                                                  tooLong,
+		`isSemver("1.0.0-" + text)`:                                                tooLong,
+		`quantity(text)`:                                                           tooLong,
+		`isQuantity(text.replace(",", "1"))`:                                       tooLong,
+		`version.satisfies("< 2") && "1.2.3".satisfies("< " + version)`:            "",
+		`"1.2.3".satisfies(text.replace("a,", "1||"))`:                             tooLong,
+		`lists.range(1000).map(i, url(escaped))`:                                   tooMuch,
+		`url("/?" + text.replace(",", "&")).getQuery()`:                            tooLarge,
+		`url(escaped).getEscapedPath().size()`:                                     "",
+		`text.matches("^(a,)+$") && "a".matches(escaped.substring(0, 100))`:        "",
+		`text.matches(text)`:                                                       tooLong,
+		`text.matches(pattern)`:                                                    tooComplex,
+		`text.find(pattern)`:                                                       tooComplex,
+		`text.findAll(pattern, 1)`:                                                 tooComplex,
 		`items.exists(a, wide + wide + wide == a || a != "none")`:                  tooLarge,
 	} {
 		t.Run(text, func(t *testing.T) {
@@ -67,6 +84,9 @@ func TestLimits(t *testing.T) {
 		})
 	}
 }
+
+// largePattern is a regular expression that takes more than 100 MB when it is compiled.
+var largePattern = "(" + strings.Repeat("a", 3000) + "){1000}"
 
 // TestLimitsOfTexts holds the limits of what templates write: texts with expressions in them, and JSON.
 func TestLimitsOfTexts(t *testing.T) {
@@ -90,11 +110,19 @@ func TestLimitsOfTexts(t *testing.T) {
 func TestLimitsOfConstants(t *testing.T) {
 	env := limitEnvironment(t)
 	for _, text := range []string{
+		`text.matches("` + largePattern + `")`, `text.find("` + largePattern + `")`, `matches(text, "` + largePattern + `")`,
 		`lists.range(10000000).size()`, `"%.9999999f".format([1.5])`, `lists.range(100000).map(i, lists.range(i)).size()`,
 	} {
 		if _, err := env.Template("${ "+text+" }", source.Position{}); err == nil || !strings.Contains(err.Error(), "too ") {
 			t.Errorf("%s: got %v", text, err)
 		}
+	}
+}
+
+// TestLongVersion checks that a long text is no version, whatever constraint it is compared with.
+func TestLongVersion(t *testing.T) {
+	if _, err := ParseVersion("1.0.0-" + strings.Repeat("a.", maximumParsed/2) + "a"); err == nil {
+		t.Errorf("a version of more than %d bytes is parsed", maximumParsed)
 	}
 }
 
@@ -185,6 +213,7 @@ func limitEnvironment(t *testing.T) *Environment {
 	env, err := NewEnvironment(
 		Variable{Name: "text", Type: cel.StringType}, Variable{Name: "wide", Type: cel.StringType},
 		Variable{Name: "control", Type: cel.StringType}, Variable{Name: "items", Type: cel.DynType},
+		Variable{Name: "version", Type: cel.StringType}, Variable{Name: "escaped", Type: cel.StringType}, Variable{Name: "pattern", Type: cel.StringType},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -192,7 +221,8 @@ func limitEnvironment(t *testing.T) *Environment {
 	return env
 }
 
-// limitActivation has an annotation of the largest size, a text of nearly half the size that a value may have, and ten thousand items.
+// limitActivation has an annotation of the largest size, a text of nearly half the size that a value may have, ten thousand items, and texts
+// that become much larger when they are parsed.
 func limitActivation(t *testing.T) cel.Activation {
 	t.Helper()
 	items := make([]string, 10_000)
@@ -202,6 +232,7 @@ func limitActivation(t *testing.T) cel.Activation {
 	vars, err := cel.NewActivation(map[string]any{
 		"text": strings.Repeat("a,", 128<<10), "wide": strings.Repeat("w", maximumValue/2-1<<10),
 		"control": strings.Repeat("\x01", maximumValue/4), "items": items,
+		"version": "1.0.0-" + strings.Repeat("a.", 1000) + "a", "escaped": "/" + strings.Repeat("%41", 50_000), "pattern": largePattern,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"github.com/google/cel-go/interpreter"
 	"github.com/google/cel-go/parser"
+	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/library"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -108,24 +110,36 @@ var quadratic = map[string]bool{
 	"indexOf": true, "lastIndexOf": true, "distinct": true, "sets.contains": true, "sets.equivalent": true, "sets.intersects": true,
 }
 
+// parsing lists the functions that parse a text into a value many times its size, or in quadratic time.
+var parsing = map[string]bool{"semver": true, "isSemver": true, "quantity": true, "isQuantity": true, satisfies: true}
+
+// matching lists the functions with a regular expression as their second argument. They compile one that is not constant.
+var matching = []string{"matches", "find", "findAll"}
+
 // creates reports whether a call may create a value of any size.
 func (l *limiter) creates(call interpreter.InterpretableCall) bool {
 	function := call.Function()
 	switch {
-	case quadratic[function]:
+	case quadratic[function], parsing[function] && slices.ContainsFunc(call.Args(), l.isComputedText):
+		return true
+	case slices.Contains(matching, function) && isComputed(call.Args()[1]):
 		return true
 	case passing[function], function == operators.Add && accumulates(call):
 		return false // the items that map and filter add are counted at their creation
 	}
-	result := l.types[call.ID()]
-	if result == nil {
-		return true
-	}
-	switch result.Kind() {
-	case types.StringKind, types.BytesKind, types.ListKind, types.MapKind, types.DynKind, types.AnyKind, types.TypeParamKind:
-		return true
-	}
-	return false
+	return !l.hasKind(call, types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.NullTypeKind, types.DurationKind,
+		types.TimestampKind, types.TypeKind)
+}
+
+// isComputedText reports whether a step may have a text that is not constant.
+func (l *limiter) isComputedText(step interpreter.Interpretable) bool {
+	return isComputed(step) && (l.types[step.ID()] == nil || l.hasKind(step, types.StringKind, types.DynKind, types.AnyKind, types.TypeParamKind))
+}
+
+// hasKind reports whether the type of a step is known and of one of these kinds.
+func (l *limiter) hasKind(step interpreter.Interpretable, kinds ...types.Kind) bool {
+	known := l.types[step.ID()]
+	return known != nil && slices.Contains(kinds, known.Kind())
 }
 
 // accumulates reports whether a call is a step of a macro that adds to its result.
@@ -295,6 +309,12 @@ func (c limitedCall) estimate(values []ref.Val) (int, error) {
 	switch {
 	case quadratic[function]:
 		return 0, quadraticCost(values)
+	case parsing[function] && slices.ContainsFunc(values, func(v ref.Val) bool { return lengthOf([]ref.Val{v}) > maximumParsed }):
+		return 0, errTooLong
+	case slices.Contains(matching, function) && isComputed(c.Args()[1]):
+		if err := checkPattern(values[1]); err != nil {
+			return 0, err
+		}
 	case len(values) == 0 || size > maximumValue:
 		return size, nil
 	}
@@ -310,6 +330,12 @@ func (c limitedCall) estimate(values []ref.Val) (int, error) {
 		return itemSize * int(min(n, maximumValue)), nil
 	case "format":
 		return 4*size + digits(values[0]), nil
+	case "url":
+		return 2 * size, nil // the path with and without escapes
+	case "getEscapedPath":
+		return 3 * size, nil
+	case "getQuery":
+		return sizeOfQuery(values[0]), nil
 	}
 	return size, nil
 }
@@ -331,6 +357,50 @@ func sizeOfReplaced(values []ref.Val) int {
 		}
 	}
 	return itemSize + lengthOf(values[:1]) + n*max(0, lengthOf(values[2:3])-lengthOf(values[1:2]))
+}
+
+// sizeOfQuery returns the size of the parameters of a URL: a list of values for each name.
+func sizeOfQuery(value ref.Val) int {
+	url, ok := value.(apiservercel.URL)
+	if !ok {
+		return 0
+	}
+	return itemSize + len(url.RawQuery) + 3*itemSize*(strings.Count(url.RawQuery, "&")+1)
+}
+
+// checkPattern returns an error if a regular expression is too large to be compiled. The compilation fails for a text
+// that is none.
+func checkPattern(pattern ref.Val) error {
+	text, _ := pattern.(types.String)
+	if len(text) > maximumParsed {
+		return errTooLong
+	}
+	if isLargePattern(string(text)) {
+		return errTooComplex
+	}
+	return nil
+}
+
+// isLargePattern reports whether a regular expression is larger than maximumPattern.
+func isLargePattern(pattern string) bool {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	return err == nil && patternSize(parsed) > maximumPattern
+}
+
+// patternSize returns the size of a regular expression in characters with its repetitions written out. It stops counting
+// above maximumPattern.
+func patternSize(pattern *syntax.Regexp) int {
+	size := 1
+	if pattern.Op == syntax.OpLiteral {
+		size = len(pattern.Rune)
+	}
+	for _, part := range pattern.Sub {
+		size += patternSize(part)
+	}
+	if pattern.Op == syntax.OpRepeat {
+		size *= max(1, pattern.Min, pattern.Max)
+	}
+	return min(size, maximumPattern+1)
 }
 
 // occurrences returns how often a text is found in another, and one more.

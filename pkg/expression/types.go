@@ -172,6 +172,12 @@ const (
 	maximumCostTogether = 10 * maximumCost
 	// maximumPartialCost is the cost of all evaluations that check a loaded document for versions and constants.
 	maximumPartialCost = 50 * maximumCost
+	// maximumParsed is the length of a text that is parsed as a version, a version constraint, a quantity or a regular
+	// expression. Parsing takes many times the length in memory, or its square in time.
+	maximumParsed = 4 << 10
+	// maximumPattern is the size of a regular expression in characters, with its repetitions written out: each becomes an
+	// instruction.
+	maximumPattern = 10_000
 	// unqueued is the size of the values that a request may compute without waiting for one of the places for large ones.
 	unqueued = 512 << 10
 	// largeRequests is how many requests may compute large values at a time, so that ten of them take no more memory than two.
@@ -184,6 +190,9 @@ var (
 	errTooLarge = failure(fmt.Sprintf("the value is too large: at most %d MiB are allowed", maximumValue>>20))
 	errTooMuch  = failure(fmt.Sprintf("all values that are computed for one request are too large together: at most %d MiB are allowed",
 		maximumTogether>>20))
+	errTooLong    = failure(fmt.Sprintf("the text is too long to be parsed: at most %d bytes are allowed", maximumParsed))
+	errTooComplex = failure(fmt.Sprintf("the regular expression is too large: at most %d characters are allowed, "+
+		"with its repetitions written out", maximumPattern))
 	errTooCostly = failure(fmt.Sprintf("the evaluation is too costly: a cost of at most %d is allowed, "+
 		"and %d for all evaluations of one request", maximumActualCost, maximumCostTogether))
 )
