@@ -10,12 +10,15 @@ import (
 	"errors"
 	"runtime"
 	"runtime/metrics"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/oversize"
@@ -118,4 +121,25 @@ func heap() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
 	return int64(sample[0].Value.Uint64())
+}
+
+// TestOversizeFunctions checks that the generated profiles call every function that returns a text, bytes, a list or a map.
+func TestOversizeFunctions(t *testing.T) {
+	functions, err := expression.Functions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var profiles strings.Builder
+	for seed := range uint64(500) {
+		profiles.WriteString(oversize.Profile(seed))
+	}
+	for _, f := range functions {
+		creates := slices.ContainsFunc(f.Signatures, func(signature string) bool {
+			_, result, _ := strings.Cut(signature, " -> ")
+			return result == "string" || result == "bytes" || strings.HasPrefix(result, "list(") || strings.HasPrefix(result, "map(")
+		})
+		if creates && !strings.Contains(profiles.String(), f.Name+"(") {
+			t.Errorf("no profile calls %s: %s", f.Name, f.Signatures)
+		}
+	}
 }
