@@ -3,9 +3,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants removes the clauses of the control-plane contract one at a time and checks that the test
-// fails which docs/contract.md names for the clause. It mutates every row of reserved.go, and every comparison
-// of protect.go and kubelet.go. It does not change the work tree. `make mutants` runs it. Usage: mutants, in
-// the repository's root.
+// fails which docs/contract.md names for the clause. It mutates every row and every decision of reserved.go, such
+// as its prefixes, and every comparison of protect.go and kubelet.go. It does not change the work tree. `make
+// mutants` runs it. Usage: mutants, in the repository's root.
 package main
 
 import (
@@ -175,12 +175,13 @@ func (f *finder) read(name string) error {
 	if err != nil {
 		return err
 	}
+	inspect := f.comparison
 	if name == "reserved.go" {
 		f.rows(parsed)
-		return nil
+		inspect = f.decision
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
-		f.comparison(n)
+		inspect(n)
 		return true
 	})
 	return nil
@@ -252,19 +253,39 @@ func idOf(e ast.Expr) string {
 	return text
 }
 
-// comparison removes an if that refuses something, each operand of its condition, and final checks.
+// decision removes the condition with which a function of reserved.go returns a clause, and its operands.
+func (f *finder) decision(n ast.Node) {
+	switch n := n.(type) {
+	case *ast.IfStmt:
+		if results := returned(n.Body); len(results) == 2 && f.textOf(results[1]) == "true" {
+			f.condition(n.Cond, nameOf(results[0]))
+		}
+	case *ast.ReturnStmt:
+		if last := n.Results[len(n.Results)-1]; nameOf(last) == "" {
+			f.condition(last, nameOf(n.Results[0]))
+		}
+	}
+}
+
+// comparison removes an if that refuses something, a condition that is returned or assigned, the operands of both,
+// and final checks.
 func (f *finder) comparison(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.IfStmt:
-		clause, refuses := refusal(n)
-		if !refuses {
-			return
+		if clause, refuses := refusal(n); refuses || isAppend(n.Body) {
+			f.condition(n.Cond, clause)
 		}
-		f.add(n.Cond, f.replaced(n.Cond, "false && ("+f.textOf(n.Cond)+")"), clause)
-		f.operands(n.Cond, clause)
+	case *ast.AssignStmt:
+		if isCondition(n.Rhs[0]) {
+			f.condition(n.Rhs[0], "")
+		}
 	case *ast.ReturnStmt:
-		if len(n.Results) == 1 && isCheck(n.Results[0]) {
+		switch {
+		case len(n.Results) != 1:
+		case isCheck(n.Results[0]):
 			f.add(n.Results[0], f.replaced(n, "_ = "+f.textOf(n.Results[0])+"; return nil"), "")
+		case isCondition(n.Results[0]):
+			f.condition(n.Results[0], "")
 		}
 	case *ast.CompositeLit:
 		for _, item := range n.Elts {
@@ -275,13 +296,56 @@ func (f *finder) comparison(n ast.Node) {
 	}
 }
 
-// operands removes each operand of an "or".
-func (f *finder) operands(e ast.Expr, clause string) {
-	if binary, ok := e.(*ast.BinaryExpr); ok && binary.Op == token.LOR {
-		f.add(binary.X, f.replaced(binary.X, "false && "+f.textOf(binary.X)), clause)
-		f.add(binary.Y, f.replaced(binary.Y, "false && "+f.textOf(binary.Y)), clause)
-		f.operands(binary.X, clause)
+// condition removes a condition, and each operand of an "or" in it.
+func (f *finder) condition(e ast.Expr, clause string) {
+	f.add(e, f.replaced(e, "false && ("+f.textOf(e)+")"), clause)
+	ast.Inspect(e, func(n ast.Node) bool {
+		if binary, ok := n.(*ast.BinaryExpr); ok && binary.Op == token.LOR {
+			f.add(binary.X, f.replaced(binary.X, "false && "+f.textOf(binary.X)), clause)
+			f.add(binary.Y, f.replaced(binary.Y, "false && "+f.textOf(binary.Y)), clause)
+		}
+		_, function := n.(*ast.FuncLit) // its returns are decisions of their own
+		return !function
+	})
+}
+
+// isCondition reports whether an expression is a comparison, or connects several.
+func isCondition(e ast.Expr) bool {
+	binary, ok := e.(*ast.BinaryExpr)
+	return ok && (binary.Op == token.LOR || binary.Op == token.LAND || binary.Op == token.EQL)
+}
+
+// isAppend reports whether a block only adds to a list.
+func isAppend(body *ast.BlockStmt) bool {
+	if len(body.List) != 1 {
+		return false
 	}
+	assigned, ok := body.List[0].(*ast.AssignStmt)
+	if !ok {
+		return false
+	}
+	call, ok := assigned.Rhs[0].(*ast.CallExpr)
+	return ok && nameOf(call.Fun) == "append"
+}
+
+// returned returns the results of the return that ends a block.
+func returned(body *ast.BlockStmt) []ast.Expr {
+	var results []ast.Expr
+	for _, statement := range body.List {
+		if last, ok := statement.(*ast.ReturnStmt); ok {
+			results = last.Results
+		}
+	}
+	return results
+}
+
+// nameOf returns the name of an identifier, or "".
+func nameOf(e ast.Expr) string {
+	name, ok := e.(*ast.Ident)
+	if !ok {
+		return ""
+	}
+	return name.Name
 }
 
 // refusal reports whether an if statement ends in a refusal, and returns the variable of its clause.

@@ -101,6 +101,13 @@ func TestProtectKubelet(t *testing.T) {
 	} {
 		t.Run("before the kubelet/"+test.name, func(t *testing.T) { holdKubelet(t, nil, test) })
 	}
+	for file, want := range map[string]bool{
+		"/etc/systemd/system/kubelet.service.d/x.conf": true, "/etc/environment": true, "/var/lib/kubelet/extra_args": true, "/etc/x": false,
+	} {
+		if got := contract.DefinesKubelet(file); got != want {
+			t.Errorf("%s defines the kubelet: %t, want %t", file, got, want)
+		}
+	}
 }
 
 // holdKubelet holds what the wall says of an edit of an OperatingSystemConfig with some units.

@@ -5,6 +5,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
@@ -67,6 +68,32 @@ func TestReserved(t *testing.T) {
 			expectClause(t, "the label "+label, got, ok, "objects/identity")
 		}
 	})
+	t.Run("pod-template/container", func(t *testing.T) {
+		own := lookup(t, "kube-scheduler")
+		for _, fields := range [][]string{nil, {"image", "command"}, {"args"}} {
+			got, ok := contract.OwnContainer(own, "kube-scheduler", fields)
+			expectClause(t, fmt.Sprintf("the container with %q", fields), got, ok, "pod-template/container")
+		}
+		for name, fields := range map[string][]string{"kube-scheduler": {"image"}, "side": nil} {
+			if clause, ok := contract.OwnContainer(own, name, fields); ok {
+				t.Errorf("the container %s with %q is reserved: %s", name, fields, clause)
+			}
+		}
+	})
+	for clause, keys := range map[string][]string{
+		"objects/own":        {"graft.provider.extensions.gardener.cloud/mutated-by-controlplane"},
+		"objects/references": {"reference.resources.gardener.cloud/secret-0123abcd", "reference.resources.gardener.cloud/configmap-0123abcd"},
+	} {
+		t.Run(clause, func(t *testing.T) {
+			for _, key := range keys {
+				got, ok := contract.ReservedAnnotation(key)
+				expectClause(t, "the annotation "+key, got, ok, clause)
+			}
+		})
+	}
+	if clause, ok := contract.ReservedAnnotation("acme.com/graft"); ok {
+		t.Errorf("the annotation acme.com/graft is reserved: %s", clause)
+	}
 	t.Run("objects/fields", func(t *testing.T) {
 		for _, field := range []string{
 			"apiVersion", "kind", "metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.selfLink", "metadata.resourceVersion",
