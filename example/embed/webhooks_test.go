@@ -30,6 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
@@ -139,7 +140,7 @@ func engine(t *testing.T) *mutation.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	program, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 	operatorv1alpha1 "github.com/gardener/gardener/pkg/apis/operator/v1alpha1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/permission"
@@ -121,7 +122,7 @@ func compile(t *testing.T) *mutation.Program {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := compiler.Compile(documents, compiler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
@@ -161,7 +161,7 @@ func lookedUp(namespace, gardener *unstructured.Unstructured, plane []json.RawMe
 	}
 	data := map[string]map[string]any{}
 	for _, document := range documents {
-		for _, lookup := range mutation.WithLookups(document).Lookups {
+		for _, lookup := range compiler.WithLookups(document).Lookups {
 			kind, name := "Secret", lookup.Secret.Value
 			if name == "" {
 				kind, name = "ConfigMap", lookup.ConfigMap.Value

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -72,7 +73,7 @@ func withFacts(t *testing.T, from sourceFunc) webhook.Engine {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+	program, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
@@ -36,7 +37,7 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 	} {
 		measures := webhook.NewMetrics(prometheus.NewRegistry())
 		store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
-			program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: served, Mark: true})
+			program, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today, Kubernetes: served, Mark: true})
 			return bound{program, source}, err
 		}, nil, measures, logr.Discard())
 		if err := store.Load(ctx, readers...); err != nil {

@@ -25,6 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -94,7 +95,7 @@ func admitSidecar(t *testing.T, shoot *gardencorev1beta1.Shoot, object metav1.Ob
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today})
+	program, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today})
 	if err != nil {
 		t.Fatal(err)
 	}

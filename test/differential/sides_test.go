@@ -33,6 +33,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -118,7 +119,7 @@ func newProgram(t *testing.T) *mutation.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return golden.Compile(t, mutation.Options{Generation: contract.Today, Kubernetes: served}, "testdata/profile.yaml")
+	return golden.Compile(t, compiler.Options{Generation: contract.Today, Kubernetes: served}, "testdata/profile.yaml")
 }
 
 // labelled is the object selector with which extensions register the webhook for the shoot's provider. That for the seed's

@@ -28,6 +28,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -164,7 +165,7 @@ func testClauses(t *testing.T) {
 // testReasons compares the table of failures with the constants, the codes and the cases of TestFailures.
 func testReasons(t *testing.T) {
 	inCode := map[string]bool{}
-	for _, file := range []string{"pkg/controlplane/mutation/request.go", "pkg/controlplane/webhook/failure.go"} {
+	for _, file := range []string{"pkg/controlplane/mutation/failure.go", "pkg/controlplane/webhook/failure.go"} {
 		for _, reason := range reasonsIn(t, file) {
 			inCode[reason] = true
 		}
@@ -283,7 +284,7 @@ func testProfiles(t *testing.T) {
 			documents, findings := profile.Load(source.File{Name: file, Data: []byte(block.Text)})
 			if err := findings.Err(); err != nil {
 				t.Errorf("%s:%d: %v", file, block.Line, err)
-			} else if _, err := mutation.Compile(documents, mutation.Options{}); err != nil {
+			} else if _, err := compiler.Compile(documents, compiler.Options{}); err != nil {
 				t.Errorf("%s:%d: %v", file, block.Line, err)
 			}
 		}

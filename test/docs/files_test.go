@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
@@ -62,7 +62,7 @@ func TestProfileWithFiles(t *testing.T) {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mutation.Compile(documents, mutation.Options{}); err != nil {
+	if _, err := compiler.Compile(documents, compiler.Options{}); err != nil {
 		t.Error(err)
 	}
 	inFolder, err := folder.Read("acme")

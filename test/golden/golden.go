@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -74,9 +75,9 @@ func Load(t testing.TB, paths ...string) []*profile.Document {
 }
 
 // Compile makes profiles ready to run; what is wrong with them is fatal.
-func Compile(t testing.TB, options mutation.Options, paths ...string) *mutation.Program {
+func Compile(t testing.TB, options compiler.Options, paths ...string) *mutation.Program {
 	t.Helper()
-	program, err := mutation.Compile(Load(t, paths...), options)
+	program, err := compiler.Compile(Load(t, paths...), options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -97,7 +98,7 @@ func (c *testCase) compile(t *testing.T, path string) *mutation.Program {
 	if err := overrides.Override(documents).Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: c.generation()})
+	program, err := compiler.Compile(documents, compiler.Options{Generation: c.generation()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -95,7 +96,7 @@ func TestTogether(t *testing.T) {
 	for _, provider := range providers(t) {
 		paths = append(paths, profilesOf(t, provider)[0])
 	}
-	program := golden.Compile(t, mutation.Options{Generation: contract.Today}, paths...)
+	program := golden.Compile(t, compiler.Options{Generation: contract.Today}, paths...)
 	for _, warning := range program.Warnings() {
 		if !slices.ContainsFunc(older, func(part string) bool { return strings.Contains(warning.Message, part) }) {
 			t.Error(warning)

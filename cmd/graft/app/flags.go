@@ -22,6 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
@@ -108,7 +109,7 @@ func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 	}
 	documents, findings := profile.Load(files...)
 	if len(findings) > 0 {
-		_, more := mutation.Check(documents, options)
+		_, more := compiler.Check(documents, options)
 		return nil, append(findings, more.Errors()...).Err()
 	}
 	if len(documents) == 0 {
@@ -121,7 +122,7 @@ func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 	if f.gardenerVersion == "" && older {
 		options.Generation = contract.Labelled
 	}
-	program, err := mutation.Compile(documents, options)
+	program, err := compiler.Compile(documents, options)
 	if err != nil {
 		return nil, err
 	}
@@ -129,12 +130,12 @@ func (f *profileFlags) compiled(files []source.File) (*loaded, error) {
 }
 
 // options returns the settings of the flags for all profiles.
-func (f *profileFlags) options() (mutation.Options, error) {
+func (f *profileFlags) options() (compiler.Options, error) {
 	generation, err := contract.GenerationOf(f.gardenerVersion)
 	if err != nil {
-		return mutation.Options{}, fmt.Errorf("reading --gardener-version: %w", err)
+		return compiler.Options{}, fmt.Errorf("reading --gardener-version: %w", err)
 	}
-	options := mutation.Options{Generation: generation, Mark: f.mark}
+	options := compiler.Options{Generation: generation, Mark: f.mark}
 	if f.imageOverwrite != "" {
 		raw, err := disk.ReadStream(f.imageOverwrite, disk.DocumentSize)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
@@ -91,7 +91,7 @@ func (o *renderOptions) load() (*loaded, error) {
 	if !o.bare {
 		return o.profiles.load()
 	}
-	program, err := mutation.Compile(nil, mutation.Options{})
+	program, err := compiler.Compile(nil, compiler.Options{})
 	return &loaded{Program: program}, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -51,7 +52,7 @@ func look(ctx context.Context, e Engine, known []string, of Object, o object) (f
 	if err != nil {
 		return f, false, fmt.Errorf("%s: %w", of, err)
 	}
-	f = Finding{Object: of, Mark: mutation.Marks(parsed, of.Set)}
+	f = Finding{Object: of, Mark: annotation.Marks(parsed, of.Set)}
 	result, err := e.Admit(ctx, mutation.Request{
 		Set: of.Set, Provider: of.Provider, Garden: of.Garden, Operation: "UPDATE", Namespace: of.Namespace, Name: of.Name, Group: of.Group,
 		Version: of.Version, Kind: of.Kind, Object: o.raw, OldObject: o.raw,

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -91,5 +92,5 @@ func readNamespace(raw json.RawMessage) (namespace, error) {
 	if err := json.Unmarshal(raw, &read); err != nil {
 		return namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
 	}
-	return namespace{read.Metadata.Name, read.Metadata.Labels, read.Metadata.Annotations[mutation.OptOutAnnotation]}, nil
+	return namespace{read.Metadata.Name, read.Metadata.Labels, read.Metadata.Annotations[annotation.OptOut]}, nil
 }

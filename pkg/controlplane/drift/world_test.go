@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -39,7 +40,7 @@ func compile(t *testing.T, rules string) engine {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Mark: true})
+	program, err := compiler.Compile(documents, compiler.Options{Mark: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -52,7 +53,7 @@ type compiled struct {
 // compile takes the rules of the set and the provider, and those of the set for a virtual garden.
 func compile(profiles []*profile.Document, o Options) (*compiled, error) {
 	o.Set = cmp.Or(o.Set, target.ControlPlane)
-	program, err := mutation.Compile(profiles, mutation.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
+	program, err := compiler.Compile(profiles, compiler.Options{Generation: contract.Today, ImageOverwrite: o.Images, Kubernetes: o.Kubernetes})
 	if err != nil {
 		return nil, fmt.Errorf("compiling the profiles: %w", err)
 	}

@@ -41,6 +41,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/gate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -255,7 +256,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 		return nil, nil, fmt.Errorf("adding the lookups: %w", err)
 	}
 	counted := webhook.NewCountedSource(metrics.Registry, facts)
-	options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
+	options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, Mark: true}
 	return func(documents []*profile.Document) (webhook.Program, error) {
 		options := options
 		var err error
@@ -265,7 +266,7 @@ func (o *Installation) compiler(mgr manager.Manager) (webhook.Compiler, *cluster
 				return nil, findings.Err()
 			}
 		}
-		compiled, err := mutation.Compile(documents, options)
+		compiled, err := compiler.Compile(documents, options)
 		if err != nil {
 			return nil, err
 		}

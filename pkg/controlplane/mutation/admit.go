@@ -6,15 +6,12 @@ package mutation
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
@@ -31,16 +28,8 @@ func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, obs
 	return result, asError(err)
 }
 
-// asError keeps a nil failure from becoming an error that is not nil.
-func asError(f *Failure) error {
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
 func (p *Program) admit(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
-	selected, failure := p.selectRules(r)
+	selected, failure := p.SelectRules(r)
 	if selected == nil || failure != nil {
 		return &Result{}, failure
 	}
@@ -48,57 +37,23 @@ func (p *Program) admit(ctx context.Context, r Request, source facts.Source, obs
 	defer end()
 	result, failure := p.admitSelected(ctx, selected, r, source, observe)
 	if failure != nil {
-		failure.Target = selected.target.Subject()
+		failure.Target = selected.Target.Subject()
 	}
 	return result, failure
 }
 
-// selectRules returns the rules for an object; nil when there are none.
-func (p *Program) selectRules(r Request) (*selection, *Failure) {
-	forms, ok := p.scopes[scopeKey{set: r.Set, provider: r.Provider, garden: r.Garden}]
-	if !ok {
-		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
-	}
-	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
-		return named, nil
-	}
-	if unnamed := forms[formKey{r.Group, r.Kind, ""}]; unnamed != nil || len(p.others) == 0 {
-		return unnamed, nil
-	}
-	return longest(forms, r), nil
-}
-
-// longest returns the selection for an object that is no target of the contract: the one with the longest name among those
-// that the name of the object begins with.
-func longest(forms map[formKey]*selection, r Request) *selection {
-	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
-		return nil
-	}
-	var (
-		found  *selection
-		length = -1
-	)
-	for at, selected := range forms {
-		prefix, isPrefix := strings.CutSuffix(at.name, "*")
-		if isPrefix && at.group == r.Group && at.kind == r.Kind && len(prefix) > length && strings.HasPrefix(r.Name, prefix) {
-			found, length = selected, len(prefix)
-		}
-	}
-	return found
-}
-
 // admitSelected enforces the rules of a selection, and then tries those that are only observed.
-func (p *Program) admitSelected(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
-	if selected.enforced == nil {
+func (p *Program) admitSelected(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
+	if selected.Enforced == nil {
 		return p.enforce(ctx, selected, r, source, observe)
 	}
 	if r.Object == nil {
 		r.Object = r.Document.Original().Raw()
 	}
-	result := &Result{Target: selected.target.Subject()}
-	if len(selected.enforced.rules) > 0 || selected.enforced.record != "" {
+	result := &Result{Target: selected.Target.Subject()}
+	if len(selected.Enforced.Rules) > 0 || selected.Enforced.record != "" {
 		var failure *Failure
-		if result, failure = p.enforce(ctx, selected.enforced, r, source, observe); failure != nil {
+		if result, failure = p.enforce(ctx, selected.Enforced, r, source, observe); failure != nil {
 			return nil, failure
 		}
 	}
@@ -109,14 +64,14 @@ func (p *Program) admitSelected(ctx context.Context, selected *selection, r Requ
 // admission is an object on its way through the rules of a selection.
 type admission struct {
 	program  *Program
-	rules    *selection
+	rules    *Selection
 	request  Request
 	source   facts.Source
 	observer Observer
 
 	object *target.Object
-	views  views
-	room   *planRoom
+	views  Views
+	buffer *planBuffer
 	plan   Plan
 	result *Result
 	done   bool // nothing is left to do
@@ -135,10 +90,10 @@ var admissionSteps = []func(context.Context, *admission) error{
 }
 
 // enforce takes an object through the rules of a selection, and returns the patch.
-func (p *Program) enforce(ctx context.Context, selected *selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
-	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe, room: planRooms.Get().(*planRoom)}
-	defer a.room.leave()
-	a.result = &Result{Target: selected.target.Subject()}
+func (p *Program) enforce(ctx context.Context, selected *Selection, r Request, source facts.Source, observe Observer) (*Result, *Failure) {
+	a := &admission{program: p, rules: selected, request: r, source: source, observer: observe, buffer: planBuffers.Get().(*planBuffer)}
+	defer a.buffer.leave()
+	a.result = &Result{Target: selected.Target.Subject()}
 	for _, step := range admissionSteps {
 		if err := step(ctx, a); err != nil {
 			return nil, asFailure(err)
@@ -147,12 +102,12 @@ func (p *Program) enforce(ctx context.Context, selected *selection, r Request, s
 			return a.result, nil
 		}
 	}
-	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.value
+	a.result.Patch, a.result.Versions = a.object.Document.Patch(), selected.mark.Value
 	return a.result, nil
 }
 
 func readObject(_ context.Context, a *admission) error {
-	object, failure := a.rules.read(a.request)
+	object, failure := a.rules.Read(a.request)
 	if failure != nil {
 		return failure
 	}
@@ -161,7 +116,7 @@ func readObject(_ context.Context, a *admission) error {
 }
 
 func lookUpFacts(ctx context.Context, a *admission) error {
-	views, failure := a.rules.facts(ctx, a.program.generation, a.request, a.object, a.source)
+	views, failure := a.rules.Facts(ctx, a.program.generation, a.request, a.object, a.source, nil)
 	if failure != nil {
 		return failure
 	}
@@ -170,12 +125,12 @@ func lookUpFacts(ctx context.Context, a *admission) error {
 }
 
 func planRules(ctx context.Context, a *admission) (err error) {
-	a.plan, err = a.rules.planIn(ctx, a.room, a.program.generation, a.object, a.views)
+	a.plan, err = a.rules.planIn(ctx, a.buffer, a.program.generation, a.object, a.views)
 	return err
 }
 
 func applyPlan(_ context.Context, a *admission) (err error) {
-	if a.result.Applied, err = a.plan.apply(a.object, a.observer, memoryFor(a.rules, a.program)); err != nil {
+	if a.result.Applied, err = a.plan.Apply(a.object, a.observer, cacheFor(a.rules, a.program)); err != nil {
 		return err
 	}
 	if err := a.object.Document.Err(); err != nil {
@@ -193,59 +148,26 @@ func recordOriginals(_ context.Context, a *admission) error {
 }
 
 func protectContract(_ context.Context, a *admission) error {
-	if err := contract.Protect(a.object, a.program.generation, a.plan.exemption()); err != nil {
+	if err := contract.Protect(a.object, a.program.generation, a.plan.Exemption()); err != nil {
 		return applyFailure(a.object.Form.String(), err)
 	}
 	return nil
 }
 
 func markVersions(_ context.Context, a *admission) error {
-	if err := a.rules.mark.write(a.object, a.observer); err != nil {
+	marked, err := a.rules.mark.Write(a.object)
+	if err != nil {
 		return applyFailure("the annotation of the mark", err)
+	}
+	if marked && a.observer != nil {
+		a.observer(Applied{Rule: "mark", Outcome: Changed}, Step{}, a.object)
 	}
 	return nil
 }
 
-func asFailure(err error) *Failure {
-	var failure *Failure
-	if errors.As(err, &failure) {
-		return failure
-	}
-	return fail(Internal, err, "unexpected error")
-}
-
-// read parses the object and checks that it has the container that the contract requires.
-func (s *selection) read(r Request) (*target.Object, *Failure) {
-	parsed, err := scan(r.Document, r.Object)
-	if err != nil {
-		return nil, fail(ObjectUnreadable, err, "%s", s.form)
-	}
-	if parsed.Root().Kind() != document.Object {
-		return nil, fail(ObjectUnreadable, nil, "%s is no object", s.form)
-	}
-	object := &target.Object{Target: s.target, Form: s.form, Document: parsed}
-	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {
-		return nil, fail(ObjectUnreadable, err, "the old object of %s", s.form)
-	}
-	if len(s.rules) > 0 && s.form.Has(target.PodTemplate) && !s.target.Other && !object.BeingDeleted() {
-		if _, err := object.OwnContainer(); err != nil {
-			return nil, applyFailure("the object breaks the contract", err)
-		}
-	}
-	return object, nil
-}
-
-// scan reads raw unless that has been done, or there is nothing to read.
-func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
-	if scanned != nil || len(raw) == 0 {
-		return scanned, nil
-	}
-	return document.Parse(raw)
-}
-
 // observe adds the effects of observed rules to the result of the enforced ones. It applies both to a copy of the
 // object. It reports failures there, but denies nothing: neither a panic nor a timeout affects the admission.
-func (p *Program) observe(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
+func (p *Program) observe(ctx context.Context, selected *Selection, r Request, source facts.Source, result *Result) {
 	if !r.ObserveUntil.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, r.ObserveUntil)
@@ -263,13 +185,13 @@ func (p *Program) observe(ctx context.Context, selected *selection, r Request, s
 }
 
 // tryAll tries all rules on a copy.
-func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, source facts.Source, result *Result) {
+func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, source facts.Source, result *Result) {
 	r.Document = nil
 	all, failure := p.enforce(ctx, selected, r, source, nil)
 	if failure != nil {
 		// Try again without expressions that cannot be computed, to find the rule that caused the failure.
 		lenient := *selected
-		lenient.how.rehearsed = true
+		lenient.Mode.Rehearsed = true
 		var again *Failure
 		if all, again = p.enforce(ctx, &lenient, r, source, nil); again != nil {
 			result.denyAll(selected, failure)
@@ -277,15 +199,15 @@ func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, so
 		}
 		all.Patch = nil
 		for i := range all.Applied {
-			if a := &all.Applied[i]; a.Reason == cannotCompute {
+			if a := &all.Applied[i]; a.Reason == NotComputed {
 				a.Outcome, a.Would, a.Reason = Observed, Denied, wouldDeny+string(failure.Reason)
 			}
 		}
 	}
 	observed := map[string]bool{}
-	for _, rule := range selected.rules {
-		if rule.observed {
-			observed[rule.profile+rule.position.String()] = true
+	for _, rule := range selected.Rules {
+		if rule.Observed {
+			observed[rule.Profile+rule.Position.String()] = true
 		}
 	}
 	enforced := result.Applied
@@ -303,11 +225,11 @@ func (p *Program) tryAll(ctx context.Context, selected *selection, r Request, so
 const wouldDeny = "would deny the object: "
 
 // denyAll reports for every observed rule that it would deny the object. It is used if the failing rule is unknown.
-func (r *Result) denyAll(selected *selection, failure *Failure) {
-	for _, rule := range selected.rules {
-		if rule.observed {
+func (r *Result) denyAll(selected *Selection, failure *Failure) {
+	for _, rule := range selected.Rules {
+		if rule.Observed {
 			r.Applied = append(r.Applied, Applied{
-				Profile: rule.profile, Rule: rule.name, Position: rule.position, Outcome: Observed, Would: Denied, Reason: wouldDeny + string(failure.Reason),
+				Profile: rule.Profile, Rule: rule.Name, Position: rule.Position, Outcome: Observed, Would: Denied, Reason: wouldDeny + string(failure.Reason),
 			})
 		}
 	}

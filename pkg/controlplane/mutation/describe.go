@@ -7,19 +7,17 @@ package mutation
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/interpreter"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -31,11 +29,11 @@ func (p *Program) Profiles() []ProfileVersion { return p.profiles }
 func (p *Program) Registrations() []Registration {
 	var registrations []Registration
 	for key, forms := range p.scopes {
-		r := Registration{Set: key.set, Provider: key.provider, Garden: key.garden, Observed: true}
+		r := Registration{Set: key.Set, Provider: key.Provider, Garden: key.Garden, Observed: true}
 		for _, selected := range forms {
-			r.Observed = r.Observed && selected.enforced != nil && len(selected.enforced.rules) == 0
-			if selected.form.Kind != "Service" || selected.target.Other || p.generation != contract.Today {
-				r.Forms = append(r.Forms, *selected.form)
+			r.Observed = r.Observed && selected.Enforced != nil && len(selected.Enforced.Rules) == 0
+			if selected.Form.Kind != "Service" || selected.Target.Other || p.generation != contract.Today {
+				r.Forms = append(r.Forms, *selected.Form)
 			}
 		}
 		slices.SortFunc(r.Forms, target.Compare)
@@ -43,7 +41,7 @@ func (p *Program) Registrations() []Registration {
 			registrations = append(registrations, r)
 		}
 	}
-	slices.SortFunc(registrations, compareRegistrations)
+	slices.SortFunc(registrations, CompareRegistrations)
 	return registrations
 }
 
@@ -74,9 +72,9 @@ type RuleInfo struct {
 func (p *Program) Rules() []RuleInfo {
 	var infos []RuleInfo
 	for key, forms := range p.scopes {
-		seen := map[*rule]bool{}
+		seen := map[*Rule]bool{}
 		for _, selected := range forms {
-			for _, r := range selected.rules {
+			for _, r := range selected.Rules {
 				if !seen[r] {
 					seen[r] = true
 					infos = append(infos, infoOf(r, key))
@@ -96,13 +94,13 @@ func (p *Program) Rules() []RuleInfo {
 // Only returns the program with only the rules for which keep returns true. It serves the same sets and providers.
 func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 	reduced := *p
-	reduced.scopes = make(map[scopeKey]map[formKey]*selection, len(p.scopes))
+	reduced.scopes = make(map[ScopeKey]map[formKey]*Selection, len(p.scopes))
 	for key, forms := range p.scopes {
-		reduced.scopes[key] = map[formKey]*selection{}
+		reduced.scopes[key] = map[formKey]*Selection{}
 		for at, selected := range forms {
-			rules := slices.DeleteFunc(slices.Clone(selected.rules), func(r *rule) bool { return !keep(infoOf(r, key)) })
+			rules := slices.DeleteFunc(slices.Clone(selected.Rules), func(r *Rule) bool { return !keep(infoOf(r, key)) })
 			if len(rules) > 0 {
-				reduced.scopes[key][at] = &selection{target: selected.target, form: selected.form, rules: rules}
+				reduced.scopes[key][at] = &Selection{Target: selected.Target, Form: selected.Form, Rules: rules}
 			}
 		}
 	}
@@ -110,16 +108,16 @@ func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 	return &reduced
 }
 
-func infoOf(r *rule, key scopeKey) RuleInfo {
+func infoOf(r *Rule, key ScopeKey) RuleInfo {
 	info := RuleInfo{
-		Set: key.set, Provider: key.provider, Garden: key.garden, Target: r.target, Profile: r.profile, Name: r.name, Position: r.position,
-		Path: r.path, Operation: r.operation.Name, Purposes: r.purposes, Computed: r.family != nil && len(r.family.names) > 0,
+		Set: key.Set, Provider: key.Provider, Garden: key.Garden, Target: r.Target, Profile: r.Profile, Name: r.Name, Position: r.Position,
+		Path: r.Path, Operation: r.Operation.Name, Purposes: r.Purposes, Computed: r.ForEach != nil && len(r.ForEach.Names) > 0,
 	}
-	for i := range r.writes {
-		info.Places = append(info.Places, r.writes[i].Place)
+	for i := range r.Writes {
+		info.Places = append(info.Places, r.Writes[i].Place)
 	}
 	named := map[string]bool{}
-	r.scope.expand(r.references(), named)
+	r.Scope.Expand(r.References(), named)
 	info.References = slices.Sorted(maps.Keys(named))
 	return info
 }
@@ -163,12 +161,12 @@ func (p *Program) Permissions() []Permission {
 	var needed []Permission
 	for key, forms := range p.scopes {
 		for _, selected := range forms {
-			for _, scope := range selected.needs.scopes {
-				for _, l := range scope.lookups {
-					if !selected.needs.lookups[scope][l.request.Name] {
+			for _, scope := range selected.Needs.Scopes {
+				for _, l := range scope.Lookups {
+					if !selected.Needs.Lookups[scope][l.Request.Name] {
 						continue
 					}
-					if permission := permissionOf(l, scope, key.garden); !seen[permission] {
+					if permission := permissionOf(l, scope, key.Garden); !seen[permission] {
 						seen[permission] = true
 						needed = append(needed, permission)
 					}
@@ -183,15 +181,15 @@ func (p *Program) Permissions() []Permission {
 }
 
 // permissionOf returns the permission that the lookup needs for the control planes of shoots, or for the garden.
-func permissionOf(l *lookup, s *scope, garden bool) Permission {
-	request := l.request
+func permissionOf(l *scope.Lookup, s *scope.Scope, garden bool) Permission {
+	request := l.Request
 	// A name that is made of parameters alone is known already: nothing else is there to be seen.
-	if known, err := l.resolve(context.Background(), &view{parent: interpreter.EmptyActivation(), context: context.Background(), scope: s}); err == nil {
+	if known, err := l.Resolve(context.Background(), s.View(context.Background(), interpreter.EmptyActivation(), nil, "")); err == nil {
 		request = known
 	}
 	needed := Permission{
-		Profile: s.profile, Lookup: request.Name, Position: l.at,
-		Group: request.Group, Resource: request.Resource, Name: request.ObjectName, Followed: !l.request.Computed,
+		Profile: s.Profile, Lookup: request.Name, Position: l.At,
+		Group: request.Group, Resource: request.Resource, Name: request.ObjectName, Followed: !l.Request.Computed,
 	}
 	if request.Scope != facts.ScopeCluster {
 		needed.Namespace = request.Namespace
@@ -205,26 +203,26 @@ func permissionOf(l *lookup, s *scope, garden bool) Permission {
 // Lookups returns the lookups of all profiles that some rule uses, with the names of their objects if they are
 // constant. They are sorted by the order of the profiles, then by name.
 func (p *Program) Lookups() []facts.LookupRequest {
-	named := map[*lookup]bool{}
-	var scopes []*scope
+	named := map[*scope.Lookup]bool{}
+	var scopes []*scope.Scope
 	for _, forms := range p.scopes {
 		for _, selected := range forms {
-			for _, s := range selected.needs.scopes {
+			for _, s := range selected.Needs.Scopes {
 				if !slices.Contains(scopes, s) {
 					scopes = append(scopes, s)
 				}
-				for _, l := range s.lookups {
-					named[l] = named[l] || selected.needs.lookups[s][l.request.Name]
+				for _, l := range s.Lookups {
+					named[l] = named[l] || selected.Needs.Lookups[s][l.Request.Name]
 				}
 			}
 		}
 	}
-	slices.SortFunc(scopes, func(a, b *scope) int { return strings.Compare(a.profile, b.profile) })
+	slices.SortFunc(scopes, func(a, b *scope.Scope) int { return strings.Compare(a.Profile, b.Profile) })
 	var requests []facts.LookupRequest
 	for _, s := range scopes {
-		for _, l := range s.lookups {
+		for _, l := range s.Lookups {
 			if named[l] {
-				requests = append(requests, l.request)
+				requests = append(requests, l.Request)
 			}
 		}
 	}
@@ -240,45 +238,10 @@ func (p *Program) Parts() facts.Parts {
 	var parts facts.Parts
 	for _, forms := range p.scopes {
 		for _, selected := range forms {
-			parts = parts.Join(selected.needs.parts)
+			parts = parts.Join(selected.Needs.Parts)
 		}
 	}
 	return parts
-}
-
-// Claims returns the webhooks for the objects that a profile is meant to mutate, as far as the profile can be parsed.
-// Without the profile, these objects must not be admitted. A profile without a readable set claims every object of the
-// contract in the control plane. Observed sets and retired profiles claim nothing.
-func Claims(document *profile.Document) []Registration {
-	if document.Retired || document.Mode == v1alpha1.ModeObserve {
-		return nil
-	}
-	c := profileCompiler{document: document}
-	claims := map[scopeKey][]target.Form{}
-	read := false
-	for _, set := range target.Sets() {
-		entries := c.rulesOf(set)
-		read = read || len(entries) > 0
-		if slices.Contains(document.Observe, string(set)) {
-			continue
-		}
-		for i, entry := range entries {
-			for _, t := range claimed(entry, fmt.Sprintf("%s.%s[%d]", set, v1alpha1.ObjectsField, i)) {
-				claim(claims, document, set, t)
-			}
-		}
-	}
-	if !read {
-		for _, t := range shootTargets() {
-			claim(claims, document, target.ControlPlane, t)
-		}
-	}
-	var registrations []Registration
-	for key, forms := range claims {
-		registrations = append(registrations, Registration{Set: key.set, Provider: key.provider, Garden: key.garden}.With(forms))
-	}
-	slices.SortFunc(registrations, compareRegistrations)
-	return registrations
 }
 
 // With returns the webhook for these objects too.
@@ -288,43 +251,9 @@ func (r Registration) With(forms []target.Form) Registration {
 	return r
 }
 
-// claimed returns the targets of an entry of a set; all of the contract where the name is not known.
-func claimed(entry v1alpha1.TargetRules, at string) []*target.Target {
-	if t, _ := targetOf(entry, at); t != nil {
-		return []*target.Target{t}
-	}
-	return shootTargets()
-}
-
-// shootTargets returns the targets of the contract in the control planes of shoots.
-func shootTargets() []*target.Target {
-	var all []*target.Target
-	for _, name := range target.Names() {
-		if t, _ := target.Lookup(name); !t.Garden {
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
-// claim adds the forms of a target. The Service of the kube-apiserver is left out, as it is not mutated with today's Gardener.
-func claim(claims map[scopeKey][]target.Form, document *profile.Document, set target.Set, t *target.Target) {
-	keys := []scopeKey{{set: set, garden: true}}
-	if !t.Garden {
-		keys = keys[:0]
-		for _, provider := range document.Providers {
-			keys = append(keys, scopeKey{set: set, provider: provider})
-		}
-	}
-	for _, key := range keys {
-		for _, form := range t.Forms {
-			if form.Kind != "Service" || t.Other {
-				claims[key] = append(claims[key], form)
-			}
-		}
-	}
-}
-
 // Warnings returns the warnings about the profiles, for example deprecated flags of Kubernetes and removed feature
 // gates.
 func (p *Program) Warnings() source.Findings { return p.warnings }
+
+// SetWarnings sets the warnings about the profiles.
+func (p *Program) SetWarnings(warnings source.Findings) { p.warnings = warnings }

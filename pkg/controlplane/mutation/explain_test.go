@@ -15,6 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -23,7 +25,7 @@ import (
 func TestExplainAgrees(t *testing.T) {
 	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
 		want, _ := admit(t, program, r, asJSON(t, r.Object))
-		got, err := program.Explain(context.Background(), requestOf(t, r), static{t, r})
+		got, err := explanation.Of(context.Background(), program, requestOf(t, r), static{t, r})
 		if err != nil {
 			if want.Failure == nil {
 				t.Fatal(err)
@@ -34,7 +36,7 @@ func TestExplainAgrees(t *testing.T) {
 	})
 }
 
-func agrees(t *testing.T, want outcome, got *mutation.Explanation) {
+func agrees(t *testing.T, want outcome, got *explanation.Explanation) {
 	t.Helper()
 	if want.Failure != nil {
 		if got.Denied == nil || got.Denied.Error() != want.Failure.Message {
@@ -141,7 +143,7 @@ controlplane:
 }
 
 // withoutStates is all that is said but the object itself.
-func withoutStates(e *mutation.Explanation) []string {
+func withoutStates(e *explanation.Explanation) []string {
 	said := []string{fmt.Sprint(e.Denied, e.Lookups)}
 	for _, rule := range e.Rules {
 		said = append(said, fmt.Sprintf("%v %v", rule.Applied, rule.Failed))
@@ -160,7 +162,7 @@ func withoutStates(e *mutation.Explanation) []string {
 	return said
 }
 
-func writeTerm(out *strings.Builder, term mutation.Term, depth int) {
+func writeTerm(out *strings.Builder, term explanation.Term, depth int) {
 	value := term.Value
 	switch {
 	case term.Skipped:
@@ -176,7 +178,7 @@ func writeTerm(out *strings.Builder, term mutation.Term, depth int) {
 	}
 }
 
-func explainSecret(t *testing.T, text string) *mutation.Explanation {
+func explainSecret(t *testing.T, text string) *explanation.Explanation {
 	t.Helper()
 	return explain(t, text, mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "kube-controller-manager",
@@ -190,10 +192,10 @@ func explainSecret(t *testing.T, text string) *mutation.Explanation {
 	})
 }
 
-func explain(t *testing.T, text string, r mutation.Request, from facts.Source) *mutation.Explanation {
+func explain(t *testing.T, text string, r mutation.Request, from facts.Source) *explanation.Explanation {
 	t.Helper()
-	program := compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
-	explained, err := program.Explain(context.Background(), r, from)
+	program := compiled(t, compiler.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
+	explained, err := explanation.Of(context.Background(), program, r, from)
 	if err != nil {
 		t.Fatal(err)
 	}

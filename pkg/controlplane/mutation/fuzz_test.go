@@ -17,6 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -32,7 +33,7 @@ func FuzzCompile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		documents, findings := profile.Load(source.File{Name: "f", Data: data})
 		var problems source.Findings
-		if _, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere}); err != nil && !errors.As(err, &problems) {
+		if _, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere}); err != nil && !errors.As(err, &problems) {
 			t.Fatalf("the error has no findings: %v", err)
 		}
 		for _, finding := range append(findings, problems...) {
@@ -123,7 +124,7 @@ controlplane:
 	if len(findings) > 0 {
 		f.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere})
+	program, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today, Kubernetes: elsewhere})
 	if err != nil {
 		f.Fatal(err)
 	}

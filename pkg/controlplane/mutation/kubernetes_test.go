@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -25,7 +25,7 @@ func TestVersions(t *testing.T) {
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
-			program, err := compileWith(t, mutation.Options{}, filepath.Join(folder, "profile.yaml"))
+			program, err := compileWith(t, compiler.Options{}, filepath.Join(folder, "profile.yaml"))
 			var (
 				findings source.Findings
 				out      strings.Builder
@@ -50,7 +50,7 @@ func TestVersions(t *testing.T) {
 // say what they like.
 func TestVersionsOfLabelled(t *testing.T) {
 	for _, name := range []string{"flags", "gates"} {
-		program, err := compileWith(t, mutation.Options{Generation: contract.Labelled}, filepath.Join("testdata", "versions", name, "profile.yaml"))
+		program, err := compileWith(t, compiler.Options{Generation: contract.Labelled}, filepath.Join("testdata", "versions", name, "profile.yaml"))
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -22,7 +23,7 @@ import (
 )
 
 // programsOf compiles profiles by their names, with what an installation says.
-func programsOf(t *testing.T, o mutation.Options, rules map[string]string) (*mutation.Program, map[string]string) {
+func programsOf(t *testing.T, o compiler.Options, rules map[string]string) (*mutation.Program, map[string]string) {
 	t.Helper()
 	var files []source.File
 	for name, rules := range rules {
@@ -34,7 +35,7 @@ func programsOf(t *testing.T, o mutation.Options, rules map[string]string) (*mut
 		t.Fatal(findings)
 	}
 	o.Kubernetes = elsewhere
-	program, err := mutation.Compile(documents, o)
+	program, err := compiler.Compile(documents, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func programsOf(t *testing.T, o mutation.Options, rules map[string]string) (*mut
 // TestMark holds which profiles a patch is said to be of: those with rules that are applied to the object in this set, and that an
 // object which is right already gets no mark.
 func TestMark(t *testing.T) {
-	program, versions := programsOf(t, mutation.Options{Mark: true}, map[string]string{
+	program, versions := programsOf(t, compiler.Options{Mark: true}, map[string]string{
 		"a": "controlplane: {kube-apiserver: [{flags: {set: {a: b}}}]}\ncontrolplaneexposure: {kube-apiserver: [{labels: {set: {e: f}}}]}",
 		"b": "controlplane: {kube-apiserver: [{flags: {set: {c: d}}}]}",
 		"c": "controlplane: {kube-scheduler: [{flags: {set: {c: d}}}]}",

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -49,7 +49,7 @@ func loadRules(t *testing.T, count int) time.Duration {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	if _, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere}); err != nil {
+	if _, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere}); err != nil {
 		t.Fatal(err)
 	}
 	return usedTime(t) - started

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
@@ -44,7 +45,7 @@ func (a *asked) Lookup(ctx context.Context, namespace string, l facts.LookupRequ
 // admitEtcd admits an Etcd and gives the result and the rules with what became of them.
 func admitEtcd(t *testing.T, rules string, source facts.Source, until time.Time) (*mutation.Result, []string) {
 	t.Helper()
-	program, _ := programsOf(t, mutation.Options{}, map[string]string{"p": rules})
+	program, _ := programsOf(t, compiler.Options{}, map[string]string{"p": rules})
 	result, err := program.Admit(t.Context(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--x--y", Name: "etcd-main", ObserveUntil: until,
 		Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Object: []byte(etcdBefore), OldObject: []byte(etcdBefore),

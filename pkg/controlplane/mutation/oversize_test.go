@@ -17,6 +17,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -50,7 +51,7 @@ func admitOversize(t *testing.T, seed uint64) {
 	if len(findings) > 0 {
 		t.Fatalf("%v\n%s", findings, oversize.Profile(seed))
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+	program, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
 	if err != nil {
 		t.Logf("refused: %v", err)
 		var problems source.Findings

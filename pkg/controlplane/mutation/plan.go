@@ -9,20 +9,78 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// leave clears the room and returns it. The plan's data in it must not be used afterwards.
-func (r *planRoom) leave() {
+// NotComputed is why a rehearsal leaves out a rule.
+const NotComputed = "it cannot be computed"
+
+// planBuffer is the memory that a plan takes; the next one uses it again.
+type planBuffer struct {
+	rules []PlannedRule
+	steps []Step
+}
+
+// Observer is told of each step after it was applied, with the object as it then is.
+type Observer func(rule Applied, step Step, object *target.Object)
+
+// Plan is the list of changes to an object: every rule of its target with its condition and values evaluated. It is
+// plain data and can be printed.
+type Plan struct {
+	Rules []PlannedRule
+}
+
+// PlannedRule is a rule of the plan.
+type PlannedRule struct {
+	Rule *Rule
+	// Skipped says why the rule is not applied; empty when it is.
+	Skipped string
+	Steps   []Step
+}
+
+// Step is one write of a rule.
+type Step struct {
+	Place operation.Place
+	Value operation.Resolved
+	// Kept means that the place keeps the value of the old object; there is no new value then.
+	Kept bool
+	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
+	Overridden string
+
+	Write *operation.Write
+	// secrecy finds the parts of the value that come from Secrets. It is nil if there are none.
+	secrecy *secrecy
+}
+
+var planBuffers = sync.Pool{New: func() any { return new(planBuffer) }}
+
+// Lasts reports whether the value that the step writes remains after its rule is removed. Records contain such values,
+// because Gardener does not write them again.
+func (s Step) Lasts() bool { return s.Write != nil && len(s.Write.Traces(nil)) > 0 }
+
+// apply writes the place.
+func (s Step) apply(o *target.Object) error {
+	if s.Kept {
+		return s.Write.Keep(o)
+	}
+	return s.Write.Apply(o, s.Value)
+}
+
+// leave clears the buffer and returns it. The plan's data in it must not be used afterwards.
+func (r *planBuffer) leave() {
 	clear(r.rules[:cap(r.rules)])
 	clear(r.steps[:cap(r.steps)])
-	planRooms.Put(r)
+	planBuffers.Put(r)
 }
 
 // denies returns the failure of a denial with a true condition, or nil for any other rule.
@@ -30,8 +88,8 @@ func (p *PlannedRule) denies() error {
 	if len(p.Steps) != 1 || p.Steps[0].Place.Kind != operation.Denied {
 		return nil
 	}
-	failure := fail(DeniedByRule, errors.New(p.Steps[0].Value.Text()), "rule %s", p.rule)
-	failure.By = &Applied{Profile: p.rule.profile, Rule: p.rule.name, Position: p.rule.position, Outcome: Denied}
+	failure := fail(DeniedByRule, errors.New(p.Steps[0].Value.Text()), "rule %s", p.Rule)
+	failure.By = &Applied{Profile: p.Rule.Profile, Rule: p.Rule.Name, Position: p.Rule.Position, Outcome: Denied}
 	return failure
 }
 
@@ -55,7 +113,7 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 		return nil, fmt.Errorf("reading the object once more: %w", err)
 	}
 	other := &target.Object{Target: o.Target, Form: o.Form, Document: copied, Old: o.Old}
-	if err := s.write.Apply(other, operation.Resolved{Absent: true}); err != nil {
+	if err := s.Write.Apply(other, operation.Resolved{Absent: true}); err != nil {
 		return nil, fmt.Errorf("taking away what a step wrote: %w", err)
 	}
 	if err := other.Flush(); err != nil {
@@ -71,7 +129,7 @@ func (s Step) agrees(other *Step) bool { return s.Kept == other.Kept && s.Value.
 func (p Plan) String() string {
 	var out strings.Builder
 	for _, planned := range p.Rules {
-		fmt.Fprintf(&out, "%s", planned.rule)
+		fmt.Fprintf(&out, "%s", planned.Rule)
 		if planned.Skipped != "" {
 			fmt.Fprintf(&out, ": skipped, %s", planned.Skipped)
 		}
@@ -83,96 +141,85 @@ func (p Plan) String() string {
 	return out.String()
 }
 
-// cannotCompute is why a rehearsal leaves out a rule.
-const cannotCompute = "it cannot be computed"
-
-// planRoom is the memory that a plan takes; the next one uses it again.
-type planRoom struct {
-	rules []PlannedRule
-	steps []Step
+// Plan evaluates the conditions and values, and finds overridden writes.
+func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.Object, views Views) (Plan, error) {
+	return s.planIn(ctx, new(planBuffer), g, o, views)
 }
 
-var planRooms = sync.Pool{New: func() any { return new(planRoom) }}
-
-// plan evaluates the conditions and values, and finds overridden writes.
-func (s *selection) plan(ctx context.Context, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	return s.planIn(ctx, new(planRoom), g, o, views)
-}
-
-// planIn makes the plan in a room.
-func (s *selection) planIn(ctx context.Context, room *planRoom, g contract.Generation, o *target.Object, views views) (Plan, error) {
-	if cap(room.rules) < len(s.rules) {
-		room.rules = make([]PlannedRule, 0, len(s.rules))
+// planIn makes the plan in a buffer.
+func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.Generation, o *target.Object, views Views) (Plan, error) {
+	if cap(buffer.rules) < len(s.Rules) {
+		buffer.rules = make([]PlannedRule, 0, len(s.Rules))
 	}
-	plan := Plan{Rules: room.rules[:0]}
-	steps := room.steps // made by the dozen, as many a rule does not apply
+	plan := Plan{Rules: buffer.rules[:0]}
+	steps := buffer.steps // made by the dozen, as many a rule does not apply
 	clause, locked := contract.ServiceLocked(o, g)
-	how := s.how
-	how.exists = o.Old != nil
+	mode := s.Mode
+	mode.Exists = o.Old != nil
 	purpose := o.Purpose()
-	for _, r := range s.rules {
+	for _, r := range s.Rules {
 		skipped := r.missesIn(o.Form, purpose, o)
 		if locked {
 			skipped = clause.String()
 		}
 		if skipped == "" {
-			skipped = views.missing(r)
+			skipped = views.Missing(r)
 		}
 		if skipped != "" {
-			plan.Rules = append(plan.Rules, PlannedRule{rule: r, Skipped: skipped})
+			plan.Rules = append(plan.Rules, PlannedRule{Rule: r, Skipped: skipped})
 			continue
 		}
-		variables := views.of(r.scope)
-		if r.family != nil {
-			members, err := planFamily(ctx, r, variables, how)
-			if err != nil && !how.rehearsed {
+		variables := views.Of(r.Scope)
+		if r.ForEach != nil {
+			members, err := PlanForEach(ctx, r, variables, mode)
+			if err != nil && !mode.Rehearsed {
 				return Plan{}, err
 			}
 			if err != nil {
-				members = []PlannedRule{{rule: r, Skipped: cannotCompute}}
+				members = []PlannedRule{{Rule: r, Skipped: NotComputed}}
 			}
 			plan.Rules = append(plan.Rules, members...)
 			continue
 		}
-		planned := PlannedRule{rule: r}
-		if len(steps) < len(r.writes) {
+		planned := PlannedRule{Rule: r}
+		if len(steps) < len(r.Writes) {
 			const dozen = 12
-			steps = make([]Step, max(dozen, len(r.writes)))
-			if len(steps) > len(room.steps) {
-				room.steps = steps
+			steps = make([]Step, max(dozen, len(r.Writes)))
+			if len(steps) > len(buffer.steps) {
+				buffer.steps = steps
 			}
 		}
-		if err := planned.decide(ctx, variables, how, steps[:len(r.writes):len(r.writes)]); err != nil {
-			if !how.rehearsed {
+		if err := planned.Decide(ctx, variables, mode, steps[:len(r.Writes):len(r.Writes)]); err != nil {
+			if !mode.Rehearsed {
 				return Plan{}, err
 			}
-			planned = PlannedRule{rule: r, Skipped: cannotCompute}
+			planned = PlannedRule{Rule: r, Skipped: NotComputed}
 		}
 		steps = steps[len(planned.Steps):]
 		plan.Rules = append(plan.Rules, planned)
 	}
-	plan.override(s.contests)
+	plan.override(s.conflicts)
 	return plan, nil
 }
 
-// decide evaluates the condition of the rule and, when it holds, its values.
-func (p *PlannedRule) decide(ctx context.Context, variables operation.Variables, how how, steps []Step) error {
-	if holds, err := p.holds(ctx, variables, how); err != nil || !holds {
+// Decide evaluates the condition of the rule and, when it holds, its values.
+func (p *PlannedRule) Decide(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
+	if holds, err := p.Holds(ctx, variables, mode); err != nil || !holds {
 		return err
 	}
-	if err := p.compute(ctx, variables, how, steps); err != nil {
+	if err := p.compute(ctx, variables, mode, steps); err != nil {
 		return err
 	}
 	return p.denies()
 }
 
 // override marks the steps that later steps overwrite with another value.
-func (p Plan) override(c contests) {
+func (p Plan) override(c conflicts) {
 	if len(c.places) == 0 && !c.any {
 		return
 	}
 	type last struct {
-		rule *rule
+		rule *Rule
 		step *Step
 	}
 	latest := map[operation.Place]last{}
@@ -180,14 +227,79 @@ func (p Plan) override(c contests) {
 		planned := &p.Rules[i]
 		for j := range planned.Steps {
 			step := &planned.Steps[j]
-			if !c.any && !c.places[step.Place] || step.write.Adds {
+			if !c.any && !c.places[step.Place] || step.Write.Adds {
 				continue
 			}
 			if later, ok := latest[step.Place]; !ok {
-				latest[step.Place] = last{planned.rule, step}
+				latest[step.Place] = last{planned.Rule, step}
 			} else if !later.step.agrees(step) {
 				step.Overridden = later.rule.String()
 			}
 		}
 	}
+}
+
+// Confided returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers during the
+// admission. It fails if the value cannot be computed.
+func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
+	if s.secrecy == nil {
+		return nil, nil
+	}
+	return s.secrecy.confided(ctx, s.Write)
+}
+
+// Writes reports whether the profile itself contains the text, so that it is not confidential.
+func (s Step) Writes(text string) bool {
+	return s.secrecy != nil && holds(s.secrecy.rule.Scope.Node, text)
+}
+
+// holds reports whether a scalar of a document contains a text.
+func holds(n *yaml.Node, text string) bool {
+	if n == nil {
+		return false
+	}
+	return n.Kind == yaml.ScalarNode && strings.Contains(n.Value, text) ||
+		slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return holds(child, text) })
+}
+
+// Holds evaluates the condition.
+func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, mode PlanMode) (bool, error) {
+	if p.Rule.When == nil || mode.Forced {
+		return true, nil
+	}
+	evaluate := p.Rule.When.Bool
+	if v, ok := variables.(*scope.View); ok {
+		evaluate = func(ctx context.Context, _ operation.Variables) (bool, error) {
+			return v.Decide(ctx, p.Rule.When, p.Rule.WhenText)
+		}
+	}
+	holds, err := evaluate(ctx, variables)
+	if err != nil {
+		return false, evaluationFailure(p.Rule, err)
+	}
+	if !holds {
+		p.Skipped = ConditionFalse
+	}
+	return holds, nil
+}
+
+// compute makes a step for each write of the rule.
+func (p *PlannedRule) compute(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
+	p.Steps = steps
+	for i := range p.Rule.Writes {
+		write := &p.Rule.Writes[i]
+		if mode.Exists && p.Rule.Keep {
+			p.Steps[i] = Step{Place: write.Place, Kept: true, Write: write}
+			continue
+		}
+		value, err := write.Resolve(ctx, variables)
+		if err != nil {
+			return evaluationFailure(p.Rule, err)
+		}
+		p.Steps[i] = Step{Place: write.Place, Value: value, Write: write}
+		if value.From != nil {
+			p.Steps[i].secrecy = &secrecy{p.Rule, variables}
+		}
+	}
+	return nil
 }

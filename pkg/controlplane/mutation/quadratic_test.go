@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -41,7 +42,7 @@ controlplane:
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+	program, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 )
 
 // TestReads holds that a program tells what its rules read, and nothing for lookups that no rule names.
@@ -37,7 +37,7 @@ controlplane:
     flags: {set: {d: "${ lookups.policy.a }", e: "${ lookups.class.a }"}}
   - checksumAnnotations: {set: {checksum/cloud: {secret: cloudprovider}}}
 `
-	program := compiled(t, mutation.Options{Kubernetes: elsewhere}, text)
+	program := compiled(t, compiler.Options{Kubernetes: elsewhere}, text)
 	acme := facts.Infrastructure
 	acme.Group, acme.Version = "acme.cloud", "v1"
 	policy, class := acme, acme
@@ -80,7 +80,7 @@ controlplane:
   - when: ${ ` + condition + ` }
     flags: {set: {a: b}}
 `
-			program := compiled(t, mutation.Options{Kubernetes: elsewhere}, text)
+			program := compiled(t, compiler.Options{Kubernetes: elsewhere}, text)
 			if diff := cmp.Diff(want, program.Parts()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -109,7 +110,7 @@ func TestForeignRecords(t *testing.T) {
 // taken takes the object through a profile, twice.
 func taken(t *testing.T, rules string, object, old []byte) []byte {
 	t.Helper()
-	program, _ := programsOf(t, mutation.Options{Mark: true}, map[string]string{"p": rules})
+	program, _ := programsOf(t, compiler.Options{Mark: true}, map[string]string{"p": rules})
 	request := mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "UPDATE", Namespace: "shoot--x--y", Name: "etcd-main",
 		Group: "druid.gardener.cloud", Version: "v1alpha1", Kind: "Etcd", Object: object, OldObject: old,

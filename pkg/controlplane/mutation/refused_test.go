@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -59,10 +60,10 @@ var elsewhere, _ = semver.NewConstraint("< 1.31")
 // compile loads and compiles profiles, which errors call by their base names.
 func compile(t *testing.T, g contract.Generation, paths ...string) (*mutation.Program, error) {
 	t.Helper()
-	return compileWith(t, mutation.Options{Generation: g, Kubernetes: elsewhere}, paths...)
+	return compileWith(t, compiler.Options{Generation: g, Kubernetes: elsewhere}, paths...)
 }
 
-func compileWith(t *testing.T, o mutation.Options, paths ...string) (*mutation.Program, error) {
+func compileWith(t *testing.T, o compiler.Options, paths ...string) (*mutation.Program, error) {
 	t.Helper()
 	var files []source.File
 	for _, path := range paths {
@@ -71,7 +72,7 @@ func compileWith(t *testing.T, o mutation.Options, paths ...string) (*mutation.P
 		files = append(files, file)
 	}
 	documents, findings := profile.Load(files...)
-	program, problems := mutation.Check(documents, o)
+	program, problems := compiler.Check(documents, o)
 	if err := append(findings, problems...).Errors().Err(); err != nil {
 		return nil, err
 	}

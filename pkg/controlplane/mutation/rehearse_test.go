@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -40,7 +40,7 @@ func BenchmarkCompile(b *testing.B) {
 				b.Fatal(findings)
 			}
 			for b.Loop() {
-				if _, err := mutation.Compile(documents, mutation.Options{Generation: contract.Today}); err != nil {
+				if _, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today}); err != nil {
 					b.Fatal(err)
 				}
 			}

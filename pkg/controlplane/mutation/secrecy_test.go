@@ -16,6 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -48,7 +49,7 @@ controlplane:
 func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutation.Result, error) {
 	t.Helper()
 	text := fmt.Sprintf(secretProfile, strings.ReplaceAll(strings.TrimSpace(rule), "\n", "\n    "))
-	program := compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
+	program := compiled(t, compiler.Options{Generation: contract.Today, Kubernetes: elsewhere}, text)
 	return program.Trace(context.Background(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "kube-controller-manager",
 		Group: "apps", Version: "v1", Kind: "Deployment",
@@ -138,7 +139,7 @@ func TestNamesAreNotFromSecrets(t *testing.T) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	if _, err := mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere}); err == nil || !strings.Contains(err.Error(), "a name must not come from a Secret") {
+	if _, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere}); err == nil || !strings.Contains(err.Error(), "a name must not come from a Secret") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -175,7 +176,7 @@ controlplane:
     - annotations: {set: {x: "${ object.data.token }"}}
     - annotations: {set: {y: "${ object.name }"}}
 `
-	program := compiled(t, mutation.Options{}, text)
+	program := compiled(t, compiler.Options{}, text)
 	var shown []string
 	_, err := program.Trace(t.Context(), mutation.Request{
 		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: "shoot--foo--bar", Name: "cloud-x", Version: "v1", Kind: "Secret",

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
@@ -32,7 +32,7 @@ func TestTakeBack(t *testing.T) {
 		"no longer recorded": {object: strings.Replace(string(written), "/written-", "/lost-", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`, marked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := mutation.TakeBack([]byte(test.object))
+			got, err := annotation.TakeBack([]byte(test.object))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -48,18 +48,18 @@ func TestTakeBack(t *testing.T) {
 			if bytes.Contains(got.Object, []byte("graft.provider.extensions.gardener.cloud/")) {
 				t.Errorf("annotations of Graft's are left: %s", got.Object)
 			}
-			again, err := mutation.Unmarked(got.Object)
+			again, err := annotation.Unmarked(got.Object)
 			if err != nil || !bytes.Equal(again, got.Object) {
 				t.Errorf("there is something to unmark: %s, %v", again, err)
 			}
 		})
 	}
-	if unmarked, err := mutation.Unmarked(written); err != nil || !strings.Contains(string(unmarked), "9Gi") || strings.Contains(string(unmarked), "/written-") {
+	if unmarked, err := annotation.Unmarked(written); err != nil || !strings.Contains(string(unmarked), "9Gi") || strings.Contains(string(unmarked), "/written-") {
 		t.Errorf("unmarked is %s, %v", unmarked, err)
 	}
 	for _, f := range []func([]byte) error{
-		func(raw []byte) error { _, err := mutation.TakeBack(raw); return err },
-		func(raw []byte) error { _, err := mutation.Unmarked(raw); return err },
+		func(raw []byte) error { _, err := annotation.TakeBack(raw); return err },
+		func(raw []byte) error { _, err := annotation.Unmarked(raw); return err },
 	} {
 		if err := f([]byte(`{`)); !errors.Is(err, document.ErrSyntax) {
 			t.Errorf("got error %v", err)

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -39,13 +40,13 @@ func (l *lagging) Refresh(context.Context, string) (*facts.Facts, error) {
 
 // programOf compiles a profile of the provider acme that has these rules.
 // compiled is a program of a profile; what is wrong with it is fatal.
-func compiled(t testing.TB, options mutation.Options, text string) *mutation.Program {
+func compiled(t testing.TB, options compiler.Options, text string) *mutation.Program {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	program, err := mutation.Compile(documents, options)
+	program, err := compiler.Compile(documents, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func compiled(t testing.TB, options mutation.Options, text string) *mutation.Pro
 func programOf(t testing.TB, rules string) *mutation.Program {
 	t.Helper()
 	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]"
-	return compiled(t, mutation.Options{Generation: contract.Today, Kubernetes: elsewhere}, head+rules)
+	return compiled(t, compiler.Options{Generation: contract.Today, Kubernetes: elsewhere}, head+rules)
 }
 
 func versioned(version string) *facts.Facts {

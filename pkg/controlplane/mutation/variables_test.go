@@ -15,6 +15,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -40,7 +41,7 @@ controlplane:
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	return mutation.Compile(documents, mutation.Options{Kubernetes: elsewhere})
+	return compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
 }
 
 // TestChainedVariables refuses a profile of which each variable has twice the size of the one before, where it becomes

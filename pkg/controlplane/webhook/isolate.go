@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -350,7 +351,7 @@ func statusOf(u *unit) Status {
 	case u.served == nil:
 		status.State, status.Err = StateInvalid, u.newest.err
 		for _, d := range documents {
-			status.claims = append(status.claims, mutation.Claims(d)...)
+			status.claims = append(status.claims, compiler.Claims(d)...)
 		}
 	case u.served != u.newest:
 		status.State, status.Err = StateLastGood, u.newest.err

@@ -15,12 +15,12 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 )
 
 // OptOutAnnotation disables Graft for the control plane in a namespace: its objects are admitted unchanged. The
 // value is the reason, for people; any value except "" counts.
-const OptOutAnnotation = mutation.OptOutAnnotation
+const OptOutAnnotation = annotation.OptOut
 
 // OptOuts has the namespaces with OptOutAnnotation. Informers update it, so that an admission needs no request.
 // Use NewOptOuts instead of the zero value.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -29,7 +30,7 @@ func BenchmarkMatrix(b *testing.B) {
 	began := processorTime(b)
 	rounds, objects := 0, 0
 	for b.Loop() {
-		program := golden.Compile(b, mutation.Options{}, profiles...)
+		program := golden.Compile(b, compiler.Options{}, profiles...)
 		m := compare.Matrix{Variants: []string{compare.Plain}}
 		for _, version := range program.Profiles() {
 			m.Providers = append(m.Providers, version.Providers...)

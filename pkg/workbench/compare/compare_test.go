@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -56,7 +56,7 @@ func run(t testing.TB, folder string) *compare.Result {
 		files *[]string
 	}{{"old.yaml", &options.Old, &options.OldFiles}, {"new.yaml", &options.New, &options.NewFiles}} {
 		path := filepath.Join(folder, side.name)
-		program := golden.Compile(t, mutation.Options{Kubernetes: none}, path)
+		program := golden.Compile(t, compiler.Options{Kubernetes: none}, path)
 		for _, s := range options.Scenes {
 			s.Invent(program.Lookups()...)
 		}
@@ -126,7 +126,7 @@ func format(t *testing.T, name string) render.Format {
 // TestRunEndsWithItsContext holds that nothing is said of a comparison that was interrupted.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	program := compare.Program{Program: golden.Compile(t, mutation.Options{}, "testdata/gone/old.yaml")}
+	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
 	result, err := compare.Run(ctx, compare.Options{Old: program, New: program, Scenes: scenes(t), Parallel: 1, Progress: func(int, int) { cancel() }})
 	if !errors.Is(err, context.Canceled) || result != nil {
 		t.Errorf("got %v, %v", result, err)
@@ -134,7 +134,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
-	program := compare.Program{Program: golden.Compile(t, mutation.Options{}, "testdata/gone/old.yaml")}
+	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
 	var seen []int
 	_, err := compare.Run(t.Context(), compare.Options{
 		Old: program, New: program, Scenes: scenes(t)[:3], Progress: func(done, of int) { seen = append(seen, done*10+of) },

@@ -13,6 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/convert"
@@ -31,7 +32,7 @@ func TestExamples(t *testing.T) {
 	}
 	for _, path := range paths {
 		provider := filepath.Base(filepath.Dir(path))
-		program := golden.Compile(t, mutation.Options{}, path)
+		program := golden.Compile(t, compiler.Options{}, path)
 		for name, options := range map[string]sample.Options{"1.34": {}, "ipv6": {HighAvailability: true, IPv6: true}, "older": {Kubernetes: "1.31.14"}} {
 			t.Run(provider+"/"+name, func(t *testing.T) {
 				options.Provider = provider
@@ -39,7 +40,7 @@ func TestExamples(t *testing.T) {
 				program := program
 				if name == "older" {
 					generation = contract.Labelled
-					program = golden.Compile(t, mutation.Options{Generation: generation}, path)
+					program = golden.Compile(t, compiler.Options{Generation: generation}, path)
 				}
 				before, after := admitted(t, program, options, generation)
 				proposal, err := convert.Propose(t.Context(), before, after, convert.Options{Name: provider, Provider: provider, Generation: generation})

@@ -16,6 +16,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/convert"
@@ -70,7 +71,7 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, before, after []ma
 	if err := findings.Err(); err != nil {
 		t.Fatalf("%v\n%s", err, proposal.Profile)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := compiler.Compile(documents, compiler.Options{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, proposal.Profile)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
@@ -169,7 +170,7 @@ func (p *proposer) compile(rules []*rule) (*mutation.Program, source.Findings, e
 			i++
 		}
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Generation: p.options.Generation})
+	program, err := compiler.Compile(documents, compiler.Options{Generation: p.options.Generation})
 	if errors.As(err, &findings) {
 		return nil, findings.Errors(), nil
 	}

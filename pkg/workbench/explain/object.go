@@ -20,6 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -86,7 +87,7 @@ type Rule struct {
 	ForEach []Term `json:"forEach,omitempty"`
 	Steps   []Step `json:"steps,omitempty"`
 
-	writes []mutation.ExplainedWrite
+	writes []explanation.ExplainedWrite
 }
 
 // Term is a part of a condition with its value.
@@ -118,7 +119,7 @@ type Step struct {
 	// Lines are those that the step changed; none where the object was so already, or the step was not made.
 	Lines []Edit `json:"lines,omitempty"`
 
-	step mutation.ExplainedStep
+	step explanation.ExplainedStep
 }
 
 // Line is a line of the object.
@@ -178,7 +179,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 			o.Elsewhere += rulesOf(p, registration)
 			continue
 		}
-		explained, err := p.Explain(ctx, mutation.Request{
+		explained, err := explanation.Of(ctx, p, mutation.Request{
 			Set: registration.Set, Provider: registration.Provider, Garden: registration.Garden, Operation: a.Operation, Namespace: a.Namespace,
 			Name: change.Name, Group: group, Version: version, Kind: change.Kind, Object: current, OldObject: a.Old,
 		}, source)
@@ -251,7 +252,7 @@ type reader struct {
 }
 
 // add adds the effects of one set of webhooks.
-func (r *reader) add(e *mutation.Explanation) {
+func (r *reader) add(e *explanation.Explanation) {
 	r.object.Elsewhere += e.Elsewhere
 	if e.Denied != nil {
 		r.object.Denied = r.veil(e.Denied.Error())
@@ -271,7 +272,7 @@ func (r *reader) add(e *mutation.Explanation) {
 	}
 }
 
-func (r *reader) rule(e *mutation.ExplainedRule) Rule {
+func (r *reader) rule(e *explanation.ExplainedRule) Rule {
 	rule := Rule{
 		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: position(e.Position), Operation: e.Operation,
 		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach), writes: e.Writes,
@@ -290,7 +291,7 @@ func (r *reader) rule(e *mutation.ExplainedRule) Rule {
 }
 
 // outcomeOf returns the outcome of a failed rule: a denial with a true condition is denied.
-func outcomeOf(e *mutation.ExplainedRule) string {
+func outcomeOf(e *explanation.ExplainedRule) string {
 	if failure := new(mutation.Failure); errors.As(e.Failed, &failure) && failure.By != nil {
 		return string(mutation.Denied)
 	}
@@ -298,7 +299,7 @@ func outcomeOf(e *mutation.ExplainedRule) string {
 }
 
 // withoutRule returns the reason of a failure without the rule's name, which precedes it in the output.
-func withoutRule(e *mutation.ExplainedRule) string {
+func withoutRule(e *explanation.ExplainedRule) string {
 	var failure *mutation.Failure
 	if errors.As(e.Failed, &failure) && failure.Err != nil && strings.HasPrefix(failure.Message, "rule ") {
 		return failure.Err.Error()
@@ -306,7 +307,7 @@ func withoutRule(e *mutation.ExplainedRule) string {
 	return e.Failed.Error()
 }
 
-func (r *reader) step(s mutation.ExplainedStep) Step {
+func (r *reader) step(s explanation.ExplainedStep) Step {
 	step := Step{Place: s.Place.String(), Kept: s.Kept, Overridden: s.Overridden, step: s}
 	if !s.Kept {
 		step.Value = s.Value.String()
@@ -381,7 +382,7 @@ func (r *reader) withoutData(lines []render.Line) []render.Line {
 
 func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
 
-func terms(all []mutation.Term) []Term {
+func terms(all []explanation.Term) []Term {
 	var out []Term
 	for _, one := range all {
 		out = append(out, term(one))
@@ -389,7 +390,7 @@ func terms(all []mutation.Term) []Term {
 	return out
 }
 
-func term(t mutation.Term) Term {
+func term(t explanation.Term) Term {
 	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms),
 		Each: terms(t.Each), More: t.More, Item: t.Item}
 	if t.From != nil {
@@ -480,7 +481,7 @@ func (o *Object) narrow(q question) *Object {
 				kept.Steps = append(kept.Steps, q.only(step))
 			}
 		}
-		would := len(rule.Steps) == 0 && slices.ContainsFunc(rule.writes, func(w mutation.ExplainedWrite) bool { return q.place(w.Place, w.Flag) })
+		would := len(rule.Steps) == 0 && slices.ContainsFunc(rule.writes, func(w explanation.ExplainedWrite) bool { return q.place(w.Place, w.Flag) })
 		if len(kept.Steps) > 0 || would {
 			narrowed.Rules = append(narrowed.Rules, kept)
 		}

@@ -16,6 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -61,7 +62,7 @@ func TestObjects(t *testing.T) {
 			if err := yaml.Unmarshal(raw, &c); err != nil {
 				t.Fatal(err)
 			}
-			program := golden.Compile(t, mutation.Options{}, filepath.Join(folder, "profile.yaml"))
+			program := golden.Compile(t, compiler.Options{}, filepath.Join(folder, "profile.yaml"))
 			var text, all bytes.Buffer
 			for _, a := range c.Ask {
 				fmt.Fprintf(&text, "$ %s\n", a)

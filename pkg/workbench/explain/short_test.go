@@ -13,7 +13,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/explain"
@@ -42,7 +42,7 @@ func TestShortSecrets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Kubernetes: served})
+	program, err := compiler.Compile(documents, compiler.Options{Kubernetes: served})
 	if err != nil {
 		t.Fatal(err)
 	}

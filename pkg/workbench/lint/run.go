@@ -30,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -453,14 +453,14 @@ var providerProfile = Kind{
 		if o.Override != nil {
 			findings = append(findings, source.FindingsOf(source.Node{}, "", o.Override(documents)).Of(source.WrongValue)...)
 		}
-		options := mutation.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
-		_, problems := mutation.Check(documents, options)
+		options := compiler.Options{Generation: o.Generation, Kubernetes: o.Kubernetes, ImageOverwrite: o.ImageOverwrite}
+		_, problems := compiler.Check(documents, options)
 		return append(findings, inBoth(documents, options, problems)...)
 	},
 }
 
 // inBoth drops warnings about profiles that name both generations of Gardener if they hold for one of these only.
-func inBoth(documents []*profile.Document, o mutation.Options, found source.Findings) source.Findings {
+func inBoth(documents []*profile.Document, o compiler.Options, found source.Findings) source.Findings {
 	both := map[string]bool{}
 	for _, d := range documents {
 		both[d.Node.File] = d.Gardener != "" && contract.Today.For(d.Gardener) && contract.Labelled.For(d.Gardener)
@@ -469,7 +469,7 @@ func inBoth(documents []*profile.Document, o mutation.Options, found source.Find
 		return found
 	}
 	o.Generation = contract.Labelled
-	_, older := mutation.Check(documents, o)
+	_, older := compiler.Check(documents, o)
 	return slices.DeleteFunc(found, func(f source.Finding) bool {
 		return f.Severity == source.Warning && both[f.File] && !slices.ContainsFunc(older, func(other source.Finding) bool {
 			return other.Position == f.Position && other.Rule == f.Rule

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -129,7 +130,7 @@ func TestAdmitRefused(t *testing.T) {
 	labelled := factsOf(t, sample.Options{}).Facts.Namespace
 	admission := render.Admission{Namespace: labelled.Name, Labels: labelled.Labels, Operation: "CREATE"}
 	var failure *mutation.Failure
-	err = change.Admit(t.Context(), golden.Compile(t, mutation.Options{}, openstack), admission, &facts.Static{})
+	err = change.Admit(t.Context(), golden.Compile(t, compiler.Options{}, openstack), admission, &facts.Static{})
 	if !errors.As(err, &failure) || failure.Reason != mutation.ClusterMissing {
 		t.Fatalf("got error %v, want %s", err, mutation.ClusterMissing)
 	}
@@ -139,7 +140,7 @@ func TestAdmitRefused(t *testing.T) {
 }
 
 func TestAdmitSelects(t *testing.T) {
-	program, known := golden.Compile(t, mutation.Options{}, "testdata/everything.yaml"), factsOf(t, sample.Options{})
+	program, known := golden.Compile(t, compiler.Options{}, "testdata/everything.yaml"), factsOf(t, sample.Options{})
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -71,7 +71,7 @@ func compare(t *testing.T, name string, got []byte) {
 // admit takes the objects of a control plane through a profile.
 func admit(t testing.TB, file string, o sample.Options, generation contract.Generation, objects []sample.Object) []*render.Change {
 	t.Helper()
-	program, known := golden.Compile(t, mutation.Options{Generation: generation}, file), factsOf(t, o)
+	program, known := golden.Compile(t, compiler.Options{Generation: generation}, file), factsOf(t, o)
 	admission := render.Admission{
 		Namespace: known.Facts.Namespace.Name, Labels: known.Facts.Namespace.Labels, Operation: "CREATE",
 	}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/docs/schema"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -53,7 +54,7 @@ func (f Files) Check() (*mutation.Program, error) {
 	if err := findings.Err(); err != nil {
 		return nil, err
 	}
-	return mutation.Compile(documents, mutation.Options{})
+	return compiler.Compile(documents, compiler.Options{})
 }
 
 // schemas adds the schemas that the first lines of the documents name.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -200,7 +200,7 @@ func TestSet(t *testing.T) {
 }
 
 func TestAdmit(t *testing.T) {
-	program := golden.Compile(t, mutation.Options{}, "testdata/profile.yaml")
+	program := golden.Compile(t, compiler.Options{}, "testdata/profile.yaml")
 	scenes, err := scene.Build(t.Context(), scene.Input{
 		Options: scene.Options{Provider: "acme"}, Objects: read(t, "cluster.yaml", "scheduler.yaml"), Present: read(t, "secret.yaml"),
 	}, gardener.Generator{})

@@ -22,6 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -211,7 +213,7 @@ func (i Installed) renew(ctx context.Context, of resource, object manifest.Objec
 	if err != nil {
 		return nil, err
 	}
-	taken, err := mutation.TakeBack(now)
+	taken, err := annotation.TakeBack(now)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +226,7 @@ func become(object manifest.Object, after []byte, by render.Author) (*render.Cha
 	if err != nil {
 		return nil, err
 	}
-	unmarked, err := mutation.Unmarked(after)
+	unmarked, err := annotation.Unmarked(after)
 	if err != nil {
 		return nil, err
 	}
@@ -350,7 +352,7 @@ func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object ma
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
 			made := o.Document.Edits()
 			if !step.Kept && !step.Lasts() && rule.Profile != "" {
-				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits && !step.RemovesNothing(o)}
+				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits && !explanation.RemovesNothing(step, o)}
 				if whole := position.ReplaceAllString(one.place, ""); whole != one.place {
 					one.place, one.item = whole, step.Value.String()
 				}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -135,7 +136,7 @@ type Plane struct {
 	// Scene has the objects as Gardener writes them, as far as that is known, and as Old those that stand there; nil with an error.
 	Scene *scene.Scene
 	// Taken holds the restored values of each object, by scene.OldKey.
-	Taken map[string]*mutation.TakenBack
+	Taken map[string]*annotation.TakenBack
 	// Err is why the control plane cannot be read.
 	Err error
 
@@ -160,7 +161,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 		return nil, err
 	}
 	known = known.WithNamespace(namespace)
-	plane := &Plane{Name: name, Taken: map[string]*mutation.TakenBack{}, Scene: &scene.Scene{
+	plane := &Plane{Name: name, Taken: map[string]*annotation.TakenBack{}, Scene: &scene.Scene{
 		Title: name, Facts: known, Old: map[string][]byte{}, Live: &lookups{seed: s, facts: known},
 	}}
 	if err := s.extend(ctx, plane, programs); err != nil {
@@ -265,7 +266,7 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 	if prefix, isPrefix := strings.CutSuffix(form.Name, "*"); isPrefix && !strings.HasPrefix(name, prefix) {
 		return nil
 	}
-	taken, err := mutation.TakeBack(stands)
+	taken, err := annotation.TakeBack(stands)
 	if err != nil {
 		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
 	}

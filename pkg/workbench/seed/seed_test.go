@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -93,7 +94,7 @@ func connect(t *testing.T, s *server) *seed.Seed {
 
 func compile(t *testing.T, rules string) *mutation.Program {
 	t.Helper()
-	return compileWith(t, rules, mutation.Options{})
+	return compileWith(t, rules, compiler.Options{})
 }
 
 // compileAny compiles rules with flags that no version of Kubernetes has.
@@ -103,17 +104,17 @@ func compileAny(t *testing.T, rules string) *mutation.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return compileWith(t, rules, mutation.Options{Kubernetes: none})
+	return compileWith(t, rules, compiler.Options{Kubernetes: none})
 }
 
-func compileWith(t *testing.T, rules string, options mutation.Options) *mutation.Program {
+func compileWith(t *testing.T, rules string, options compiler.Options) *mutation.Program {
 	t.Helper()
 	head := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\n"
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(head + rules)})
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, options)
+	program, err := compiler.Compile(documents, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -46,7 +47,7 @@ func once(build func(*testing.T) *report.Page) func(*testing.T) *report.Page {
 // makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied besides.
 func makeDifference(t *testing.T) *report.Page {
 	t.Helper()
-	program := golden.Compile(t, mutation.Options{}, openstack)
+	program := golden.Compile(t, compiler.Options{}, openstack)
 	known, err := sample.Facts(sample.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +129,7 @@ func compile(t *testing.T, file source.File) *mutation.Program {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{})
+	program, err := compiler.Compile(documents, compiler.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

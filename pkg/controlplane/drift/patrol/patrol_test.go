@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -95,7 +96,7 @@ func newPatrol(t *testing.T, s *seed) (*Patrol, *clocktesting.FakeClock) {
 	if err := findings.Err(); err != nil {
 		t.Fatal(err)
 	}
-	program, err := mutation.Compile(documents, mutation.Options{Mark: true})
+	program, err := compiler.Compile(documents, compiler.Options{Mark: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	profiles "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
@@ -238,9 +239,9 @@ func (p *program) provider() string {
 
 func (p *program) compile() {
 	p.Program, p.err = profile.Guard(p.files(), func(files []source.File) (*mutation.Program, error) {
-		return mutation.Compile(slices.DeleteFunc(slices.Clone(p.documents), func(d *profile.Document) bool {
+		return profiles.Compile(slices.DeleteFunc(slices.Clone(p.documents), func(d *profile.Document) bool {
 			return !slices.ContainsFunc(files, func(f source.File) bool { return f.Name == d.Node.File })
-		}), mutation.Options{Generation: p.generation})
+		}), profiles.Options{Generation: p.generation})
 	})
 	if p.err == nil {
 		p.rules = p.listRules()

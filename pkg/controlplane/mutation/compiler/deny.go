@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package mutation
+package compiler
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -38,8 +40,8 @@ func (c *profileCompiler) observes(r v1alpha1.Rule) bool {
 
 // denials compiles the denials of the profile for a target. They are rules that write only the message, and come before
 // the target's other rules.
-func (c *profileCompiler) denials(t *target.Target) []*rule {
-	var rules []*rule
+func (c *profileCompiler) denials(t *target.Target) []*mutation.Rule {
+	var rules []*mutation.Rule
 	for i, d := range c.document.Deny {
 		if d.Name.Value == "" || d.When.Value == "" || d.Message.Value == "" {
 			continue // which is a finding of its own
@@ -62,32 +64,32 @@ func (c *profileCompiler) denials(t *target.Target) []*rule {
 }
 
 // denial compiles one denial for a target.
-func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path string) (*rule, source.Findings) {
+func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path string) (*mutation.Rule, source.Findings) {
 	from := v1alpha1.Rule{Name: d.Name.Value, When: d.When.At, At: d.Name.At, Path: path}
-	compiled := &rule{
-		target: t, profile: c.document.Metadata.Name, name: from.Name, position: from.At.Position(), path: path,
-		operation: operation.Definition{Name: v1alpha1.DenyField}, scope: c.scope, observed: c.observes(from),
+	compiled := &mutation.Rule{
+		Target: t, Profile: c.document.Metadata.Name, Name: from.Name, Position: from.At.Position(), Path: path,
+		Operation: operation.Definition{Name: v1alpha1.DenyField}, Scope: c.scope, Observed: c.observes(from),
 	}
 	if t.Purposed {
-		compiled.purposes = knownPurposes
+		compiled.Purposes = mutation.KnownPurposes
 	}
 	environment := c.seenBy(t)
 	var findings source.Findings
-	if compiled.when, findings = condition(environment, from); compiled.when == nil {
+	if compiled.When, findings = condition(environment, from); compiled.When == nil {
 		return nil, findings
 	}
-	if compiled.when.Constant() && !c.scope.environment.Partial().False(compiled.when) {
+	if compiled.When.Constant() && !c.scope.Environment.Partial().False(compiled.When) {
 		return nil, append(findings, from.When.Finding(path+".when", "is always true: the rule denies everything").Of(source.AlwaysTrue))
 	}
-	compiled.whenText = from.When.Value
-	c.scope.conditions[compiled.whenText]++
+	compiled.WhenText = from.When.Value
+	c.scope.Conditions[compiled.WhenText]++
 	context := operation.Context{Target: t, Expressions: environment}
 	message, problems := context.Text(d.Message.At, path+".message")
 	if len(problems) > 0 {
 		return nil, append(findings, problems...)
 	}
-	compiled.writes = []operation.Write{{
-		Place: operation.Place{Kind: operation.Denied, Name: compiled.profile + "/" + compiled.name},
+	compiled.Writes = []operation.Write{{
+		Place: operation.Place{Kind: operation.Denied, Name: compiled.Profile + "/" + compiled.Name},
 		Value: message, At: d.Message.At, Path: path + ".message",
 		Apply: func(*target.Object, operation.Resolved) error { return errors.New("a denied object is not changed") },
 	}}
@@ -97,13 +99,13 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 
 // tellsSecret reports a message that contains a value from a Secret, because messages appear in responses, Events and
 // logs.
-func (c *profileCompiler) tellsSecret(r *rule, message source.Node) source.Findings {
-	references, path := r.writes[0].Value.References(), r.writes[0].Path
+func (c *profileCompiler) tellsSecret(r *mutation.Rule, message source.Node) source.Findings {
+	references, path := r.Writes[0].Value.References(), r.Writes[0].Path
 	const text = "the message must not come from a Secret, as this one does from "
-	if secrets := c.scope.secretsIn(references); len(secrets) > 0 {
-		return source.Findings{message.Finding(path, text+"the lookup %s", secrets[0].request.Name).Of(SecretInName)}
+	if secrets := c.scope.SecretsIn(references); len(secrets) > 0 {
+		return source.Findings{message.Finding(path, text+"the lookup %s", secrets[0].Request.Name).Of(SecretInName)}
 	}
-	if c.scope.readsSecret(r.target, references) {
+	if c.scope.ReadsSecret(r.Target, references) {
 		return source.Findings{message.Finding(path, text+"the object").Of(SecretInName)}
 	}
 	return nil
@@ -169,9 +171,9 @@ func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
 	if known := c.seen[like]; known != nil {
 		return known
 	}
-	environment, err := c.scope.environment.Without(unknownTo(t))
+	environment, err := c.scope.Environment.Without(unknownTo(t))
 	if err != nil {
-		environment = c.scope.environment // which is built of the same
+		environment = c.scope.Environment // which is built of the same
 	}
 	if c.seen == nil {
 		c.seen = map[[2]bool]*expression.Environment{}
@@ -182,8 +184,8 @@ func (c *profileCompiler) seenBy(t *target.Target) *expression.Environment {
 
 // notKnown reports variables and lookups of the profile that a rule uses and that need facts unknown for its target. It
 // ignores conditional uses, because the condition may depend on the target.
-func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings {
-	elsewhere := unknownTo(r.target)
+func (c *profileCompiler) notKnown(r *mutation.Rule, from v1alpha1.Rule) source.Findings {
+	elsewhere := unknownTo(r.Target)
 	var findings source.Findings
 	seen := map[string]bool{}
 	var visit func(references []string, through string, at source.Position)
@@ -194,7 +196,7 @@ func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings 
 			key := root + "." + name
 			if where := elsewhere[root]; where != "" && through != "" && !seen["in "+through] {
 				seen["in "+through] = true
-				findings = append(findings, from.At.Finding(r.path, "%s (%s) needs '%s', which %s does not know; %s", through, at, root, r.target.Name, where).
+				findings = append(findings, from.At.Finding(r.Path, "%s (%s) needs '%s', which %s does not know; %s", through, at, root, r.Target.Name, where).
 					Of(expression.UnknownName))
 			}
 			if seen[key] {
@@ -202,25 +204,25 @@ func (c *profileCompiler) notKnown(r *rule, from v1alpha1.Rule) source.Findings 
 			}
 			seen[key] = true
 			switch root {
-			case variablesName:
-				if v := c.scope.variableOf[name]; v != nil && v.template != nil {
-					visit(v.template.Certain(), key, v.node.Position())
+			case scope.VariablesName:
+				if v := c.scope.VariableOf[name]; v != nil && v.Template != nil {
+					visit(v.Template.Certain(), key, v.Node.Position())
 				}
-			case lookupsName:
-				if i := slices.IndexFunc(c.scope.lookups, func(l *lookup) bool { return l.request.Name == name }); i >= 0 {
-					visit(certainKeys(c.scope.lookups[i]), key, c.scope.lookups[i].at)
+			case scope.LookupsName:
+				if i := slices.IndexFunc(c.scope.Lookups, func(l *scope.Lookup) bool { return l.Request.Name == name }); i >= 0 {
+					visit(certainKeys(c.scope.Lookups[i]), key, c.scope.Lookups[i].At)
 				}
 			}
 		}
 	}
-	visit(r.references(), "", source.Position{})
+	visit(r.References(), "", source.Position{})
 	return findings
 }
 
 // certainKeys returns the references that the object name of the lookup always needs.
-func certainKeys(l *lookup) []string {
+func certainKeys(l *scope.Lookup) []string {
 	var references []string
-	for _, template := range []*expression.Template{l.name, l.namespace} {
+	for _, template := range []*expression.Template{l.Name, l.Namespace} {
 		if template != nil {
 			references = append(references, template.Certain()...)
 		}

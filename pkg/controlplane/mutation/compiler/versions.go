@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package mutation
+package compiler
 
 import (
 	"fmt"
@@ -17,6 +17,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -27,16 +29,38 @@ import (
 // pkg/apis/core/validation, as Kubernetes' version skew policy).
 const poolSkew = 3
 
+// mostPatches bounds them: every condition is evaluated for each, and versions of other things may look like Kubernetes'.
+const mostPatches = 64
+
+// versionView provides the variables of a profile if only the version of Kubernetes is known.
+type versionView struct {
+	minor   kubeflags.Minor
+	partial *expression.Partial
+}
+
+// versionCheck holds the writes of one rule against the table.
+type versionCheck struct {
+	component string
+	// variable is the variable with the component's version in its field kubernetes.
+	variable string
+	versions []kubeflags.Minor
+	document source.Node
+	findings source.Findings
+	warnings source.Findings
+}
+
+var patchVersion = regexp.MustCompile(`\b1\.\d+\.(\d+)`)
+
 // versionsOfRule returns the versions in the table in which the component may run when the rule applies: those that the
 // profile supports and for which the condition may be true. It returns none for components missing in the table and for
 // the older generation, because all its versions are older than the table.
-func versionsOfRule(c *profileCompiler, r *rule) []kubeflags.Minor {
-	if c.options.Generation == contract.Labelled || !slices.Contains(kubeflags.Components(), r.target.Component) {
+func versionsOfRule(c *profileCompiler, r *mutation.Rule) []kubeflags.Minor {
+	if c.options.Generation == contract.Labelled || !slices.Contains(kubeflags.Components(), r.Target.Component) {
 		return nil
 	}
 	var versions []kubeflags.Minor
-	for _, view := range viewsOfVersions(c, r.target) {
-		if view.minor >= kubeflags.Versions()[0] && !slices.Contains(versions, view.minor) && (r.when == nil || !view.partial.False(r.when)) {
+	for _, view := range viewsOfVersions(c, r.Target) {
+		if view.minor >= kubeflags.Versions()[0] && !slices.Contains(versions, view.minor) && (r.When == nil || !view.partial.False(r.When)) {
 			versions = append(versions, view.minor)
 		}
 	}
@@ -58,7 +82,7 @@ func viewsOfVersions(c *profileCompiler, t *target.Target) []versionView {
 	}
 	var (
 		views   []versionView
-		partial = c.scope.environment.Partial()
+		partial = c.scope.Environment.Partial()
 		patches = patchesIn(c.document.Node.Node)
 	)
 	for _, minor := range versionsSeen(variable) {
@@ -111,22 +135,17 @@ func knowVersion(p *expression.Partial, variable string, minor kubeflags.Minor, 
 }
 
 // withVariables adds the variables of the profile that can be derived from the known values.
-func withVariables(s *scope, p *expression.Partial) *expression.Partial {
-	for _, v := range s.variables {
-		if v.template == nil {
+func withVariables(s *scope.Scope, p *expression.Partial) *expression.Partial {
+	for _, v := range s.Variables {
+		if v.Template == nil {
 			continue
 		}
-		if value, ok := p.Value(v.template); ok {
-			p = p.With(variablesName, v.name, value)
+		if value, ok := p.Value(v.Template); ok {
+			p = p.With(scope.VariablesName, v.Name, value)
 		}
 	}
 	return p
 }
-
-var patchVersion = regexp.MustCompile(`\b1\.\d+\.(\d+)`)
-
-// mostPatches bounds them: every condition is evaluated for each, and versions of other things may look like Kubernetes'.
-const mostPatches = 64
 
 // patchesIn returns the patch versions at which conditions of a document can change: the first, the last, and the
 // neighbours of every patch that it contains.
@@ -153,58 +172,47 @@ func patchesIn(n *yaml.Node) []int {
 
 // checkVersions reports the flags, feature gates, admission plugins and kubelet configuration fields in writes of a
 // rule that are missing in a version of Kubernetes to which the rule may apply.
-func checkVersions(c *profileCompiler, r *rule) source.Findings {
+func checkVersions(c *profileCompiler, r *mutation.Rule) source.Findings {
 	versions := versionsOfRule(c, r)
 	if len(versions) == 0 {
 		return nil
 	}
-	check := versionCheck{component: r.target.Component, variable: "shoot", versions: versions, document: c.document.Node}
+	check := versionCheck{component: r.Target.Component, variable: "shoot", versions: versions, document: c.document.Node}
 	switch {
-	case r.target.Garden:
+	case r.Target.Garden:
 		check.variable = "garden"
-	case r.target.Component == "kubelet":
+	case r.Target.Component == "kubelet":
 		check.variable = "pool"
 	}
-	for i := range r.writes {
-		write := &r.writes[i]
-		if r.family != nil && r.family.computes(write.Place.Name) {
+	for i := range r.Writes {
+		write := &r.Writes[i]
+		if r.ForEach != nil && computes(r.ForEach, write.Place.Name) {
 			continue
 		}
-		own := write.Place.Container == r.target.Container
+		own := write.Place.Container == r.Target.Container
 		switch {
 		case own && write.Place.Kind == operation.FeatureGate:
 			check.gate(write)
 		case own && write.Place.Kind == operation.AdmissionPlugin:
 			check.plugin(write)
-		case own && flagOf(write.Place) != "":
-			check.flag(write, flagOf(write.Place))
+		case own && mutation.FlagOf(write.Place) != "":
+			check.flag(write, mutation.FlagOf(write.Place))
 		case write.Place.Kind == operation.KubeletField:
 			check.field(write, write.Place.Name, write.Value.Known())
 		}
 	}
-	c.program.warnings = append(c.program.warnings, check.warnings...)
+	c.all.warnings = append(c.all.warnings, check.warnings...)
 	return check.findings
 }
 
-// computes reports whether the family computes a name and uses a sample for it.
-func (f *family) computes(name string) bool {
-	for _, sample := range f.samples() {
+// computes reports whether a rule with forEach computes a name and uses a sample for it.
+func computes(f *mutation.ForEach, name string) bool {
+	for _, sample := range f.Samples() {
 		if strings.Contains(name, sample.Value) {
 			return true
 		}
 	}
 	return false
-}
-
-// versionCheck holds the writes of one rule against the table.
-type versionCheck struct {
-	component string
-	// variable is the variable with the component's version in its field kubernetes.
-	variable string
-	versions []kubeflags.Minor
-	document source.Node
-	findings source.Findings
-	warnings source.Findings
 }
 
 func (c *versionCheck) flag(write *operation.Write, name string) {

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package mutation
+package compiler
 
 import (
 	"cmp"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -24,32 +26,28 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-func compareScopes(a, b scopeKey) int {
-	return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.set), slices.Index(target.Sets(), b.set)), strings.Compare(a.provider, b.provider))
-}
-
 // warn adds a warning: the profile is valid, but probably not as its author intended.
 func (c *profileCompiler) warn(rule source.Rule, at source.Node, path, format string, arguments ...any) {
-	c.program.warnings = append(c.program.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
+	c.all.warnings = append(c.all.warnings, at.Finding(path, format, arguments...).Of(rule).Warn())
 }
 
 // dead reports a condition that never holds, either for any facts or in every supported version of Kubernetes.
-func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
-	if r.when == nil {
+func (c *profileCompiler) dead(r *mutation.Rule, from v1alpha1.Rule) source.Findings {
+	if r.When == nil {
 		return nil
 	}
-	path := r.path + ".when"
-	if c.scope.environment.Partial().False(r.when) {
+	path := r.Path + ".when"
+	if c.scope.Environment.Partial().False(r.When) {
 		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(source.NeverApplies)}
 	}
-	if r.when.Constant() {
+	if r.When.Constant() {
 		finding := from.When.Finding(path, "is always true; leave it out").Of(source.AlwaysTrue).Warn().Without(from.When)
-		c.program.warnings = append(c.program.warnings, finding)
+		c.all.warnings = append(c.all.warnings, finding)
 		return nil
 	}
-	views := viewsOfVersions(c, r.target)
+	views := viewsOfVersions(c, r.Target)
 	if c.options.Generation == contract.Labelled || len(views) == 0 ||
-		slices.ContainsFunc(views, func(v versionView) bool { return !v.partial.False(r.when) }) {
+		slices.ContainsFunc(views, func(v versionView) bool { return !v.partial.False(r.When) }) {
 		return nil
 	}
 	if c.document.Kubernetes != "" {
@@ -65,15 +63,15 @@ func (c *profileCompiler) dead(r *rule, from v1alpha1.Rule) source.Findings {
 func (c *profileCompiler) tidy() {
 	used := map[string]bool{}
 	for _, r := range c.rules {
-		markUsed(c.scope, used, r.references())
+		markUsed(c.scope, used, r.References())
 	}
 	sections := []struct {
 		name  string
 		names []string
 	}{
-		{parametersName, slices.Collect(maps.Keys(c.document.Parameters))},
-		{lookupsName, slices.Collect(maps.Keys(c.document.Lookups))},
-		{variablesName, slices.Collect(maps.Keys(c.document.Variables))},
+		{scope.ParametersName, slices.Collect(maps.Keys(c.document.Parameters))},
+		{scope.LookupsName, slices.Collect(maps.Keys(c.document.Lookups))},
+		{scope.VariablesName, slices.Collect(maps.Keys(c.document.Variables))},
 	}
 	for _, section := range sections {
 		slices.Sort(section.names)
@@ -86,7 +84,7 @@ func (c *profileCompiler) tidy() {
 	for _, section := range sections {
 		for _, name := range section.names {
 			if path := section.name + "." + name; !used[section.name] && !used[path] {
-				c.warn(source.Unused, nodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
+				c.warn(source.Unused, scope.NodeAt(c.document.Node, section.name, name), path, "is not used by any rule")
 			}
 		}
 	}
@@ -109,23 +107,23 @@ func mentions(name string) func(source.Node) bool {
 }
 
 // markUsed adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of it.
-func markUsed(s *scope, used map[string]bool, references []string) {
+func markUsed(s *scope.Scope, used map[string]bool, references []string) {
 	for _, reference := range references {
 		root, rest, _ := strings.Cut(reference, ".")
 		name, _, _ := strings.Cut(rest, ".")
 		key := strings.TrimSuffix(root+"."+name, ".")
-		if used[key] || root != parametersName && root != lookupsName && root != variablesName {
+		if used[key] || root != scope.ParametersName && root != scope.LookupsName && root != scope.VariablesName {
 			continue
 		}
 		used[key] = true
-		for _, l := range s.lookups {
-			if root == lookupsName && (name == "" || l.request.Name == name) {
-				markUsed(s, used, l.references())
+		for _, l := range s.Lookups {
+			if root == scope.LookupsName && (name == "" || l.Request.Name == name) {
+				markUsed(s, used, l.References())
 			}
 		}
-		for _, v := range s.variables {
-			if root == variablesName && (name == "" || v.name == name) {
-				markUsed(s, used, v.references())
+		for _, v := range s.Variables {
+			if root == scope.VariablesName && (name == "" || v.Name == name) {
+				markUsed(s, used, v.References())
 			}
 		}
 	}
@@ -146,7 +144,7 @@ func (c *profileCompiler) names(entry v1alpha1.TargetRules) {
 }
 
 // checkOrder finds, for each selection, rules that have no effect because of a later one, and rules that are too early.
-func checkOrder(p *Program) source.Findings {
+func checkOrder(all *compilation) source.Findings {
 	var (
 		findings source.Findings
 		seen     = map[string]bool{}
@@ -157,29 +155,27 @@ func checkOrder(p *Program) source.Findings {
 			*into = append(*into, finding)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(p.scopes), compareScopes) {
-		for _, selected := range p.scopes[key] {
-			for i, r := range selected.rules {
-				later := selected.rules[i+1:]
-				if hiding := slices.IndexFunc(later, func(l *rule) bool { return hidesEarlier(l, r) }); hiding >= 0 {
-					into, by := &findings, later[hiding]
-					finding := source.Finding{Position: r.position, Path: r.path, Rule: NoEffect,
-						Message: "has no effect: " + by.String() + " always writes the same places later"}
-					if by.profile != r.profile {
-						into, finding = &p.warnings, finding.Warn()
-					}
-					once(into, finding)
+	for _, selected := range all.program.Selections() {
+		for i, r := range selected.Rules {
+			later := selected.Rules[i+1:]
+			if hiding := slices.IndexFunc(later, func(l *mutation.Rule) bool { return hidesEarlier(l, r) }); hiding >= 0 {
+				into, by := &findings, later[hiding]
+				finding := source.Finding{Position: r.Position, Path: r.Path, Rule: NoEffect,
+					Message: "has no effect: " + by.String() + " always writes the same places later"}
+				if by.Profile != r.Profile {
+					into, finding = &all.warnings, finding.Warn()
 				}
-				if p.partial[r.target.Name] {
-					continue
-				}
-				for _, finding := range checkContainers(r, selected.rules) {
-					once(&p.warnings, finding)
-				}
-				if write, by := writesTooEarly(r, selected.rules[:i], later); by != nil {
-					once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; move this rule after it",
-						write.Place.Container, by).Of(TooEarly))
-				}
+				once(into, finding)
+			}
+			if all.partial[r.Target.Name] {
+				continue
+			}
+			for _, finding := range checkContainers(r, selected.Rules) {
+				once(&all.warnings, finding)
+			}
+			if write, by := writesTooEarly(r, selected.Rules[:i], later); by != nil {
+				once(&findings, write.At.Finding(write.Path, "the container %s is added by a later rule, %s; move this rule after it",
+					write.Place.Container, by).Of(TooEarly))
 			}
 		}
 	}
@@ -188,49 +184,49 @@ func checkOrder(p *Program) source.Findings {
 
 // hidesEarlier reports whether the rule always overwrites everything that an earlier one writes, so that the earlier
 // one has no effect.
-func hidesEarlier(r *rule, earlier *rule) bool {
-	if r.when != nil || r.family != nil || earlier.family != nil || r.observed != earlier.observed || r.target != earlier.target ||
-		earlier.when == nil && isConstantRule(earlier) {
+func hidesEarlier(r *mutation.Rule, earlier *mutation.Rule) bool {
+	if r.When != nil || r.ForEach != nil || earlier.ForEach != nil || r.Observed != earlier.Observed || r.Target != earlier.Target ||
+		earlier.When == nil && isConstantRule(earlier) {
 		// Of two rules without a condition that write constants, conflicts finds those that differ.
 		return false
 	}
-	for i := range r.target.Forms {
-		if form := &r.target.Forms[i]; form.Has(earlier.operation.Parts) && !form.Has(r.operation.Parts) {
+	for i := range r.Target.Forms {
+		if form := &r.Target.Forms[i]; form.Has(earlier.Operation.Parts) && !form.Has(r.Operation.Parts) {
 			return false
 		}
 	}
-	for _, purpose := range earlier.purposes {
-		if !slices.Contains(r.purposes, purpose) {
+	for _, purpose := range earlier.Purposes {
+		if !slices.Contains(r.Purposes, purpose) {
 			return false
 		}
 	}
-	for i := range earlier.writes {
-		if !slices.ContainsFunc(r.writes, func(w operation.Write) bool { return w.Place == earlier.writes[i].Place }) {
+	for i := range earlier.Writes {
+		if !slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return w.Place == earlier.Writes[i].Place }) {
 			return false
 		}
 	}
-	return !skipsLookup(r.scope, r) // last, since it follows all variables of the rule
+	return !skipsLookup(r.Scope, r) // last, since it follows all variables of the rule
 }
 
 // skipsLookup reports whether the rule is skipped if a lookup finds nothing.
-func skipsLookup(s *scope, r *rule) bool {
-	read := s.reach(r.references()).lookups[s]
-	return slices.ContainsFunc(s.lookups, func(l *lookup) bool { return l.skip && read[l.request.Name] })
+func skipsLookup(s *scope.Scope, r *mutation.Rule) bool {
+	read := s.Reach(r.References()).Lookups[s]
+	return slices.ContainsFunc(s.Lookups, func(l *scope.Lookup) bool { return l.Skip && read[l.Request.Name] })
 }
 
 // isConstantRule reports whether all values of the rule are constants.
-func isConstantRule(r *rule) bool {
-	return !slices.ContainsFunc(r.writes, func(w operation.Write) bool { _, ok := w.Value.Constant(); return !ok })
+func isConstantRule(r *mutation.Rule) bool {
+	return !slices.ContainsFunc(r.Writes, func(w operation.Write) bool { _, ok := w.Value.Constant(); return !ok })
 }
 
 // writesTooEarly finds a write into a container that only a later rule brings.
-func writesTooEarly(r *rule, earlier, later []*rule) (operation.Write, *rule) {
-	for _, write := range r.writes {
+func writesTooEarly(r *mutation.Rule, earlier, later []*mutation.Rule) (operation.Write, *mutation.Rule) {
+	for _, write := range r.Writes {
 		container := write.Place.Container
-		if container == "" || container == r.target.Container || slices.ContainsFunc(earlier, func(e *rule) bool { return bringsContainer(e, container) }) {
+		if container == "" || container == r.Target.Container || slices.ContainsFunc(earlier, func(e *mutation.Rule) bool { return bringsContainer(e, container) }) {
 			continue
 		}
-		if i := slices.IndexFunc(later, func(l *rule) bool { return bringsContainer(l, container) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(l *mutation.Rule) bool { return bringsContainer(l, container) }); i >= 0 {
 			return write, later[i]
 		}
 	}
@@ -238,8 +234,8 @@ func writesTooEarly(r *rule, earlier, later []*rule) (operation.Write, *rule) {
 }
 
 // bringsContainer reports whether the rule adds a whole container with a name.
-func bringsContainer(r *rule, container string) bool {
-	return slices.ContainsFunc(r.writes, func(w operation.Write) bool {
+func bringsContainer(r *mutation.Rule, container string) bool {
+	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool {
 		return (w.Place.Kind == operation.Container || w.Place.Kind == operation.InitContainer) && w.Place.Name == container &&
 			slices.Contains(w.Value.Keys(), "image")
 	})
@@ -251,19 +247,19 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	case entry.Objects != nil:
 	case len(entry.Rules) == 0:
 		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn().Without(entry.At)
-		c.program.warnings = append(c.program.warnings, finding)
+		c.all.warnings = append(c.all.warnings, finding)
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
 		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")
 	}
 }
 
 // outdated warns of a rule that edits a part that only objects of the older Gardener generation have.
-func (c *profileCompiler) outdated(r *rule, from v1alpha1.Rule) {
-	if c.options.Generation != contract.Today || r.target.Other || r.target.HasToday(r.operation.Parts) {
+func (c *profileCompiler) outdated(r *mutation.Rule, from v1alpha1.Rule) {
+	if c.options.Generation != contract.Today || r.Target.Other || r.Target.HasToday(r.Operation.Parts) {
 		return
 	}
-	c.warn(NoEffect, from.At, r.path, "has no effect: with today's Gardener %s is an %s, which has no part for %s; use %s",
-		r.target.Name, r.target.Forms[0].Kind, r.operation.Name, cmp.Or(onEtcd[r.operation.Name], "fields, for what an Etcd has itself"))
+	c.warn(NoEffect, from.At, r.Path, "has no effect: with today's Gardener %s is an %s, which has no part for %s; use %s",
+		r.Target.Name, r.Target.Forms[0].Kind, r.Operation.Name, cmp.Or(onEtcd[r.Operation.Name], "fields, for what an Etcd has itself"))
 }
 
 // onEtcd names the fields of an Etcd of etcd-druid that correspond to fields of a pod template (etcd-druid:
@@ -279,7 +275,7 @@ const serviceTarget = "kube-apiserver-service"
 // findConflicts reports unconditional rules that always write different values to the same place: in one profile or in
 // several, in one set or in the two sets of one provider, which meet if a shoot's seed is on the same cloud. It ignores
 // conditions and computed values: there, the order of the rules decides during the admission.
-func findConflicts(p *Program) source.Findings {
+func findConflicts(p *mutation.Program) source.Findings {
 	var findings source.Findings
 	seen := map[string]bool{}
 	for _, rules := range rulesByPlace(p) {
@@ -295,38 +291,31 @@ func findConflicts(p *Program) source.Findings {
 
 // meetingKey is a form of objects of a provider, in any set.
 type meetingKey struct {
-	provider string
-	garden   bool
-	form     formKey
+	provider          string
+	garden            bool
+	group, kind, name string
 }
 
 // rulesByPlace returns the rules that can apply to the same object, in the order of their application.
-func rulesByPlace(p *Program) map[meetingKey][]*rule {
-	rules := map[meetingKey][]*rule{}
-	for _, set := range target.Sets() {
-		for key, forms := range p.scopes {
-			if key.set != set {
-				continue
-			}
-			for form, selected := range forms {
-				at := meetingKey{key.provider, key.garden, form}
-				rules[at] = append(rules[at], selected.rules...)
-			}
-		}
+func rulesByPlace(p *mutation.Program) map[meetingKey][]*mutation.Rule {
+	rules := map[meetingKey][]*mutation.Rule{}
+	for key, selected := range p.Selections() {
+		at := meetingKey{key.Provider, key.Garden, selected.Form.Group, selected.Form.Kind, selected.Form.Name}
+		rules[at] = append(rules[at], selected.Rules...)
 	}
 	return rules
 }
 
-func conflictsAmong(rules []*rule) source.Findings {
+func conflictsAmong(rules []*mutation.Rule) source.Findings {
 	var (
 		findings source.Findings
 		always   []constantWrite
 	)
 	for _, r := range rules {
-		if r.when != nil || r.family != nil {
+		if r.When != nil || r.ForEach != nil {
 			continue
 		}
-		for _, write := range r.writes {
+		for _, write := range r.Writes {
 			value, ok := write.Value.Constant()
 			if !ok {
 				continue
@@ -334,7 +323,7 @@ func conflictsAmong(rules []*rule) source.Findings {
 			now := constantWrite{r, write, value}
 			if i := slices.IndexFunc(always, now.contradicts); i >= 0 {
 				findings = append(findings, write.At.Finding(write.Path, "%s of %s is written as %s here and as %s at %s; both rules always apply",
-					write.Place, r.target.Name, value, always[i].value, always[i].write.At.Position()).Of(Conflict))
+					write.Place, r.Target.Name, value, always[i].value, always[i].write.At.Position()).Of(Conflict))
 			}
 			always = append(always, now)
 		}
@@ -343,7 +332,7 @@ func conflictsAmong(rules []*rule) source.Findings {
 }
 
 type constantWrite struct {
-	rule  *rule
+	rule  *mutation.Rule
 	write operation.Write
 	value operation.Resolved
 }
@@ -352,16 +341,16 @@ type constantWrite struct {
 // or a whole flag and one of its entries.
 func (w constantWrite) contradicts(other constantWrite) bool {
 	a, b := w.write.Place, other.write.Place
-	if w.rule.observed != other.rule.observed {
+	if w.rule.Observed != other.rule.Observed {
 		// One of the two is not applied.
 		return false
 	}
-	if w.rule.target.Other && w.rule.target.Name != other.rule.target.Name {
+	if w.rule.Target.Other && w.rule.Target.Name != other.rule.Target.Name {
 		// The rule for the more exact name is meant to win.
 		return false
 	}
-	if w.rule.purposes != nil && other.rule.purposes != nil && !slices.ContainsFunc(w.rule.purposes, func(p string) bool {
-		return slices.Contains(other.rule.purposes, p)
+	if w.rule.Purposes != nil && other.rule.Purposes != nil && !slices.ContainsFunc(w.rule.Purposes, func(p string) bool {
+		return slices.Contains(other.rule.Purposes, p)
 	}) {
 		return false
 	}
@@ -376,7 +365,7 @@ func (w constantWrite) contradicts(other constantWrite) bool {
 		return string(outer.value.JSON) != "{}"
 	}
 	oneIsFlag := (a.Kind == operation.Flag) != (b.Kind == operation.Flag)
-	return oneIsFlag && a.Container == b.Container && flagOf(a) != "" && flagOf(a) == flagOf(b)
+	return oneIsFlag && a.Container == b.Container && mutation.FlagOf(a) != "" && mutation.FlagOf(a) == mutation.FlagOf(b)
 }
 
 // samplePods returns the parts of the pods of each target in all samples.
@@ -388,7 +377,7 @@ var samplePods = sync.OnceValue(func() map[string]podParts {
 			if err != nil {
 				continue
 			}
-			request := requestFor(parsed.Root(), plane.Garden)
+			request := mutation.CreationOf(parsed.Root(), plane.Garden)
 			if t, _ := target.Match(plane.Garden, request.Group, request.Kind, request.Name); t != nil {
 				if parts[t.Name].volumes == nil {
 					parts[t.Name] = podParts{volumes: map[string]bool{}, containers: map[string]bool{}}
@@ -407,51 +396,56 @@ type podParts struct{ volumes, containers map[string]bool }
 func (p podParts) add(spec *document.Node) {
 	pod := spec.Find("template", "spec")
 	for _, volume := range pod.Get("volumes").Items() {
-		p.volumes[text(volume.Get("name"))] = true
+		p.volumes[textOf(volume.Get("name"))] = true
 	}
 	for _, claim := range spec.Get("volumeClaimTemplates").Items() {
-		p.volumes[text(claim.Find("metadata", "name"))] = true
+		p.volumes[textOf(claim.Find("metadata", "name"))] = true
 	}
 	for _, list := range []string{"containers", "initContainers"} {
 		for _, container := range pod.Get(list).Items() {
-			p.containers[text(container.Get("name"))] = true
+			p.containers[textOf(container.Get("name"))] = true
 		}
 	}
 }
 
+func textOf(n *document.Node) string {
+	text, _ := n.Text()
+	return text
+}
+
 // checkContainers finds mounts of volumes, and containers without an image, that no rule brings and no sample has. Another version of Gardener may have them.
-func checkContainers(r *rule, all []*rule) source.Findings {
-	if r.family != nil || r.target.Other {
+func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
+	if r.ForEach != nil || r.Target.Other {
 		return nil
 	}
 	var findings source.Findings
-	for i := range r.writes {
-		write := &r.writes[i]
+	for i := range r.Writes {
+		write := &r.Writes[i]
 		write.Mounts(func(volume string, at source.Node, path string) {
-			if !samplePods()[r.target.Name].volumes[volume] && !brought(all, volume) {
+			if !samplePods()[r.Target.Name].volumes[volume] && !brought(all, volume) {
 				findings = append(findings, at.Finding(path, "no volume %s is known: neither does a rule bring it, nor does %s have it in the samples",
-					volume, r.target.Name).Of(UnknownVolume).Warn())
+					volume, r.Target.Name).Of(UnknownVolume).Warn())
 			}
 		})
 		if kind := write.Place.Kind; kind != operation.Container && kind != operation.InitContainer || removes(write) {
 			continue
 		}
 		container := write.Place.Name
-		bringing := func(by *rule) bool { return by.family != nil || bringsContainer(by, container) }
-		if !samplePods()[r.target.Name].containers[container] && !slices.ContainsFunc(all, bringing) {
+		bringing := func(by *mutation.Rule) bool { return by.ForEach != nil || bringsContainer(by, container) }
+		if !samplePods()[r.Target.Name].containers[container] && !slices.ContainsFunc(all, bringing) {
 			findings = append(findings, write.At.Finding(write.Path,
 				"has no image, and no container %s is known that it could be for: neither does a rule bring it, nor does %s have it in the samples",
-				container, r.target.Name).Of(UnknownContainer).Warn())
+				container, r.Target.Name).Of(UnknownContainer).Warn())
 		}
 	}
 	return findings
 }
 
 // brought reports whether a rule may add a volume with a name.
-func brought(rules []*rule, name string) bool {
+func brought(rules []*mutation.Rule, name string) bool {
 	for _, r := range rules {
-		for i := range r.writes {
-			if write := &r.writes[i]; write.Place.Kind == operation.Volume && !removes(write) && (write.Place.Name == name || r.family != nil) {
+		for i := range r.Writes {
+			if write := &r.Writes[i]; write.Place.Kind == operation.Volume && !removes(write) && (write.Place.Name == name || r.ForEach != nil) {
 				return true
 			}
 		}

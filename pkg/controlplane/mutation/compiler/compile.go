@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package compiler compiles profiles into a mutation.Program. It reports all findings at once, each with its position, and
+// tries the program on samples. It reads no files. Start reading at Check.
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/rehearsal"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const (
+	// UnknownTarget is a target that the contract does not have.
+	UnknownTarget source.Rule = "unknown-target"
+	// UnknownOperation is an operation that does not exist.
+	UnknownOperation source.Rule = "unknown-operation"
+	// OneOperation is a rule that has no operation, or several.
+	OneOperation source.Rule = "one-operation"
+	// NeedlessOverride is a reason that nothing needs.
+	NeedlessOverride source.Rule = "needless-override"
+	// SecretInName is a name that is made of a Secret.
+	SecretInName source.Rule = "secret-in-name"
+	// UnnamedContainer is an edit of a container without a container name.
+	UnnamedContainer source.Rule = "unnamed-container"
+	// NoEffect is a rule or a target without any effect.
+	NoEffect source.Rule = "no-effect"
+	// TooEarly is a rule for a container that a later rule adds.
+	TooEarly source.Rule = "too-early"
+	// Conflict are two rules that cannot both be active.
+	Conflict source.Rule = "conflict"
+	// UnknownVolume is a mount of a volume that neither the object nor a rule has.
+	UnknownVolume source.Rule = "unknown-volume"
+	// UnknownContainer is a container without an image that neither the object nor a rule has.
+	UnknownContainer source.Rule = "unknown-container"
+	// UnknownFlag is a flag that a version of a component does not have.
+	UnknownFlag source.Rule = "unknown-flag"
+	// FlagValue is a value that a flag does not take.
+	FlagValue source.Rule = "flag-value"
+	// UnknownGate is a feature gate that a version of a component does not have, or that is locked in it.
+	UnknownGate source.Rule = "unknown-feature-gate"
+	// UnknownPlugin is an admission plugin that a version of kube-apiserver does not have.
+	UnknownPlugin source.Rule = "unknown-admission-plugin"
+	// Deprecated is a flag or a feature gate that Kubernetes deprecates.
+	Deprecated source.Rule = "deprecated"
+)
+
+// found are the findings of all stages so far, and those that the documents had before.
+type found struct {
+	findings source.Findings
+	// starts holds the documents by file, in their order there; of holds the findings of each.
+	starts map[string][]*profile.Document
+	of     map[*profile.Document]source.Findings
+}
+
+// Options are settings of an installation for all profiles.
+type Options struct {
+	// Generation is the generation of Gardener that is served.
+	Generation contract.Generation
+	// Kubernetes restricts the served versions; nil means all. Rules are checked only against the flags of these.
+	Kubernetes *semver.Constraints
+	// ImageOverwrite has images that take the place of those in the image vectors of profiles; nil for none.
+	ImageOverwrite *image.Vector
+	// Mark adds annotations to the patch that name the profiles with their versions and record the replaced values, so
+	// that they can be restored.
+	Mark bool
+}
+
+// compilation is the program that is being compiled from all profiles.
+type compilation struct {
+	program  *mutation.Program
+	warnings source.Findings
+	// partial holds the names of the targets with a rule that could not be compiled, because that rule may add parts
+	// that other rules need.
+	partial map[string]bool
+}
+
+// Compile checks and compiles the profiles. The error is of type source.Findings and contains all findings with their
+// positions.
+func Compile(profiles []*profile.Document, o Options) (*mutation.Program, error) {
+	program, findings := Check(profiles, o)
+	if program != nil {
+		return program, nil
+	}
+	for _, document := range profiles {
+		findings = append(findings, document.Findings...)
+	}
+	return nil, findings.Errors().Err()
+}
+
+// Check compiles the profiles and continues after each mistake: it compiles documents with findings as far as possible.
+// It returns all findings and warnings, sorted, in addition to those of the documents, and omits consequences of
+// another finding. The program is nil if the profiles cannot be used. Profiles for the other generation of Gardener are
+// checked for that one, but not part of the program.
+func Check(profiles []*profile.Document, o Options) (*mutation.Program, source.Findings) {
+	own := slices.DeleteFunc(slices.Clone(profiles), func(d *profile.Document) bool { return !o.Generation.For(d.Gardener) })
+	program, findings := check(own, o)
+	if len(own) == len(profiles) {
+		return program, findings
+	}
+	others := slices.DeleteFunc(slices.Clone(profiles), func(d *profile.Document) bool { return o.Generation.For(d.Gardener) })
+	if o.Generation = contract.Labelled; contract.Today.For(others[0].Gardener) {
+		o.Generation = contract.Today
+	}
+	other, more := check(others, o)
+	findings = append(findings, more...)
+	findings.Sort()
+	if other == nil {
+		return nil, findings
+	}
+	return program, findings
+}
+
+func check(profiles []*profile.Document, o Options) (*mutation.Program, source.Findings) {
+	profiles = slices.SortedFunc(slices.Values(profiles), func(a, b *profile.Document) int {
+		return strings.Compare(a.Metadata.Name, b.Metadata.Name)
+	})
+	versions := make([]mutation.ProfileVersion, len(profiles))
+	for i, document := range profiles {
+		versions[i] = mutation.ProfileVersion{Name: document.Metadata.Name, Hash: document.Hash, Providers: document.Providers}
+	}
+	all := &compilation{program: mutation.NewProgram(o.Generation, o.Mark, versions), partial: map[string]bool{}}
+	found := newFound(profiles)
+	for _, document := range profiles {
+		c := profileCompiler{all: all, document: WithLookups(document), options: o}
+		c.compile()
+		found.add(c.findings)
+	}
+	all.program.Settle()
+	found.add(append(findConflicts(all.program), checkOrder(all)...))
+	refused, warned := rehearsal.Run(all.program, all.partial, !found.refused())
+	warnings := found.beyond(append(all.warnings, found.sound(found.declared(warned))...))
+	found.add(found.sound(refused))
+	warnings.Sort()
+	all.program.SetWarnings(warnings)
+	findings := slices.Concat(found.findings, warnings)
+	findings.Sort()
+	if found.refused() {
+		return nil, findings
+	}
+	return all.program, findings
+}
+
+func newFound(documents []*profile.Document) *found {
+	f := &found{starts: map[string][]*profile.Document{}, of: map[*profile.Document]source.Findings{}}
+	for _, d := range documents {
+		f.of[d] = slices.Clone(d.Findings)
+		f.starts[d.Node.File] = append(f.starts[d.Node.File], d)
+	}
+	for _, inFile := range f.starts {
+		slices.SortFunc(inFile, func(a, b *profile.Document) int { return a.Node.Position().Line - b.Node.Position().Line })
+	}
+	return f
+}
+
+// document returns the document that contains a position, or nil.
+func (f *found) document(at source.Position) *profile.Document {
+	var in *profile.Document
+	for _, d := range f.starts[at.File] {
+		if d.Node.Position().Line <= at.Line {
+			in = d
+		}
+	}
+	return in
+}
+
+// beyond returns the findings that are not consequences of those so far.
+func (f *found) beyond(findings source.Findings) source.Findings {
+	var beyond source.Findings
+	for _, finding := range findings {
+		beyond = append(beyond, source.Findings{finding}.Beyond(f.of[f.document(finding.Position)])...)
+	}
+	return beyond
+}
+
+// add adds the findings of a stage. It omits a finding of a rule that repeats one for the same place, as for a lookup
+// that the rule makes implicitly.
+func (f *found) add(findings source.Findings) {
+	for _, finding := range f.beyond(findings) {
+		d := f.document(finding.Position)
+		if finding.Column > 0 && slices.ContainsFunc(f.of[d], func(earlier source.Finding) bool {
+			return earlier.Position == finding.Position && earlier.Message == finding.Message
+		}) {
+			continue
+		}
+		f.findings = append(f.findings, finding)
+		f.of[d] = append(f.of[d], finding)
+	}
+}
+
+// sound returns the findings of rules that have no findings so far.
+func (f *found) sound(findings source.Findings) source.Findings {
+	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
+		return slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
+			return earlier.File == finding.File && source.Within(earlier.Path, finding.Path)
+		})
+	})
+}
+
+// declared removes findings about denied samples if the declarations of the document have findings: the values of
+// expressions are then unknown.
+func (f *found) declared(findings source.Findings) source.Findings {
+	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
+		return finding.Rule == rehearsal.SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
+			return earlier.Severity == source.Error && !strings.HasPrefix(earlier.Path, string(target.ControlPlane))
+		})
+	})
+}
+
+// refused reports whether the profiles cannot be used.
+func (f *found) refused() bool {
+	for _, findings := range f.of {
+		if len(findings.Errors()) > 0 {
+			return true
+		}
+	}
+	return len(f.findings) > 0
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+const (
+	NotLoaded Reason = "NotLoaded"
+)
+
+// Reason says in a word why an admission failed; metrics count by it, and docs/failures.md is its table.
+type Reason string
+
+// Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup, unless the author
+// of a denial writes one into its message.
+type Failure struct {
+	Reason Reason
+	// Message describes the error, with the rule and its position if a rule caused it.
+	Message string
+	// Target is the name of the target; empty when no rule is for the object.
+	Target string
+	// By is the rule of deny that applies; nil for other reasons.
+	By *Applied
+	// Err is the cause, for logs; nil where the message says all.
+	Err error
+}
+
+// codes are the HTTP status codes in the admission's answer.
+var codes = map[Reason]int32{
+	NotLoaded: 503, ProfileInvalid: 503, ObjectUnreadable: 422, ContainerMissing: 422, NodePartMissing: 422, NestedUnreadable: 422, ExpressionFailed: 500,
+	ClusterMissing: 503, ClusterUndecodable: 500, FactsUnavailable: 503, LookupFailed: 503, LookupMissing: 422,
+	ContractBroken: 403, DeadlineExceeded: 504, Internal: 500, DeniedByRule: 403,
+}
+
+// asError keeps a nil failure from becoming an error that is not nil.
+func asError(f *Failure) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+func asFailure(err error) *Failure {
+	var failure *Failure
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return fail(Internal, err, "unexpected error")
+}
+
+func applyFailure(what string, err error) *Failure {
+	switch {
+	case errors.Is(err, target.ErrContainerMissing):
+		return fail(ContainerMissing, err, "%s", what)
+	case errors.Is(err, document.ErrDuplicateKey), errors.Is(err, document.ErrTooLarge), errors.Is(err, document.ErrTooDeep):
+		return fail(ObjectUnreadable, err, "%s", what)
+	case errors.Is(err, target.ErrNested), errors.Is(err, document.ErrKind):
+		return fail(NestedUnreadable, err, "%s", what)
+	case errors.Is(err, operation.ErrValue):
+		return fail(ExpressionFailed, err, "%s", what)
+	case errors.Is(err, target.ErrNodePartMissing):
+		return fail(NodePartMissing, err, "%s", what)
+	case errors.Is(err, contract.ErrBroken):
+		return fail(ContractBroken, err, "%s", what)
+	default:
+		return fail(Internal, err, "%s", what)
+	}
+}
+
+// Error returns the message with the cause.
+func (f *Failure) Error() string {
+	if f.Err != nil {
+		return f.Message + ": " + f.Err.Error()
+	}
+	return f.Message
+}
+
+// Unwrap returns the cause.
+func (f *Failure) Unwrap() error { return f.Err }
+
+// Code returns the HTTP status code for the response to kube-apiserver.
+func (f *Failure) Code() int32 { return codes[f.Reason] }
+
+func fail(reason Reason, err error, format string, arguments ...any) *Failure {
+	return &Failure{Reason: reason, Message: fmt.Sprintf(format, arguments...), Err: err}
+}
+
+func evaluationFailure(r *Rule, err error) *Failure {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		return fail(DeadlineExceeded, err, "rule %s: no time was left", r)
+	}
+	return fail(ExpressionFailed, err, "rule %s", r)
+}
+
+func factsFailure(namespace string, err error) *Failure {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return fail(DeadlineExceeded, err, "reading the facts of namespace %s", namespace)
+	case errors.Is(err, facts.ErrNotFound):
+		return fail(ClusterMissing, err, "reading the facts of namespace %s", namespace)
+	case errors.Is(err, facts.ErrUndecodable):
+		return fail(ClusterUndecodable, err, "reading the facts of namespace %s", namespace)
+	default:
+		return fail(FactsUnavailable, err, "reading the facts of namespace %s", namespace)
+	}
+}
+
+func lookupFailure(e *scope.LookupError) *Failure {
+	reason := LookupFailed
+	switch {
+	case errors.Is(e.Cause, context.DeadlineExceeded), errors.Is(e.Cause, context.Canceled):
+		reason = DeadlineExceeded
+	case e.Unresolved:
+		reason = ExpressionFailed
+	case e.Missing():
+		reason = LookupMissing
+	}
+	return fail(reason, e.Cause, "%s", e.Subject())
+}

@@ -1,0 +1,527 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+	"go.yaml.in/yaml/v3"
+	"k8s.io/utils/lru"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// membersKept limits the compiled rules that are kept for the items of a forEach.
+const membersKept = 512
+
+// maximumItems is how many items a forEach may have.
+const maximumItems = 256
+
+// item is one item of a forEach with its name in messages.
+type item struct {
+	value ref.Val
+	Label string
+}
+
+// itemView provides the variables for expressions of a rule with forEach.
+type itemView struct {
+	operation.Variables
+
+	item ref.Val
+}
+
+// ForEach represents a rule with forEach: one rule for each item of a list or a mapping. Operations do not know about
+// it. For each item, computed names are inserted into the arguments and the operation is compiled with them; values are
+// compiled once, when the profile is loaded.
+type ForEach struct {
+	Items       items
+	Names       []*computedName
+	values      *compiledValues
+	context     operation.Context
+	Environment *expression.Environment
+	arguments   source.Node
+	path        string
+	generation  contract.Generation
+	// members are the rules made so far, by their names; those used last.
+	members *lru.Cache
+	// secret says that the items come from a Secret, so that no message may tell one.
+	secret bool
+}
+
+// items compute the list or mapping of a forEach.
+type items struct {
+	Template *expression.Template
+	tree     operation.Value
+	node     source.Node
+	// record is the type of an item with key and value. It is nil for items of a list and for unknown types.
+	record *expression.Object
+}
+
+// computedName is a key or a scalar in the arguments of a rule with forEach that depends on the item. Expressions that
+// the operation compiles itself are values instead.
+type computedName struct {
+	Node     source.Node
+	Path     string
+	key      bool
+	Template *expression.Template
+	// number tells samples of different names apart, and shape is the one of sampleShapes that is tried.
+	number, shape int
+}
+
+// compiledValues compiles the values of a rule with forEach and remembers their positions. It is written while the profile is loaded,
+// and read only from then on.
+type compiledValues struct {
+	environment *expression.Environment
+	at          map[source.Position]bool
+	templates   map[compiledValue]*expression.Template
+	done        bool
+}
+
+type compiledValue struct {
+	text string
+	at   source.Position
+}
+
+// sampleShapes lists typical forms of names. They are tried in this order until the operation accepts one.
+var sampleShapes = []string{"item%d", "/item%d", "item%d.service", "Item%d", "ITEM%d", "item%d.conf", "%d", "0%d", "item%d=a", "item%d.item"}
+
+// NewForEach compiles the list or mapping of a rule with forEach. The environment is that of expressions for the target.
+func NewForEach(
+	in *scope.Scope, seen *expression.Environment, node source.Node, rulePath string, context operation.Context, arguments source.Node, path string,
+	g contract.Generation,
+) (*ForEach, source.Findings) {
+	f := &ForEach{
+		Items: items{node: node}, context: context, arguments: arguments, path: path, generation: g, members: lru.New(membersKept),
+	}
+	result, findings := f.Items.compile(seen, rulePath+".forEach")
+	if len(findings) > 0 {
+		return nil, findings
+	}
+	declared, problem := f.Items.declare(result)
+	if problem != "" {
+		return nil, source.Findings{node.Finding(rulePath+".forEach", "%s", problem).Of(source.WrongType)}
+	}
+	var err error
+	if f.Environment, err = seen.Extend(declared); err != nil {
+		return nil, source.FindingsOf(node, rulePath+".forEach", err).Of(expression.WrongResult)
+	}
+	f.values = &compiledValues{environment: f.Environment, at: map[source.Position]bool{}, templates: map[compiledValue]*expression.Template{}}
+	f.context.Expressions = f.values
+	f.secret = len(in.SecretsIn(f.Items.References())) > 0 || in.ReadsSecret(context.Target, f.Items.References())
+	return f, nil
+}
+
+// compile reads the list or mapping, which is one expression or is written out; it gives the type.
+func (i *items) compile(environment *expression.Environment, path string) (*cel.Type, source.Findings) {
+	if i.node.Kind == yaml.ScalarNode {
+		template, err := environment.Template(i.node.Value, expression.At(i.node))
+		if err != nil {
+			return nil, source.FindingsOf(i.node, path, err).Of(expression.WrongResult)
+		}
+		i.Template = template
+		return template.Type(), nil
+	}
+	context := operation.Context{Expressions: environment}
+	tree, findings := context.Tree(i.node, path)
+	i.tree = tree
+	return scope.TypeOf(i.node), findings
+}
+
+// declare gives the variable item for a list or mapping of a type.
+func (i *items) declare(result *cel.Type) (expression.Variable, string) {
+	declared := expression.Variable{Name: scope.ItemName, Type: cel.DynType}
+	switch result.Kind() {
+	case types.DynKind:
+	case types.ListKind:
+		declared.Type = result.Parameters()[0]
+	case types.MapKind:
+		value := result.Parameters()[1]
+		if value.Kind() == types.StructKind {
+			value = cel.DynType
+		}
+		i.record = expression.NewObject("graft.Item", map[string]*cel.Type{"key": cel.StringType, "value": value})
+		declared = expression.Variable{Name: scope.ItemName, Object: i.record}
+	default:
+		return declared, "must be a list or a mapping, is " + cel.FormatCELType(result)
+	}
+	return declared, ""
+}
+
+// compileMember compiles the operation on the arguments with names in them.
+func (f *ForEach) compileMember(definition operation.Definition, replaced map[*yaml.Node]*yaml.Node) ([]operation.Write, source.Findings) {
+	context := f.context
+	return definition.Compile(&context, source.Node{Node: replace(f.arguments.Node, replaced), File: f.arguments.File}, f.path)
+}
+
+// In returns the variables together with the item.
+func (i item) In(variables operation.Variables) operation.Variables {
+	return itemView{variables, i.value}
+}
+
+// ResolveName implements the CEL activation.
+func (v itemView) ResolveName(name string) (any, bool) {
+	if name == scope.ItemName {
+		return v.item, true
+	}
+	return v.Variables.ResolveName(name)
+}
+
+// Parent implements the CEL activation; ResolveName asks the parent itself.
+func (v itemView) Parent() operation.Variables { return nil }
+
+// PlanForEach plans the rule for each of its items.
+func PlanForEach(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
+	found, err := r.ForEach.ItemsFor(ctx, variables)
+	if err != nil {
+		return nil, evaluationFailure(r, err)
+	}
+	if len(found) == 0 {
+		return []PlannedRule{{Rule: r, Skipped: "there are no items"}}, nil
+	}
+	planned := make([]PlannedRule, len(found))
+	for i, it := range found {
+		if planned[i], err = r.planItem(ctx, it, it.In(variables), mode); err != nil {
+			return nil, err
+		}
+	}
+	return planned, nil
+}
+
+// planItem plans the rule for one item.
+func (r *Rule) planItem(ctx context.Context, it item, variables operation.Variables, mode PlanMode) (PlannedRule, error) {
+	named := *r
+	named.Item, named.ForEach, named.whole = it.Label, nil, r
+	planned := PlannedRule{Rule: &named}
+	holds, err := planned.Holds(ctx, variables, mode)
+	if err != nil || !holds {
+		return planned, err
+	}
+	writes, failure := r.member(ctx, &named, variables)
+	if failure != nil {
+		return planned, failure
+	}
+	named.Writes = writes
+	return planned, planned.compute(ctx, variables, mode, make([]Step, len(writes)))
+}
+
+// member returns the writes for the names that the variables give.
+func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Variables) ([]operation.Write, error) {
+	f := r.ForEach
+	replaced := make(map[*yaml.Node]*yaml.Node, len(f.Names))
+	var key strings.Builder
+	for _, name := range f.Names {
+		node, err := name.evaluate(ctx, variables)
+		if err != nil {
+			return nil, evaluationFailure(named, fmt.Errorf("computing a name: %w", err))
+		}
+		replaced[name.Node.Node] = node
+		fmt.Fprintf(&key, "%s%q", node.Tag, node.Value)
+	}
+	if known, ok := f.members.Get(key.String()); ok {
+		return known.([]operation.Write), nil
+	}
+	compiled := *named
+	var findings source.Findings
+	if compiled.Writes, findings = f.compileMember(r.Operation, replaced); len(findings) == 0 {
+		findings = append(DoubleWrites(&compiled), CheckKeep(&compiled)...)
+	}
+	if err := findings.Err(); err != nil {
+		return nil, fail(ExpressionFailed, err, "rule %s: the computed names", named)
+	}
+	if err := CheckContract(r.Target, &compiled, f.generation).Err(); err != nil {
+		return nil, fail(ContractBroken, err, "rule %s", named)
+	}
+	r.Scope.MarkSecrets(r.Target, compiled.Writes, f.Items.References())
+	f.members.Add(key.String(), compiled.Writes)
+	return compiled.Writes, nil
+}
+
+// ItemsFor computes the items, those of a mapping sorted by key.
+func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]item, error) {
+	value, err := f.Items.evaluate(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	if sized, ok := value.(traits.Sizer); ok {
+		if size, _ := sized.Size().(types.Int); size > maximumItems {
+			return nil, fmt.Errorf("forEach has %d items, at most %d are allowed", size, maximumItems)
+		}
+	}
+	var found []item
+	switch value := value.(type) {
+	case types.Null:
+	case traits.Lister:
+		for i := value.Iterator(); i.HasNext() == types.True; {
+			found = append(found, item{value: i.Next()})
+		}
+	case traits.Mapper:
+		found, err = f.Items.entries(value)
+	default:
+		err = errors.New("forEach must be a list or a mapping, is " + value.Type().TypeName())
+	}
+	for i := range found {
+		found[i].Label = f.labelOf(found[i].value, i)
+	}
+	return found, err
+}
+
+func (i *items) evaluate(ctx context.Context, variables operation.Variables) (ref.Val, error) {
+	if i.Template != nil {
+		return i.Template.Evaluate(ctx, variables)
+	}
+	resolved, err := operation.Write{Value: i.tree}.Resolve(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	value, err := expression.ParseComputed(ctx, resolved.JSON)
+	return expression.Value(value), err
+}
+
+// entries returns the items of a mapping: objects with key and value.
+func (i *items) entries(m traits.Mapper) ([]item, error) {
+	values := map[string]ref.Val{}
+	var keys []string
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key, ok := it.Next().(types.String)
+		if !ok {
+			return nil, errors.New("the keys of a mapping in forEach must be strings")
+		}
+		keys = append(keys, string(key))
+		values[string(key)] = m.Get(key)
+	}
+	slices.Sort(keys)
+	found := make([]item, len(keys))
+	for n, key := range keys {
+		fields := map[string]any{"key": key, "value": values[key]}
+		if i.record != nil {
+			found[n].value = i.record.Value(expression.Values(fields))
+		} else {
+			found[n].value = expression.Value(fields)
+		}
+	}
+	return found, nil
+}
+
+// labelOf returns the name of an item in messages: a scalar itself, its name or key, or its number.
+func (f *ForEach) labelOf(value ref.Val, index int) string {
+	if f.secret {
+		return fmt.Sprint(index)
+	}
+	return LabelOf(value, index)
+}
+
+// LabelOf returns the readable name of an item without secret data.
+func LabelOf(value ref.Val, index int) string {
+	const most = 60
+	if indexed, ok := value.(traits.Indexer); ok {
+		for _, field := range []types.String{"name", "key"} {
+			if text, ok := indexed.Get(field).(types.String); ok && text != "" {
+				value = text
+				break
+			}
+		}
+	}
+	if text, err := expression.Text(value); err == nil && text != "" && len(text) <= most {
+		return text
+	}
+	return fmt.Sprint(index)
+}
+
+// Template implements expression.Templates.
+func (v *compiledValues) Template(text string, at source.Position) (*expression.Template, error) {
+	key := compiledValue{text, at}
+	if known, ok := v.templates[key]; ok {
+		return known, nil
+	}
+	template, err := v.environment.Template(text, at)
+	if v.done {
+		return template, err
+	}
+	v.at[at] = true
+	if err == nil {
+		v.templates[key] = template
+	}
+	return template, err
+}
+
+// CompileSample finds out which of the texts with expressions are names, and compiles the operation with samples in their place.
+func (f *ForEach) CompileSample(definition operation.Definition) ([]operation.Write, source.Findings) {
+	texts := computed(f.arguments, f.path)
+	f.Names = slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key })
+	if findings := f.compileNames(); len(findings) > 0 {
+		return nil, findings
+	}
+	// Compile once to find the errors of the operation itself.
+	_, _ = f.compileMember(definition, f.Samples())
+	var first source.Findings
+	for range len(texts)*len(sampleShapes) + 2 {
+		f.Names = slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key && f.values.at[expression.At(n.Node)] })
+		if findings := f.compileNames(); len(findings) > 0 {
+			return nil, findings
+		}
+		known := len(f.values.at)
+		writes, findings := f.compileMember(definition, f.Samples())
+		switch {
+		case slices.ContainsFunc(f.Names, func(n *computedName) bool { return !n.key && f.values.at[expression.At(n.Node)] }):
+			first = nil
+		case len(findings) == 0:
+			f.values.done = true
+			return writes, nil
+		default:
+			if first == nil || len(f.values.at) > known {
+				first = findings
+			}
+			if !blame(f.Names, findings) {
+				return nil, first
+			}
+		}
+	}
+	return nil, first
+}
+
+// compileNames compiles the names that are not compiled yet, and numbers them: the same text gets the same number.
+func (f *ForEach) compileNames() source.Findings {
+	var findings source.Findings
+	numbers := map[string]int{}
+	for _, name := range f.Names {
+		if numbers[name.Node.Value] == 0 {
+			numbers[name.Node.Value] = len(numbers) + 1
+		}
+		name.number = numbers[name.Node.Value]
+		if name.Template != nil {
+			continue
+		}
+		var err error
+		if name.Template, err = f.Environment.Template(name.Node.Value, expression.At(name.Node)); err != nil {
+			findings = append(findings, source.FindingsOf(name.Node, name.Path, err).Of(expression.WrongResult)...)
+		}
+	}
+	return findings
+}
+
+// Samples returns the sample values of the computed names by their nodes.
+func (f *ForEach) Samples() map[*yaml.Node]*yaml.Node {
+	replaced := make(map[*yaml.Node]*yaml.Node, len(f.Names))
+	for _, name := range f.Names {
+		value, tag := name.Template.With(fmt.Sprintf(sampleShapes[name.shape], name.number)), "!!str"
+		switch name.Template.Type().Kind() {
+		case types.IntKind:
+			value, tag = fmt.Sprint(name.number), "!!int"
+		case types.BoolKind:
+			value, tag = "true", "!!bool"
+		}
+		replaced[name.Node.Node] = name.as(value, tag)
+	}
+	return replaced
+}
+
+// blame gives the names with which findings are about another shape; false when there is none left to try.
+func blame(names []*computedName, findings source.Findings) bool {
+	blamed := false
+	for _, name := range names {
+		if slices.ContainsFunc(findings, name.isBlamed) && name.shape+1 < len(sampleShapes) {
+			name.shape++
+			blamed = true
+		}
+	}
+	return blamed
+}
+
+func (n *computedName) isBlamed(f source.Finding) bool {
+	return f.Position == n.Node.Position() || !n.key && f.Path == n.Path
+}
+
+// as returns the node with another value.
+func (n *computedName) as(value, tag string) *yaml.Node {
+	node := *n.Node.Node
+	node.Value, node.Tag = value, tag
+	return &node
+}
+
+// evaluate computes the name and returns it as a YAML node.
+func (n *computedName) evaluate(ctx context.Context, variables operation.Variables) (*yaml.Node, error) {
+	value, err := n.Template.Evaluate(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	text, err := n.Template.String(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	tag := "!!str"
+	switch value.(type) {
+	case types.Int, types.Uint:
+		tag = "!!int"
+	case types.Bool:
+		tag = "!!bool"
+	}
+	return n.as(text, tag), nil
+}
+
+// computed returns the keys and strings below a node that contain an expression.
+func computed(n source.Node, path string) []*computedName {
+	var found []*computedName
+	for _, field := range n.Fields() {
+		if hasExpression(field.Key) {
+			found = append(found, &computedName{Node: field.Key, Path: path, key: true})
+		}
+		found = append(found, computed(field.Value, path+"."+field.Key.Value)...)
+	}
+	for _, item := range n.Items() {
+		found = append(found, computed(item, path)...)
+	}
+	if hasExpression(n) {
+		found = append(found, &computedName{Node: n, Path: path})
+	}
+	return found
+}
+
+func hasExpression(n source.Node) bool {
+	return n.Node != nil && n.Kind == yaml.ScalarNode && n.Tag == "!!str" && strings.Contains(n.Value, "${")
+}
+
+// replace copies a tree with some of its scalars replaced.
+func replace(n *yaml.Node, replaced map[*yaml.Node]*yaml.Node) *yaml.Node {
+	if other, ok := replaced[n]; ok {
+		return other
+	}
+	if n == nil || len(n.Content) == 0 {
+		return n
+	}
+	result := *n
+	result.Content = make([]*yaml.Node, len(n.Content))
+	for i, child := range n.Content {
+		result.Content[i] = replace(child, replaced)
+	}
+	return &result
+}
+
+func (i *items) References() []string {
+	if i.Template != nil {
+		return i.Template.References()
+	}
+	return i.tree.References()
+}
+
+// references returns the dotted paths that the forEach needs in addition to those of its condition and values.
+func (f *ForEach) references() []string {
+	references := f.Items.References()
+	for _, name := range f.Names {
+		references = append(references, name.Template.References()...)
+	}
+	return references
+}

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+// AnyName is the key of selections for other objects with any name; a name followed by * is a prefix.
+const AnyName = "*"
+
+// markDigits is the number of digits of a profile's hash in a mark.
+const markDigits = 8
+
+// Program is every loaded profile compiled. It is immutable and safe for concurrent use.
+type Program struct {
+	generation contract.Generation
+	marks      bool
+	profiles   []ProfileVersion
+	scopes     map[ScopeKey]map[formKey]*Selection
+	warnings   source.Findings
+	// others holds the forms of objects that the contract does not name.
+	others []*target.Form
+	// cache holds results for the kubelet's texts.
+	cache *textcache.Cache
+	// numbers is the number of rules so far.
+	numbers int
+}
+
+// ProfileVersion names a profile that is part of a program.
+type ProfileVersion struct {
+	Name, Hash string
+	Providers  []string
+}
+
+// ScopeKey identifies the scope of a webhook; provider is empty for the garden namespace.
+type ScopeKey struct {
+	Set      target.Set
+	Provider string
+	Garden   bool
+}
+
+type formKey struct{ group, kind, name string }
+
+// SelectRules returns the rules for an object; nil when there are none.
+func (p *Program) SelectRules(r Request) (*Selection, *Failure) {
+	forms, ok := p.scopes[ScopeKey{Set: r.Set, Provider: r.Provider, Garden: r.Garden}]
+	if !ok {
+		return nil, fail(NotLoaded, nil, "no profile for %s of provider %q is loaded", r.Set, r.Provider)
+	}
+	if named := forms[formKey{r.Group, r.Kind, r.Name}]; named != nil {
+		return named, nil
+	}
+	if unnamed := forms[formKey{r.Group, r.Kind, ""}]; unnamed != nil || len(p.others) == 0 {
+		return unnamed, nil
+	}
+	return longest(forms, r), nil
+}
+
+// longest returns the selection for an object that is no target of the contract: the one with the longest name among those
+// that the name of the object begins with.
+func longest(forms map[formKey]*Selection, r Request) *Selection {
+	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
+		return nil
+	}
+	var (
+		found  *Selection
+		length = -1
+	)
+	for at, selected := range forms {
+		prefix, isPrefix := strings.CutSuffix(at.name, "*")
+		if isPrefix && at.group == r.Group && at.kind == r.Kind && len(prefix) > length && strings.HasPrefix(r.Name, prefix) {
+			found, length = selected, len(prefix)
+		}
+	}
+	return found
+}
+
+// Version returns the name of the version in a mark.
+func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len(v.Hash), markDigits)] }
+
+// NewProgram returns a program without rules. With marks, it adds annotations to the patch that name the profiles and
+// record the replaced values.
+func NewProgram(g contract.Generation, marks bool, profiles []ProfileVersion) *Program {
+	return &Program{generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{}, cache: textcache.New()}
+}
+
+// Generation returns the generation of Gardener that the program serves.
+func (p *Program) Generation() contract.Generation { return p.generation }
+
+// ScopeKeys returns the scopes with rules, sorted by set and provider.
+func (p *Program) ScopeKeys() []ScopeKey {
+	return slices.SortedFunc(maps.Keys(p.scopes), compareScopes)
+}
+
+// Selections returns all selections with their scopes, sorted by set and provider.
+func (p *Program) Selections() iter.Seq2[ScopeKey, *Selection] {
+	return func(yield func(ScopeKey, *Selection) bool) {
+		for _, key := range p.ScopeKeys() {
+			for _, selected := range p.scopes[key] {
+				if !yield(key, selected) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// compareScopes orders scopes by set and provider.
+func compareScopes(a, b ScopeKey) int {
+	return cmp.Or(cmp.Compare(slices.Index(target.Sets(), a.Set), slices.Index(target.Sets(), b.Set)), strings.Compare(a.Provider, b.Provider))
+}
+
+// Add adds rules for a target after those of earlier profiles.
+func (p *Program) Add(key ScopeKey, t *target.Target, rules []*Rule) {
+	for i := range t.Forms {
+		f := &t.Forms[i]
+		p.append(key, formKey{f.Group, f.Kind, f.Name}, t, f, rules)
+	}
+}
+
+// AddOther adds rules for objects that the contract does not name. It fails with the form of earlier rules for the same
+// kind with another version or resource.
+func (p *Program) AddOther(key ScopeKey, t *target.Target, rules []*Rule) *target.Form {
+	form := &t.Forms[0]
+	for _, known := range p.others {
+		if known.Group == form.Group && known.Kind == form.Kind && (known.Version != form.Version || known.Resource != form.Resource) {
+			return known
+		}
+	}
+	p.others = append(p.others, form)
+	p.append(key, formKey{form.Group, form.Kind, cmp.Or(form.Name, AnyName)}, t, form, rules)
+	return nil
+}
+
+func (p *Program) append(key ScopeKey, at formKey, t *target.Target, form *target.Form, rules []*Rule) {
+	if p.scopes[key] == nil {
+		p.scopes[key] = map[formKey]*Selection{}
+	}
+	if p.scopes[key][at] == nil {
+		p.scopes[key][at] = &Selection{Target: t, Form: form}
+	}
+	for _, r := range rules {
+		if r.number == 0 {
+			p.numbers++
+			r.number = p.numbers
+		}
+	}
+	p.scopes[key][at].Rules = append(p.scopes[key][at].Rules, rules...)
+}
+
+// inheritRules gives each selection of other objects the rules of those that are wider: first those for any name, then the longer
+// and longer beginnings, last its own, so that the more exact rule wins.
+func inheritRules(p *Program) {
+	for _, forms := range p.scopes {
+		merged := map[formKey][]*Rule{}
+		for at, selected := range forms {
+			if selected.Target.Other {
+				merged[at] = inherited(forms, at)
+			}
+		}
+		for at, rules := range merged {
+			forms[at].Rules = rules
+		}
+	}
+}
+
+func inherited(forms map[formKey]*Selection, of formKey) []*Rule {
+	var wider []formKey
+	for at := range forms {
+		prefix, isPrefix := strings.CutSuffix(at.name, "*")
+		if at.group == of.group && at.kind == of.kind && (at == of || isPrefix && strings.HasPrefix(of.name, prefix)) {
+			wider = append(wider, at)
+		}
+	}
+	slices.SortFunc(wider, func(a, b formKey) int {
+		if a == of || b == of {
+			return cmp.Compare(isSame(a, of), isSame(b, of))
+		}
+		return cmp.Compare(len(a.name), len(b.name))
+	})
+	var rules []*Rule
+	for _, at := range wider {
+		rules = append(rules, forms[at].Rules...)
+	}
+	return rules
+}
+
+func isSame(a, b formKey) int {
+	if a == b {
+		return 1
+	}
+	return 0
+}
+
+// Settle completes the program after all rules were added: it computes the properties of each selection once.
+func (p *Program) Settle() {
+	inheritRules(p)
+	settleSelections(p)
+}
+
+// settleSelections computes the properties of each selection.
+func settleSelections(p *Program) {
+	for key, forms := range p.scopes {
+		for _, selected := range forms {
+			settleSelection(selected)
+			if applied := appliedRules(selected); p.marks {
+				applied.mark, applied.record = markOf(key.Set, applied.Rules, p.profiles), annotation.RecordKey(key.Set)
+				applied.lasts = slices.ContainsFunc(applied.Rules, lastsOnObject)
+			}
+		}
+	}
+}

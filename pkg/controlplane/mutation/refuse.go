@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const (
+	// Forbidden is a write that the contract forbids.
+	Forbidden source.Rule = "contract-forbidden"
+	// Reserved is a write that the contract reserves for Gardener.
+	Reserved source.Rule = "contract-reserved"
+	// CannotKeep is a place that cannot keep the value of the old object.
+	CannotKeep source.Rule = "cannot-keep"
+)
+
+// CheckContract reports writes that the contract forbids. Reserved places are allowed to a rule that gives a reason.
+func CheckContract(t *target.Target, r *Rule, g contract.Generation) source.Findings {
+	var findings source.Findings
+	for _, write := range r.Writes {
+		if clause, ok := forbidden(t, write, g); ok {
+			findings = append(findings, write.At.Finding(write.Path, "%s must not be written: %s", write.Place, clause).Of(Forbidden))
+			continue
+		}
+		if clause, ok := reserved(t, write, r.Writes); ok && !r.Override {
+			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; a rule that must write it all the same says why in `override`",
+				write.Place, clause).Of(Reserved))
+		}
+	}
+	return findings
+}
+
+// Needless reports whether a rule gives a reason without need, so that obsolete reasons are found. It returns false for
+// computed names, which are unknown at this point.
+func Needless(t *target.Target, r *Rule) bool {
+	if r.ForEach != nil && len(r.ForEach.Names) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(r.Writes, func(write operation.Write) bool {
+		_, ok := reserved(t, write, r.Writes)
+		return ok || definesKubelet(write.Place)
+	})
+}
+
+// definesKubelet reports whether a place, other than a flag, determines the kubelet command that systemd runs.
+func definesKubelet(p operation.Place) bool {
+	switch p.Kind {
+	case operation.File:
+		return contract.DefinesKubelet(p.Name)
+	case operation.Unit:
+		return p.Name == target.KubeletUnit
+	case operation.UnitField, operation.UnitOption, operation.DropIn:
+		return p.Container == target.KubeletUnit
+	default:
+		return false
+	}
+}
+
+// forbidden finds the clause that no reason overrides.
+func forbidden(t *target.Target, write operation.Write, g contract.Generation) (contract.Clause, bool) {
+	switch write.Place.Kind {
+	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry:
+		if write.Place.Container == t.Container {
+			return contract.LockedFlag(t, FlagOf(write.Place), g)
+		}
+	case operation.Label, operation.PodLabel:
+		return contract.ReservedLabel(write.Place.Name)
+	case operation.Annotation, operation.PodAnnotation:
+		return contract.ReservedAnnotation(write.Place.Name)
+	case operation.Container:
+		return contract.OwnContainer(t, write.Place.Name, write.Value.Keys())
+	case operation.Field:
+		return contract.ReservedField(write.Place.Name)
+	case operation.DocumentField:
+		return contract.ReservedField(write.Place.Container)
+	}
+	return contract.Clause{}, false
+}
+
+// reserved finds the clause that a reason overrides.
+func reserved(t *target.Target, write operation.Write, writes []operation.Write) (contract.Clause, bool) {
+	own := t.Container != "" && write.Place.Container == t.Container
+	switch write.Place.Kind {
+	case operation.Flag, operation.ListFlagItem, operation.MapFlagEntry, operation.FeatureGate:
+		if own {
+			return contract.ReservedFlag(t, FlagOf(write.Place))
+		}
+	case operation.Field:
+		return contract.ReservedPart(t, write.Place.Name)
+	case operation.Env:
+		if own {
+			return contract.SenselessInput(t)
+		}
+	case operation.VolumeMount:
+		if own && mountsSecret(write.Place.Name, writes) {
+			return contract.SenselessInput(t)
+		}
+	case operation.Volume:
+		if value, ok := write.Value.Constant(); ok && value.Absent {
+			return contract.SenselessInput(t)
+		}
+	case operation.Container:
+		if write.Place.Name == t.Container && bringsInput(write.Value.Keys()) {
+			return contract.SenselessInput(t)
+		}
+	}
+	return contract.Clause{}, false
+}
+
+// bringsInput reports whether the fields of a container include environment variables or mounts.
+func bringsInput(fields []string) bool {
+	return slices.ContainsFunc([]string{"env", "envFrom", "volumeMounts"}, func(field string) bool { return slices.Contains(fields, field) })
+}
+
+// mountsSecret reports whether a rule's mount refers to a Secret or ConfigMap. It returns true if the rule does not
+// define the volume.
+func mountsSecret(volume string, writes []operation.Write) bool {
+	for _, write := range writes {
+		if write.Place.Kind == operation.Volume && write.Place.Name == volume {
+			keys := write.Value.Keys()
+			return slices.Contains(keys, "secret") || slices.Contains(keys, "configMap") || slices.Contains(keys, "projected") || slices.Contains(keys, "csi")
+		}
+	}
+	return true
+}
+
+// FlagOf returns the flag that a place contains completely or in part, or an empty string for other places.
+func FlagOf(p operation.Place) string {
+	switch p.Kind {
+	case operation.Flag:
+		return p.Name
+	case operation.FeatureGate:
+		return "feature-gates"
+	case operation.ListFlagItem, operation.MapFlagEntry:
+		flag, _, _ := strings.Cut(p.Name, ":")
+		return flag
+	default:
+		return ""
+	}
+}

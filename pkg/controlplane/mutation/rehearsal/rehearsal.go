@@ -1,0 +1,452 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rehearsal applies a program to sample control planes when profiles are loaded, to find rules that change their
+// own result, break the contract or deny an object. Start reading at Run.
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const (
+	// NotIdempotent is a rule that changes its own result when applied again.
+	NotIdempotent source.Rule = "not-idempotent"
+	// BreaksContract is a rule with which a sample is changed in a way that the contract forbids.
+	BreaksContract source.Rule = "breaks-contract"
+	// SampleDenied is a rule that would deny a sample.
+	SampleDenied source.Rule = "sample-denied"
+)
+
+// Run applies the rules to sample control planes, first with all conditions true and then as they are. It
+// admits the result a second time, which must not change it, and checks it against the contract. Rules that cannot be
+// computed on a sample are omitted. It returns findings with a single rule as their cause; other findings and denied
+// objects become warnings, because a real control plane may have parts that the sample lacks. Rules that violate the
+// contract only in combination are refused if the profiles have no findings so far.
+func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, warnings source.Findings) {
+	r := rehearsal{program: p, partial: partial, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
+	for i := range static.Planes() {
+		plane := &static.Planes()[i]
+		if plane.Legacy != (p.Generation() == contract.Labelled) {
+			continue
+		}
+		sample := sampleOf(plane)
+		for n, raw := range plane.Objects {
+			r.object(sample, fmt.Sprintf("%s/%d", plane.Name, n), raw)
+		}
+	}
+	return r.findings, r.warnings
+}
+
+// rehearsal is all rehearsals of a program.
+type rehearsal struct {
+	program *mutation.Program
+	// partial holds the names of targets with a rule that could not be compiled.
+	partial map[string]bool
+	// done are the objects and rules that have been tried: profiles have the same for each of their providers.
+	done map[string]bool
+	// seen are the findings and warnings so far.
+	seen map[string]bool
+	// sound says that nothing else is wrong with the profiles.
+	sound              bool
+	findings, warnings source.Findings
+}
+
+func (r *rehearsal) object(sample *sample, id string, raw []byte) {
+	parsed, err := document.Parse(raw)
+	if err != nil {
+		return
+	}
+	request := mutation.CreationOf(parsed.Root(), sample.plane.Garden)
+	parsed.Release()
+	for _, key := range r.program.ScopeKeys() {
+		if key.Garden != sample.plane.Garden {
+			continue
+		}
+		request.Set, request.Provider, request.Garden = key.Set, key.Provider, key.Garden
+		selected, failure := r.program.SelectRules(request)
+		if selected == nil || failure != nil || len(selected.Rules) == 0 {
+			continue
+		}
+		tried := id
+		for _, rule := range selected.Rules {
+			tried += fmt.Sprintf(" %p", rule)
+		}
+		if !r.done[tried] {
+			r.done[tried] = true
+			request.Object = raw
+			r.variants(sample, selected, request)
+		}
+	}
+}
+
+// variants rehearses an object with its conditions true and as they are, and the latter also with optional lookups that
+// find nothing.
+func (r *rehearsal) variants(sample *sample, selected *mutation.Selection, request mutation.Request) {
+	forced := trial{r.program, sample, selected, request, mutation.PlanMode{Rehearsed: true, Forced: true}}
+	evaluated := forced
+	evaluated.mode.Forced = false
+	conditional := slices.ContainsFunc(selected.Rules, func(r *mutation.Rule) bool { return r.When != nil })
+	if conditional {
+		r.tryTwice(forced)
+	}
+	first := r.tryTwice(evaluated)
+	if conditional && len(selected.Rules) == 1 {
+		r.denials(forced, forced.try(request.Object))
+	}
+	r.failures(evaluated, first.failed)
+	if slices.ContainsFunc(selected.Rules, mayMissValues) {
+		bare := evaluated
+		bare.sample = sample.withoutOptional()
+		r.failures(bare, slices.DeleteFunc(bare.try(request.Object).failed, func(f failed) bool {
+			return slices.ContainsFunc(first.failed, func(known failed) bool { return known.rule == f.rule })
+		}))
+	}
+}
+
+// tryTwice admits the object of a trial twice and returns the result of the first admission.
+func (r *rehearsal) tryTwice(s trial) outcome {
+	first := s.try(s.request.Object)
+	if !s.mode.Forced {
+		r.denials(s, first)
+	}
+	if first.object == nil {
+		return first
+	}
+	if err := first.broken; err != nil {
+		r.breaks(s, first)
+		return first
+	}
+	second := s.try(first.object)
+	if second.patch == nil {
+		return first
+	}
+	culprits := slices.DeleteFunc(slices.Clone(second.changed), func(rule *mutation.Rule) bool { return !s.alone(rule).repeats() })
+	again := "applied to " + s.subject() + " of the sample %s a second time, it changes it again, at %s; a rule must not change its own result"
+	for _, rule := range culprits {
+		r.refuse(NotIdempotent, rule, again, s.sample, places(second.patch))
+	}
+	if len(culprits) == 0 {
+		for _, rule := range second.changed {
+			r.warn(NotIdempotent, rule, "with the other rules, "+again, s.sample, places(second.patch))
+		}
+	}
+	return first
+}
+
+// breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
+// those before it: this one is refused if none of them has a condition.
+func (r *rehearsal) breaks(s trial, first outcome) {
+	const changed = " is changed in a way that the contract forbids: %s"
+	alone := false
+	for _, rule := range first.changed {
+		if broken := s.alone(rule).try(s.request.Object).broken; broken != nil {
+			alone = true
+			r.refuse(BreaksContract, rule, "on the sample %s, "+s.subject()+changed, s.sample, broken)
+		}
+	}
+	for i, last := range s.selected.Rules {
+		so := s.selected.Rules[:i+1]
+		if broken := s.with(so).try(s.request.Object).broken; broken != nil && !alone {
+			report := r.refuse
+			if !r.sound || slices.ContainsFunc(so, func(r *mutation.Rule) bool { return r.When != nil }) {
+				report = r.warn // the conditions may not hold together
+			}
+			report(BreaksContract, last.Origin(), "with the rules before it, on the sample %s, "+s.subject()+changed, s.sample, broken)
+			return
+		}
+	}
+}
+
+// denials warns of rules for which the sample would be denied because it lacks a container, unit or file.
+func (r *rehearsal) denials(s trial, a outcome) {
+	if r.partial[s.selected.Target.Name] {
+		return
+	}
+	for _, denied := range a.denied {
+		if denied.err.Reason == mutation.ContainerMissing || denied.err.Reason == mutation.NodePartMissing {
+			r.warn(SampleDenied, denied.rule, "the sample %s would be denied: %s", s.sample, denied.err.Err)
+		}
+	}
+}
+
+// failures refuses expressions that exceed a limit on the sample. It warns of others that fail on it, unless the cause
+// is special to samples.
+func (r *rehearsal) failures(s trial, all []failed) {
+	for _, f := range all {
+		if expression.ExceedsLimit(f.err) {
+			at := source.Finding{Position: innermost(f.err).Position, Path: f.path(), Rule: expression.TooCostly}
+			r.once(&r.findings, at, at.Position.String(), "on the sample %s: %s", s.sample, innermost(f.err).Message)
+			continue
+		}
+		if !s.sample.bare && f.unlike() {
+			continue
+		}
+		at := source.Finding{Position: f.err.Position, Path: f.path(), Rule: SampleDenied}
+		r.once(&r.warnings, at.Warn(), innermost(f.err).Position.String(), "the sample %s would be denied: %s%s", s.sample, f.err.Message, s.sample.lacks())
+	}
+}
+
+func (r *rehearsal) refuse(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
+	r.once(&r.findings, at, fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
+}
+
+func (r *rehearsal) warn(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
+	r.once(&r.warnings, at.Warn(), fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
+}
+
+// once adds a finding unless there is one with the key already: the next sample would say the same.
+func (r *rehearsal) once(into *source.Findings, finding source.Finding, key, format string, arguments ...any) {
+	if r.seen[key] {
+		return
+	}
+	r.seen[key] = true
+	finding.Message = fmt.Sprintf(format, arguments...)
+	*into = append(*into, finding)
+}
+
+// places returns the first few places that a patch changes.
+func places(patch []byte) string {
+	const most = 3
+	parsed, err := document.Parse(patch)
+	if err != nil {
+		return "unknown places"
+	}
+	defer parsed.Release()
+	var found []string
+	for _, operation := range parsed.Root().Items() {
+		if len(found) == most {
+			found = append(found, "…")
+			break
+		}
+		path, _ := operation.Get("path").Text()
+		found = append(found, path)
+	}
+	return strings.Join(found, ", ")
+}
+
+// trial is an object with the rules for it and the facts about its control plane.
+type trial struct {
+	program  *mutation.Program
+	sample   *sample
+	selected *mutation.Selection
+	request  mutation.Request
+	mode     mutation.PlanMode
+}
+
+// outcome is the result of admitting the object.
+type outcome struct {
+	// object is the object after it; nil when it could not be taken to the end.
+	object  []byte
+	patch   []byte
+	changed []*mutation.Rule
+	denied  []denial
+	// failed are expressions that have no result, by the rules that were left out for that.
+	failed []failed
+	broken error
+}
+
+type denial struct {
+	rule *mutation.Rule
+	err  *mutation.Failure
+}
+
+// subject returns the name of the object for messages.
+func (s trial) subject() string { return s.selected.Target.Subject() }
+
+// alone returns the trial with only one rule.
+func (s trial) alone(r *mutation.Rule) trial { return s.with([]*mutation.Rule{r.Origin()}) }
+
+// with returns the trial with only these rules.
+func (s trial) with(rules []*mutation.Rule) trial {
+	s.selected = s.selected.Only(rules)
+	return s
+}
+
+// repeats reports whether a second application of the rules changes the object again.
+func (s trial) repeats() bool {
+	first := s.try(s.request.Object)
+	return first.object != nil && first.broken == nil && s.try(first.object).patch != nil
+}
+
+// try admits the object without those rules that would deny it.
+func (s trial) try(raw []byte) outcome {
+	var result outcome
+	request, selected := s.request, *s.selected
+	request.Object, selected.Mode = raw, s.mode
+	for range len(selected.Rules) + 1 {
+		object, failure := selected.Read(request)
+		if failure != nil {
+			return result
+		}
+		denied := s.applyTo(object, &selected, request, &result)
+		if denied == nil {
+			return result
+		}
+		result.denied = append(result.denied, *denied)
+		selected.Rules = slices.DeleteFunc(slices.Clone(selected.Rules), func(r *mutation.Rule) bool { return r == denied.rule })
+	}
+	return result
+}
+
+// applyTo takes the object through the engine; the denial is that of the rule that stopped it.
+func (s trial) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *outcome) *denial {
+	ctx, end := expression.Limit(context.Background())
+	defer end()
+	views, failure := selected.Facts(ctx, s.program.Generation(), request, object, s.sample, nil)
+	if failure != nil {
+		result.failed = s.unread(selected, failure)
+		return nil
+	}
+	plan, err := selected.Plan(ctx, s.program.Generation(), object, views)
+	if err != nil {
+		return nil
+	}
+	result.failed = s.failed(ctx, plan, views)
+	applied, err := plan.Apply(object, nil, nil)
+	if err != nil {
+		var failure *mutation.Failure
+		if errors.As(err, &failure) && len(applied) < len(plan.Rules) || len(applied) > 0 && applied[len(applied)-1].Outcome == mutation.Skipped {
+			return &denial{plan.Rules[len(applied)-1].Rule.Origin(), failure}
+		}
+		return nil
+	}
+	result.object = object.Document.Bytes()
+	if object.Document.Err() != nil {
+		result.object = nil
+		return nil
+	}
+	if object.Document.Changed() {
+		result.patch = object.Document.Patch()
+		result.broken = contract.Protect(object, s.program.Generation(), plan.Exemption())
+	}
+	for i := range applied {
+		if applied[i].Outcome == mutation.Changed {
+			result.changed = append(result.changed, plan.Rules[i].Rule.Origin())
+		}
+	}
+	return nil
+}
+
+// failed is an expression that has no result on a sample.
+type failed struct {
+	// rule is the one that has it; nil for the name of an object that is looked up.
+	rule *mutation.Rule
+	err  *expression.EvaluationError
+	// scope defines the variables of the expression, and references lists those that this part of the rule uses.
+	scope      *scope.Scope
+	references []string
+}
+
+// path returns the path of the expression in the profile.
+func (f failed) path() string {
+	if f.rule == nil {
+		return scope.LookupsName
+	}
+	return f.rule.Path
+}
+
+// failed returns the rules that a plan omits because an expression failed.
+func (s trial) failed(ctx context.Context, plan mutation.Plan, views mutation.Views) []failed {
+	var all []failed
+	for i := range plan.Rules {
+		if r := plan.Rules[i].Rule; plan.Rules[i].Skipped == mutation.NotComputed {
+			references, err := s.fails(ctx, r, views)
+			if found := new(expression.EvaluationError); errors.As(err, &found) {
+				all = append(all, failed{rule: r.Origin(), err: found, scope: r.Scope, references: references})
+			}
+		}
+	}
+	return all
+}
+
+// fails computes a rule once more, to find the part of it that has no result.
+func (s trial) fails(ctx context.Context, r *mutation.Rule, views mutation.Views) ([]string, error) {
+	variables := views.Of(r.Scope)
+	if r.ForEach != nil {
+		_, err := mutation.PlanForEach(ctx, r, variables, s.mode)
+		return r.References(), err
+	}
+	planned := mutation.PlannedRule{Rule: r}
+	if holds, err := planned.Holds(ctx, variables, s.mode); err != nil || !holds {
+		return r.When.References(), err
+	}
+	for i := range r.Writes {
+		if _, err := r.Writes[i].Resolve(ctx, variables); err != nil {
+			return r.Writes[i].Value.References(), err
+		}
+	}
+	return nil, nil
+}
+
+// unread returns the failed name of an object to look up.
+func (s trial) unread(selected *mutation.Selection, failure *mutation.Failure) []failed {
+	found := new(expression.EvaluationError)
+	if !errors.As(failure, &found) {
+		return nil
+	}
+	var nearest *scope.Lookup
+	unread := failed{err: found}
+	for _, scope := range selected.Needs.Scopes {
+		for _, l := range scope.Lookups {
+			if l.At.File == found.File && l.At.Line <= found.Line && (nearest == nil || l.At.Line > nearest.At.Line) {
+				nearest, unread.scope, unread.references = l, scope, l.References()
+			}
+		}
+	}
+	if nearest == nil {
+		return nil
+	}
+	return []failed{unread}
+}
+
+// ofClouds lists the variables that differ between a sample and a control plane of the profile's cloud: those of the
+// cloud, those that only an installation has, and results of lookups, for which a sample has a placeholder.
+var ofClouds = []string{
+	"shoot.infrastructureConfig", "shoot.controlPlaneConfig", "shoot.spec.provider", "shoot.workers", "pool.providerConfig",
+	"seed.providerConfig", "seed.spec", "seed.labels", "seed.annotations", "cloudProfile", "namespaceObject", scope.ImagesName, scope.LookupsName,
+}
+
+// unlike reports whether the expression may fail only because a sample differs from real control planes.
+func (f failed) unlike() bool {
+	named := map[string]bool{}
+	f.scope.Expand(f.references, named)
+	for reference := range named {
+		if slices.ContainsFunc(ofClouds, func(known string) bool { return reference == known || strings.HasPrefix(reference, known+".") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// innermost returns the original failure: the failure of a profile's variable also fails the expressions that use it.
+func innermost(err *expression.EvaluationError) *expression.EvaluationError {
+	for inner := new(expression.EvaluationError); errors.As(err.Unwrap(), &inner); {
+		err = inner
+	}
+	return err
+}
+
+// mayMissValues reports whether the rule reads a lookup that may find nothing.
+func mayMissValues(r *mutation.Rule) bool {
+	r.Prepare()
+	return slices.ContainsFunc(r.Scope.Lookups, func(l *scope.Lookup) bool {
+		return l.Request.Optional && r.Needs.Lookups[r.Scope][l.Request.Name]
+	})
+}

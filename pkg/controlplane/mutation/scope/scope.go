@@ -1,0 +1,479 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scope declares the names that a profile adds to expressions: parameters, variables, lookups and images. It finds
+// the facts that expressions need, and reads their values for one control plane. Start reading at New and View.
+package scope
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"go.yaml.in/yaml/v3"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+)
+
+const (
+	// WrongLookup is a lookup that cannot be made as it is written.
+	WrongLookup source.Rule = "wrong-lookup"
+	// MisreadNumber is a number that YAML reads otherwise than it is written.
+	MisreadNumber source.Rule = "misread-number"
+	// VariableCycle are variables that use each other.
+	VariableCycle source.Rule = "variable-cycle"
+)
+
+// ItemName is the name of the item in expressions of a rule with forEach.
+const ItemName = "item"
+
+// Names that a profile adds to the variables of every expression.
+const (
+	ParametersName = "parameters"
+	VariablesName  = "variables"
+	LookupsName    = "lookups"
+)
+
+// Scope provides the names that expressions of one profile can use in addition to the facts.
+type Scope struct {
+	Profile     string
+	Environment *expression.Environment
+	parameters  ref.Val
+	Lookups     []*Lookup // sorted by name
+	lookupsType *facts.Lookups
+	Variables   []*variable
+	VariableOf  map[string]*variable
+	varType     *expression.Object
+	images      *images // nil for a profile without
+	// Broken are the values that could not be compiled.
+	Broken []source.Node
+	// Node is the profile as it is written.
+	Node *yaml.Node
+	// Conditions says how many rules have a condition, by its text.
+	Conditions map[string]int
+}
+
+// variable is a named value of a profile: one scalar, or a list or mapping of them.
+type variable struct {
+	Name     string
+	Node     source.Node
+	Template *expression.Template
+	tree     operation.Value
+	celType  *cel.Type
+	size     expression.Size // estimated
+	needs    []string        // the variables that it uses itself
+	broken   bool            // something is wrong with it
+}
+
+// UsesItem reports whether references contain the item.
+func UsesItem(references []string) bool {
+	for _, reference := range references {
+		if root, _, _ := strings.Cut(reference, "."); root == ItemName {
+			return true
+		}
+	}
+	return false
+}
+
+// New declares the parameters, lookups and variables of a profile. An invalid declaration is a finding and then
+// declared with any type, so that its uses cause no further findings. It returns nil if nothing can be declared.
+func New(d *profile.Document, overwrite *image.Vector) (*Scope, source.Findings) {
+	s := &Scope{Profile: d.Metadata.Name, Node: d.Node.Node, Conditions: map[string]int{}}
+	base, err := expression.NewEnvironment(facts.Variables()...)
+	if err != nil {
+		return nil, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)
+	}
+	declared, findings := s.declareParameters(d)
+	findings = append(findings, s.declareLookups(d)...)
+	if s.lookupsType == nil {
+		return nil, findings
+	}
+	more := []expression.Variable{unlessBroken(d, declared), unlessBroken(d, s.lookupsType.Variable())}
+	var problems source.Findings
+	if s.images, problems = readImages(d, overwrite); s.images != nil {
+		more = append(more, s.images.variable())
+	} else if len(problems) > 0 {
+		more = append(more, expression.Variable{Name: ImagesName, Type: cel.MapType(cel.StringType, cel.StringType)})
+	}
+	findings = append(findings, problems...)
+	s.Environment, err = base.Extend(more...)
+	if err != nil {
+		return nil, append(findings, source.FindingsOf(d.Node, "", err).Of(expression.WrongResult)...)
+	}
+	findings = append(findings, s.declareVariables(d)...)
+	return s, append(findings, s.nameLookups(d)...)
+}
+
+// unlessBroken returns the variable for a section of a profile. If the section has findings, the variable and its
+// members have the dynamic type.
+func unlessBroken(d *profile.Document, v expression.Variable) expression.Variable {
+	if slices.ContainsFunc(d.Findings, func(f source.Finding) bool {
+		if f.Partial {
+			return f.Path == "" && f.Fix != nil && strings.Trim(f.Fix.New, `"'`) == v.Name
+		}
+		return f.Path == v.Name && f.Severity == source.Error
+	}) {
+		return expression.Variable{Name: v.Name, Type: cel.DynType}
+	}
+	return v
+}
+
+// declareParameters makes an object type of the parameters, and a value.
+func (s *Scope) declareParameters(d *profile.Document) (expression.Variable, source.Findings) {
+	var (
+		fields   = map[string]*cel.Type{}
+		values   = expression.Values{}
+		findings source.Findings
+	)
+	for _, name := range slices.Sorted(maps.Keys(d.Parameters)) {
+		n, path := d.Parameters[name], "parameters."+name
+		var value any
+		if err := n.Decode(&value); n.Absent() || err != nil {
+			findings = append(findings, n.Finding(path, "a parameter needs a default value").Of(source.MissingField))
+			fields[name] = cel.DynType
+			continue
+		}
+		if problems := misread(n, path); len(problems) > 0 {
+			findings = append(findings, problems...)
+			fields[name] = cel.DynType
+			continue
+		}
+		fields[name], values[name] = typeOf(value), normal(value)
+	}
+	object := expression.NewObject("graft.Parameters", fields)
+	s.parameters = object.Value(values)
+	return expression.Variable{Name: ParametersName, Object: object}, findings
+}
+
+// typeOf returns the CEL type of a YAML or JSON value.
+func typeOf(value any) *cel.Type {
+	switch value := value.(type) {
+	case string:
+		return cel.StringType
+	case bool:
+		return cel.BoolType
+	case int, int64:
+		return cel.IntType
+	case float64:
+		if value == float64(int64(value)) {
+			return cel.IntType
+		}
+		return cel.DoubleType
+	case []any:
+		return cel.ListType(cel.DynType)
+	case map[string]any:
+		return cel.MapType(cel.StringType, cel.DynType)
+	default:
+		return cel.DynType
+	}
+}
+
+// normal makes a number that is whole an int64, as JSON does not tell the two apart.
+func normal(value any) any {
+	switch value := value.(type) {
+	case int:
+		return int64(value)
+	case float64:
+		if value == float64(int64(value)) {
+			return int64(value)
+		}
+	}
+	return value
+}
+
+// declareLookups declares each lookup as an object with the fields that it keeps. The object names are compiled later,
+// after variables are known.
+func (s *Scope) declareLookups(d *profile.Document) source.Findings {
+	var (
+		findings source.Findings
+		requests []facts.LookupRequest
+		unknown  []string
+	)
+	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
+		declared := d.Lookups[name]
+		if !declarable(name, declared) {
+			// There is a finding about it already, and its type is unknown.
+			unknown = append(unknown, name)
+			s.Broken = append(s.Broken, NodeAt(d.Node, LookupsName, name))
+			continue
+		}
+		request := requestOf(name, declared)
+		for _, field := range slices.Sorted(maps.Keys(declared.Paths)) {
+			parsed, err := facts.ParsePath(declared.Paths[field])
+			if err != nil {
+				findings = append(findings, NodeAt(d.Node, "lookups", name, "paths", field).Finding("lookups."+name+".paths."+field, "%s", err).Of(operation.WrongPath))
+			}
+			request.Fields[field] = parsed
+		}
+		requests = append(requests, request)
+		object := objectNameOf(declared)
+		s.Lookups = append(s.Lookups, &Lookup{
+			Request: request, Profile: s.Profile, At: object.At.Position(), Shown: object.Value, Skip: declared.Missing == v1alpha1.MissingSkip,
+		})
+	}
+	var err error
+	s.lookupsType, err = facts.NewLookups(requests, unknown...)
+	return append(findings, source.FindingsOf(d.Node, LookupsName, err).Of(WrongLookup)...)
+}
+
+// nameLookups compiles the names of the objects. They must not depend on results of lookups.
+func (s *Scope) nameLookups(d *profile.Document) source.Findings {
+	var findings source.Findings
+	for _, l := range s.Lookups {
+		declared, path := d.Lookups[l.Request.Name], "lookups."+l.Request.Name
+		if objectNameOf(declared).Value == "" {
+			continue // which is said already
+		}
+		var problems source.Findings
+		if l.Name, l.Request.ObjectName, problems = s.lookupName(objectNameOf(declared), path); len(problems) > 0 {
+			findings = append(findings, problems...)
+			s.Broken = append(s.Broken, NodeAt(d.Node, LookupsName, l.Request.Name))
+			continue
+		}
+		if declared.Object != nil && declared.Object.Namespace.Value != "" {
+			l.Namespace, l.Request.Namespace, problems = s.lookupName(declared.Object.Namespace, path+".object.namespace")
+			findings = append(findings, problems...)
+		}
+		l.Request.Computed = l.Name != nil || l.Namespace != nil
+	}
+	return findings
+}
+
+// lookupName compiles one name: a template, or the name itself when it is constant.
+func (s *Scope) lookupName(text source.Text, at string) (*expression.Template, string, source.Findings) {
+	template, err := s.Environment.Template(text.Value, expression.At(text.At))
+	if err != nil {
+		findings := source.FindingsOf(text.At, at, err).Of(WrongLookup)
+		for i := range findings {
+			if missing := "undeclared reference to '" + ItemName + "'"; strings.HasPrefix(findings[i].Message, missing) {
+				findings[i].Message = missing + "; what is looked up is the same for all items of a forEach"
+			}
+		}
+		return nil, "", findings
+	}
+	if t := template.Type(); !t.IsExactType(cel.StringType) && t.Kind() != types.DynKind {
+		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t)).Of(WrongLookup)}
+	}
+	if read := s.Reach(template.References()).Lookups[s]; len(read) > 0 {
+		return nil, "", source.Findings{text.At.Finding(at, "the name of an object that is looked up cannot need a lookup (%s)",
+			strings.Join(slices.Sorted(maps.Keys(read)), ", ")).Of(WrongLookup)}
+	}
+	if !template.Constant() {
+		return template, "", nil
+	}
+	name, err := template.String(context.Background(), nil)
+	if err == nil {
+		err = checkName(name)
+	}
+	return nil, name, source.FindingsOf(text.At, at, err).Of(WrongLookup)
+}
+
+// NodeAt returns the value below the keys, or its nearest existing ancestor.
+func NodeAt(n source.Node, keys ...string) source.Node {
+	for _, key := range keys {
+		i := slices.IndexFunc(n.Fields(), func(f source.Field) bool { return f.Key.Value == key })
+		if i < 0 {
+			return n
+		}
+		n = n.Fields()[i].Value
+	}
+	return n
+}
+
+// declareVariables compiles the variables so that each is typed by its expression. That takes two rounds: the first, in
+// which all are of any type, finds which variable uses which; the second goes in that order. A variable with which something is
+// wrong stays of any type.
+func (s *Scope) declareVariables(d *profile.Document) source.Findings {
+	s.VariableOf = map[string]*variable{}
+	types := map[string]*cel.Type{}
+	for _, name := range slices.Sorted(maps.Keys(d.Variables)) {
+		s.VariableOf[name] = &variable{Name: name, Node: d.Variables[name]}
+		types[name] = cel.DynType
+	}
+	environment := s.Environment
+	findings := s.compileVariables(d, types, slices.Sorted(maps.Keys(types)))
+	order, cycles := s.orderVariables()
+	findings = append(findings, cycles...)
+	for _, name := range order {
+		if v := s.VariableOf[name]; !v.broken {
+			s.Environment = environment
+			findings = append(findings, s.compileVariables(d, types, []string{name})...)
+			types[name] = v.celType
+		}
+	}
+	for _, name := range order {
+		if v := s.VariableOf[name]; v.broken {
+			types[name] = cel.DynType
+			s.Broken = append(s.Broken, v.Node)
+			v.Template, v.tree, v.needs = nil, operation.Value{}, nil
+		} else {
+			s.Variables = append(s.Variables, v)
+		}
+	}
+	s.Environment = environment
+	return append(findings, s.compileVariables(d, types, nil)...)
+}
+
+// compileVariables compiles the named variables while those with a type are declared; it leaves the environment extended.
+func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type, names []string) source.Findings {
+	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
+	extended, err := s.Environment.Extend(unlessBroken(d, expression.Variable{Name: VariablesName, Object: s.varType}))
+	if err != nil {
+		return source.Findings{{Message: err.Error(), Rule: expression.WrongResult}}
+	}
+	sizes := expression.Sizes{}
+	for name, v := range s.VariableOf {
+		if v.size.Length > 0 {
+			sizes[VariablesName+"."+name] = v.size
+		}
+	}
+	s.Environment = extended.Sized(sizes)
+	var findings source.Findings
+	for _, name := range names {
+		v := s.VariableOf[name]
+		problems := v.compile(s.Environment)
+		v.broken = v.broken || len(problems) > 0
+		findings = append(findings, problems...)
+	}
+	return findings
+}
+
+func (v *variable) compile(environment *expression.Environment) source.Findings {
+	path := "variables." + v.Name
+	if v.Node.Kind == yaml.ScalarNode && v.Node.Tag == "!!str" {
+		template, err := environment.Template(v.Node.Value, expression.At(v.Node))
+		if err != nil {
+			return source.FindingsOf(v.Node, path, err).Of(expression.WrongResult)
+		}
+		v.Template, v.celType, v.needs = template, template.Type(), VariablesIn(template.References())
+		v.size = template.Size()
+		return nil
+	}
+	context := &operation.Context{Expressions: environment}
+	tree, findings := context.Tree(v.Node, path)
+	v.tree, v.celType, v.needs = tree, TypeOf(v.Node), VariablesIn(tree.References())
+	v.size = tree.Size()
+	return findings
+}
+
+// TypeOf returns the CEL type of a value as it is written.
+func TypeOf(n source.Node) *cel.Type {
+	var value any
+	if n.Absent() || n.Decode(&value) != nil {
+		return cel.DynType
+	}
+	return typeOf(value)
+}
+
+// VariablesIn returns the names of the variables among references.
+func VariablesIn(references []string) []string {
+	var names []string
+	for _, reference := range references {
+		if path, ok := strings.CutPrefix(reference, VariablesName+"."); ok {
+			name, _, _ := strings.Cut(path, ".")
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// orderVariables sorts the variables by their dependencies. A cycle is a finding that lists all its variables.
+func (s *Scope) orderVariables() ([]string, source.Findings) {
+	var (
+		order    []string
+		findings source.Findings
+		done     = map[string]bool{}
+		visit    func(name string, path []string)
+	)
+	visit = func(name string, path []string) {
+		if i := slices.Index(path, name); i >= 0 {
+			cycle := append(slices.Clone(path[i:]), name)
+			v := s.VariableOf[name]
+			if !v.broken {
+				findings = append(findings, v.Node.Finding("variables."+name, "variables use each other in a cycle: %s", strings.Join(cycle, " -> ")).Of(VariableCycle))
+			}
+			for _, name := range cycle {
+				s.VariableOf[name].broken = true
+			}
+			return
+		}
+		if done[name] || s.VariableOf[name] == nil {
+			return
+		}
+		for _, need := range s.VariableOf[name].needs {
+			visit(need, append(path, name))
+		}
+		done[name] = true
+		order = append(order, name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.VariableOf)) {
+		visit(name, nil)
+	}
+	return order, findings
+}
+
+// References returns the dotted paths that the variable uses.
+func (v *variable) References() []string {
+	if v.Template != nil {
+		return v.Template.References()
+	}
+	return v.tree.References()
+}
+
+// misread warns of numbers that YAML reads differently from their text, such as 1.30, 0755 or 1_000: the author may
+// have meant a string.
+func misread(n source.Node, path string) source.Findings {
+	var findings source.Findings
+	for _, field := range n.Fields() {
+		findings = append(findings, misread(field.Value, path+"."+field.Key.Value)...)
+	}
+	for i, item := range n.Items() {
+		findings = append(findings, misread(item, path+"["+strconv.Itoa(i)+"]")...)
+	}
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" && n.Tag != "!!float" {
+		return findings
+	}
+	var value any
+	if err := n.Decode(&value); err != nil {
+		return source.Findings{n.Finding(path, "cannot be read as a number; put it in quotes if it is text").Of(MisreadNumber).Replace(n, `"`+n.Value+`"`)}
+	}
+	read := fmt.Sprint(value)
+	if float, ok := value.(float64); ok {
+		read = strconv.FormatFloat(float, 'f', -1, 64)
+	}
+	if read != strings.TrimPrefix(n.Value, "+") {
+		finding := n.Finding(path, "%s is read as %s; put it in quotes if it is text, or write the number so", n.Value, read)
+		return source.Findings{finding.Of(MisreadNumber).Replace(n, `"`+n.Value+`"`)}
+	}
+	return nil
+}
+
+// View returns the values of the scope for one control plane, without lookups. The pool is the worker pool of the object.
+func (s *Scope) View(ctx context.Context, parent operation.Variables, f *facts.Facts, pool string) *View {
+	return &View{parent: parent, context: ctx, Scope: s, facts: f, pool: pool}
+}
+
+// evaluate computes the variable as a value for CEL.
+func (v *variable) evaluate(ctx context.Context, variables operation.Variables) (any, error) {
+	if v.Template != nil {
+		return v.Template.Evaluate(ctx, variables)
+	}
+	resolved, err := operation.Write{Value: v.tree}.Resolve(ctx, variables)
+	if err != nil {
+		return nil, err
+	}
+	return expression.ParseComputed(ctx, resolved.JSON)
+}

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package mutation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+)
+
+// Selection holds the rules for one object of the contract, which may comprise several targets: kubelet and node are
+// both parts of an OperatingSystemConfig.
+type Selection struct {
+	Target *target.Target
+	Form   *target.Form
+	Rules  []*Rule
+	Needs  scope.Needs
+	// needsIn holds the needs by the kind of OperatingSystemConfig if not all rules concern each one. If nil, needs
+	// holds those of every object.
+	needsIn   map[concern]*scope.Needs
+	conflicts conflicts
+	// Enforced is the selection without rules that are only observed; nil where there are none of those.
+	Enforced *Selection
+	mark     annotation.Mark
+	// record is the annotation that records the places that the rules write, or empty. lasts reports that there may be
+	// such places.
+	record string
+	lasts  bool
+	// sensitive reports that a rule, observed or not, may write values into the kubelet's texts that must not be cached.
+	sensitive bool
+	// Mode is for rehearsals; in an admission it is empty.
+	Mode PlanMode
+}
+
+// conflicts are the places that several rules write; any: some rule computes the names of its places, so that it may be any.
+type conflicts struct {
+	places map[operation.Place]bool
+	any    bool
+}
+
+// PlanMode selects the way in which a plan is made.
+type PlanMode struct {
+	// Exists says that the object is being updated.
+	Exists bool
+	// Rehearsed leaves out a rule that cannot be computed, and forced takes every condition for true: for samples only.
+	Rehearsed, Forced bool
+}
+
+// concern is how an OperatingSystemConfig says which rules concern it; for other objects, purpose is empty.
+type concern struct {
+	purpose string
+	kubelet bool
+}
+
+// Read parses the object and checks that it has the container that the contract requires.
+func (s *Selection) Read(r Request) (*target.Object, *Failure) {
+	parsed, err := scan(r.Document, r.Object)
+	if err != nil {
+		return nil, fail(ObjectUnreadable, err, "%s", s.Form)
+	}
+	if parsed.Root().Kind() != document.Object {
+		return nil, fail(ObjectUnreadable, nil, "%s is no object", s.Form)
+	}
+	object := &target.Object{Target: s.Target, Form: s.Form, Document: parsed}
+	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {
+		return nil, fail(ObjectUnreadable, err, "the old object of %s", s.Form)
+	}
+	if len(s.Rules) > 0 && s.Form.Has(target.PodTemplate) && !s.Target.Other && !object.BeingDeleted() {
+		if _, err := object.OwnContainer(); err != nil {
+			return nil, applyFailure("the object breaks the contract", err)
+		}
+	}
+	return object, nil
+}
+
+// scan reads raw unless that has been done, or there is nothing to read.
+func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
+	if scanned != nil || len(raw) == 0 {
+		return scanned, nil
+	}
+	return document.Parse(raw)
+}
+
+// isSensitive reports whether a rule for the kubelet may write a value from a Secret or from another part of the object,
+// which may contain tokens. An object that was admitted before still has such a value in the texts that other rules
+// read, so that nothing may be cached.
+func isSensitive(rules []*Rule) bool {
+	return slices.ContainsFunc(rules, func(r *Rule) bool {
+		if r.Target.Component != "kubelet" {
+			return false
+		}
+		var references []string
+		if r.ForEach != nil {
+			references = r.ForEach.references()
+		}
+		for i := range r.Writes {
+			references = append(references, r.Writes[i].Value.References()...)
+		}
+		return len(r.Scope.SecretsIn(references)) > 0 || r.Scope.TellsObject(references)
+	})
+}
+
+// lastsOnObject reports whether the rule writes a value that remains after the rule is removed.
+func lastsOnObject(r *Rule) bool {
+	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool { return len(w.Traces(nil)) > 0 })
+}
+
+// appliedRules returns the selection of the rules that are enforced.
+func appliedRules(s *Selection) *Selection {
+	if s.Enforced != nil {
+		return s.Enforced
+	}
+	return s
+}
+
+func settleSelection(s *Selection) {
+	s.Prepare()
+	findConflicts(s)
+	s.sensitive = isSensitive(s.Rules)
+	enforced := slices.DeleteFunc(slices.Clone(s.Rules), func(r *Rule) bool { return r.Observed })
+	if len(enforced) < len(s.Rules) {
+		s.Enforced = &Selection{Target: s.Target, Form: s.Form, Rules: enforced}
+		settleSelection(s.Enforced)
+		s.Enforced.sensitive = s.sensitive
+	}
+}
+
+// findConflicts finds which writes meet.
+func findConflicts(s *Selection) {
+	s.conflicts.places = map[operation.Place]bool{}
+	seen := map[operation.Place]bool{}
+	for _, r := range s.Rules {
+		if r.ForEach != nil {
+			s.conflicts.any = true
+			continue
+		}
+		for i := range r.Writes {
+			if place := r.Writes[i].Place; seen[place] {
+				s.conflicts.places[place] = true
+			} else {
+				seen[place] = true
+			}
+		}
+	}
+}
+
+// markOf returns the mark of the rules of a set.
+func markOf(set target.Set, rules []*Rule, profiles []ProfileVersion) annotation.Mark {
+	var versions []string
+	for _, p := range profiles {
+		if slices.ContainsFunc(rules, func(r *Rule) bool { return r.Profile == p.Name }) {
+			versions = append(versions, p.Version())
+		}
+	}
+	return annotation.NewMark(set, versions)
+}
+
+// Only returns a selection for the same objects with only these rules.
+func (s *Selection) Only(rules []*Rule) *Selection {
+	reduced := &Selection{Target: s.Target, Form: s.Form, Rules: rules}
+	reduced.Prepare()
+	findConflicts(reduced)
+	return reduced
+}
+
+// NeedsFor returns the needs of the rules that concern the object. Nothing is read for other rules.
+func (s *Selection) NeedsFor(g contract.Generation, o *target.Object) *scope.Needs {
+	if _, locked := contract.ServiceLocked(o, g); locked {
+		return &scope.Needs{}
+	}
+	if s.needsIn == nil {
+		return &s.Needs
+	}
+	purpose := o.Purpose()
+	if known := s.needsIn[concern{purpose, purpose != provision || o.HasKubelet()}]; known != nil {
+		return known
+	}
+	return s.needsOfConcerned(purpose, o)
+}
+
+// HasKubelet reports whether the object configures a kubelet.
+func (c concern) HasKubelet() bool { return c.kubelet }
+
+// Prepare computes the needs of the rules once.
+func (s *Selection) Prepare() {
+	for _, r := range s.Rules {
+		r.Prepare()
+	}
+	s.Needs, s.needsIn = needsOf(s.Rules), nil
+	if !slices.ContainsFunc(s.Rules, func(r *Rule) bool { return r.Target.Purposed || r.missesIn(s.Form, "", concern{}) != "" }) {
+		return
+	}
+	s.needsIn = map[concern]*scope.Needs{}
+	for _, of := range []concern{{"", true}, {reconcile, true}, {provision, true}, {provision, false}} {
+		s.needsIn[of] = s.needsOfConcerned(of.purpose, of)
+	}
+}
+
+func (s *Selection) needsOfConcerned(purpose string, o interface{ HasKubelet() bool }) *scope.Needs {
+	found := needsOf(slices.DeleteFunc(slices.Clone(s.Rules), func(r *Rule) bool { return r.missesIn(s.Form, purpose, o) != "" }))
+	return &found
+}
+
+func needsOf(rules []*Rule) scope.Needs {
+	result := scope.Needs{Lookups: map[*scope.Scope]map[string]bool{}}
+	for _, r := range rules {
+		if result.Lookups[r.Scope] == nil {
+			result.Scopes = append(result.Scopes, r.Scope)
+			result.Lookups[r.Scope] = map[string]bool{}
+		}
+		maps.Copy(result.Lookups[r.Scope], r.Needs.Lookups[r.Scope])
+		result.Cluster = result.Cluster || r.Needs.Cluster
+		result.Object = result.Object || r.Needs.Object
+		result.Parts = result.Parts.Join(r.Needs.Parts)
+	}
+	return result
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+// Package textcache remembers how rules changed the kubelet's two texts, so that the same rules need not parse the same
+// texts again. It must not hold values of Secrets. Start reading at Cache.
+package textcache
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+)
+
+const (
+	// Entries and Bytes limit the size of a cache, and EntryBytes limits that of each entry.
+	Entries    = 1024
+	Bytes      = 8 << 20
+	EntryBytes = 64 << 10
+	// Candidates is the number of recent keys of which one must come again to be kept.
+	Candidates = 256
+	// overhead is about the size of an entry without its key and texts: the map's slot and the order of keys.
+	overhead = 128
+)
+
+// Result is the effect of a run of rules on the texts.
+type Result struct {
+	Edit target.KubeletEdit
+	// Changed reports for each applied rule whether it changed a text.
+	Changed []bool
+}
+
+// Cache holds results by a key that contains the rules with their values and the texts. It drops the oldest results
+// first. It is safe for concurrent use (docs/decisions/0016-what-became-of-kubelets-texts.md).
+type Cache struct {
+	seed maphash.Seed
+	// candidates holds the hashes of recent keys, each at its remainder.
+	candidates [Candidates]atomic.Uint64
+
+	lock    sync.RWMutex
+	results map[string]*Result
+	order   []string // the keys, oldest first
+	bytes   int
+}
+
+// New returns an empty cache.
+func New() *Cache { return &Cache{seed: maphash.MakeSeed(), results: map[string]*Result{}} }
+
+// Get returns the result for a key, or nil.
+func (c *Cache) Get(key []byte) *Result {
+	c.lock.RLock()
+	defer c.lock.RUnlock()
+	return c.results[string(key)]
+}
+
+// Recurs reports whether the key came before, not long ago. Results are kept only for such keys.
+func (c *Cache) Recurs(key []byte) bool {
+	hash := maphash.Bytes(c.seed, key)
+	return c.candidates[hash%Candidates].Swap(hash) == hash
+}
+
+// Put keeps a result unless it is too large.
+func (c *Cache) Put(key []byte, r *Result) {
+	kept := string(key)
+	size := sizeOf(kept, r)
+	if size > EntryBytes {
+		return
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.results[kept] != nil {
+		return // another admission was faster
+	}
+	for len(c.order) > 0 && (len(c.order) == Entries || c.bytes+size > Bytes) {
+		oldest := c.order[0]
+		c.bytes -= sizeOf(oldest, c.results[oldest])
+		delete(c.results, oldest)
+		c.order[0], c.order = "", c.order[1:]
+	}
+	c.results[kept], c.order, c.bytes = r, append(c.order, kept), c.bytes+size
+}
+
+// Size returns the number of results and about how many bytes they take.
+func (c *Cache) Size() (entries, bytes int) {
+	c.lock.RLock()
+	defer c.lock.RUnlock()
+	return len(c.results), c.bytes
+}
+
+func sizeOf(key string, r *Result) int { return overhead + len(key) + r.Edit.Bytes() + len(r.Changed) }
+
+// Key appends what determines the effect of rules. Each part begins with its length, so that different parts never make
+// the same key.
+type Key []byte
+
+var keys = sync.Pool{New: func() any { return new(Key) }}
+
+// NewKey returns an empty key. Release must be called after its last use.
+func NewKey() *Key { return keys.Get().(*Key) }
+
+// Release lets the next NewKey use the memory.
+func (k *Key) Release() {
+	if cap(*k) <= EntryBytes {
+		*k = (*k)[:0]
+		keys.Put(k)
+	}
+}
+
+// Texts adds the texts of the kubelet.
+func (k *Key) Texts(t target.KubeletTexts) {
+	k.bytes(t.Unit)
+	k.bytes(t.Configuration)
+}
+
+// Rule begins a rule with its number in the program and the number of its steps.
+func (k *Key) Rule(number, steps int) {
+	*k = binary.AppendUvarint(*k, uint64(number)) //nolint:gosec // numbers count up from one
+	*k = binary.AppendUvarint(*k, uint64(steps))  //nolint:gosec // a length
+}
+
+// Step adds the value that a rule writes, or that a later rule writes instead.
+func (k *Key) Step(overridden bool, value operation.Resolved) {
+	flags := byte(0)
+	if overridden {
+		flags |= 1
+	}
+	if value.Absent {
+		flags |= 2
+	}
+	*k = append(*k, flags)
+	k.bytes(value.JSON)
+	*k = binary.AppendUvarint(*k, uint64(len(value.Texts)))
+	for _, text := range value.Texts {
+		*k = append(binary.AppendUvarint(*k, uint64(len(text))), text...)
+	}
+}
+
+func (k *Key) bytes(b []byte) { *k = append(binary.AppendUvarint(*k, uint64(len(b))), b...) }
