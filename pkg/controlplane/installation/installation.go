@@ -157,11 +157,11 @@ func (o *Installation) addCallers(ctx context.Context, mgr manager.Manager, r *w
 // the valid ones. For the first load, the cache is not running yet.
 func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*webhook.Store, *webhook.Metrics, *cluster.Source, error) {
 	measures := webhook.NewMetrics(metrics.Registry)
-	compiler, source, err := o.compiler(mgr)
+	profileCompiler, source, err := o.compiler(mgr)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	store := webhook.NewStore(compiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
+	store := webhook.NewStore(profileCompiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
 	store.Beside = overwriteFile
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
