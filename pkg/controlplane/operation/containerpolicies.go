@@ -8,8 +8,26 @@ import (
 	vpaautoscalingv1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+func setContainerPolicy(o *target.Object, name string, v Resolved) error {
+	root := o.Document.Root()
+	if v.Absent {
+		removeNamed(root.Find("spec", "resourcePolicy"), "containerPolicies", "containerName", name)
+		return nil
+	}
+	spec, err := root.Ensure("spec", document.Object)
+	if err != nil {
+		return nested(err, "spec")
+	}
+	policy, err := spec.Ensure("resourcePolicy", document.Object)
+	if err != nil {
+		return nested(err, "spec.resourcePolicy")
+	}
+	return mergeNamed(policy, "containerPolicies", "containerName", name, withMember(v.JSON, "containerName", name))
+}
 
 // containerPolicies defines the operation for the container policies of a VerticalPodAutoscaler.
 func containerPolicies() Definition {

@@ -5,11 +5,9 @@
 package operation
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -139,33 +137,4 @@ func checkDocumentField(t *target.Target, field fieldPath) string {
 		return "a document in a file of the node is named by file"
 	}
 	return problem
-}
-
-// edit opens the document, once in a rule, and edits it.
-func (d documentPlace) edit(p fieldPath, edit func(*embedded, Resolved) error) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		lens, err := o.Lens(d.name, func() (target.Lens, error) { return d.open(o) })
-		if err != nil {
-			return err
-		}
-		return nested(edit(lens.(*embedded), v), "%s of the document %s", p, d.name)
-	}
-}
-
-// trace returns the trace of a field of the document; there is none in a file of a node.
-func (d documentPlace) trace(p fieldPath) (Trace, bool) {
-	trace := Trace{Document: d.name, Format: cmp.Or(d.format, "yaml"), Encoding: strings.TrimPrefix(d.encoding, "plain"), Path: p.String()}
-	return trace, d.file == "" && isLasting(d.field)
-}
-
-func (d documentPlace) open(o *target.Object) (*embedded, error) {
-	if d.file != "" {
-		content, err := o.Content(d.file)
-		if err != nil {
-			return nil, err
-		}
-		e, err := readEmbedded(content.Text(), d.format, content.SetText)
-		return e, nested(err, "file %s", d.file)
-	}
-	return d.read(o.Document.Root())
 }

@@ -16,6 +16,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
+// keepEnv restores an environment variable from the old object, unless the old object lacks the container.
+func keepEnv(container, name string) func(*target.Object) error {
+	path := fieldPath{{Key: "env"}, {Key: name, By: "name", Quoted: true}}
+	return func(o *target.Object) error {
+		now, err := o.Container(container)
+		if err != nil {
+			return err
+		}
+		then, err := old(o).Container(container)
+		if err != nil {
+			return nil //nolint:nilerr // the old object does not have the container
+		}
+		return path.keepBelow(now, then)
+	}
+}
+
 // env sets and removes environment variables of a container.
 func env() Definition {
 	return Definition{

@@ -17,6 +17,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 )
 
+// withMember puts a member with a text in front of the members of a JSON object.
+func withMember(raw []byte, key, value string) []byte {
+	out := append([]byte{'{'}, document.Quote(key)...)
+	out = append(append(out, ':'), document.Quote(value)...)
+	if len(raw) > len("{}") {
+		out = append(out, ',')
+	}
+	return append(out, raw[1:]...)
+}
+
 // fieldPath is the way to a field that can be written.
 type fieldPath fieldpath.Path
 
@@ -415,4 +425,12 @@ func object(pairs ...any) []byte {
 		out = append(append(out, ':'), pairs[i+1].([]byte)...)
 	}
 	return append(out, '}')
+}
+
+// depth returns the number of keys in the path before the first item of a list.
+func (p fieldPath) depth() int {
+	if i := slices.IndexFunc(p, func(s fieldpath.Step) bool { return s.By != "" }); i >= 0 {
+		return i
+	}
+	return len(p)
 }

@@ -5,6 +5,7 @@
 package operation
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -14,6 +15,8 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
+
+var errNoPodTemplate = errors.New("is missing")
 
 // Checks of parts of pods: those of Kubernetes' pkg/apis/core/validation/validation.go that concern one field. Required
 // fields are checked only if the existing object cannot have them.

@@ -15,6 +15,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
+// serviceFields lists the fields that a profile may set. None of them selects Pods or addresses.
+var serviceFields = []string{
+	"allocateLoadBalancerNodePorts", "externalTrafficPolicy", "healthCheckNodePort", "internalTrafficPolicy",
+	"ipFamilies", "ipFamilyPolicy", "loadBalancerClass", "loadBalancerSourceRanges", "sessionAffinity", "trafficDistribution",
+}
+
 // service sets fields of a Service of type LoadBalancer that are the cloud's business.
 func service() Definition {
 	return Definition{

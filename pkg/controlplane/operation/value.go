@@ -22,6 +22,101 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
+// Confided is a scalar of a value with the parts of it that are made of Secrets.
+type Confided struct {
+	// Keys lead to it in a structured value: those of mappings, and the names of items.
+	Keys []string
+	Text string
+	// Parts lists the parts from Secrets in their order; the text between them contains no Secret.
+	Parts []ConfidedPart
+}
+
+// ConfidedPart is a part of a text, from one byte to before another.
+type ConfidedPart struct {
+	From, To int
+	// Secrets lists the Secrets that the part contains, by their names in profiles.
+	Secrets []string
+}
+
+// Shown returns the replacement for the part in output.
+func (p ConfidedPart) Shown() string { return fromSecrets(p.Secrets) }
+
+// Confiding finds the Secrets that values contain.
+type Confiding struct {
+	// Secrets returns the Secrets that a value with these references contains, or nil.
+	Secrets func(references []string) []string
+	// Variable returns the value of a variable by its dotted path, so that constant text can be distinguished from
+	// computed text.
+	Variable func(path string) (Value, bool)
+}
+
+// ValueOf returns the value of one template.
+func ValueOf(template *expression.Template) Value {
+	return Value{texts: []*expression.Template{template}}
+}
+
+// Confided computes the value again and returns the scalars that contain data of Secrets.
+func (v Value) Confided(ctx context.Context, variables Variables, c Confiding) ([]Confided, error) {
+	return v.confided(ctx, variables, c, nil)
+}
+
+func (v Value) confided(ctx context.Context, variables Variables, c Confiding, above []string) ([]Confided, error) {
+	var all []Confided
+	tell := func(template *expression.Template, keys []string) error {
+		if c.Secrets(template.References()) == nil {
+			return nil
+		}
+		keys = slices.Concat(above, keys)
+		if path := template.Variable(); path != "" {
+			if value, ok := c.Variable(path); ok {
+				more, err := value.confided(ctx, variables, c, keys)
+				all = append(all, more...)
+				return err
+			}
+		}
+		scalars, err := template.Scalars(ctx, variables, keys...)
+		for _, scalar := range scalars {
+			if found := c.confided(scalar); found.Parts != nil {
+				all = append(all, found)
+			}
+		}
+		return err
+	}
+	for _, text := range v.texts {
+		if err := tell(text, nil); err != nil {
+			return nil, err
+		}
+	}
+	return all, v.tree.Templates(tell)
+}
+
+// confided returns the parts of a scalar that come from Secrets.
+func (c Confiding) confided(scalar expression.Scalar) Confided {
+	found := Confided{Keys: scalar.Keys, Text: scalar.Text}
+	for _, part := range scalar.Parts {
+		if secrets := c.Secrets(part.References); secrets != nil {
+			found.Parts = append(found.Parts, ConfidedPart{part.From, part.To, secrets})
+		}
+	}
+	return found
+}
+
+// Tree compiles any YAML value; its strings may hold ${ CEL }.
+func (c *Context) Tree(n source.Node, path string) (Value, source.Findings) {
+	compiled, findings := expression.NewTree(c.Expressions, n, path)
+	if len(findings) > 0 {
+		return Value{}, findings
+	}
+	if !compiled.Constant() {
+		return Value{tree: compiled}, nil
+	}
+	raw, err := compiled.JSON(context.Background(), nil)
+	if err != nil {
+		return Value{}, source.FindingsOf(n, path, err).Of(expression.FailingConstant)
+	}
+	return Value{constant: &Resolved{JSON: raw}}, nil
+}
+
 // Mounts calls a function with each volume that the write mounts, as far as they are known when the profile is loaded,
 // with their positions.
 func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
