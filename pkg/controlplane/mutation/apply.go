@@ -223,7 +223,7 @@ func applyCached(cache *textcache.Cache, rules []PlannedRule, o *target.Object, 
 		return len(rules), applyFailure("the units and files", err)
 	}
 	if edit, ok := o.KubeletEdit(texts); ok {
-		cache.Put(*key, &textcache.Result{Edit: edit, Changed: changes(rules, applied)})
+		cache.Put(*key, &textcache.Effect{Edit: edit, Changed: changes(rules, applied)})
 	}
 	return len(rules), nil
 }

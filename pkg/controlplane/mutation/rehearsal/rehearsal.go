@@ -119,7 +119,7 @@ func (r *rehearsal) variants(sample *sample, selected *mutation.Selection, reque
 }
 
 // tryTwice admits the object of a trial twice and returns the result of the first admission.
-func (r *rehearsal) tryTwice(s trial) outcome {
+func (r *rehearsal) tryTwice(s trial) trialResult {
 	first := s.try(s.request.Object)
 	if !s.mode.Forced {
 		r.denials(s, first)
@@ -150,7 +150,7 @@ func (r *rehearsal) tryTwice(s trial) outcome {
 
 // breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
 // those before it: this one is refused if none of them has a condition.
-func (r *rehearsal) breaks(s trial, first outcome) {
+func (r *rehearsal) breaks(s trial, first trialResult) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
 	for _, rule := range first.changed {
@@ -173,7 +173,7 @@ func (r *rehearsal) breaks(s trial, first outcome) {
 }
 
 // denials warns of rules for which the sample would be denied because it lacks a container, unit or file.
-func (r *rehearsal) denials(s trial, a outcome) {
+func (r *rehearsal) denials(s trial, a trialResult) {
 	if r.partial[s.selected.Target.Name] {
 		return
 	}
@@ -250,8 +250,8 @@ type trial struct {
 	mode     mutation.PlanMode
 }
 
-// outcome is the result of admitting the object.
-type outcome struct {
+// trialResult is the result of admitting the object.
+type trialResult struct {
 	// object is the object after it; nil when it could not be taken to the end.
 	object  []byte
 	patch   []byte
@@ -286,8 +286,8 @@ func (s trial) repeats() bool {
 }
 
 // try admits the object without those rules that would deny it.
-func (s trial) try(raw []byte) outcome {
-	var result outcome
+func (s trial) try(raw []byte) trialResult {
+	var result trialResult
 	request, selected := s.request, *s.selected
 	request.Object, selected.Mode = raw, s.mode
 	for range len(selected.Rules) + 1 {
@@ -306,7 +306,7 @@ func (s trial) try(raw []byte) outcome {
 }
 
 // applyTo takes the object through the engine; the denial is that of the rule that stopped it.
-func (s trial) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *outcome) *denial {
+func (s trial) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *trialResult) *denial {
 	ctx, end := expression.Limit(context.Background())
 	defer end()
 	views, failure := selected.Facts(ctx, s.program.Generation(), request, object, s.sample, nil)

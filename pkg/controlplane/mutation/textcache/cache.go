@@ -27,14 +27,14 @@ const (
 	overhead = 128
 )
 
-// Result is the effect of a run of rules on the texts.
-type Result struct {
+// Effect is what a run of rules does to the texts.
+type Effect struct {
 	Edit target.KubeletEdit
 	// Changed reports for each applied rule whether it changed a text.
 	Changed []bool
 }
 
-// Cache holds results by a key that contains the rules with their values and the texts. It drops the oldest results
+// Cache holds effects by a key that contains the rules with their values and the texts. It drops the oldest effects
 // first. It is safe for concurrent use (docs/decisions/0016-what-became-of-kubelets-texts.md).
 type Cache struct {
 	seed maphash.Seed
@@ -42,19 +42,19 @@ type Cache struct {
 	candidates [Candidates]atomic.Uint64
 
 	lock    sync.RWMutex
-	results map[string]*Result
+	effects map[string]*Effect
 	order   []string // the keys, oldest first
 	bytes   int
 }
 
 // New returns an empty cache.
-func New() *Cache { return &Cache{seed: maphash.MakeSeed(), results: map[string]*Result{}} }
+func New() *Cache { return &Cache{seed: maphash.MakeSeed(), effects: map[string]*Effect{}} }
 
-// Get returns the result for a key, or nil.
-func (c *Cache) Get(key []byte) *Result {
+// Get returns the effect for a key, or nil.
+func (c *Cache) Get(key []byte) *Effect {
 	c.lock.RLock()
 	defer c.lock.RUnlock()
-	return c.results[string(key)]
+	return c.effects[string(key)]
 }
 
 // Recurs reports whether the key came before, not long ago. Results are kept only for such keys.
@@ -63,8 +63,8 @@ func (c *Cache) Recurs(key []byte) bool {
 	return c.candidates[hash%Candidates].Swap(hash) == hash
 }
 
-// Put keeps a result unless it is too large.
-func (c *Cache) Put(key []byte, r *Result) {
+// Put keeps an effect unless it is too large.
+func (c *Cache) Put(key []byte, r *Effect) {
 	kept := string(key)
 	size := sizeOf(kept, r)
 	if size > EntryBytes {
@@ -72,26 +72,26 @@ func (c *Cache) Put(key []byte, r *Result) {
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.results[kept] != nil {
+	if c.effects[kept] != nil {
 		return // another admission was faster
 	}
 	for len(c.order) > 0 && (len(c.order) == Entries || c.bytes+size > Bytes) {
 		oldest := c.order[0]
-		c.bytes -= sizeOf(oldest, c.results[oldest])
-		delete(c.results, oldest)
+		c.bytes -= sizeOf(oldest, c.effects[oldest])
+		delete(c.effects, oldest)
 		c.order[0], c.order = "", c.order[1:]
 	}
-	c.results[kept], c.order, c.bytes = r, append(c.order, kept), c.bytes+size
+	c.effects[kept], c.order, c.bytes = r, append(c.order, kept), c.bytes+size
 }
 
-// Size returns the number of results and about how many bytes they take.
+// Size returns the number of effects and about how many bytes they take.
 func (c *Cache) Size() (entries, bytes int) {
 	c.lock.RLock()
 	defer c.lock.RUnlock()
-	return len(c.results), c.bytes
+	return len(c.effects), c.bytes
 }
 
-func sizeOf(key string, r *Result) int { return overhead + len(key) + r.Edit.Bytes() + len(r.Changed) }
+func sizeOf(key string, r *Effect) int { return overhead + len(key) + r.Edit.Bytes() + len(r.Changed) }
 
 // Key appends what determines the effect of rules. Each part begins with its length, so that different parts never make
 // the same key.
