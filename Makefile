@@ -45,6 +45,8 @@ TESTFLAGS ?=
 # `make test FOCUS='under attack'` and `make test LABELS='!slow'` run only those specs of the suites in test/.
 LABELS    ?=
 FOCUS     ?=
+# The folder for JUnit reports of suites with Ginkgo. Their results are not cached then.
+REPORTS   ?=
 PLATFORMS ?= linux/amd64,linux/arm64
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
@@ -111,7 +113,7 @@ test-changed: ## Run the unit tests that depend on your changes since main (BASE
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
 	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
-	@LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
+	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
 	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory test-libnetwork)
 
 # go test remembers results as long as the programs are the same, too.

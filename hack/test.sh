@@ -5,7 +5,8 @@
 
 # Runs go test with the given arguments, and then prints the durations of the packages, slowest first. Packages of less
 # than a second are left out. `hack/test.sh suites ARGUMENTS` runs the suites in test/: all of them, or the specs of
-# Ginkgo that have LABELS and match FOCUS.
+# Ginkgo that have LABELS and match FOCUS. With REPORTS=<folder>, suites that test/suite runs write JUnit reports into the
+# folder; go test does not cache their results then.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +15,11 @@ trap 'rm -f "$output"' EXIT
 
 if [ "${1:-}" = suites ]; then
   shift
+  if [ -n "${REPORTS:-}" ]; then
+    mkdir -p "$REPORTS"
+    GRAFT_TEST_REPORTS=$(cd "$REPORTS" && pwd)
+    export GRAFT_TEST_REPORTS
+  fi
   if [ -z "${LABELS:-}${FOCUS:-}" ]; then
     set -- "$@" ./test/...
   else

@@ -44,6 +44,7 @@ type NetworkProvider struct {
 	Sockets map[string]*os.File
 
 	t      testing.TB
+	ctx    context.Context // of the test; Ginkgo registers a cleanup for each call of t.Context
 	client *http.Client
 	exited chan struct{}
 	// starting is held while the program starts. A late call of the previous run may want to kill the program at that time.
@@ -61,7 +62,7 @@ func NewNetworkProvider(t testing.TB) *NetworkProvider {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &NetworkProvider{t: t, Folder: folder, Log: &Log{Limit: logLimit}}
+	p := &NetworkProvider{t: t, ctx: t.Context(), Folder: folder, Log: &Log{Limit: logLimit}}
 	p.client = &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: 16,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -99,7 +100,7 @@ func (p *NetworkProvider) Start() {
 		limit = strconv.Itoa(p.FileBlocks)
 	}
 	// The shell knows its process ID, which LISTEN_PID needs and which exec keeps.
-	process := exec.CommandContext(context.WithoutCancel(p.t.Context()), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
+	process := exec.CommandContext(context.WithoutCancel(p.ctx), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
 		networkProvider, "--config", filepath.Join(p.Folder, "config.yaml"))
 	names := slices.Sorted(maps.Keys(p.Sockets))
 	for _, name := range names {
@@ -123,7 +124,7 @@ func (p *NetworkProvider) Start() {
 func (p *NetworkProvider) Ready() bool {
 	p.t.Helper()
 	for deadline := time.Now().Add(timeout); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, "http://localhost/health", nil)
+		request, err := http.NewRequestWithContext(p.ctx, http.MethodGet, "http://localhost/health", nil)
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -194,7 +195,7 @@ func (p *NetworkProvider) PostDevice(path, claim string, device map[string]strin
 		p.t.Error(err)
 		return 0, ""
 	}
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, "http://localhost"+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(p.ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader(body))
 	if err != nil {
 		p.t.Error(err)
 		return 0, ""

@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 const ofSystemd = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -25,94 +25,68 @@ metrics: {address: "0"}
 logging: {level: info, format: text}
 `
 
-// passed is a program that is passed a socket with a mode.
-func passed(t *testing.T, name string, mode os.FileMode) *program {
-	t.Helper()
-	p := &program{env.NewNetworkProvider(t), t}
+// passed returns a program that gets a socket with a name and a mode, as from systemd.
+func passed(name string, mode os.FileMode) *program {
+	GinkgoHelper()
+	p := newProgram()
 	p.Write("profile.yaml", fmt.Sprintf(strings.Replace(profile, "{subnets", "{exclusive: true, subnets", 1), 9))
 	p.Write("config.yaml", fmt.Sprintf(ofSystemd, p.Folder, name))
 	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: p.Socket(), Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = socket.Close() })
-	if err := os.Chmod(p.Socket(), mode); err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "listening on the socket")
+	DeferCleanup(socket.Close)
+	Expect(os.Chmod(p.Socket(), mode)).To(Succeed())
 	file, err := socket.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(file.Close)
 	p.Sockets = map[string]*os.File{"graft-dranet": file}
 	return p
 }
 
-// TestSockets holds that a socket which systemd has opened is answered and stays when the program ends, and that who comes while there is no program
-// waits for the next one.
-func TestSockets(t *testing.T) {
-	p := passed(t, "graft-dranet", 0o600)
-	p.Start()
-	p.Ready()
-	first, status := p.allocate("one")
-	if first == "" {
-		t.Fatalf("status %d; it said\n%s", status, p.Log)
-	}
-	for name, end := range map[string]func(){"killed": p.Kill, "stopped": func() { p.Stop() }} {
-		t.Run(name, func(t *testing.T) {
-			end()
-			p.WaitExit()
-			if there, err := os.Stat(p.Socket()); err != nil || there.Mode().Type() != os.ModeSocket {
-				t.Fatalf("the socket is gone: %v", err)
-			}
-			answer := make(chan string)
-			go func() {
-				address, _ := p.allocate("one")
-				answer <- address
-			}()
-			select {
-			case got := <-answer:
-				t.Fatalf("nobody is there, and the answer is %q", got)
-			case <-time.After(300 * time.Millisecond):
-			}
-			p.Start()
-			if got := <-answer; got != first {
-				t.Errorf("who has waited has got %q, want %q", got, first)
-			}
-		})
-	}
-}
+var _ = Describe("a network provider with a socket of systemd", func() {
+	DescribeTable("keeps the socket, on which callers wait for the next start, when it is", func(end func(*program)) {
+		p := passed("graft-dranet", 0o600)
+		p.Start()
+		p.Ready()
+		first, status := p.allocate("one")
+		Expect(first).NotTo(BeEmpty(), "the address of the claim; status %d; the program printed:\n%s", status, p.Log)
 
-// TestSocketsRefused holds that the program ends where systemd has passed no such socket, or one that everybody can open.
-func TestSocketsRefused(t *testing.T) {
-	for name, test := range map[string]struct {
-		socket string
-		mode   os.FileMode
-		want   string
-	}{
-		"a socket for everybody": {"graft-dranet", 0o666, "write SocketMode=0600 in its unit"},
-		"another name":           {"graft-docker", 0o600, "systemd has passed no socket with the FileDescriptorName graft-docker: there is graft-dranet"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := passed(t, test.socket, test.mode)
-			p.Start()
-			if status := p.WaitExit(); status != 1 || !strings.Contains(p.Log.String(), test.want) {
-				t.Errorf("the status is %d; it said\n%s", status, p.Log)
-			}
-		})
-	}
-}
+		end(p)
+		p.WaitExit()
+		socket, err := os.Stat(p.Socket())
+		Expect(err).NotTo(HaveOccurred(), "the socket without the program")
+		Expect(socket.Mode().Type()).To(Equal(os.ModeSocket), "type of the file at the path of the socket")
 
-// TestSocketsUnclaimed holds that a socket without a listener is told.
-func TestSocketsUnclaimed(t *testing.T) {
-	p := passed(t, "graft-dranet", 0o600)
-	p.Sockets["spare"] = p.Sockets["graft-dranet"]
-	p.Start()
-	p.Ready()
-	if status, said := p.Post("/GetProfileConfig", "one", wanted); status != http.StatusOK {
-		t.Errorf("%d: %s", status, said)
-	}
-	if !strings.Contains(p.Log.String(), "spare") {
-		t.Errorf("it said\n%s", p.Log)
-	}
-}
+		answer := make(chan string, 1)
+		go func() {
+			address, _ := p.allocate("one")
+			answer <- address
+		}()
+		Consistently(answer).WithTimeout(300*time.Millisecond).ShouldNot(Receive(), "an answer while no program runs")
+		p.Start()
+		Eventually(answer).Should(Receive(Equal(first)), "the answer after the start")
+	},
+		Entry("killed", func(p *program) { p.Kill() }),
+		Entry("stopped", func(p *program) { p.Stop() }),
+	)
+
+	DescribeTable("refuses to start with", func(socket string, mode os.FileMode, want string) {
+		p := passed(socket, mode)
+		p.Start()
+		Expect(p.WaitExit()).To(Equal(1), "exit status; the program printed:\n%s", p.Log)
+		Expect(p.Log.String()).To(ContainSubstring(want))
+	},
+		Entry("a socket that everybody can open", "graft-dranet", os.FileMode(0o666), "write SocketMode=0600 in its unit"),
+		Entry("a socket of another name", "graft-docker", os.FileMode(0o600),
+			"systemd has passed no socket with the FileDescriptorName graft-docker: there is graft-dranet"),
+	)
+
+	It("logs the name of a socket that no listener uses", func() {
+		p := passed("graft-dranet", 0o600)
+		p.Sockets["spare"] = p.Sockets["graft-dranet"]
+		p.Start()
+		p.Ready()
+		status, answer := p.Post("/GetProfileConfig", "one", wanted)
+		Expect(status).To(Equal(http.StatusOK), "status of an allocation; the answer is %s", answer)
+		Expect(p.Log.String()).To(ContainSubstring("spare"))
+	})
+})

@@ -7,9 +7,9 @@ package network
 import (
 	"fmt"
 	"strings"
-	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 const diskConfiguration = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
@@ -22,36 +22,34 @@ metrics: {address: "0"}
 logging: {level: info, format: text}
 `
 
-// TestDisk lets a server on a folder write until the disk takes no more: it ends with a line that says so and no panic, and when there is room
-// again, all that was answered is there.
-func TestDisk(t *testing.T) {
-	p := &program{env.NewNetworkProvider(t), t}
-	p.Write("profile.yaml", strings.ReplaceAll(fmt.Sprintf(profile, 250), "rest: 0s", "rest: 0s, nodes: [worker-1]"))
-	p.Write("config.yaml", fmt.Sprintf(diskConfiguration, p.Folder))
-	p.FileBlocks = 512
-	p.Start()
-	p.Ready()
-	given := map[string]string{}
-	for _, claim := range claims("claim", 250) {
-		address, _ := p.allocate(claim)
-		if address == "" {
-			break
+var _ = Describe("a network provider on a full disk", func() {
+	It("exits with a message and without a panic, and keeps every allocation that it has answered", func() {
+		p := newProgram()
+		p.Write("profile.yaml", strings.ReplaceAll(fmt.Sprintf(profile, 250), "rest: 0s", "rest: 0s, nodes: [worker-1]"))
+		p.Write("config.yaml", fmt.Sprintf(diskConfiguration, p.Folder))
+		p.FileBlocks = 512
+		p.Start()
+		p.Ready()
+		answered := map[string]string{}
+		for _, claim := range claims("claim", 250) {
+			address, _ := p.allocate(claim)
+			if address == "" {
+				break
+			}
+			answered[claim] = address
 		}
-		given[claim] = address
-	}
-	status, said := p.WaitExit(), p.Log.String()
-	if status != 1 || len(given) == 0 || strings.Contains(said, "goroutine") || !strings.Contains(said, "Ending because the ledger cannot be written") {
-		t.Fatalf("status %d after %d claims: %s", status, len(given), said)
-	}
-	p.FileBlocks = 0
-	p.Start()
-	p.Ready()
-	for claim, had := range given {
-		if address, _ := p.allocate(claim); address != had {
-			t.Errorf("%s had %s, and has %q", claim, had, address)
+		Expect(p.WaitExit()).To(Equal(1), "exit status; the program printed:\n%s", p.Log)
+		Expect(answered).NotTo(BeEmpty(), "allocations before the disk was full")
+		Expect(p.Log.String()).To(ContainSubstring("Ending because the ledger cannot be written"))
+		Expect(p.Log.String()).NotTo(ContainSubstring("goroutine"), "a panic")
+
+		p.FileBlocks = 0
+		p.Start()
+		p.Ready()
+		for claim, had := range answered {
+			address, _ := p.allocate(claim)
+			Expect(address).To(Equal(had), "the address of %s after the restart", claim)
 		}
-	}
-	if status := p.Stop(); status != 0 {
-		t.Errorf("the program ended with %d: %s", status, p.Log)
-	}
-}
+		Expect(p.Stop()).To(BeZero(), "exit status; the program printed:\n%s", p.Log)
+	})
+})

@@ -11,7 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
@@ -37,21 +39,25 @@ logging: {level: info, format: text}
 `
 
 // program is one replica.
-type program struct {
-	*env.NetworkProvider
-	t *testing.T
+type program struct{ *env.NetworkProvider }
+
+// newProgram returns a replica without files. It is killed at the end of the spec.
+func newProgram() *program {
+	GinkgoHelper()
+	return &program{env.NewNetworkProvider(GinkgoTB())}
 }
 
-// prepare writes the files of a replica: a pool of so many addresses, in an etcd that is reached with these fields.
-func prepare(t *testing.T, c *cluster.Cluster, addresses int, fields string) *program {
-	t.Helper()
-	p := &program{env.NewNetworkProvider(t), t}
+// prepare writes the files of a replica: a pool with a number of addresses, and the fields with which it reaches etcd.
+func prepare(c *cluster.Cluster, addresses int, fields string) *program {
+	GinkgoHelper()
+	p := newProgram()
 	p.Write("profile.yaml", fmt.Sprintf(profile, addresses))
 	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, c.Endpoints[0], fields))
 	return p
 }
 
-// allocate asks for an address of a claim; empty: there was no answer, or none with an address.
+// allocate asks for an address for a claim. It returns an empty address if there is no answer, or none with an
+// address.
 func (p *program) allocate(claim string) (address string, status int) {
 	status, text := p.Post("/GetProfileConfig", claim, wanted)
 	var answer struct {
@@ -63,21 +69,22 @@ func (p *program) allocate(claim string) (address string, status int) {
 	return answer.Interface.Addresses[0], status
 }
 
-// release gives back what a claim holds.
+// release releases the allocations of a claim.
 func (p *program) release(claim string) {
-	p.t.Helper()
-	if status, said := p.Post("/ReleaseProfileConfig", claim, wanted); status != http.StatusOK {
-		p.t.Errorf("the release of %s: %d %s", claim, status, said)
-	}
+	GinkgoHelper()
+	status, answer := p.Post("/ReleaseProfileConfig", claim, wanted)
+	Expect(status).To(Equal(http.StatusOK), "status of the release of %s; the answer is %s", claim, answer)
 }
 
 // wanted is what all claims ask for.
 var wanted = map[string]string{"profile": "overlay"}
 
-// ledger runs graft ledger through the program's administration, and gives what it says and its status.
+// ledger runs graft ledger on the program's socket for administration. It returns the exit status and the output.
 func (p *program) ledger(arguments ...string) string {
-	p.t.Helper()
-	command := exec.Command("../../bin/graft", append(append([]string{"ledger"}, arguments...), "--server=unix://"+filepath.Join(p.Folder, "admin.sock"))...)
-	said, _ := command.CombinedOutput()
-	return fmt.Sprintf("%d: %s", command.ProcessState.ExitCode(), strings.TrimSpace(strings.ReplaceAll(string(said), p.Folder, "")))
+	arguments = append([]string{"ledger"}, arguments...)
+	server := "--server=unix://" + filepath.Join(p.Folder, "admin.sock")
+	command := exec.Command("../../bin/graft", append(arguments, server)...)
+	output, _ := command.CombinedOutput()
+	text := strings.TrimSpace(strings.ReplaceAll(string(output), p.Folder, ""))
+	return fmt.Sprintf("%d: %s", command.ProcessState.ExitCode(), text)
 }
