@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -36,23 +36,21 @@ type result struct {
 }
 
 // graft runs the command in this process.
-func graft(t *testing.T, profile string, arguments ...string) result {
-	t.Helper()
+func graft(profile string, arguments ...string) result {
 	var out, problems bytes.Buffer
 	s := &app.Streams{In: strings.NewReader(""), Out: &out, Err: &problems}
-	status := app.Main("test", append([]string{"drift", "-p", profile, "--kubeconfig", land.Kubeconfig()}, arguments...), s)
+	arguments = append([]string{"drift", "-p", profile, "--kubeconfig", land.Kubeconfig()}, arguments...)
+	status := app.Main("test", arguments, s)
 	return result{status, out.String(), problems.String()}
 }
 
-// found has the states of objects, each with what became of its touch.
-func (r result) found(t *testing.T) map[string]string {
-	t.Helper()
+// found returns the states of the objects, each with the outcome of its touch.
+func (r result) found() map[string]string {
+	GinkgoHelper()
 	var read struct {
 		Findings []struct{ Kind, Name, State, Touched string }
 	}
-	if err := json.Unmarshal([]byte(r.out), &read); err != nil {
-		t.Fatalf("%v\n%s%s", err, r.out, r.err)
-	}
+	Expect(json.Unmarshal([]byte(r.out), &read)).To(Succeed(), "reading the output of graft drift:\n%s%s", r.out, r.err)
 	states := map[string]string{}
 	for _, f := range read.Findings {
 		states[f.Kind+" "+f.Name] = strings.TrimSuffix(f.State+" "+f.Touched, " ")
@@ -60,133 +58,172 @@ func (r result) found(t *testing.T) map[string]string {
 	return states
 }
 
-// expect runs graft drift and holds its status and what it has found.
-func expect(t *testing.T, profile string, status int, want map[string]string, arguments ...string) {
-	t.Helper()
-	got := graft(t, profile, append(arguments, "-o", "json")...)
-	states := got.found(t)
-	if diff := cmp.Diff(want, states); diff != "" || got.status != status {
-		t.Errorf("status %d, want %d; found (-want +got):\n%s%s", got.status, status, diff, got.err)
-	}
+// expect runs graft drift, and compares its exit status and its findings.
+func expect(profile string, status int, want map[string]string, arguments ...string) {
+	GinkgoHelper()
+	got := graft(profile, append(arguments, "-o", "json")...)
+	Expect(got.found()).To(BeComparableTo(want), "findings of graft drift; standard error:\n%s", got.err)
+	Expect(got.status).To(Equal(status), "exit status of graft drift; standard error:\n%s", got.err)
 }
 
-// install puts a profile where the extension reads it.
-func install(t *testing.T, profile string) {
-	t.Helper()
+// install copies a profile to the path from which the extension reads it.
+func install(profile string) {
+	GinkgoHelper()
 	text, err := os.ReadFile(profile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "profile.yaml"), text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "profile.yaml"), text, 0o600)).To(Succeed())
 }
 
-// all are the objects that the profiles have rules for, each in a state.
+// all returns the objects that the profiles have rules for, and more, in one state.
 func all(state string, more ...string) map[string]string {
 	states := map[string]string{}
-	for _, name := range append([]string{"ConfigMap cloud-config", "Deployment kube-apiserver", "Deployment kube-controller-manager"}, more...) {
+	more = append(more, "ConfigMap cloud-config", "Deployment kube-apiserver", "Deployment kube-controller-manager")
+	for _, name := range more {
 		states[name] = state
 	}
 	return states
 }
 
-// nodes are the OperatingSystemConfigs.
-func nodes(t *testing.T) []string {
-	t.Helper()
+// nodes returns the names of the OperatingSystemConfigs.
+func nodes() []string {
+	GinkgoHelper()
 	var names []string
-	for name := range graft(t, first, "-o", "json").found(t) {
+	for name := range graft(first, "-o", "json").found() {
 		if strings.HasPrefix(name, "OperatingSystemConfig ") {
 			names = append(names, name)
 		}
 	}
-	slices.Sort(names)
+	Expect(names).NotTo(BeEmpty(), "OperatingSystemConfigs that no webhook has mutated")
 	return names
 }
 
-// TestDrift is the life of a control plane, in the order in which it happens.
-func TestDrift(t *testing.T) {
-	install(t, first)
-	osc := nodes(t)
-	if len(osc) == 0 {
-		t.Fatal("no OperatingSystemConfig has drifted, and none was ever mutated")
-	}
-	var stopped *process
-	for _, step := range []struct {
-		name string
-		run  func(t *testing.T)
-	}{
-		{"before the webhook was there", func(t *testing.T) {
-			expect(t, first, 1, all("unmutated", osc...))
-			in := all("unmutated stays")
-			for _, name := range osc {
-				in[name] = "unmutated"
-			}
-			expect(t, first, 1, in, "--touch", "--yes", "--rate", "50", "--limit", "3", "-n", shoot)
-		}},
-		{"touched when it is there", func(t *testing.T) {
-			stopped = start(t, land.Kubeconfig(), "")
-			called(t, stopped)
-			expect(t, first, 0, all("unmutated fixed", osc...), "--touch", "--yes", "--rate", "50")
-			expect(t, first, 0, map[string]string{})
-			stopped.stop()
-		}},
-		{"written while it was away", func(t *testing.T) {
-			late := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-late"}}
-			must(t, land.Client().Create(t.Context(), late))
-			louder := flags(t, "--v=3", "--v=9")
-			expect(t, first, 1, map[string]string{"ConfigMap cloud-late": "unmutated", louder: "edited"})
-		}},
-		{"another profile", func(t *testing.T) {
-			install(t, next)
-			p := start(t, land.Kubeconfig(), "")
-			called(t, p)
-			missed := all("marked", osc...)
-			missed["ConfigMap cloud-late"] = "unmutated"
-			missed["Deployment kube-apiserver"], missed["Deployment kube-controller-manager"] = "outdated", "outdated"
-			expect(t, next, 1, missed, "-n", shoot)
-			got := graft(t, next)
-			for _, want := range []string{"acme/cloud", "acme/zone", "the profiles change nothing", "2 outdated"} {
-				if !strings.Contains(got.out, want) {
-					t.Errorf("%q is not said:\n%s", want, got.out)
-				}
-			}
-			if asked := graft(t, next, "--touch"); asked.status != 2 || !strings.Contains(asked.err, "give --yes") {
-				t.Errorf("status %d without a question: %s", asked.status, asked.err)
-			}
-			if fixed := graft(t, next, "--touch", "--yes", "--rate", "50"); fixed.status != 0 || !strings.Contains(fixed.out, "Touched, fixed: 3.") {
-				t.Errorf("status %d: %s%s", fixed.status, fixed.out, fixed.err)
-			}
-			deployment := &appsv1.Deployment{}
-			must(t, land.Client().Get(t.Context(), client.ObjectKey{Namespace: shoot, Name: "kube-apiserver"}, deployment))
-			if a := deployment.Annotations; a["acme.example.com/zone"] != "a" || a["acme.example.com/tier"] != "" {
-				t.Errorf("kube-apiserver has %v", a)
-			}
-			p.stop()
-		}},
-		{"by the extension itself", byItself},
-		{"what was written", written},
-	} {
-		if !t.Run(step.name, step.run) {
-			return
-		}
-	}
-}
+// The steps depend on each other: they are the life of one control plane.
+var _ = Describe("graft drift", Ordered, func() {
+	var osc []string
 
-// called waits until the API server calls the webhook with the active profile.
-func called(t *testing.T, p *process) {
-	t.Helper()
-	p.eventually("the webhook is called", func() bool {
-		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-probe"}}
-		return land.Client().Create(t.Context(), probe, client.DryRunAll) == nil && probe.Annotations["acme.example.com/shoot"] != ""
+	BeforeAll(func() {
+		install(first)
+		osc = nodes()
 	})
+
+	It("reports every object as unmutated while there is no webhook", func() {
+		expect(first, 1, all("unmutated", osc...))
+	})
+
+	It("reports that touching up to a limit changes nothing while there is no webhook", func() {
+		want := all("unmutated stays")
+		for _, name := range osc {
+			want[name] = "unmutated"
+		}
+		expect(first, 1, want, "--touch", "--yes", "--rate", "50", "--limit", "3", "-n", shoot)
+	})
+
+	It("touches every unmutated object when the webhook is there, and finds nothing afterwards", func(ctx SpecContext) {
+		p := start(ctx, land.Kubeconfig(), "")
+		called(ctx, p)
+		expect(first, 0, all("unmutated fixed", osc...), "--touch", "--yes", "--rate", "50")
+		expect(first, 0, map[string]string{})
+		p.stop()
+	})
+
+	It("reports objects that were created or edited while the webhook was away", func(ctx SpecContext) {
+		late := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-late"}}
+		Expect(land.Client().Create(ctx, late)).To(Succeed())
+		replaceFlag(ctx, "--v=3", "--v=9")
+		expect(first, 1, map[string]string{
+			"ConfigMap cloud-late": "unmutated", "Deployment kube-controller-manager": "edited",
+		})
+	})
+
+	It("reports objects that an older profile has mutated, and touches them only after --yes", func(ctx SpecContext) {
+		install(next)
+		p := start(ctx, land.Kubeconfig(), "")
+		called(ctx, p)
+		missed := all("marked", osc...)
+		missed["ConfigMap cloud-late"] = "unmutated"
+		missed["Deployment kube-apiserver"], missed["Deployment kube-controller-manager"] = "outdated", "outdated"
+		expect(next, 1, missed, "-n", shoot)
+
+		for _, want := range []string{"acme/cloud", "acme/zone", "the profiles change nothing", "2 outdated"} {
+			Expect(graft(next).out).To(ContainSubstring(want), "the report as text")
+		}
+		asked := graft(next, "--touch")
+		Expect(asked.err).To(ContainSubstring("give --yes"), "touching without --yes and without a terminal")
+		Expect(asked.status).To(Equal(2), "exit status without --yes; standard error:\n%s", asked.err)
+
+		fixed := graft(next, "--touch", "--yes", "--rate", "50")
+		Expect(fixed.out).To(ContainSubstring("Touched, fixed: 3."), "touching with --yes; standard error:\n%s", fixed.err)
+		Expect(fixed.status).To(BeZero(), "exit status with --yes; standard error:\n%s", fixed.err)
+
+		deployment := &appsv1.Deployment{}
+		Expect(land.Client().Get(ctx, client.ObjectKey{Namespace: shoot, Name: "kube-apiserver"}, deployment)).To(Succeed())
+		Expect(deployment.Annotations).To(HaveKeyWithValue("acme.example.com/zone", "a"), "annotation of the new profile")
+		Expect(deployment.Annotations["acme.example.com/tier"]).To(BeEmpty(), "annotation of the old profile only")
+		p.stop()
+	})
+
+	It("runs in the extension with the chart's permissions, which touches objects only if configured", func(ctx SpecContext) {
+		const (
+			missed = `graft_drifted_objects{set="controlplane",state="unmutated",target="ConfigMap/cloud-*"}`
+			edited = `graft_drifted_objects{set="controlplane",state="edited",target="kube-controller-manager"}`
+			fixed  = `graft_drift_touched_total{outcome="fixed"}`
+		)
+		kubeconfig := permitted(ctx)
+		later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-later"}}
+		Expect(land.Client().Create(ctx, later)).To(Succeed())
+		replaceFlag(ctx, "--v=4", "--v=9")
+
+		counting := start(ctx, kubeconfig, "drift: {enabled: true}\n")
+		Eventually(counting.metric).WithContext(ctx).WithArguments(missed).Should(Equal("1"), missed)
+		Eventually(counting.metric).WithContext(ctx).WithArguments(edited).Should(Equal("1"), edited)
+		Expect(counting.metric(ctx, fixed)).To(Equal("0"), "touches of an extension that only counts")
+		Expect(counting.metric(ctx, "graft_drift_unread_namespaces")).To(Equal("0"), "namespaces that could not be read")
+		counting.stop()
+
+		touching := start(ctx, kubeconfig, "drift: {enabled: true, touch: true, ratePerSecond: 50}\n")
+		Eventually(touching.metric).WithContext(ctx).WithArguments(fixed).Should(Equal("2"), fixed)
+		for name, state := range graft(next, "-o", "json").found() {
+			Expect(state).To(Equal("marked"), "state of %s after the touches", name)
+		}
+		touching.stop()
+	})
+
+	It("writes nothing but patches without content, by the audit log", func() {
+		log, err := os.ReadFile(audit)
+		Expect(err).NotTo(HaveOccurred())
+		patches := 0
+		for line := range bytes.Lines(log) {
+			var event struct{ UserAgent, Verb, RequestURI string }
+			Expect(json.Unmarshal(line, &event)).To(Succeed(), "reading an audit event: %s", line)
+			if event.UserAgent == "graft" {
+				patches++
+				Expect(event.Verb).To(Equal("patch"), "verb of a request of graft: %s", event.RequestURI)
+				Expect(event.RequestURI).To(HaveSuffix("?fieldManager=graft-drift"), "URI of a request of graft")
+			}
+		}
+		Expect(patches).To(BeNumerically(">", 0), "requests of graft in the audit log")
+	})
+})
+
+// called waits until kube-apiserver calls the webhook with the active profile.
+func called(ctx SpecContext, p *process) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		if p.HasExited() {
+			StopTrying("the extension exited").Now()
+		}
+		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-probe"}}
+		g.Expect(land.Client().Create(ctx, probe, client.DryRunAll)).To(Succeed())
+		g.Expect(probe.Annotations).To(HaveKey("acme.example.com/shoot"))
+	}).Should(Succeed(), "waiting until kube-apiserver calls the webhook")
 }
 
-// flags replaces a flag of kube-controller-manager, and names the object.
-func flags(t *testing.T, old, by string) string {
-	t.Helper()
+// replaceFlag replaces a flag of kube-controller-manager.
+func replaceFlag(ctx SpecContext, old, by string) {
+	GinkgoHelper()
 	deployment := &appsv1.Deployment{}
-	must(t, land.Client().Get(t.Context(), client.ObjectKey{Namespace: shoot, Name: "kube-controller-manager"}, deployment))
+	key := client.ObjectKey{Namespace: shoot, Name: "kube-controller-manager"}
+	Expect(land.Client().Get(ctx, key, deployment)).To(Succeed())
 	changed := false
 	for i := range deployment.Spec.Template.Spec.Containers {
 		c := &deployment.Spec.Template.Spec.Containers[i]
@@ -196,90 +233,36 @@ func flags(t *testing.T, old, by string) string {
 			}
 		}
 	}
-	if !changed {
-		t.Fatalf("kube-controller-manager has no flag %s", old)
-	}
-	must(t, land.Client().Update(t.Context(), deployment))
-	return "Deployment kube-controller-manager"
+	Expect(changed).To(BeTrue(), "kube-controller-manager has the flag %s", old)
+	Expect(land.Client().Update(ctx, deployment)).To(Succeed())
 }
 
-// permitted is what the chart gives the extension where it looks for drift and touches what it finds.
-func permitted(t *testing.T) string {
-	t.Helper()
+// permitted returns a kubeconfig with the permissions that the chart grants to an extension that looks for drift and
+// touches objects.
+func permitted(ctx SpecContext) string {
+	GinkgoHelper()
 	rule := func(group, resource, verbs string, names ...string) rbacv1.PolicyRule {
-		return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, Verbs: strings.Fields(verbs), ResourceNames: names}
+		return rbacv1.PolicyRule{
+			APIGroups: []string{group}, Resources: []string{resource}, Verbs: strings.Fields(verbs), ResourceNames: names,
+		}
 	}
-	account, err := land.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{
+	const webhooks = "mutatingwebhookconfigurations"
+	account, err := land.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
 		Namespace: extension, Name: "graft",
 		ClusterRules: []rbacv1.PolicyRule{
 			rule("extensions.gardener.cloud", "clusters", "get list watch"), rule("", "namespaces", "get list watch"),
-			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "create list watch"),
-			rule("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "get update delete", "gardener-extension-provider-graft."+extension, "gardener-extension-provider-graft"),
+			rule("admissionregistration.k8s.io", webhooks, "create list watch"),
+			rule("admissionregistration.k8s.io", webhooks, "get update delete",
+				"gardener-extension-provider-graft."+extension, "gardener-extension-provider-graft"),
 			rule("apps", "deployments", "get patch", "kube-apiserver", "kube-controller-manager"),
 			rule("extensions.gardener.cloud", "operatingsystemconfigs", "list patch"), rule("", "configmaps", "list patch"),
 		},
 		Rules: map[string][]rbacv1.PolicyRule{extension: {
-			rule("", "secrets", "get list watch create update patch delete"), rule("", "configmaps", "get list watch create update patch delete"),
+			rule("", "secrets", "get list watch create update patch delete"),
+			rule("", "configmaps", "get list watch create update patch delete"),
 			rule("coordination.k8s.io", "leases", "get create update patch"), rule("", "events", "create patch"),
 		}},
 	})
-	must(t, err)
+	Expect(err).NotTo(HaveOccurred(), "creating the account of the extension")
 	return account.Kubeconfig
-}
-
-// byItself has the extension find what was written while it was away: first it only counts, then it touches, with no more permissions than the chart gives.
-func byItself(t *testing.T) {
-	kubeconfig := permitted(t)
-	later := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: shoot, Name: "cloud-later"}}
-	must(t, land.Client().Create(t.Context(), later))
-	flags(t, "--v=4", "--v=9")
-	const (
-		missed = `graft_drifted_objects{set="controlplane",state="unmutated",target="ConfigMap/cloud-*"}`
-		edited = `graft_drifted_objects{set="controlplane",state="edited",target="kube-controller-manager"}`
-		fixed  = `graft_drift_touched_total{outcome="fixed"}`
-	)
-	counting := start(t, kubeconfig, "drift: {enabled: true}\n")
-	counting.eventually("it is counted", func() bool { return counting.metric(missed) == "1" && counting.metric(edited) == "1" })
-	if touched := counting.metric(fixed); touched != "0" {
-		t.Errorf("nobody wanted touches, and there were %s", touched)
-	}
-	if unread := counting.metric("graft_drift_unread_namespaces"); unread != "0" {
-		t.Errorf("%s namespaces could not be read:\n%s", unread, counting.Log)
-	}
-	counting.stop()
-	touching := start(t, kubeconfig, "drift: {enabled: true, touch: true, ratePerSecond: 50}\n")
-	touching.eventually("it is touched", func() bool { return touching.metric(fixed) == "2" })
-	for name, state := range graft(t, next, "-o", "json").found(t) {
-		if state != "marked" {
-			t.Errorf("%s is still %s", name, state)
-		}
-	}
-	touching.stop()
-}
-
-// written holds by the audit log that graft has sent patches without content, and nothing else that writes.
-func written(t *testing.T) {
-	log, err := os.ReadFile(audit)
-	must(t, err)
-	patches := 0
-	for line := range bytes.Lines(log) {
-		var event struct{ UserAgent, Verb, RequestURI string }
-		must(t, json.Unmarshal(line, &event))
-		if event.UserAgent != "graft" {
-			continue
-		}
-		if patches++; event.Verb != "patch" || !strings.HasSuffix(event.RequestURI, "?fieldManager=graft-drift") {
-			t.Errorf("graft has written: %s %s", event.Verb, event.RequestURI)
-		}
-	}
-	if patches == 0 {
-		t.Error("the audit log has no request of graft")
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,9 +20,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// What all tests share; TestMain sets it.
+// What all specs share; BeforeSuite sets it.
 var (
 	land   *landscape.Landscape
 	audit  string
@@ -33,25 +35,24 @@ const (
 	shoot     = "shoot--local--one"
 	extension = "extension"
 	program   = "../../bin/gardener-extension-provider-graft"
-	// patience bounds every wait.
-	patience = 60 * time.Second
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) error {
-		folder, audit = s.Folder, filepath.Join(s.Folder, "audit.log")
-		err := env.CheckBuilt(program)
-		if err == nil {
-			land, err = s.Start(ctx, landscape.Options{AuditLog: audit})
-		}
-		if err != nil {
-			return err
-		}
-		return deploy(ctx, sample.Options{Kubernetes: "1.34.2", Namespace: shoot, Provider: "acme"})
-	}))
-}
+func TestDrift(t *testing.T) { suite.Run(t, "drift", "admission") }
 
-// deploy writes the control plane of a shoot as gardenlet does, while there is no webhook.
+var _ = BeforeSuite(func(ctx SpecContext) {
+	Expect(env.CheckBuilt(program)).To(Succeed())
+	folder = GinkgoT().TempDir()
+	audit = filepath.Join(folder, "audit.log")
+	var err error
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{AuditLog: audit})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+	Expect(deploy(ctx, sample.Options{Kubernetes: "1.34.2", Namespace: shoot, Provider: "acme"})).
+		To(Succeed(), "deploying the control plane")
+})
+
+// deploy creates the control plane of a shoot as gardenlet does, while there is no webhook.
 func deploy(ctx context.Context, o sample.Options) error {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
 	own := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}
@@ -61,66 +62,48 @@ func deploy(ctx context.Context, o sample.Options) error {
 	return deployment.ControlPlane(ctx, land.Client(), o)
 }
 
-// process is the extension in a process of its own.
+// process is the extension in its own process.
 type process struct {
 	*env.Process
 	env.Extension
-	t *testing.T
 }
 
-// start runs the extension with the profile in the folder, as the account of a kubeconfig, until it is ready. What the configuration says beside goes on.
-func start(t *testing.T, kubeconfig, configuration string) *process {
-	t.Helper()
+// start runs the extension with the installed profile, as the account of a kubeconfig, and returns when it is ready.
+// It appends lines to the configuration. The extension stops at the end of the spec.
+func start(ctx SpecContext, kubeconfig, configuration string) *process {
+	GinkgoHelper()
 	config := filepath.Join(folder, "config.yaml")
 	const head = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\n" +
 		"shutdown: {delay: 0s, timeout: 5s}\nwebhook: {failurePolicy: Ignore}\n"
-	if err := os.WriteFile(config, []byte(head+configuration), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	at, err := env.NewExtension(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(os.WriteFile(config, []byte(head+configuration), 0o600)).To(Succeed())
+	at, err := env.NewExtension(ctx)
+	Expect(err).NotTo(HaveOccurred(), "finding free ports")
 	arguments := at.Arguments(config, kubeconfig, filepath.Join(folder, "profile.yaml"))
 	started, err := env.Start(&env.Log{}, nil, program, append(arguments, at.ByURL(extension)...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{started, at, t}
-	t.Cleanup(p.stop)
-	if err := p.Await(t.Context(), p.Ready); err != nil {
-		t.Fatal(err)
-	}
-	return p
+	Expect(err).NotTo(HaveOccurred(), "starting the extension")
+	suite.ShowLog("the extension", started.Log)
+	DeferCleanup(started.Stop)
+	Expect(started.Await(ctx, at.Ready)).To(Succeed(), "waiting until the extension is ready")
+	return &process{started, at}
 }
 
 // stop ends the extension; its registration stays.
 func (p *process) stop() {
-	if err := p.Stop(); err != nil {
-		p.t.Error(err)
-	}
+	GinkgoHelper()
+	Expect(p.Stop()).To(Succeed(), "stopping the extension")
 }
 
-// metric is the value of a series; empty: there is none.
-func (p *process) metric(series string) string {
-	text, _ := env.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
+// metric returns the value of a series, or an empty string if there is none. It stops polling once the extension has
+// exited.
+func (p *process) metric(ctx context.Context, series string) string {
+	if p.HasExited() {
+		StopTrying("the extension exited").Now()
+	}
+	text, _ := env.Get(ctx, "http://"+p.Metrics+"/metrics")
 	for line := range strings.Lines(text) {
 		if value, is := strings.CutPrefix(line, series+" "); is {
 			return strings.TrimSpace(value)
 		}
 	}
 	return ""
-}
-
-// eventually waits for what happens in the program.
-func (p *process) eventually(what string, is func() bool) {
-	p.t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
-		if p.HasExited() {
-			p.t.Fatalf("the extension ended; it said\n%s", p.Log)
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("it does not come true: %s; the extension said\n%s", what, p.Log)
-		}
-	}
 }
