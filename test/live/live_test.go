@@ -9,10 +9,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,22 +32,21 @@ type result struct {
 	out, err string
 }
 
-// command runs graft in this process. What is different at each run is named.
-func command(t *testing.T, kubeconfig string, arguments ...string) result {
-	t.Helper()
+// command runs graft in this process. It replaces the address of kube-apiserver, which differs between runs.
+func command(kubeconfig string, arguments ...string) result {
 	var out, problems bytes.Buffer
 	s := &app.Streams{In: strings.NewReader(""), Out: &out, Err: &problems}
 	status := app.Main("test", append(arguments, "--kubeconfig", kubeconfig), s)
-	named := strings.NewReplacer(land.Config().Host, "https://seed", strings.TrimSuffix(land.Config().Host, "/"), "https://seed")
+	host := land.Config().Host
+	named := strings.NewReplacer(host, "https://seed", strings.TrimSuffix(host, "/"), "https://seed")
 	return result{status, named.Replace(out.String()), named.Replace(problems.String())}
 }
 
-func (r result) expect(t *testing.T, status int, file string) {
-	t.Helper()
-	if r.status != status {
-		t.Errorf("the exit status is %d, want %d; standard error:\n%s", r.status, status, r.err)
-	}
-	golden.Compare(t, filepath.Join("testdata", file), r.out)
+// expect compares the exit status, and the standard output with a file.
+func (r result) expect(status int, file string) {
+	GinkgoHelper()
+	Expect(r.status).To(Equal(status), "exit status; standard error:\n%s", r.err)
+	golden.Compare(GinkgoTB(), filepath.Join("testdata", file), r.out)
 }
 
 const (
@@ -54,90 +54,88 @@ const (
 	next      = "testdata/next.yaml"
 )
 
-func TestDiffOfWhatIsInstalled(t *testing.T) {
-	command(t, land.Kubeconfig(), "diff", "--live", "-p", installed, "--exit-code").expect(t, 0, "diff-installed.text")
-}
+var _ = Describe("graft diff --live", func() {
+	It("finds no difference for the installed profile", func() {
+		command(land.Kubeconfig(), "diff", "--live", "-p", installed, "--exit-code").expect(0, "diff-installed.text")
+	})
 
-func TestDiffOfNext(t *testing.T) {
-	before := versions(t)
-	command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "--exit-code").expect(t, 1, "diff-next.text")
-	command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0], "--no-dry-run").expect(t, 0, "diff-standing.text")
-	if diff := cmp.Diff(before, versions(t)); diff != "" {
-		t.Errorf("objects were changed (-before +after):\n%s", diff)
-	}
-}
+	It("shows the changes of the next profile, with and without dry runs, and changes no object", func(ctx SpecContext) {
+		before := versions(ctx)
+		command(land.Kubeconfig(), "diff", "--live", "-p", next, "--exit-code").expect(1, "diff-next.text")
+		command(land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0], "--no-dry-run").
+			expect(0, "diff-standing.text")
+		Expect(versions(ctx)).To(BeComparableTo(before), "resource versions after the diffs")
+	})
 
-// TestDiffKnowsTheInstalledProfile holds that rules which are gone are told where the profile under which objects were written is in a
-// ConfigMap of the seed, as the chart installs it.
-func TestDiffKnowsTheInstalledProfile(t *testing.T) {
-	text, err := os.ReadFile(installed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-extension"}}
-	profiles := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: "acme", Namespace: namespace.Name, Labels: map[string]string{"graft.provider.extensions.gardener.cloud/profile": "true"}},
-		Data:       map[string]string{"profile.yaml": string(text), "notes.txt": "none", "broken.yaml": "{"},
-	}
-	for _, o := range []client.Object{namespace, profiles} {
-		if err := land.Client().Create(t.Context(), o); err != nil {
-			t.Fatal(err)
+	It("names removed rules if a ConfigMap of the seed has the installed profile", func(ctx SpecContext) {
+		text, err := os.ReadFile(installed)
+		Expect(err).NotTo(HaveOccurred())
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-extension"}}
+		profiles := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Name: "acme", Namespace: namespace.Name,
+				Labels: map[string]string{"graft.provider.extensions.gardener.cloud/profile": "true"},
+			},
+			Data: map[string]string{"profile.yaml": string(text), "notes.txt": "none", "broken.yaml": "{"},
 		}
-	}
-	command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[1]).expect(t, 0, "diff-known.text")
-	if err := land.Client().Delete(t.Context(), profiles); err != nil {
-		t.Fatal(err)
-	}
-}
+		Expect(land.Client().Create(ctx, namespace)).To(Succeed())
+		Expect(land.Client().Create(ctx, profiles)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(land.Client().Delete(ctx, profiles)).To(Succeed()) })
+		command(land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[1]).expect(0, "diff-known.text")
+	})
 
-func TestCompare(t *testing.T) {
-	command(t, land.Kubeconfig(), "compare", "--live", installed, next).expect(t, 0, "compare.text")
-	got := command(t, land.Kubeconfig(), "compare", "--live", installed, installed, "--exit-code")
-	if got.status != 0 || !strings.Contains(got.out, "nothing changes") {
-		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
-	}
-	if got := command(t, land.Kubeconfig(), "compare", "--live", next, next); !strings.Contains(got.out, "which is not OLD") {
-		t.Errorf("nothing is said of another version: %s", got.out)
-	}
-}
+	It("sends dry runs only, by the audit log", func() {
+		command(land.Kubeconfig(), "diff", "--live", "-p", next)
+		log, err := os.ReadFile(audit)
+		Expect(err).NotTo(HaveOccurred())
+		seen := 0
+		for line := range bytes.Lines(log) {
+			var event struct{ UserAgent, Verb, RequestURI string }
+			Expect(json.Unmarshal(line, &event)).To(Succeed(), "reading an audit event: %s", line)
+			if event.UserAgent == "graft" {
+				seen++
+				Expect(event.Verb).To(Equal("update"), "verb of a request of graft: %s", event.RequestURI)
+				Expect(event.RequestURI).To(ContainSubstring("dryRun=All"), "URI of a request of graft")
+			}
+		}
+		Expect(seen).To(BeNumerically(">", 0), "requests of graft in the audit log")
+	})
+})
 
-// TestExplain holds what is said of the rules for an object of the seed.
-func TestExplain(t *testing.T) {
+var _ = Describe("graft compare --live", func() {
+	It("shows the changes from the installed profile to the next", func() {
+		command(land.Kubeconfig(), "compare", "--live", installed, next).expect(0, "compare.text")
+	})
+
+	It("says that nothing changes between equal profiles", func() {
+		got := command(land.Kubeconfig(), "compare", "--live", installed, installed, "--exit-code")
+		Expect(got.out).To(ContainSubstring("nothing changes"), "standard error:\n%s", got.err)
+		Expect(got.status).To(BeZero(), "exit status; standard error:\n%s", got.err)
+	})
+
+	It("says that the objects were written by another version than the old profile", func() {
+		got := command(land.Kubeconfig(), "compare", "--live", next, next)
+		Expect(got.out).To(ContainSubstring("which is not OLD"), "standard error:\n%s", got.err)
+	})
+})
+
+var _ = Describe("graft explain --live", func() {
 	arguments := []string{"explain", "deployment/kube-controller-manager", "--live", "-p", next}
-	command(t, land.Kubeconfig(), append(arguments, "-n", namespaces[0])...).expect(t, 0, "explain.text")
-	if got := command(t, land.Kubeconfig(), arguments...); got.status != 2 || !strings.Contains(got.err, "--namespace") {
-		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
-	}
-}
 
-// TestNothingIsWritten holds by the audit log that every writing request of graft was a dry run.
-func TestNothingIsWritten(t *testing.T) {
-	command(t, land.Kubeconfig(), "diff", "--live", "-p", next)
-	log, err := os.ReadFile(audit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen := 0
-	for line := range bytes.Lines(log) {
-		var event struct{ UserAgent, Verb, RequestURI string }
-		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatal(err)
-		}
-		if event.UserAgent != "graft" {
-			continue
-		}
-		if seen++; event.Verb != "update" || !strings.Contains(event.RequestURI, "dryRun=All") {
-			t.Errorf("graft has written: %s %s", event.Verb, event.RequestURI)
-		}
-	}
-	if seen == 0 {
-		t.Error("the audit log has no request of graft")
-	}
-}
+	It("explains the rules for an object of the seed", func() {
+		command(land.Kubeconfig(), append(slices.Clip(arguments), "-n", namespaces[0])...).expect(0, "explain.text")
+	})
 
-// versions are the versions of all objects that the profiles have rules for.
-func versions(t *testing.T) map[string]string {
-	t.Helper()
+	It("asks for the namespace", func() {
+		got := command(land.Kubeconfig(), slices.Clip(arguments)...)
+		Expect(got.err).To(ContainSubstring("--namespace"), "standard output:\n%s", got.out)
+		Expect(got.status).To(Equal(2), "exit status")
+	})
+})
+
+// versions returns the resource versions of all objects that the profiles have rules for.
+func versions(ctx SpecContext) map[string]string {
+	GinkgoHelper()
 	found := map[string]string{}
 	for _, kind := range []schema.GroupVersionKind{
 		{Group: "apps", Version: "v1", Kind: "Deployment"}, {Version: "v1", Kind: "ConfigMap"},
@@ -147,9 +145,7 @@ func versions(t *testing.T) map[string]string {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind)
 		for _, namespace := range namespaces {
-			if err := land.Client().List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-				t.Fatal(err)
-			}
+			Expect(land.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 			for _, o := range list.Items {
 				found[kind.Kind+" "+namespace+"/"+o.GetName()] = o.GetResourceVersion()
 			}
@@ -164,75 +160,92 @@ var reading = []rbacv1.PolicyRule{
 	{APIGroups: []string{"extensions.gardener.cloud"}, Resources: []string{"clusters"}, Verbs: []string{"get"}},
 	{
 		APIGroups: []string{"", "apps", "autoscaling.k8s.io", "druid.gardener.cloud", "extensions.gardener.cloud"},
-		Resources: []string{"configmaps", "services", "deployments", "statefulsets", "verticalpodautoscalers", "etcds", "operatingsystemconfigs"},
-		Verbs:     []string{"get", "list"},
+		Resources: []string{
+			"configmaps", "services", "deployments", "statefulsets", "verticalpodautoscalers", "etcds", "operatingsystemconfigs",
+		},
+		Verbs: []string{"get", "list"},
 	},
 }
 
-func account(t *testing.T, name string, more ...rbacv1.PolicyRule) string {
-	t.Helper()
-	created, err := land.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{Namespace: "people", Name: name, ClusterRules: append(more, reading...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+// account returns the kubeconfig of a new account with some permissions.
+func account(ctx SpecContext, name string, rules ...rbacv1.PolicyRule) string {
+	GinkgoHelper()
+	options := landscape.ServiceAccountOptions{Namespace: "people", Name: name, ClusterRules: rules}
+	created, err := land.CreateServiceAccount(ctx, options)
+	Expect(err).NotTo(HaveOccurred(), "creating the account %s", name)
 	return created.Kubeconfig
 }
 
-// TestPermissions holds what can be done with which permissions.
-func TestPermissions(t *testing.T) {
-	secrets := rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"}, Verbs: []string{"get"}}
-	reader := account(t, "reader", secrets)
-	updates := reading[2].DeepCopy()
-	updates.Verbs = []string{"update"}
-	dryRunner := account(t, "dry-runner", secrets, *updates)
-	for _, c := range []struct {
-		name, kubeconfig string
-		arguments        []string
-		status           int
-		// out and err are in what is written.
-		out, err string
-	}{
-		{"reading is enough without dry runs", reader, []string{"diff", "--live", "-p", next, "--no-dry-run"}, 0, "Deployment kube-controller-manager", ""},
-		{"reading is enough to compare", reader, []string{"compare", "--live", installed, next}, 0, "Deployment kube-controller-manager", ""},
-		{"dry runs need more", reader, []string{"diff", "--live", "-p", next}, 2, "the dry run is not permitted, which needs the verb update (--no-dry-run only reads)", "some objects could not be compared"},
-		{"update is enough for them", dryRunner, []string{"diff", "--live", "-p", next}, 0, "Deployment kube-controller-manager", ""},
-		{"what is not looked up is not needed", account(t, "without-secrets"), []string{"compare", "--live", installed, next}, 2, "reading the Secret cloudprovider", "some objects could not be compared"},
-		{"no namespace", reader, []string{"diff", "--live", "-p", next, "-n", "shoot--local--none"}, 2, "", "no control plane: the seed has no namespace shoot--local--none"},
-		{"a namespace without a Cluster", reader, []string{"diff", "--live", "-p", next, "-n", "people"}, 2, "", "there is no Cluster people"},
-		{"no permission at all", nobody(t), []string{"diff", "--live", "-p", next}, 2, "", "listing namespaces: "},
-		{"no kubeconfig", "testdata/none", []string{"diff", "--live", "-p", next}, 2, "", "reading the kubeconfig"},
-		{"manifests as well", reader, []string{"diff", "--live", "-p", next, "testdata/next.yaml"}, 2, "", "do not give manifests as well"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got := command(t, c.kubeconfig, c.arguments...)
-			if got.status != c.status || !strings.Contains(got.out, c.out) || !strings.Contains(got.err, c.err) {
-				t.Errorf("status %d, want %d; standard output:\n%s\nstandard error:\n%s", got.status, c.status, got.out, got.err)
-			}
-			if strings.Contains(got.out+got.err, "hunter2") {
-				t.Error("a password is shown")
-			}
-		})
-	}
-}
+var _ = Describe("the permissions for --live", Ordered, func() {
+	// kubeconfigs has the path of a kubeconfig for each account.
+	kubeconfigs := map[string]string{"without a kubeconfig": "testdata/none"}
 
-// nobody is the kubeconfig of an account without permissions.
-func nobody(t *testing.T) string {
-	t.Helper()
-	created, err := land.CreateServiceAccount(t.Context(), landscape.ServiceAccountOptions{Namespace: "people", Name: "nobody"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return created.Kubeconfig
-}
+	BeforeAll(func(ctx SpecContext) {
+		secrets := rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"cloudprovider"},
+			Verbs: []string{"get"},
+		}
+		updates := *reading[2].DeepCopy()
+		updates.Verbs = []string{"update"}
+		for name, rules := range map[string][]rbacv1.PolicyRule{
+			"reader":          append(slices.Clip(reading), secrets),
+			"dry-runner":      append(slices.Clip(reading), secrets, updates),
+			"without-secrets": reading,
+			"nobody":          nil,
+		} {
+			kubeconfigs[name] = account(ctx, name, rules...)
+		}
+	})
 
-// TestWithoutWebhooks holds what is said when the installed webhooks do not answer. It stops the extension and comes last.
-func TestWithoutWebhooks(t *testing.T) {
-	_ = graft.Stop()
-	got := command(t, land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0])
-	if got.status != 2 || !strings.Contains(got.out, "the installed webhooks do not answer: ") {
-		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
-	}
-	if got := command(t, land.Kubeconfig(), "compare", "--live", installed, next, "-n", namespaces[0]); got.status != 0 || !strings.Contains(got.out, "Deployment kube-controller-manager") {
-		t.Errorf("status %d: %s%s", got.status, got.out, got.err)
-	}
-}
+	DescribeTable("decide what graft shows", func(account, arguments string, status int, out, problem string) {
+		got := command(kubeconfigs[account], strings.Fields(arguments)...)
+		Expect(got.status).To(Equal(status), "exit status; standard output:\n%s\nstandard error:\n%s", got.out, got.err)
+		Expect(got.out).To(ContainSubstring(out), "standard output")
+		Expect(got.err).To(ContainSubstring(problem), "standard error")
+		Expect(got.out+got.err).NotTo(ContainSubstring("hunter2"), "the password in the Secret")
+	},
+		Entry("reading is enough for a diff without dry runs",
+			"reader", "diff --live -p "+next+" --no-dry-run", 0, "Deployment kube-controller-manager", ""),
+		Entry("reading is enough to compare",
+			"reader", "compare --live "+installed+" "+next, 0, "Deployment kube-controller-manager", ""),
+		Entry("dry runs need the verb update",
+			"reader", "diff --live -p "+next, 2,
+			"the dry run is not permitted, which needs the verb update (--no-dry-run only reads)",
+			"some objects could not be compared"),
+		Entry("the verb update is enough for dry runs",
+			"dry-runner", "diff --live -p "+next, 0, "Deployment kube-controller-manager", ""),
+		Entry("a Secret that the profile looks up must be readable",
+			"without-secrets", "compare --live "+installed+" "+next, 2,
+			"reading the Secret cloudprovider", "some objects could not be compared"),
+		Entry("a namespace must exist",
+			"reader", "diff --live -p "+next+" -n shoot--local--none", 2,
+			"", "no control plane: the seed has no namespace shoot--local--none"),
+		Entry("a namespace must have a Cluster",
+			"reader", "diff --live -p "+next+" -n people", 2, "", "there is no Cluster people"),
+		Entry("an account without permissions cannot list namespaces",
+			"nobody", "diff --live -p "+next, 2, "", "listing namespaces: "),
+		Entry("the kubeconfig must exist",
+			"without a kubeconfig", "diff --live -p "+next, 2, "", "reading the kubeconfig"),
+		Entry("manifests are refused",
+			"reader", "diff --live -p "+next+" testdata/next.yaml", 2, "", "do not give manifests as well"),
+	)
+})
+
+var _ = Describe("graft while the installed webhooks do not answer", Ordered, func() {
+	BeforeAll(func() {
+		Expect(graft.Stop()).To(Succeed(), "stopping the extension")
+		DeferCleanup(func(ctx SpecContext) { start(ctx) })
+	})
+
+	It("says so in a diff", func() {
+		got := command(land.Kubeconfig(), "diff", "--live", "-p", next, "-n", namespaces[0])
+		Expect(got.out).To(ContainSubstring("the installed webhooks do not answer: "), "standard error:\n%s", got.err)
+		Expect(got.status).To(Equal(2), "exit status; standard error:\n%s", got.err)
+	})
+
+	It("compares all the same", func() {
+		got := command(land.Kubeconfig(), "compare", "--live", installed, next, "-n", namespaces[0])
+		Expect(got.out).To(ContainSubstring("Deployment kube-controller-manager"), "standard error:\n%s", got.err)
+		Expect(got.status).To(BeZero(), "exit status; standard error:\n%s", got.err)
+	})
+})

@@ -6,12 +6,12 @@ package live_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,91 +20,79 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/deployment"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// What all tests share; TestMain sets it.
+// What all specs share; BeforeSuite sets it.
 var (
 	land  *landscape.Landscape
 	audit string
+	// graft is the installed extension, and start starts it again.
 	graft *env.Process
+	start func(SpecContext)
 )
 
 // namespaces are those of the two shoots, one of an older version that is highly available.
 var namespaces = []string{"shoot--local--one", "shoot--local--two"}
 
-const (
-	// extension is the namespace of the program.
-	extension = "extension"
-	// patience bounds every wait.
-	patience = 60 * time.Second
-)
+// extension is the namespace of the program.
+const extension = "extension"
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		audit = filepath.Join(s.Folder, "audit.log")
-		if land, err = s.Start(ctx, landscape.Options{AuditLog: audit}); err != nil {
-			return err
-		}
-		if err := install(ctx, s); err != nil {
-			return err
-		}
-		for i, options := range []sample.Options{
-			{Kubernetes: "1.34.2", Namespace: namespaces[0], Provider: "acme"},
-			{Kubernetes: "1.32.10", Namespace: namespaces[1], Provider: "acme", HighAvailability: true},
-		} {
-			if err := deploy(ctx, options); err != nil {
-				return fmt.Errorf("deploying %s: %w", namespaces[i], err)
-			}
-		}
-		return nil
-	}))
-}
+func TestLive(t *testing.T) { suite.Run(t, "live", "admission") }
 
-// install builds the extension and runs it with the profile in testdata until it would answer admissions.
-func install(ctx context.Context, s *landscape.Suite) error {
-	binary, err := env.Build(ctx, filepath.Join("..", ".."), "gardener-extension-provider-graft", s.Folder)
-	if err != nil {
-		return err
-	}
-	config := filepath.Join(s.Folder, "config.yaml")
-	const configuration = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\nshutdown: {delay: 0s, timeout: 5s}\n"
-	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
-		return err
-	}
+var _ = BeforeSuite(func(ctx SpecContext) {
+	folder := GinkgoT().TempDir()
+	audit = filepath.Join(folder, "audit.log")
+	var err error
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{AuditLog: audit})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}
+	Expect(land.Client().Create(ctx, namespace)).To(Succeed())
+	install(ctx, folder)
+	deploy(ctx, sample.Options{Kubernetes: "1.34.2", Namespace: namespaces[0], Provider: "acme"})
+	deploy(ctx, sample.Options{Kubernetes: "1.32.10", Namespace: namespaces[1], Provider: "acme", HighAvailability: true})
+})
+
+var _ = BeforeEach(func() { suite.ShowLog("the extension", graft.Log) })
+
+// install builds the extension and starts it with the profile in testdata.
+func install(ctx SpecContext, folder string) {
+	GinkgoHelper()
+	binary, err := env.Build(ctx, filepath.Join("..", ".."), "gardener-extension-provider-graft", folder)
+	Expect(err).NotTo(HaveOccurred())
+	config := filepath.Join(folder, "config.yaml")
+	const configuration = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\n" +
+		"kind: ControllerConfiguration\nshutdown: {delay: 0s, timeout: 5s}\n"
+	Expect(os.WriteFile(config, []byte(configuration), 0o600)).To(Succeed())
 	at, err := env.NewExtension(ctx)
-	if err != nil {
-		return err
+	Expect(err).NotTo(HaveOccurred(), "finding free ports")
+	arguments := at.Arguments(config, land.Kubeconfig(), filepath.Join("testdata", "installed.yaml"))
+	arguments = append(append(arguments, at.ByURL(extension)...), "--leader-election=false")
+	start = func(ctx SpecContext) {
+		GinkgoHelper()
+		graft, err = env.Start(&env.Log{}, nil, binary, arguments...)
+		Expect(err).NotTo(HaveOccurred(), "starting the extension")
+		Expect(graft.Await(ctx, at.Ready)).To(Succeed(), "waiting until the extension is ready")
 	}
-	if err := land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: extension}}); err != nil {
-		return err
-	}
-	arguments := append(at.Arguments(config, land.Kubeconfig(), filepath.Join("testdata", "installed.yaml")), at.ByURL(extension)...)
-	if graft, err = env.Start(&env.Log{}, nil, binary, append(arguments, "--leader-election=false")...); err != nil {
-		return err
-	}
-	s.Cleanup(func() { _ = graft.Stop() })
-	return graft.Await(ctx, at.Ready)
+	start(ctx)
+	DeferCleanup(func() { Expect(graft.Stop()).To(Succeed(), "stopping the extension") })
 }
 
-// deploy writes the control plane of a shoot as gardenlet does, with the Secret that the profile looks up. The API server calls the
-// webhooks for all of it: it is asked before until it does.
-func deploy(ctx context.Context, o sample.Options) error {
+// deploy creates the control plane of a shoot as gardenlet does, with the Secret that the profile looks up. It waits
+// until kube-apiserver calls the webhooks for all of it.
+func deploy(ctx SpecContext, o sample.Options) {
+	GinkgoHelper()
 	meta := metav1.ObjectMeta{Name: "cloudprovider", Namespace: o.Namespace}
 	secret := &corev1.Secret{ObjectMeta: meta, StringData: map[string]string{"region": "eu", "password": "hunter2"}}
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "cloud-config", Namespace: o.Namespace}}
-	if err := deployment.Surroundings(ctx, land.Client(), o, secret); err != nil {
-		return err
-	}
-	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+	Expect(deployment.Surroundings(ctx, land.Client(), o, secret)).To(Succeed())
+	Eventually(ctx, func(g Gomega) {
 		probe := config.DeepCopy()
-		if err := land.Client().Create(ctx, probe, client.DryRunAll); err == nil && probe.Annotations["acme.example.com/region"] == "eu" {
-			break
-		} else if time.Since(began) > patience {
-			return fmt.Errorf("the webhooks are not called: %w", err)
-		}
-	}
-	if err := land.Client().Create(ctx, config); err != nil {
-		return err
-	}
-	return deployment.ControlPlane(ctx, land.Client(), o)
+		g.Expect(land.Client().Create(ctx, probe, client.DryRunAll)).To(Succeed())
+		g.Expect(probe.Annotations).To(HaveKeyWithValue("acme.example.com/region", "eu"))
+	}).Should(Succeed(), "waiting until kube-apiserver calls the webhooks")
+	Expect(land.Client().Create(ctx, config)).To(Succeed())
+	Expect(deployment.ControlPlane(ctx, land.Client(), o)).To(Succeed(), "deploying %s", o.Namespace)
 }
