@@ -23,7 +23,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
@@ -128,7 +128,7 @@ func run(command string) string { return "[Service]\nExecStart=" + command + "\n
 
 func dropIn(name string) string { return unitFile + ".d/" + name + ".conf" }
 
-// TestEffective compares the command that document.EffectiveService computes with the one that systemd runs, in a machine that boots
+// TestEffective compares the command that systemd.EffectiveService computes with the one that systemd runs, in a machine that boots
 // with it. effectiveGuest is what happens there.
 func TestEffective(t *testing.T) {
 	self, err := os.Executable()
@@ -177,11 +177,11 @@ func effectiveGuest() error {
 func compareCase(files map[string]string) (err error) {
 	// systemd waits for the program, which the case's own drop-ins do not say.
 	written := map[string]string{"/run/systemd/system/" + effectiveUnit + ".d/00-wait.conf": "[Service]\nType=oneshot\n"}
-	var given []document.File
+	var given []systemd.File
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		text := strings.ReplaceAll(files[path], "RUN", argumentsProgram)
 		written[path] = text
-		given = append(given, document.File{Path: path, Read: func() (string, bool) { return text, true }})
+		given = append(given, systemd.File{Path: path, Read: func() (string, bool) { return text, true }})
 	}
 	defer func() { err = errors.Join(err, remove(written)) }()
 	if err := errors.Join(write(written), systemctl("daemon-reload")); err != nil {
@@ -204,7 +204,7 @@ func compareCase(files map[string]string) (err error) {
 	if err := json.Unmarshal(data, &is); err != nil {
 		return err
 	}
-	computed, err := document.EffectiveService(effectiveUnit, given)
+	computed, err := systemd.EffectiveService(effectiveUnit, given)
 	if err != nil {
 		return err
 	}
