@@ -128,7 +128,8 @@ var forms = map[kind][]string{
 		`[LIST, LIST].flatten()`, `lists.range(1000).map(p, TEXT)`, `lists.range(10000).map(p, string(p))`, `LIST.map(p, toJSON(LIST))`,
 		`LIST.filter(p, p != TEXT)`, `LIST.sort()`, `LIST.distinct()`, `LIST.reverse()`, `LIST.slice(0, 1)`, `TEXT.findAll("[a-z]")`,
 		`MAP.map(p, MAP[p])`, `LIST.transformList(i, v, v + TEXT)`, `LIST.sortBy(p, p + TEXT)`, `LIST.map(p, TEXT.replace(p, TEXT))`,
-		`[[LIST, LIST], [LIST, LIST]].flatten(2)`, `[optional.of(TEXT), optional.of(TEXT)].unwrapOpt()`, `optional.unwrap([optional.of(TEXT)])`, `(LIST in [LIST, LIST] ? LIST : LIST)`,
+		`[[LIST, LIST], [LIST, LIST]].flatten(2)`, `[optional.of(TEXT), optional.of(TEXT)].unwrapOpt()`, `optional.unwrap([optional.of(TEXT)])`,
+		`(LIST in [LIST, LIST] ? LIST : LIST)`,
 	},
 	maps: {
 		`{"a": TEXT, "b": TEXT}`, `LIST.transformMapEntry(i, v, {string(i): v})`, `LIST.transformMapEntry(i, v, {v + string(i): TEXT})`,

@@ -100,7 +100,7 @@ until the cloud has unbound it. A released resource is in its cooldown (resting)
 	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
 	set.DurationVar(&o.longer, "held-longer-than", 0, "only allocations older than this, such as 72h")
 	set.StringVarP(&o.output, "output", "o", "table", "output format: table, json, yaml")
-	o.place.addTo(command, set)
+	o.place.addTo(set)
 	choices(command, "output", "table", "json", "yaml")
 	choices(command, "state", ledgerStates...)
 	return command
@@ -354,7 +354,7 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 	set.BoolVar(&o.repair, "repair", false, "repair findings with a single possible fix")
 	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
 	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
-	o.place.addTo(command, set)
+	o.place.addTo(set)
 	choices(command, "output", "text", "json")
 	return command
 }
@@ -486,7 +486,7 @@ Exit status: 0; 1 if the owner has no allocation; 2 if the command failed.`,
 		},
 	}
 	command.Flags().SortFlags = false
-	place.addTo(command, command.Flags())
+	place.addTo(command.Flags())
 	return command
 }
 
@@ -545,7 +545,7 @@ releases nothing; its exit status is 1 if there are such allocations.`,
 	set := command.Flags()
 	set.SortFlags = false
 	set.BoolVar(&o.dryRun, "dry-run", false, "release nothing")
-	o.place.addTo(command, set)
+	o.place.addTo(set)
 	return command
 }
 

@@ -42,7 +42,7 @@ type ledgerFlags struct {
 }
 
 // addTo defines the flags.
-func (f *ledgerFlags) addTo(command *cobra.Command, set *pflag.FlagSet) {
+func (f *ledgerFlags) addTo(set *pflag.FlagSet) {
 	if f.forServersAlone {
 		set.StringVar(&f.path, "ledger", "", "folder of the server's ledger")
 		set.StringVar(&f.server, "server", "", "socket of the server, such as unix:///var/lib/graft/ledger.sock")
@@ -341,7 +341,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
 		"later allocations are not in the export, and may be allocated twice")
 	set.BoolVar(&o.leaveOut, "leave-out-broken", false, "leave out unreadable rows instead of failing")
-	o.place.addTo(command, set)
+	o.place.addTo(set)
 	return command
 }
 
@@ -447,7 +447,7 @@ same file.`,
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	o.place.addTo(command, set)
+	o.place.addTo(set)
 	return command
 }
 

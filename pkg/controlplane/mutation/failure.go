@@ -17,12 +17,29 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-const (
-	NotLoaded Reason = "NotLoaded"
-)
-
 // Reason says in a word why an admission failed; metrics count by it, and docs/failures.md is its table.
 type Reason string
+
+// The reasons, which docs/failures.md explains.
+const (
+	NotLoaded          Reason = "NotLoaded"
+	ProfileInvalid     Reason = "ProfileInvalid"
+	ObjectUnreadable   Reason = "ObjectUnreadable"
+	ContainerMissing   Reason = "ContainerMissing"
+	NodePartMissing    Reason = "NodePartMissing"
+	NestedUnreadable   Reason = "NestedUnreadable"
+	ExpressionFailed   Reason = "ExpressionFailed"
+	ClusterMissing     Reason = "ClusterMissing"
+	ClusterUndecodable Reason = "ClusterUndecodable"
+	FactsUnavailable   Reason = "FactsUnavailable"
+	LookupFailed       Reason = "LookupFailed"
+	LookupMissing      Reason = "LookupMissing"
+	ContractBroken     Reason = "ContractBroken"
+	DeadlineExceeded   Reason = "DeadlineExceeded"
+	Internal           Reason = "Internal"
+	// DeniedByRule is for an object that a rule of deny denies.
+	DeniedByRule Reason = "DeniedByRule"
+)
 
 // Failure is why an object was not mutated. Its message holds no value of the object and no value of a lookup, unless the author
 // of a denial writes one into its message.

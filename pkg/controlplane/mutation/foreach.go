@@ -31,8 +31,8 @@ const membersKept = 512
 // maximumItems is how many items a forEach may have.
 const maximumItems = 256
 
-// item is one item of a forEach with its name in messages.
-type item struct {
+// Item is one item of a forEach with its name in messages.
+type Item struct {
 	value ref.Val
 	Label string
 }
@@ -168,7 +168,7 @@ func (f *ForEach) compileMember(definition operation.Definition, replaced map[*y
 }
 
 // In returns the variables together with the item.
-func (i item) In(variables operation.Variables) operation.Variables {
+func (i Item) In(variables operation.Variables) operation.Variables {
 	return itemView{variables, i.value}
 }
 
@@ -202,7 +202,7 @@ func PlanForEach(ctx context.Context, r *Rule, variables operation.Variables, mo
 }
 
 // planItem plans the rule for one item.
-func (r *Rule) planItem(ctx context.Context, it item, variables operation.Variables, mode PlanMode) (PlannedRule, error) {
+func (r *Rule) planItem(ctx context.Context, it Item, variables operation.Variables, mode PlanMode) (PlannedRule, error) {
 	named := *r
 	named.Item, named.ForEach, named.whole = it.Label, nil, r
 	planned := PlannedRule{Rule: &named}
@@ -251,7 +251,7 @@ func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Vari
 }
 
 // ItemsFor computes the items, those of a mapping sorted by key.
-func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]item, error) {
+func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]Item, error) {
 	value, err := f.Items.evaluate(ctx, variables)
 	if err != nil {
 		return nil, err
@@ -261,12 +261,12 @@ func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) (
 			return nil, fmt.Errorf("forEach has %d items, at most %d are allowed", size, maximumItems)
 		}
 	}
-	var found []item
+	var found []Item
 	switch value := value.(type) {
 	case types.Null:
 	case traits.Lister:
 		for i := value.Iterator(); i.HasNext() == types.True; {
-			found = append(found, item{value: i.Next()})
+			found = append(found, Item{value: i.Next()})
 		}
 	case traits.Mapper:
 		found, err = f.Items.entries(value)
@@ -292,7 +292,7 @@ func (i *items) evaluate(ctx context.Context, variables operation.Variables) (re
 }
 
 // entries returns the items of a mapping: objects with key and value.
-func (i *items) entries(m traits.Mapper) ([]item, error) {
+func (i *items) entries(m traits.Mapper) ([]Item, error) {
 	values := map[string]ref.Val{}
 	var keys []string
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -304,7 +304,7 @@ func (i *items) entries(m traits.Mapper) ([]item, error) {
 		values[string(key)] = m.Get(key)
 	}
 	slices.Sort(keys)
-	found := make([]item, len(keys))
+	found := make([]Item, len(keys))
 	for n, key := range keys {
 		fields := map[string]any{"key": key, "value": values[key]}
 		if i.record != nil {
@@ -510,6 +510,7 @@ func replace(n *yaml.Node, replaced map[*yaml.Node]*yaml.Node) *yaml.Node {
 	return &result
 }
 
+// References returns the dotted paths that the items need.
 func (i *items) References() []string {
 	if i.Template != nil {
 		return i.Template.References()

@@ -17,25 +17,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-const (
-	ProfileInvalid     Reason = "ProfileInvalid"
-	ObjectUnreadable   Reason = "ObjectUnreadable"
-	ContainerMissing   Reason = "ContainerMissing"
-	NodePartMissing    Reason = "NodePartMissing"
-	NestedUnreadable   Reason = "NestedUnreadable"
-	ExpressionFailed   Reason = "ExpressionFailed"
-	ClusterMissing     Reason = "ClusterMissing"
-	ClusterUndecodable Reason = "ClusterUndecodable"
-	FactsUnavailable   Reason = "FactsUnavailable"
-	LookupFailed       Reason = "LookupFailed"
-	LookupMissing      Reason = "LookupMissing"
-	ContractBroken     Reason = "ContractBroken"
-	DeadlineExceeded   Reason = "DeadlineExceeded"
-	Internal           Reason = "Internal"
-	// DeniedByRule is for an object that a rule of deny denies.
-	DeniedByRule Reason = "DeniedByRule"
-)
-
 // ConditionFalse is the reason for skipping a rule with a false condition.
 const ConditionFalse = "the condition is false"
 

@@ -56,7 +56,8 @@ func readRequirements(raw []byte) (read *interpreter.Requirements, field, why st
 	}
 	result := interpreter.Requirements{}
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
-		ok, part := true, parts[name]
+		part := parts[name]
+		var ok bool
 		switch name {
 		case "nodeClaim":
 			result.NodeClaim, ok = readNodeClaim(part)

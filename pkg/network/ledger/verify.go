@@ -378,7 +378,7 @@ func (f *Fault) changes(ctx context.Context, store Store) ([]Change, error) {
 	if err != nil && !errors.Is(err, network.ErrNotHeld) {
 		return nil, err
 	}
-	if f.repair == nil || slices.Contains(places(a), f.repair[0].Key) != (f.repair[0].Value != nil) {
+	if len(f.repair) == 0 || slices.Contains(places(a), f.repair[0].Key) != (f.repair[0].Value != nil) {
 		return nil, nil
 	}
 	return append(slices.Clone(f.repair), Change{Key: ownerKey(*f.owner), Was: raw, Value: raw}), nil

@@ -183,7 +183,7 @@ func (v *View) Look(
 			found[l.Request.Name] = values
 			continue
 		}
-		if (tolerate == nil || !tolerate(err)) && !(l.Skip && err.Missing()) {
+		if (tolerate == nil || !tolerate(err)) && (!l.Skip || !err.Missing()) {
 			return err
 		}
 		if v.missing == nil {

@@ -16,10 +16,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
+// The limits of a cache.
 const (
-	// Entries and Bytes limit the size of a cache, and EntryBytes limits that of each entry.
-	Entries    = 1024
-	Bytes      = 8 << 20
+	// Entries limits the number of entries.
+	Entries = 1024
+	// Bytes limits the size of all entries.
+	Bytes = 8 << 20
+	// EntryBytes limits the size of an entry.
 	EntryBytes = 64 << 10
 	// Candidates is the number of recent keys of which one must come again to be kept.
 	Candidates = 256
@@ -118,8 +121,8 @@ func (k *Key) Texts(t target.KubeletTexts) {
 
 // Rule begins a rule with its number in the program and the number of its steps.
 func (k *Key) Rule(number, steps int) {
-	*k = binary.AppendUvarint(*k, uint64(number)) //nolint:gosec // numbers count up from one
-	*k = binary.AppendUvarint(*k, uint64(steps))  //nolint:gosec // a length
+	*k = binary.AppendUvarint(*k, uint64(number))
+	*k = binary.AppendUvarint(*k, uint64(steps))
 }
 
 // Step adds the value that a rule writes, or that a later rule writes instead.
