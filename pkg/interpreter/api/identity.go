@@ -5,8 +5,8 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 )
 
 // identity is the uid and the dialect of a request. Fields that could not be read are empty.
@@ -15,50 +15,89 @@ type identity struct {
 	uid     string
 }
 
-// level is an object or a list around a token. key is the current key of an object, and named is true between
-// the key and its value.
-type level struct {
-	object, named bool
-	key           string
+// identify finds the uid and the dialect in bodies that are truncated, invalid JSON, or have values of wrong
+// types: it follows braces and strings only. Without a uid, Karmada reports a uid mismatch instead of the
+// actual problem.
+func identify(body []byte) identity {
+	var in place
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '{', '[':
+			in.depth++
+			in.name("")
+		case '}', ']':
+			in.depth = max(in.depth-1, 0)
+		case ',':
+			in.name("")
+		case '"':
+			end := endOfString(body, i)
+			if end < 0 {
+				return in.found
+			}
+			if raw := body[i:end]; isKey(body[end:]) {
+				in.name(unquote(raw))
+			} else {
+				in.take(raw)
+			}
+			i = end - 1
+		}
+	}
+	return in.found
 }
 
-// identify finds the uid and the dialect in bodies that are truncated, invalid JSON, or have values of wrong
-// types: it reads tokens up to the first error. Without a uid, Karmada reports a uid mismatch instead of the
-// actual problem.
-func identify(body []byte) (found identity) {
-	tokens := json.NewDecoder(bytes.NewReader(body))
-	in := []level{{}}
-	for {
-		token, err := tokens.Token()
-		if err != nil {
-			return found
-		}
-		top := &in[len(in)-1]
-		switch value := token.(type) {
-		case json.Delim:
-			if value == '{' || value == '[' {
-				in = append(in, level{object: value == '{'})
-				continue
-			}
-			in = in[:len(in)-1]
-			top = &in[len(in)-1]
-		case string:
-			if top.object && !top.named {
-				top.key, top.named = value, true
-				continue
-			}
-			found.take(in[1:], value)
-		}
-		top.named = false
+// place is a position in a message, with the identity found up to it.
+type place struct {
+	found identity
+	depth int
+	// outer is the current key at depth 1, inner the one at depth 2.
+	outer, inner string
+}
+
+// name stores the key of the current member; "" means not yet known. Keys at greater depths are ignored.
+func (p *place) name(key string) {
+	switch p.depth {
+	case 1:
+		p.outer = key
+	case 2:
+		p.inner = key
 	}
 }
 
 // take stores a string value if it is the kind or the uid. The first of each counts.
-func (i *identity) take(in []level, value string) {
+func (p *place) take(raw []byte) {
 	switch {
-	case len(in) == 1 && in[0].key == "kind" && i.dialect == nil:
-		i.dialect = dialects[value]
-	case len(in) == 2 && in[0].key == "request" && in[1].key == "uid" && i.uid == "":
-		i.uid = value
+	case p.depth == 1 && p.outer == "kind" && p.found.dialect == nil:
+		p.found.dialect = dialects[unquote(raw)]
+	case p.depth == 2 && p.outer == "request" && p.inner == "uid" && p.found.uid == "":
+		p.found.uid = unquote(raw)
 	}
+}
+
+// endOfString returns the index after the closing quote of the string that begins at start, or -1 if it is not
+// closed.
+func endOfString(body []byte, start int) int {
+	for i := start + 1; i < len(body); i++ {
+		switch body[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// isKey reports whether the text after a string shows that the string was a key.
+func isKey(rest []byte) bool {
+	i := slices.IndexFunc(rest, func(b byte) bool { return b != ' ' && b != '\t' && b != '\n' && b != '\r' })
+	return i >= 0 && rest[i] == ':'
+}
+
+// unquote decodes a JSON string. It returns "" if raw is none.
+func unquote(raw []byte) string {
+	var value string
+	if json.Unmarshal(raw, &value) != nil {
+		return ""
+	}
+	return value
 }
