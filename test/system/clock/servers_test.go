@@ -34,7 +34,7 @@ import (
 )
 
 // patience bounds every wait; a guest is slow.
-const patience = 8 * time.Minute
+const patience = 5 * time.Minute
 
 const (
 	token      = "administrator"
