@@ -39,8 +39,6 @@ OVERSIZE  ?= 100
 # How often test-system kills it while histories are recorded, with a ledger on a file and on etcd.
 HISTORY_FILE ?= 500
 HISTORY_ETCD ?= 100
-# `make test-system GARDENER=` leaves out test-gardener, whose programs take ten minutes to build.
-GARDENER ?= yes
 HELD      ?= 100,1000000
 SHOOTS    ?= 10,1000,10000
 TESTFLAGS ?=
@@ -141,7 +139,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
-	@$(if $(GARDENER),$(MAKE) --no-print-directory test-gardener)
+	@$(MAKE) --no-print-directory test-gardener
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
