@@ -165,29 +165,41 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCrowd holds that not more wait than there may be: what is beyond is refused at once, and takes nothing from those who wait.
+// TestCrowd holds that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at once, and
+// the other and the request in progress are answered. Which one is rejected depends on whose body arrives first.
 func TestCrowd(t *testing.T) {
 	release := make(chan struct{})
+	var inside atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
+		inside.Add(1)
 		<-release
 		return healthy(ctx, r)
 	}), serving.Limits{Requests: 1, Waiting: 1})
 	client := f.client(nil)
-	answers := make(chan string, 2)
-	for range 2 {
-		go func() {
-			_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=100s")
-			answers <- text
-		}()
+	type answer struct {
+		status int
+		text   string
 	}
-	eventually(t, "one works, and one waits", func() bool { return testutil.ToFloat64(f.entrance().Metrics.inFlight) == 2 })
-	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=100s"); status != http.StatusServiceUnavailable {
-		t.Errorf("too many wait: %d", status)
+	answers := make(chan answer, 3)
+	post := func() {
+		status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=100s")
+		answers <- answer{status, text}
+	}
+	go post()
+	eventually(t, "one works", func() bool { return inside.Load() == 1 })
+	started := time.Now()
+	go post()
+	go post()
+	if got := <-answers; got.status != http.StatusServiceUnavailable {
+		t.Errorf("too many wait: %d %s", got.status, got.text)
+	}
+	if waited := time.Since(started); waited > 90*time.Second {
+		t.Errorf("it was rejected after %s, like a request that waits", waited)
 	}
 	close(release)
 	for range 2 {
-		if got := <-answers; got != "0 " {
-			t.Errorf("it has waited: %s", got)
+		if got := <-answers; got.text != "0 " {
+			t.Errorf("it has waited: %d %s", got.status, got.text)
 		}
 	}
 	if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), ""); status != http.StatusOK {
