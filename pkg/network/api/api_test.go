@@ -173,7 +173,7 @@ func TestMux(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that whatever is sent is read or a problem of the caller, on one line that can be sent.
+// FuzzRead checks that any body is decoded or rejected as an error of the caller, with a message of one printable line.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{`{"of":{"names":["a"]}}`, `{"small":"x"}`, `{`, ``, `{} {}`, `{"flags":{"a":1e400}}`} {
 		f.Add(seed)
@@ -191,7 +191,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestReadEncoded holds that a body that was compressed is refused as such, rather than as JSON that is broken.
+// TestReadEncoded checks that a compressed body is rejected as such, not as invalid JSON.
 func TestReadEncoded(t *testing.T) {
 	for encoding, status := range map[string]int{"": 0, "identity": 0, "Identity": 0, "gzip": 415, "deflate": 415, "gzip, identity": 415} {
 		var into inner

@@ -51,7 +51,8 @@ func (s telling) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return s.Store.Commit(ctx, changes...)
 }
 
-// TestAtOnce answers two requests of one device that have both found nothing: what one of them is given stays, whatever becomes of the other.
+// TestAtOnce answers two concurrent requests for one device: the winner keeps its allocation after the failure of the
+// other request.
 func TestAtOnce(t *testing.T) {
 	raw, err := os.ReadFile("testdata/at-once.yaml")
 	if err != nil {

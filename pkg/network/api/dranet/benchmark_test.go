@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api/dranet"
 )
 
-// BenchmarkRequests measures what a request costs beside the disk, with a ledger in memory.
+// BenchmarkRequests measures the cost of a request without the disk, with a ledger in memory.
 func BenchmarkRequests(b *testing.B) {
 	w := newWorld(b, "testdata/benchmark.yaml", nil)
 	w.options.Log = logr.Discard()

@@ -37,7 +37,7 @@ type step struct {
 	Advance string    `json:"advance"`
 }
 
-// TestCases walks what clients send, as it was captured, and what they must be answered.
+// TestCases replays captured requests of clients and compares the answers.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/steps.yaml")
 	if err != nil || len(files) == 0 {

@@ -87,7 +87,7 @@ func TestNamesDuringTheCloud(t *testing.T) {
 	}
 }
 
-// TestManyClaims gives different addresses to devices of the same name of many claims at once.
+// TestManyClaims checks that devices with the same name in many concurrent claims get different addresses.
 func TestManyClaims(t *testing.T) {
 	w := newWorld(t, document, nil)
 	seen := map[string]string{}
@@ -108,8 +108,8 @@ func TestManyClaims(t *testing.T) {
 	group.Wait()
 }
 
-// TestCrash loses the power while the cloud is asked. What the cloud has is adopted, and what it does not have is undone; the retry is given one
-// address in both cases, and another claim never the same.
+// TestCrash stops the server during a bind. Complete bindings of the cloud are adopted, all others are undone. The
+// retry gets one address in both cases, and another claim never gets the same one.
 func TestCrash(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -147,7 +147,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestPatience answers before DRANET gives up, while the work goes on; a retry gets what was made.
+// TestPatience checks that the server answers before DRANET's timeout while the work continues, and that a retry gets
+// the result.
 func TestPatience(t *testing.T) {
 	goOn := make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { <-goOn; return nil }}
@@ -167,7 +168,7 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestReleaseAndAgain gives a device of a claim an address again after it was released, in all the states of the release.
+// TestReleaseAndAgain allocates for a device again in each state of its release.
 func TestReleaseAndAgain(t *testing.T) {
 	behind := &fakeCloud{}
 	w := newWorld(t, document, behind)
@@ -187,7 +188,7 @@ func TestReleaseAndAgain(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves finishes what was begun when the caller has left, and gives it to the one that comes next.
+// TestCallerLeaves checks that work for a caller that has left is finished, and that the next request gets the result.
 func TestCallerLeaves(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}
@@ -212,7 +213,7 @@ func TestCallerLeaves(t *testing.T) {
 	}
 }
 
-// TestCloudErrors holds the statuses of what a cloud says.
+// TestCloudErrors checks the HTTP statuses of cloud errors.
 func TestCloudErrors(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -137,7 +137,7 @@ func (w *world) compare(nics []*nic) {
 	}
 }
 
-// FuzzRequests holds that no request breaks the server: what is answered is valid, or a refusal on one line.
+// FuzzRequests checks that every answer is valid, or a refusal in one line.
 func FuzzRequests(f *testing.F) {
 	paths := []string{"/health", "/GetDeviceAttributes", "/GetDeviceConfig", "/GetProfileConfig", "/ReleaseProfileConfig"}
 	f.Add(3, ask("c1", `{"name":"a"}`))

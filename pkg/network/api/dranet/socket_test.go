@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestOverASocket asks as DRANET's client does: over a unix socket, one request after the other, answers decoded from the stream, and the
-// body of a release not read at all. All requests must do with one connection.
+// TestOverASocket sends requests like DRANET's client: over one connection of a unix socket, with answers decoded from
+// the stream, and without reading the body of a release.
 func TestOverASocket(t *testing.T) {
 	w := newWorld(t, document, nil)
 	socket := filepath.Join(t.TempDir(), "s")

@@ -41,7 +41,8 @@ var fine = []int{
 	http.StatusServiceUnavailable,
 }
 
-// FuzzAllocate holds that every item is answered, with its address in the form of Go's net package, and that the same is answered again.
+// FuzzAllocate checks that every item is answered with its address in the form of Go's net package, and that a
+// repetition gets the same answer.
 func FuzzAllocate(f *testing.F) {
 	seeds(f, allocatePath)
 	w := newWorld(f)
@@ -87,7 +88,7 @@ func canonical(t *testing.T, address string) {
 	}
 }
 
-// FuzzRelease holds that a release succeeds, or says what is wrong with it.
+// FuzzRelease checks that a release succeeds or reports an error of the request.
 func FuzzRelease(f *testing.F) {
 	seeds(f, releasePath)
 	w := newWorld(f)

@@ -65,8 +65,8 @@ func (f *fabric) hold(call string) (there <-chan struct{}, letGo func()) {
 	}
 }
 
-// TestOneWinner holds that of many Pods that ask for one address at the same time one has it in the end, that it was told what the cloud says, and
-// that releases of the others take nothing from it.
+// TestOneWinner lets many Pods request one address: one of them holds it in the end and has the cloud's answer, and
+// releases of the other Pods do not affect it.
 func TestOneWinner(t *testing.T) {
 	w := newWorld(t)
 	const pods = 12
@@ -122,7 +122,7 @@ func TestOneWinner(t *testing.T) {
 	}
 }
 
-// TestRepeated holds that a Pod that asks several times at once is answered the same, and that the cloud is asked once.
+// TestRepeated checks that concurrent repetitions of a request get the same answer, with one call of the cloud.
 func TestRepeated(t *testing.T) {
 	w := newWorld(t)
 	const times = 20
@@ -142,7 +142,7 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestGone holds that the work for a caller that has gone, or whose time is over, is finished, and that its next attempt finds it.
+// TestGone checks that work for a caller that has left or timed out is finished, and that its next attempt finds it.
 func TestGone(t *testing.T) {
 	tests := map[string]struct {
 		header http.Header
@@ -180,7 +180,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestBusy holds that a caller with too little time is turned away before the cloud is asked, and told when to come back.
+// TestBusy checks that a request with too little time is refused with a time to retry before the cloud is called.
 func TestBusy(t *testing.T) {
 	w := newWorld(t, service.Limit{Rate: 0.02, Burst: 1})
 	ask := func(pod int, milliseconds string) *httptest.ResponseRecorder {
@@ -202,7 +202,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestDeniedLater holds that a rule takes nothing from a Pod that has got it before.
+// TestDeniedLater checks that a new deny rule does not affect an existing allocation.
 func TestDeniedLater(t *testing.T) {
 	w := newWorld(t)
 	first := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))
@@ -218,7 +218,7 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
-// TestPoolGone holds that a Pod gives back what it has of a pool that is not in the profile any more, and nothing of another Pod.
+// TestPoolGone checks that a Pod can release its addresses of a removed pool, and no address of another Pod.
 func TestPoolGone(t *testing.T) {
 	w := newWorld(t)
 	for pod := range 2 {
@@ -242,8 +242,8 @@ func TestPoolGone(t *testing.T) {
 	}
 }
 
-// TestHolder holds that a Pod is known to whoever looks for leaks by its name, and by its UID only where it has none; and that the UID fences
-// releases all the same.
+// TestHolder checks that garbage collection identifies a Pod by its name, or by its UID without one, and that the UID
+// still protects its release.
 func TestHolder(t *testing.T) {
 	item := `"nodeName":"worker-1","iaasIPsAllocationRequest":[{"parentNicMac":"fa:16:3e:11:22:33","subnet":"10.2.0.0/24","ipAddress":"10.2.0.7"}]}`
 	tests := map[string]struct {
@@ -278,7 +278,7 @@ func TestHolder(t *testing.T) {
 	}
 }
 
-// TestNode holds that the server of a node serves no other.
+// TestNode checks that the server of a node serves no other node.
 func TestNode(t *testing.T) {
 	w := newWorld(t)
 	w.options.Node = "worker-1"
@@ -295,7 +295,7 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestReleaseInFlight holds that a release which comes while the address is being bound, or while it is still waited for, takes it back.
+// TestReleaseInFlight checks that a release during a bind, or while the bind waits, frees the address.
 func TestReleaseInFlight(t *testing.T) {
 	tests := map[string]struct {
 		// before is a Pod that has the address, which must go first.

@@ -38,9 +38,9 @@ type exchange struct {
 	event string
 }
 
-// TestReplay replays what releases of Spiderpool send, and what is made up beside it: testdata/<case>.http. A line with > is a request or a header
-// of it, one with < an answer, one with = an event; what follows is the body, or what is found. VLANs are written as numbers that count those of an
-// interface of a node, since which one it is may be left to chance.
+// TestReplay replays captured and invented requests of Spiderpool in testdata/<case>.http. A line with > is a request
+// or one of its headers, one with < an answer, and one with = an event; the next lines are the body or the expected
+// state. VLANs are numbered for each interface of a node, because they are chosen at random.
 func TestReplay(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.http"))
 	if err != nil || len(files) < 10 {
