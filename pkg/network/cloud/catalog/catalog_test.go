@@ -39,7 +39,7 @@ func load(t *testing.T, name, folder string) *policy.Policy {
 	return made
 }
 
-// TestNew holds which clouds are made of a document, and what is said where the machine has not what they need.
+// TestNew checks the clouds of a document, and the errors if the machine lacks a requirement.
 func TestNew(t *testing.T) {
 	folder := t.TempDir()
 	p := load(t, "clouds.yaml", folder)
@@ -69,7 +69,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestCheck holds what is found without a machine.
+// TestCheck checks the findings that need no machine.
 func TestCheck(t *testing.T) {
 	p := load(t, "wrong.yaml", "/nowhere")
 	findings := catalog.Check(p.Clouds)

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
 )
 
-// TestCall holds what a plugin is told, and what comes of its result.
+// TestCall checks the input of a plugin and the binding from its result.
 func TestCall(t *testing.T) {
 	t.Setenv("SECRET_OF_THE_SERVER", "x")
 	st := newStage(t, "1.0.0", script{Add: given})
@@ -77,7 +77,8 @@ func TestCall(t *testing.T) {
 	}
 }
 
-// TestOwners holds that plugins can tell owners apart by any of what they go by: whereabouts has the Pod and the interface.
+// TestOwners checks that owners differ in every value that plugins use as a key: whereabouts uses the Pod and the
+// interface.
 func TestOwners(t *testing.T) {
 	st := newStage(t, "1.0.0", script{Add: given})
 	for number := range 2 {
@@ -96,7 +97,8 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestNamespace holds that a namespace which would be several arguments is told to no plugin, and that what may have been bound by it is released.
+// TestNamespace checks that a namespace that looks like several CNI arguments is never passed to a plugin, and that an
+// earlier binding with it is released.
 func TestNamespace(t *testing.T) {
 	st := newStage(t, "1.0.0", script{Add: given})
 	a := intent(1)
@@ -120,7 +122,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// TestFailures holds what is said of plugins that fail, and what they are asked then.
+// TestFailures checks the errors of failing plugins, and the calls after a failure.
 func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   script
@@ -188,7 +190,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestOldVersion holds that plugins of old specifications are understood, and not asked what they do not know.
+// TestOldVersion checks that plugins of old specifications are supported, without calls that they do not know.
 func TestOldVersion(t *testing.T) {
 	st := newStage(t, "0.2.0", script{Add: `{"ip4": {"ip": "10.0.0.5/24", "gateway": "10.0.0.1", "routes": [{"dst": "0.0.0.0/0"}]}}`})
 	c := cni.New("lan", st.options)
@@ -204,7 +206,7 @@ func TestOldVersion(t *testing.T) {
 	}
 }
 
-// TestFind holds that what the plugin has no longer is released, and not said to be there.
+// TestFind checks that an allocation that the plugin has lost is released, not reported as present.
 func TestFind(t *testing.T) {
 	st := newStage(t, "0.4.0", script{Add: given, Check: `{"code": 999, "msg": "there is none"}`, Fails: []string{"CHECK"}})
 	c := cni.New("lan", st.options)
@@ -219,8 +221,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestHang holds that a plugin that hangs is not waited for longer than the time that it has or the caller waits, and that it is killed with what it has
-// started.
+// TestHang checks that a hanging plugin is killed with its child processes at the timeout of the cloud or the caller.
 func TestHang(t *testing.T) {
 	st := newStage(t, "1.0.0", script{Add: given, Hang: "ADD"})
 	hasty := st.options
@@ -264,7 +265,7 @@ func TestHang(t *testing.T) {
 	}
 }
 
-// TestConfigurations holds what is said of folders in which something is missing.
+// TestConfigurations checks the errors of incomplete configuration folders.
 func TestConfigurations(t *testing.T) {
 	st := newStage(t, "1.0.0", script{Add: given})
 	st.write("20-bare.conf", map[string]any{"cniVersion": "1.0.0", "name": "bare", "type": "macvlan"})

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
-// FuzzResult holds that whatever a plugin writes, the binding is valid, or there is an error.
+// FuzzResult checks that any output of a plugin gives a valid binding or an error.
 func FuzzResult(f *testing.F) {
 	for _, seed := range []string{
 		`{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24", "gateway": "10.0.0.1"}], "routes": [{"dst": "0.0.0.0/0"}]}`,

@@ -20,7 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/cni"
 )
 
-// TestMain makes this program a plugin where it is called by the name of one: it writes down what it is asked, and does what its configuration says.
+// TestMain runs this program as a plugin if it has a plugin's name: it records its input and does what its
+// configuration says.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "playing" {
 		play()

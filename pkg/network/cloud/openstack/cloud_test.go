@@ -87,7 +87,7 @@ func intent(number byte) network.Allocation {
 	}
 }
 
-// TestBatch checks that allocations which wait for a trunk are bound together, and each unbind takes all that waits.
+// TestBatch checks that waiting allocations of a trunk are bound together, and that an unbind handles all waiting ones.
 func TestBatch(t *testing.T) {
 	f := newFake(t)
 	c := f.open(t)

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
-// FuzzAnswer holds that whatever a cloud answers, the binding is valid and can be kept, or there is an error.
+// FuzzAnswer checks that any answer gives a valid binding that can be stored, or an error.
 func FuzzAnswer(f *testing.F) {
 	raw, err := os.ReadFile("testdata/document.yaml")
 	if err != nil {

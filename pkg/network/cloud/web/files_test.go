@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// TestFiles holds that the cloud is asked with the certificates and the token that the files have at the time.
+// TestFiles checks that calls use the current certificates and token of the files.
 func TestFiles(t *testing.T) {
 	ca, folder := env.NewAuthority(t), t.TempDir()
 	write := func(name string, content []byte) {

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzReason holds that whatever a cloud answers, users read one short line of text.
+// FuzzReason checks that any answer of a cloud becomes a short line of text.
 func FuzzReason(f *testing.F) {
 	for _, seed := range []string{"", `{"message": "no"}`, `{"a": {"b": {"error": "x"}}}`, `[{"error": 1}]`, "plain\x00\xff\n", "<html>", `{"errors": [[]]}`, `{"error": {"error": {"error": {}}}}`} {
 		f.Add([]byte(seed), "7")

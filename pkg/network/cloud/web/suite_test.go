@@ -63,7 +63,7 @@ func open(t *testing.T, name, url string) *web.Cloud {
 	return made
 }
 
-// TestSuite runs what every cloud must pass, on a cloud that breaks in different ways.
+// TestSuite runs the suite of all clouds against a cloud that fails in different ways.
 func TestSuite(t *testing.T) {
 	for name, faults := range map[string][]fault{
 		"sound": nil, "lost answers": {none, lost}, "errors": {none, broken}, "slow": {none, none, none, none, none, none, none, none, slow}, "busy": {none, busy},
@@ -125,7 +125,7 @@ func (f *fabric) patience(ctx context.Context) (context.Context, func()) {
 	}}), leave
 }
 
-// TestNoAnswer holds that a call which the cloud does not answer comes to an end.
+// TestNoAnswer checks that a call without an answer ends.
 func TestNoAnswer(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

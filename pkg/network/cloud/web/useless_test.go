@@ -16,7 +16,7 @@ import (
 // finding puts a call that finds into document.yaml.
 var finding = []string{"unbind:\n", "find:\n  method: GET\n  path: /ports?owner=${ allocation.owner }\nunbind:\n"}
 
-// TestUseless holds that what a cloud has is released though it is not what was asked for, or not all can be read of it.
+// TestUseless checks that a binding that differs from the request, or that cannot be read completely, is released.
 func TestUseless(t *testing.T) {
 	type calls struct{ Unbind, Find []string }
 	type useless struct {

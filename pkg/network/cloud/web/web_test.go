@@ -41,7 +41,7 @@ func cases[T any](t *testing.T, name string) []T {
 	return all
 }
 
-// TestWrong holds what is found in documents, and where.
+// TestWrong checks the findings about documents and their positions.
 func TestWrong(t *testing.T) {
 	type wrong struct{ Name, Document, Findings string }
 	for _, c := range cases[wrong](t, "wrong.yaml") {
@@ -89,7 +89,7 @@ func intent(addresses ...string) network.Allocation {
 	return a
 }
 
-// TestAnswers holds what comes of what a cloud answers.
+// TestAnswers checks the results of a cloud's answers.
 func TestAnswers(t *testing.T) {
 	type answer struct {
 		Name, Body, Binding, Error string
@@ -150,7 +150,7 @@ func asJSON(t *testing.T, value any) (decoded any) {
 	return decoded
 }
 
-// TestRequest holds what is sent: what is computed stays the part of the URL that it is written as.
+// TestRequest checks the requests: computed values stay within their part of the URL.
 func TestRequest(t *testing.T) {
 	var sent []string
 	made := answering(t, func(w http.ResponseWriter, r *http.Request) {
@@ -188,7 +188,7 @@ func TestRequest(t *testing.T) {
 	}
 }
 
-// TestBounds holds that nothing that a cloud answers can be too much.
+// TestBounds checks the size limits of answers.
 func TestBounds(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"answer":    {`{"mac": "` + strings.Repeat("x", 1<<20) + `"}`, "the answer has more than 1048576 bytes"},
@@ -203,7 +203,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRedirect holds that a redirect on the same host is followed with the same method, and no other.
+// TestRedirect checks that only redirects with the same host and method are followed.
 func TestRedirect(t *testing.T) {
 	made := answering(t, func(w http.ResponseWriter, r *http.Request) {
 		switch {
