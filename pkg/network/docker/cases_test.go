@@ -45,7 +45,7 @@ type step struct {
 	Advance string `json:"advance"`
 }
 
-// TestCases walks what clients send, and what they must be answered.
+// TestCases replays requests of clients and compares the answers.
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {

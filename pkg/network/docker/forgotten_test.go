@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestForgotten holds that nothing is freed, and so nothing given twice, where Docker has lost its data and makes something else of a subnet: the network
-// of before, which is there still, does not have the addresses, and says nothing. As soon as the subnet is again that of a network here, what this has not
-// is freed.
+// TestForgotten checks the case that Docker has lost its data and uses a subnet in another way: the old network exists,
+// but has no leases, so nothing is freed or allocated twice. When the subnet belongs to one of Graft's networks again,
+// its other addresses are freed.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t)
 	must := func(method, body string) {

@@ -69,7 +69,7 @@ func path(method string) bool {
 	return strings.IndexFunc(method, func(r rune) bool { return r < 'A' || r > 'z' }) < 0
 }
 
-// FuzzNetworkDriver holds that whatever is sent is answered as Docker understands it, the same in the same way, and that Docker accepts it.
+// FuzzNetworkDriver checks that Docker accepts the answer to any request, and that equal requests get equal answers.
 func FuzzNetworkDriver(f *testing.F) {
 	seeds(f, "NetworkDriver.")
 	w := newNetwork(f)
@@ -128,7 +128,8 @@ func acceptable(t *testing.T, key, was string, is any) {
 	}
 }
 
-// FuzzIPAMDriver holds that whatever is sent is answered as Docker understands it, and that what is given is of the pool and can be given back.
+// FuzzIPAMDriver checks that Docker accepts the answer to any request, and that allocated addresses belong to the pool
+// and can be released.
 func FuzzIPAMDriver(f *testing.F) {
 	seeds(f, "IpamDriver.")
 	w := newNetwork(f)

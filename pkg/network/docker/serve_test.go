@@ -54,7 +54,8 @@ func (w *world) must(method, body string) string {
 	return answer
 }
 
-// TestPatience holds that Docker is answered in time though the kernel is not, and that the next attempt finds what there is.
+// TestPatience checks that Docker gets an answer in time although the kernel hangs, and that the next attempt finds the
+// result.
 func TestPatience(t *testing.T) {
 	w := newNetwork(t)
 	w.options.Patience = 50 * time.Millisecond
@@ -78,7 +79,7 @@ func TestPatience(t *testing.T) {
 	w.must("NetworkDriver.CreateEndpoint", endpointOne)
 }
 
-// TestCallerLeaves holds that what was begun is finished when Docker is killed meanwhile.
+// TestCallerLeaves checks that started work is finished when Docker is killed.
 func TestCallerLeaves(t *testing.T) {
 	w := newNetwork(t)
 	ctx, leave := context.WithCancel(context.Background())
@@ -88,7 +89,7 @@ func TestCallerLeaves(t *testing.T) {
 	w.must("NetworkDriver.EndpointOperInfo", `{"NetworkID":"n1","EndpointID":"e1"}`)
 }
 
-// TestPanic holds that a panic comes to the goroutine of the request, where the server makes an answer of it.
+// TestPanic checks that a panic reaches the goroutine of the request, where the server answers it.
 func TestPanic(t *testing.T) {
 	w := newNetwork(t)
 	w.kernel.hook = func(string) { panic("with a secret") }
@@ -101,7 +102,7 @@ func TestPanic(t *testing.T) {
 	t.Error("there is no panic")
 }
 
-// TestKernelErrors holds what people read of what the kernel says, and what only the log says.
+// TestKernelErrors checks which parts of kernel errors are shown to users, and which only in the log.
 func TestKernelErrors(t *testing.T) {
 	w := newNetwork(t)
 	for _, c := range []struct {
@@ -128,7 +129,7 @@ func TestKernelErrors(t *testing.T) {
 	}
 }
 
-// TestFailed holds that what fails is told of, though its status is 200.
+// TestFailed checks that a failed operation with status 200 is counted as an error.
 func TestFailed(t *testing.T) {
 	w := newNetwork(t)
 	var told []string
@@ -146,7 +147,7 @@ func TestFailed(t *testing.T) {
 	}
 }
 
-// TestActivationFails holds that Docker does not take a failure for a plugin that implements nothing.
+// TestActivationFails checks that Docker does not take a failed activation for a plugin without drivers.
 func TestActivationFails(t *testing.T) {
 	w := newNetwork(t)
 	if err := w.store.Close(); err != nil {
@@ -159,7 +160,7 @@ func TestActivationFails(t *testing.T) {
 	}
 }
 
-// TestRefuse holds the form of what the server refuses itself.
+// TestRefuse checks the form of the server's own refusals.
 func TestRefuse(t *testing.T) {
 	for path, want := range map[string]string{
 		"/NetworkDriver.Join":     "{\"Err\":\"busy\"}\n",
@@ -174,7 +175,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// TestEndpoint holds that there are few names for metrics.
+// TestEndpoint checks that metrics have few endpoint names.
 func TestEndpoint(t *testing.T) {
 	for path, want := range map[string]string{
 		"/Plugin.Activate": "Plugin.Activate", "/NetworkDriver.Join": "NetworkDriver.Join", "/IpamDriver.ReleasePool": "IpamDriver.ReleasePool",
@@ -186,7 +187,7 @@ func TestEndpoint(t *testing.T) {
 	}
 }
 
-// TestScopes holds what Docker is told of how far networks come, and where their addresses are from: a Swarm's managers and nodes ask for the same ones.
+// TestScopes checks the reported scopes of networks and addresses: a Swarm's managers and nodes need the same ones.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
 	for _, c := range []struct{ scope, connectivity, local, want string }{
@@ -206,7 +207,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestLargeBody holds that a body is bounded, and that Docker can show why.
+// TestLargeBody checks that the size of a body is limited, with an error that Docker can display.
 func TestLargeBody(t *testing.T) {
 	w := newWorld(t)
 	w.options.MaximumBytes = 64
@@ -217,7 +218,7 @@ func TestLargeBody(t *testing.T) {
 	}
 }
 
-// TestConcurrent holds that endpoints come and go beside each other.
+// TestConcurrent creates and removes endpoints concurrently.
 func TestConcurrent(t *testing.T) {
 	w := newNetwork(t)
 	var all sync.WaitGroup
@@ -245,7 +246,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestManaged holds that a managed plugin, which Docker starts and does not activate, takes being asked for its IPAM driver for a start, once.
+// TestManaged checks that a managed plugin, which Docker starts without an activation, treats the first request for its
+// IPAM driver as its start, once.
 func TestManaged(t *testing.T) {
 	const pool, taken = `{"AddressSpace":"graft-local","Pool":"10.64.0.0/24","Options":{}}`, "on lease"
 	for _, c := range []struct {
@@ -275,7 +277,7 @@ func TestManaged(t *testing.T) {
 	}
 }
 
-// TestLog holds what the log says at info: which networks come and go, and what was refused, by whom and why.
+// TestLog checks the log at level info: created and removed networks, and refused requests with caller and reason.
 func TestLog(t *testing.T) {
 	const id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	w := newWorld(t)

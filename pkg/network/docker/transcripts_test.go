@@ -41,7 +41,7 @@ var kept = map[string][]string{
 	"IpamDriver.RequestPool":             {"PoolID", "Pool"}, "IpamDriver.RequestAddress": {"Address"},
 }
 
-// TestTranscripts holds that all that the real controllers of v28 and v2 sent is answered as they want it.
+// TestTranscripts replays recorded requests of the controllers of v28 and v2 and checks the answers.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*/*.json")
 	if err != nil || len(files) == 0 {

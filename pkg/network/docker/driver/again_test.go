@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestStartedAgain is that a container which is started again has the address that it asks for, while that rests for all others: its endpoint is
-// another one, of the same network.
+// TestStartedAgain checks that a restarted container gets its named address during the quarantine, for a new endpoint
+// of the same network.
 func TestStartedAgain(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

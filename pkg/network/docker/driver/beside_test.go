@@ -56,7 +56,8 @@ func spaced(id, space, subnet, gateway string, options ...string) driver.Network
 	return n
 }
 
-// TestForgotten is that a network goes that Docker has forgotten, when its subnet is given to another one, and that nobody's goes who is in it.
+// TestForgotten checks that a network that Docker has lost is removed when its subnet goes to another network, unless
+// it has endpoints.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("old", "172.30.0.0/24", "172.30.0.1"))
@@ -71,7 +72,7 @@ func TestForgotten(t *testing.T) {
 	w.same("removed", []string{"old"}, w.swept.Networks)
 }
 
-// TestNodes is that the ends of tunnels are those that Docker has told of, also after a restart.
+// TestNodes checks that the tunnel peers are those that Docker reported, also after a restart.
 func TestNodes(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -102,7 +103,7 @@ func TestNodes(t *testing.T) {
 	w.same("rows", []string{"network/bridge", "network/net", "node/192.0.2.1", "node/192.0.2.3"}, w.rows())
 }
 
-// TestAllocate is that a manager says what must be the same on all machines.
+// TestAllocate checks that a manager reports the values that must be equal on all machines.
 func TestAllocate(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

@@ -26,8 +26,8 @@ func (s *panicking) Commit(ctx context.Context, changes ...ledger.Change) error 
 	return s.Store.Commit(ctx, changes...)
 }
 
-// TestPanicBeforeRow is that nothing stays claimed for an endpoint of which there is no row, whatever has kept it from being written: the address and the
-// MAC address in its network, and a VLAN of a parent for all networks.
+// TestPanicBeforeRow checks that a failed endpoint without a row leaves no claim: neither its address and MAC address
+// in the network, nor a VLAN of a parent.
 func TestPanicBeforeRow(t *testing.T) {
 	for _, options := range [][]string{nil, {"kind=vlan", "parent=eth0"}} {
 		w := newWorld(t)

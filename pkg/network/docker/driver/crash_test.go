@@ -131,8 +131,8 @@ func each(t *testing.T, then func(t *testing.T, w *world, s story, at int)) {
 	}
 }
 
-// TestFailAndRepeat is that a call that has failed, at whichever step, succeeds when it is made again, though nobody has started anything anew and it
-// is not known whether the step was done.
+// TestFailAndRepeat checks that a call that failed at any step succeeds when repeated, without a restart and without
+// knowing whether the step was done.
 func TestFailAndRepeat(t *testing.T) {
 	for name := range stories(made{}) {
 		for _, after := range []bool{false, true} {
@@ -164,7 +164,7 @@ func (w *world) empty() {
 	w.same("held", nil, w.held())
 }
 
-// TestCrashAndRepeat is that whatever a call has left, the same call again succeeds, and gives what it would have given.
+// TestCrashAndRepeat checks that a call that crashed at any step succeeds when repeated, with the same result.
 func TestCrashAndRepeat(t *testing.T) {
 	each(t, func(t *testing.T, w *world, s story, at int) {
 		if came := s.tell(w, at); came != len(s) {
@@ -174,7 +174,7 @@ func TestCrashAndRepeat(t *testing.T) {
 	})
 }
 
-// TestCrashAndForget is that whatever a call has left goes when nobody asks for it again, and all but networks goes by itself.
+// TestCrashAndForget checks that the leftovers of a crashed call are removed without a repetition, except for networks.
 func TestCrashAndForget(t *testing.T) {
 	each(t, func(_ *testing.T, w *world, _ story, _ int) {
 		for id := range w.kernel.ports {
@@ -194,7 +194,7 @@ func TestCrashAndForget(t *testing.T) {
 	})
 }
 
-// TestCrashAndReboot is that after a restart of the machine all endpoints go, and networks are there again.
+// TestCrashAndReboot checks that a reboot of the machine removes all endpoints and restores networks.
 func TestCrashAndReboot(t *testing.T) {
 	each(t, func(_ *testing.T, w *world, _ story, _ int) {
 		w.reboot()

@@ -26,7 +26,8 @@ func (w *world) ends(network string) []string {
 	return all
 }
 
-// TestNewSelf is that this machine has the address that was said last, and that its peers stay: nobody says them again to a plugin that is loaded later.
+// TestNewSelf checks that the last reported address of this machine is used, and that its peers stay, because Docker
+// does not repeat them.
 func TestNewSelf(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "profile=acme.com/tunnel"))

@@ -110,7 +110,7 @@ func TestUnknown(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "identifier")
 }
 
-// TestAsked is that what is handed over holds, and what cannot be is refused.
+// TestAsked checks that valid requests are honoured and invalid ones rejected.
 func TestAsked(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -158,7 +158,7 @@ func with(options ...string) driver.Endpoint {
 	return driver.Endpoint{Network: "net", ID: "two", Options: mapOf(options...)}
 }
 
-// TestLeased is an endpoint whose addresses Docker's IPAM has on lease from us.
+// TestLeased creates an endpoint with addresses that Docker leased from Graft's IPAM driver.
 func TestLeased(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -237,7 +237,7 @@ func TestOwned(t *testing.T) {
 	w.same("links", nil, w.kernel.has())
 }
 
-// TestExhausted is that the pools of a profile are tried in order.
+// TestExhausted checks that the pools of a profile are tried in order.
 func TestExhausted(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "profile=acme.com/tiny"))
@@ -253,7 +253,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestVLANs is that each endpoint has a VLAN of its own.
+// TestVLANs checks that each endpoint gets its own VLAN.
 func TestVLANs(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -277,7 +277,7 @@ func TestVLANs(t *testing.T) {
 	}
 }
 
-// TestWaysOut is what leads out of networks of each sort.
+// TestWaysOut checks the routes out of each kind of network.
 func TestWaysOut(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -331,7 +331,7 @@ func TestIpvlanHasNoMAC(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "none can be asked for")
 }
 
-// TestSuperseded is that an address is taken from an endpoint that is gone.
+// TestSuperseded checks that an address is taken from an endpoint that no longer exists.
 func TestSuperseded(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("net", "172.30.0.0/24", "172.30.0.1"))
@@ -350,7 +350,7 @@ func TestSuperseded(t *testing.T) {
 	w.attach(endpoint("net", "third", "172.30.0.2/24"))
 }
 
-// TestAnotherSandbox is that an endpoint can join another sandbox. Docker sees to it that it is in one at a time.
+// TestAnotherSandbox checks that an endpoint can join another sandbox; Docker ensures one sandbox at a time.
 func TestAnotherSandbox(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -366,7 +366,7 @@ func TestAnotherSandbox(t *testing.T) {
 	w.same("links", []string{"net", "net/ep"}, w.kernel.has())
 }
 
-// TestKernelFails is that what cannot be made leaves nothing.
+// TestKernelFails checks that a failed creation leaves no links.
 func TestKernelFails(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -391,7 +391,7 @@ func TestKernelFails(t *testing.T) {
 	w.attach(endpoint("net", "ep"))
 }
 
-// TestLinksGone is that links are made again that somebody has removed.
+// TestLinksGone checks that removed links are created again.
 func TestLinksGone(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))

@@ -12,7 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// TestIdentifiers is that identifiers are no longer than the names and marks of links that are made of them: Docker's have 64 digits.
+// TestIdentifiers checks that the names and marks of links fit the kernel's limits for Docker's identifiers of 64
+// digits.
 func TestIdentifiers(t *testing.T) {
 	w := newWorld(t)
 	longest := strings.Repeat("f", 64)
@@ -23,7 +24,7 @@ func TestIdentifiers(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "1 to 64 letters")
 }
 
-// TestKernelIdentifiers is that the kernel takes the longest ones.
+// TestKernelIdentifiers checks that the kernel accepts the longest names.
 func TestKernelIdentifiers(t *testing.T) {
 	h := newHost(t)
 	longest := strings.Repeat("f", 64)

@@ -199,7 +199,7 @@ func TestKernelLife(t *testing.T) {
 	}
 }
 
-// TestKernelReboot is that a network is there again when the machine is, and its endpoints are not.
+// TestKernelReboot checks that a reboot restores networks and removes endpoints.
 func TestKernelReboot(t *testing.T) {
 	for _, kind := range newHost(t).here() {
 		t.Run(string(kind), func(t *testing.T) {
@@ -218,7 +218,7 @@ func TestKernelReboot(t *testing.T) {
 	}
 }
 
-// TestKernelSandboxGone is that an endpoint goes whose sandbox was ended without anybody saying so, and that a link goes that nobody knows.
+// TestKernelSandboxGone checks that an endpoint of a vanished sandbox is removed, and a link without a row.
 func TestKernelSandboxGone(t *testing.T) {
 	h := newHost(t)
 	ctx := t.Context()

@@ -36,7 +36,7 @@ type optionCase struct {
 	Error  string   `json:"error"`
 }
 
-// TestOptions walks what users write, and what becomes of it.
+// TestOptions checks the effect of each option.
 func TestOptions(t *testing.T) {
 	raw, err := os.ReadFile("testdata/options.yaml")
 	if err != nil {

@@ -32,7 +32,7 @@ func (w *world) pools(pools ...string) *policy.Policy {
 	return compiled
 }
 
-// TestGuard is that no pool comes over the subnet of a network whose addresses another IPAM driver gives.
+// TestGuard checks that a pool must not overlap the subnet of a network with another IPAM driver.
 func TestGuard(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
@@ -74,8 +74,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestBarred is that a pool which came over the subnet of a network while nobody looked gives nothing, until the network or the overlap is gone; others do,
-// and who holds something of it keeps it.
+// TestBarred checks that a pool that overlaps a network's subnet allocates nothing until the network or the overlap is
+// gone. Other pools are not affected, and existing allocations stay.
 func TestBarred(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },

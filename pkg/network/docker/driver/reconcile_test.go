@@ -72,7 +72,7 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestComesBack is that the grace begins anew when an endpoint was there meanwhile.
+// TestComesBack checks that the grace period starts again after an endpoint was present.
 func TestComesBack(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
@@ -88,8 +88,8 @@ func TestComesBack(t *testing.T) {
 	w.same("removed", nil, w.swept.Endpoints)
 }
 
-// TestStrays is that links with the mark go that no row has known for long, and others stay. What bears the mark of networks, and there is none, is of
-// another ledger.
+// TestStrays checks that marked links without a row are removed after the grace period and other links stay. Without
+// any network, marked links belong to another ledger.
 func TestStrays(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
@@ -114,7 +114,7 @@ func TestStrays(t *testing.T) {
 	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1})
 }
 
-// TestWrongLedger is that a server which was given another ledger removes nothing of what containers use.
+// TestWrongLedger checks that a server with a different ledger removes no link in use.
 func TestWrongLedger(t *testing.T) {
 	w := newWorld(t)
 	w.kernel.strays = []link.Marked{{Name: "ghlost", Mark: link.Mark{Network: "net", Endpoint: "lost"}}, {Name: "gblost", Mark: link.Mark{Network: "lost"}}}
@@ -130,7 +130,7 @@ func TestWrongLedger(t *testing.T) {
 	}, w.reports)
 }
 
-// TestInTheWay is that what a deletion could not remove is kept, and removed by a sweep.
+// TestInTheWay checks that a failed deletion is completed by a sweep.
 func TestInTheWay(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -156,7 +156,8 @@ func TestInTheWay(t *testing.T) {
 	w.create(bare("net", "profile=acme.com/bridged"))
 }
 
-// TestReboot is that networks are there again before anybody asks, and that what Docker does not know any more is gone.
+// TestReboot checks that networks are restored before the first request, and that networks unknown to Docker are
+// removed.
 func TestReboot(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -174,7 +175,7 @@ func TestReboot(t *testing.T) {
 	w.must(join("net", "three")(w))
 }
 
-// TestParentMissing is that a start does not fail because of a link that cannot be made.
+// TestParentMissing checks that a start succeeds although a link cannot be created.
 func TestParentMissing(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "parent=eth7"))
@@ -192,7 +193,7 @@ func TestParentMissing(t *testing.T) {
 	w.attach(endpoint("net", "ep"))
 }
 
-// TestRun is that sweeps are made.
+// TestRun checks that sweeps run.
 func TestRun(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
@@ -210,7 +211,7 @@ func TestRun(t *testing.T) {
 	ended.Wait()
 }
 
-// TestTogether is that many endpoints come and go at the same time, while sweeps are made, and that nobody gets what another one has.
+// TestTogether creates and removes many endpoints during sweeps: each keeps its own addresses.
 func TestTogether(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -283,7 +284,7 @@ func life(ctx context.Context, w *world, e driver.Endpoint, note func(string, bo
 	return errors.Join(err, joined, left, w.DeleteEndpoint(ctx, e.Network, e.ID))
 }
 
-// TestDeletionWaits is that a network goes when what is being done in it has come to its end.
+// TestDeletionWaits checks that the deletion of a network waits for its running operations.
 func TestDeletionWaits(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

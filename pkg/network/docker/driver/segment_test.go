@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/namespace"
 )
 
-// TestOtherFamily is that machines of the other family are left out of a tunnel, each said once, and that the others are reached.
+// TestOtherFamily checks that a tunnel omits peers of the other address family, logs each once, and reaches all others.
 func TestOtherFamily(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -72,7 +72,7 @@ func TestOtherFamily(t *testing.T) {
 	}
 }
 
-// TestLinksComeBack is that what a network has lost in the kernel is made again by the next sweep, and what a start could not make.
+// TestLinksComeBack checks that the next sweep restores lost links, and links that failed at the start.
 func TestLinksComeBack(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -101,7 +101,7 @@ func TestLinksComeBack(t *testing.T) {
 	}
 }
 
-// TestKernelLinksComeBack is that with links: a tunnel that somebody removes, and a parent that goes and comes back.
+// TestKernelLinksComeBack does the same in the kernel: with a removed tunnel, and a parent that disappears and returns.
 func TestKernelLinksComeBack(t *testing.T) {
 	h := newHost(t)
 	ctx := t.Context()
@@ -117,8 +117,8 @@ func TestKernelLinksComeBack(t *testing.T) {
 	}
 }
 
-// TestKernelDamagedPort takes the port of a running container out of its bridge and sets it down: the next
-// reconciliation repairs it, and makes none for a container whose pair is gone.
+// TestKernelDamagedPort removes the port of a running container from its bridge and sets it down: the next
+// reconciliation repairs it, and creates none for a container without its pair.
 func TestKernelDamagedPort(t *testing.T) {
 	for _, kind := range []link.Kind{link.Bridge, link.VXLAN} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 )
 
-// TestGivenBackAndWantedAgain is that a client which starts a container again gets the address that it names, while that rests for all others.
+// TestGivenBackAndWantedAgain checks that a restarted container gets its named address during the quarantine.
 func TestGivenBackAndWantedAgain(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()

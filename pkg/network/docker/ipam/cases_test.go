@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestCases holds what clients are answered.
+// TestCases checks the answers to clients.
 func TestCases(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cases.yaml")
 	if err != nil {

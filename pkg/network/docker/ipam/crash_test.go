@@ -75,8 +75,8 @@ var life = []struct{ do, want string }{
 	{"free local/spare/10.65.0.0/24 10.65.0.20", "ok"},
 }
 
-// TestKilled kills this program at each of its commits, before it is made and after. Whatever was asked for is asked for again then, as people do who have
-// seen an error, and what the networks know to have been used is told. Nothing is given twice, and nothing is lost.
+// TestKilled kills this program before and after each of its commits. Then all requests are repeated, as users do after
+// an error, and the networks report their addresses. No address is allocated twice or lost.
 func TestKilled(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := int32(1); ; n++ {

@@ -28,7 +28,8 @@ func (c *counting) Scan(ctx context.Context, prefix string, each func(key, value
 	return c.Store.Scan(ctx, prefix, each)
 }
 
-// TestFind holds that what an address is of follows from its subnet, without a look at other leases, and that it is found still when the pool is gone.
+// TestFind checks that the lease of an address follows from its subnet without reading other leases, also after the
+// pool is removed.
 func TestFind(t *testing.T) {
 	store := &counting{Store: memory.Open(t)}
 	w := newWorldOn(t, store, "n1")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// FuzzIdentifier holds that what identifies a lease can be found out of the owners of its addresses, and that nothing else can.
+// FuzzIdentifier checks that the identifier of a lease can be derived from the owners of its addresses, and nothing
+// else can.
 func FuzzIdentifier(f *testing.F) {
 	for _, id := range []string{"local/overlay/10.64.0.0/24", "global/a.b/fd00::/64", "local//10.0.0.0/8", "local/a/10.0.0.1/8", "local/a/10.0.0.0", "", "//"} {
 		f.Add(id, "n1", "10.64.0.1")

@@ -46,7 +46,7 @@ type modelAddress struct {
 // modelPools are the subnets that it leases: the small one has 6 addresses.
 var modelPools = map[netip.Prefix]string{netip.MustParsePrefix("10.65.0.0/24"): "spare", netip.MustParsePrefix("10.66.0.0/29"): "small"}
 
-// TestModel does many things by chance, and holds each answer against the model.
+// TestModel runs random operations and compares each answer with the model.
 func TestModel(t *testing.T) {
 	for seed := range uint64(20) {
 		chance := rand.New(rand.NewPCG(seed, 7))
@@ -218,7 +218,8 @@ func (m *model) sweep(w *world) (string, error) {
 	return "sweep", nil
 }
 
-// TestTogether lets many ask at the same time, and the sweep run, on small pools: no address is had by two at once, and nothing is left at last.
+// TestTogether runs many concurrent requests and sweeps on small pools: no address has two owners, and no address is
+// left at the end.
 func TestTogether(t *testing.T) {
 	w := newWorld(t)
 	for _, do := range []string{"pool local pool=small", "pool local pool=cloudy", "pool global pool=overlay"} {

@@ -14,7 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestSwarm lets managers and workers of several nodes use one ledger: an address is free when the last of them has given it back, in any order.
+// TestSwarm lets managers and workers of several nodes use one ledger: an address is free when its last holder has
+// released it, in any order.
 func TestSwarm(t *testing.T) {
 	const pool = "global/spare/10.65.0.0/24"
 	store := memory.Open(t)
@@ -81,7 +82,8 @@ func TestSwarm(t *testing.T) {
 	m1.even()
 }
 
-// TestNodes holds that nodes which share a ledger lease one pool each, give no address twice, and free nothing of each other's.
+// TestNodes checks that nodes with a common ledger lease different pools, allocate no address twice, and free nothing
+// of each other.
 func TestNodes(t *testing.T) {
 	const pool = "local/spare/10.65.0.0/24"
 	store := memory.Open(t)

@@ -6,7 +6,8 @@ package link
 
 import "testing"
 
-// Somebody removes the bridge while containers run: it is made again, with the containers on it and nothing else.
+// TestKernelBridgeRemoved removes the bridge of running containers: it is created again with the containers' ports
+// only.
 func TestKernelBridgeRemoved(t *testing.T) {
 	m, one, two := newMachine(t), newMachine(t), newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}, Gateways: prefixes("192.0.2.1/24")}

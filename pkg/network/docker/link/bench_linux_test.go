@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// BenchmarkPort makes and removes an endpoint's interface beside others that are there.
+// BenchmarkPort creates and removes an endpoint's interface among existing ones.
 func BenchmarkPort(b *testing.B) {
 	for _, s := range benchmarked() {
 		for _, others := range []int{0, 1000} {
@@ -28,7 +28,7 @@ func BenchmarkPort(b *testing.B) {
 	}
 }
 
-// BenchmarkEnsurePort makes an endpoint's interface; removing it is not counted.
+// BenchmarkEnsurePort creates an endpoint's interface; its removal is not measured.
 func BenchmarkEnsurePort(b *testing.B) {
 	for _, s := range benchmarked() {
 		b.Run("kind="+string(s.Kind), func(b *testing.B) {

@@ -66,7 +66,7 @@ func TestKernelBridge(t *testing.T) {
 	}
 }
 
-// An IPv6 gateway can be used at once, and what is in its way goes.
+// TestKernelGateways checks that an IPv6 gateway is usable at once, and that conflicting addresses are removed.
 func TestKernelGateways(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}, Gateways: prefixes("192.0.2.1/24", "2001:db8::1/64")}
@@ -93,7 +93,7 @@ func TestKernelGateways(t *testing.T) {
 	}
 }
 
-// The bridge keeps its address whatever its ports have.
+// TestKernelBridgeAddress checks that the bridge keeps its MAC address with any ports.
 func TestKernelBridgeAddress(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}
@@ -170,7 +170,8 @@ func TestKernelParents(t *testing.T) {
 	}
 }
 
-// What somebody else calls as we would is left alone; it is said to whoever needs the name, and nothing to whoever removes what is ours.
+// TestKernelForeignNames checks that a foreign link with a name that Graft needs is never changed. A creation reports
+// it, and a removal ignores it.
 func TestKernelForeignNames(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}
@@ -208,7 +209,7 @@ func holds(t *testing.T, err, want error, says string) {
 	}
 }
 
-// With an MTU that is too short for IPv6 there is IPv4.
+// TestKernelShort checks that an MTU that is too small for IPv6 leaves IPv4 working.
 func TestKernelShort(t *testing.T) {
 	for _, spec := range []Spec{{Kind: Bridge, MTU: 600}, {Kind: VXLAN, VNI: 7, MTU: 600}} {
 		m, sandbox := newMachine(t), newMachine(t)
@@ -223,7 +224,7 @@ func TestKernelShort(t *testing.T) {
 	}
 }
 
-// A bridge has 1023 ports; whoever wants another one is told.
+// TestKernelFull checks the error for a port beyond the bridge's 1023.
 func TestKernelFull(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}

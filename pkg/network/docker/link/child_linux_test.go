@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Endpoints on the parent itself, or on a VLAN of it, talk to each other and to another machine. Where this kernel lacks a kind, it is held
-// what is said of that, and the rest runs where a kernel has it (test/system).
+// TestKernelChildren connects endpoints on a parent, or on its VLAN, to each other and to another machine. If this
+// kernel lacks a kind, the error is checked, and test/system runs the rest.
 func TestKernelChildren(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec Spec
@@ -264,7 +264,8 @@ func TestKernelVLAN(t *testing.T) {
 	holds(t, err, network.ErrTaken, "another link has its name or number, perhaps in a container")
 }
 
-// A VLAN of a parent is shared, goes with the last network, and stays where it was there before.
+// TestKernelSharedVLAN checks that a VLAN of a parent is shared and removed with its last network, and that a
+// preexisting one stays.
 func TestKernelSharedVLAN(t *testing.T) {
 	m := newMachine(t)
 	m.parent(t, "up0")

@@ -51,7 +51,8 @@ func (m machine) addressesOf(t *testing.T, link netlink.Link) ([]netip.Prefix, e
 	return own, err
 }
 
-// Whatever of a network and an endpoint is there, left by a crash or changed by hand, ends as if it had been made at once; and goes again.
+// TestKernelCrash starts from every partial state of a network and an endpoint, left by a crash or a manual change:
+// creation and removal have the same result as from an empty state.
 func TestKernelCrash(t *testing.T) {
 	bridge := Segment{Network: id(0), Spec: Spec{Kind: Bridge, Parent: "up0", MTU: 1400}, Gateways: prefixes("192.0.2.1/24", "2001:db8::1/64")}
 	tunnel := Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 7, Parent: "up0"}, Gateways: prefixes("192.0.2.1/24")}
@@ -169,7 +170,7 @@ func TestKernelCrash(t *testing.T) {
 	}
 }
 
-// What is half made can be removed, too.
+// TestKernelRemoveHalf checks that a partially created network can be removed.
 func TestKernelRemoveHalf(t *testing.T) {
 	m := newMachine(t)
 	m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName(id(0))}})
@@ -216,7 +217,7 @@ func TestKernelMarked(t *testing.T) {
 	}
 }
 
-// A hundred endpoints at a time are all made, all listed meanwhile, and all removed.
+// TestKernelManyAtATime creates, lists and removes a hundred endpoints concurrently.
 func TestKernelManyAtATime(t *testing.T) {
 	for _, s := range []Segment{
 		{Network: id(0), Spec: Spec{Kind: Bridge}},

@@ -21,7 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// A caller gets control back when its time is over, though a call hangs; and the same links wait for it, while others do not.
+// TestKernelHangs checks that a caller returns at its deadline although a kernel call hangs. Operations on the same
+// links wait for that call, others do not.
 func TestKernelHangs(t *testing.T) {
 	m := newMachine(t)
 	hang, began := make(chan struct{}), make(chan struct{})
@@ -75,7 +76,7 @@ func TestKernelAllHang(t *testing.T) {
 	m.must(t, err)
 }
 
-// Close does not release a namespace in which a call still runs.
+// TestKernelCloseWhileCallHangs checks that Close does not release a namespace with a running call.
 func TestKernelCloseWhileCallHangs(t *testing.T) {
 	k, err := Open(Options{Timeout: 20 * time.Millisecond})
 	if err != nil {
@@ -100,7 +101,7 @@ func TestKernelCloseWhileCallHangs(t *testing.T) {
 	}
 }
 
-// What cannot be read is an error of one operation.
+// TestKernelPanic checks that unreadable data is an error of one operation.
 func TestKernelPanic(t *testing.T) {
 	m := newMachine(t)
 	for range 2 * concurrency {
@@ -109,7 +110,7 @@ func TestKernelPanic(t *testing.T) {
 	}
 }
 
-// The probe finds what is there, and leaves nothing.
+// TestKernelProbe checks that the probe finds the supported kinds and leaves no links.
 func TestKernelProbe(t *testing.T) {
 	m := newMachine(t)
 	for kind, err := range m.Probe(t.Context()) {

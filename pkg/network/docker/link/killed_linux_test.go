@@ -20,7 +20,8 @@ import (
 // restless has, in the environment of a process, the segment that it makes and removes until it is killed.
 const restless = "GRAFT_TEST_RESTLESS"
 
-// A process that makes and removes links is killed at any time; the next one brings what it left to its end, and away.
+// TestKernelKilled kills a process that creates and removes links at random times; the next one completes the work and
+// removes it.
 func TestKernelKilled(t *testing.T) {
 	port := Port{Endpoint: id(1), MAC: mac("02:00:00:00:00:01")}
 	if text := os.Getenv(restless); text != "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// TestKernelOwn is that one process at a time has a network namespace.
+// TestKernelOwn checks that only one process at a time owns a network namespace.
 func TestKernelOwn(t *testing.T) {
 	open := func() *link.Kernel {
 		k, err := link.Open(link.Options{})

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A container that plays the router gives this machine no route.
+// TestKernelRouterAdvertisements checks that router advertisements of a container add no route on this machine.
 func TestKernelRouterAdvertisements(t *testing.T) {
 	m, sandbox := newMachine(t), newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}, Gateways: prefixes("2001:db8::1/64")}
@@ -87,7 +87,7 @@ func (m machine) defaultRoute(t *testing.T) bool {
 	return false
 }
 
-// A bridge on which the machine is no gateway of IPv6 gives it no address of it.
+// TestKernelQuiet checks that a bridge without an IPv6 gateway adds no IPv6 address to this machine.
 func TestKernelQuiet(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 7}, Gateways: prefixes("192.0.2.1/24")}

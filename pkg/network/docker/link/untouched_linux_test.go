@@ -15,7 +15,8 @@ import (
 	"github.com/vishvananda/netns"
 )
 
-// What is as it should be is only looked at: networks are looked at each minute, and changes of links wait for all others of the machine.
+// TestKernelUntouched checks that correct links are only read: networks are checked each minute, and a change of a link
+// takes a lock of the whole machine.
 func TestKernelUntouched(t *testing.T) {
 	for _, spec := range []Spec{
 		{Kind: Bridge, Parent: "up0"}, {Kind: VXLAN, VNI: 7, Peers: []netip.Addr{netip.MustParseAddr("192.0.2.2")}}, {Kind: VXLAN, VNI: 7, Parent: "up0"}, {Kind: Macvlan, Parent: "up0"},
