@@ -42,8 +42,9 @@ func newAlike(t *testing.T, macPrefix []byte, prefixes ...string) (*ledger.Ledge
 	return l, store
 }
 
-// TestAlikeInOneRequest reserves addresses together of which the MAC addresses would be the same: each gets one of its own, and the same again while
-// it rests, and what is refused for another reason rests on.
+// TestAlikeInOneRequest reserves addresses in one request that map to the same MAC address: each gets its own MAC
+// address, and the same one again during its quarantine. A request that is refused for another reason changes no
+// quarantine.
 func TestAlikeInOneRequest(t *testing.T) {
 	five, four := []byte{0x0a, 0x58, 0, 0, 0}, []byte{0x0a, 0x58, 0, 0}
 	for name, c := range map[string]struct {
@@ -121,7 +122,7 @@ func macs(t *testing.T, l *ledger.Ledger, intents []ledger.Intent) []string {
 	return macs
 }
 
-// TestAlikeBeyondAll wants more MAC addresses together than begin with the prefix: the request is refused, and takes nothing.
+// TestAlikeBeyondAll requests more MAC addresses than the prefix has: the request is refused and changes nothing.
 func TestAlikeBeyondAll(t *testing.T) {
 	l, _ := newAlike(t, []byte{0x0a, 0x58, 0, 0, 0}, "10.1.0.0/16")
 	var intents []ledger.Intent

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestQuotaAmongServers lets two servers allocate and release under one quota at the same time: it is never exceeded.
+// TestQuotaAmongServers lets two servers allocate and release under one quota concurrently: it is never exceeded.
 func TestQuotaAmongServers(t *testing.T) {
 	store := newTelling(t, 0, 0, 0)
 	servers := []*ledger.Ledger{follow(t, store), follow(t, store)}
@@ -71,7 +71,7 @@ func (s *small) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return s.Store.Commit(ctx, changes...)
 }
 
-// TestRequestsLargerThanACommit writes a request in several commits; what fails halfway is undone.
+// TestRequestsLargerThanACommit writes a request in several commits and undoes it after a failure in the middle.
 func TestRequestsLargerThanACommit(t *testing.T) {
 	inner, _ := newDoubtful(t)
 	store := &small{Store: inner, left: 1000}

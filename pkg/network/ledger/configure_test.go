@@ -18,7 +18,7 @@ import (
 
 func all(network.Allocation) bool { return true }
 
-// TestConfigureWaits holds that nothing that was chosen out of the old pools is written under new ones that refuse it.
+// TestConfigureWaits checks that a choice from the old pools is not written under new pools that exclude it.
 func TestConfigureWaits(t *testing.T) {
 	store, _ := newDoubtful(t)
 	slow := &between{Store: store}
@@ -59,7 +59,8 @@ func TestConfigureWaits(t *testing.T) {
 	}
 }
 
-// TestConfigureBackAndForth takes a family and a pool away, and brings them back: what is held must not be given out again.
+// TestConfigureBackAndForth removes a family and a pool and adds them again: allocated addresses are not allocated
+// again.
 func TestConfigureBackAndForth(t *testing.T) {
 	_, l := newDoubtful(t)
 	both := ranged(t, "10.0.0.1-10.0.0.99", "fd00::1-fd00::99")

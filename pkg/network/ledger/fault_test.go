@@ -37,7 +37,7 @@ func ranged(t *testing.T, ranges ...string) ledger.Pool {
 	return p
 }
 
-// TestOwnersThatCannotBeWritten holds that nothing is written that cannot be read again.
+// TestOwnersThatCannotBeWritten checks that rows that could not be read back are never written.
 func TestOwnersThatCannotBeWritten(t *testing.T) {
 	store, l := newDoubtful(t)
 	for name, intents := range map[string][]ledger.Intent{
@@ -60,7 +60,7 @@ func TestOwnersThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatWasNotWritten names an address, whose commit was lost without a trace, again.
+// TestRetryOfWhatWasNotWritten requests an address again after its commit was lost without being written.
 func TestRetryOfWhatWasNotWritten(t *testing.T) {
 	store, _ := newDoubtful(t)
 	dark := &darkness{doubtful: store}
@@ -80,7 +80,8 @@ func TestRetryOfWhatWasNotWritten(t *testing.T) {
 	}
 }
 
-// TestReleaseOfWhichTheAnswerIsLost holds that what it held is neither held nor at rest for ever in memory.
+// TestReleaseOfWhichTheAnswerIsLost checks that the memory does not keep the released addresses as held or in
+// quarantine forever.
 func TestReleaseOfWhichTheAnswerIsLost(t *testing.T) {
 	store, l := newDoubtful(t)
 	now := time.Unix(1e9, 0)
@@ -107,7 +108,7 @@ func TestReleaseOfWhichTheAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestTwoServersForOneOwner lets two servers, that know nothing of each other, give the same owner the address that it names.
+// TestTwoServersForOneOwner lets two independent servers allocate a named address to the same owner.
 func TestTwoServersForOneOwner(t *testing.T) {
 	store, _ := newDoubtful(t)
 	servers := openTwice(t, store, pools(t))
@@ -129,7 +130,7 @@ func TestTwoServersForOneOwner(t *testing.T) {
 	}
 }
 
-// TestTwoServersThatBegin opens a store that is empty until another server has opened it, too.
+// TestTwoServersThatBegin opens an empty store with two servers at the same time.
 func TestTwoServersThatBegin(t *testing.T) {
 	store, _ := newDoubtful(t)
 	format, err := store.Get(t.Context(), "format")
@@ -165,7 +166,7 @@ func (b *between) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return b.Store.Commit(ctx, changes...)
 }
 
-// TestAtWhatChangedHands holds that At never gives an allocation without the address.
+// TestAtWhatChangedHands checks that At never returns an allocation without the address.
 func TestAtWhatChangedHands(t *testing.T) {
 	store, _ := newDoubtful(t)
 	moving := &moved{Store: store}

@@ -182,7 +182,7 @@ func follow(t *testing.T, store ledger.Store, of ...ledger.Pool) *ledger.Ledger 
 	return l
 }
 
-// TestOwnChangesComeLate lets a server that is alone be told late of what it did itself: it must never be wrong about what is free.
+// TestOwnChangesComeLate delivers a server's own changes late: it always knows which addresses are free.
 func TestOwnChangesComeLate(t *testing.T) {
 	for _, lag := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
 		t.Run(lag.String(), func(t *testing.T) {
@@ -213,7 +213,8 @@ func TestOwnChangesComeLate(t *testing.T) {
 	}
 }
 
-// TestServersAgree lets servers that are told late, and miss some changes, work at random on one pool: in the end all know the same.
+// TestServersAgree delivers changes late and drops some of them while servers work on one pool: all servers agree in
+// the end.
 func TestServersAgree(t *testing.T) {
 	for name, c := range map[string]struct {
 		lag, answer    time.Duration

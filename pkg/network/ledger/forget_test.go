@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestForgetIf holds that a server which remembers what it has written last decides on what is there, whatever another one has made of it meanwhile.
+// TestForgetIf checks that a condition sees the stored row after another server changed it, not the remembered one.
 func TestForgetIf(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	held := func(uid string) ledger.Intent {

@@ -14,7 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestRestOfARefusedChoice holds that what was chosen beside an address that another server has given away is free again.
+// TestRestOfARefusedChoice checks that the remaining choice is free again if another server has allocated one of its
+// addresses.
 func TestRestOfARefusedChoice(t *testing.T) {
 	store, _ := newDoubtful(t)
 	pool := pools(t)
@@ -36,7 +37,8 @@ func TestRestOfARefusedChoice(t *testing.T) {
 	}
 }
 
-// TestWokenElsewhere holds that an address that rested is free on a server, too, that did not wake it itself, and after a lost answer.
+// TestWokenElsewhere checks that an address is free after its quarantine, also if another server ended it, and after a
+// lost answer.
 func TestWokenElsewhere(t *testing.T) {
 	now, late := time.Unix(1e9, 0), time.Unix(2e9, 0)
 	store, l := newDoubtful(t)

@@ -38,7 +38,7 @@ func (d *doubtful) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return err
 }
 
-// TestInDoubt loses the answer to a commit: what was written is found again, and what was not is free.
+// TestInDoubt loses the answer to a commit: the memory agrees with the store afterwards.
 func TestInDoubt(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -70,7 +70,7 @@ func TestInDoubt(t *testing.T) {
 	}
 }
 
-// TestInTheDark loses the answer, and cannot ask either: nobody else may be given the address.
+// TestInTheDark loses the answer while the store cannot be read: the address is not allocated to another owner.
 func TestInTheDark(t *testing.T) {
 	store, _ := newDoubtful(t)
 	in := intent()

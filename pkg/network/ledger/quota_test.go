@@ -73,7 +73,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfSeveral holds that owners that come together count together, and that none of them counts when one is refused.
+// TestQuotaOfSeveral checks that owners of one request count together, and that none counts if one is refused.
 func TestQuotaOfSeveral(t *testing.T) {
 	_, l := newDoubtful(t)
 	if _, _, err := l.ReserveAll(t.Context(), []ledger.Intent{counting("a", "x"), counting("b", "x"), counting("c", "x")}); !errors.Is(err, network.ErrQuota) {
@@ -84,7 +84,7 @@ func TestQuotaOfSeveral(t *testing.T) {
 	}
 }
 
-// TestQuotaInDoubt holds that what a lost answer has left is counted right once the store can be asked.
+// TestQuotaInDoubt checks that the quota is correct once the store can be read after a lost answer.
 func TestQuotaInDoubt(t *testing.T) {
 	for _, written := range []bool{true, false} {
 		store, _ := newDoubtful(t)
@@ -111,7 +111,7 @@ func TestQuotaInDoubt(t *testing.T) {
 	}
 }
 
-// TestQuotaReadBefore holds that an owner counts whose row was in doubt, and was read just before it was written.
+// TestQuotaReadBefore checks that an owner with an uncertain row that was read just before its write counts once.
 func TestQuotaReadBefore(t *testing.T) {
 	store, _ := newDoubtful(t)
 	dark := &darkness{doubtful: store}

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestSearchFindsWhatRests is that who asks for an address alone is told that it rests, until when, and who had it.
+// TestSearchFindsWhatRests checks that a search for an address finds its quarantine, with its end and the last owner.
 func TestSearchFindsWhatRests(t *testing.T) {
 	store := memory.Open(t)
 	l, err := ledger.Open(t.Context(), store, pools(t))

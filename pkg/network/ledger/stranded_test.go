@@ -15,7 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestStranded holds who is found to be outside: by one of two addresses, and without any, whatever a cloud says; and that what rests is not.
+// TestStranded checks which allocations are outside of their pool: those with one of two addresses outside, and those
+// without addresses, but no quarantines.
 func TestStranded(t *testing.T) {
 	store, _ := newDoubtful(t)
 	both, chosen := ranged(t, "10.0.0.1-10.0.0.9", "fd00::1-fd00::9"), ledger.Pool{Name: "chosen"}

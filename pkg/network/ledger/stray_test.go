@@ -92,8 +92,8 @@ const (
 	firstTaken = "in use: 10.0.0.4"
 )
 
-// TestStrays holds that what a pool has given, and has no more, is given by no other pool before it is free: when the pool shrinks, and when it
-// has another name; whether that is found in the rows, or in memory, or told.
+// TestStrays checks that no pool allocates an address of another pool before it is free: after the pool was shrunk or
+// renamed, and if the row is found in the store, in memory or in a change.
 func TestStrays(t *testing.T) {
 	whole, rest := "10.0.0.1-10.0.0.6", "10.0.0.4-10.0.0.6"
 	for name, after := range map[string]func(t *testing.T) []ledger.Pool{
@@ -167,7 +167,7 @@ func expectFull(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// TestStraysOfTwo holds that an address which several rows are about is free when the last of them is gone, in whatever order they go.
+// TestStraysOfTwo checks that an address of several rows is free when the last of them is gone, in any order.
 func TestStraysOfTwo(t *testing.T) {
 	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestStraysOfTwo(t *testing.T) {
 	}
 }
 
-// TestEqualPoolsAreNotRead holds that nothing is read when the pools are those active, unless one of them was drained.
+// TestEqualPoolsAreNotRead checks that rows are read again only if the pools changed or one was drained.
 func TestEqualPoolsAreNotRead(t *testing.T) {
 	store := &scanning{Store: memory.Open(t)}
 	l, err := ledger.Open(t.Context(), store, ranged(t, "10.0.0.1-10.0.0.9"))

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestUnfinished tells allocations that are not bound from those that are, whatever else their rows say.
+// TestUnfinished separates unfinished from bound allocations by their state only.
 func TestUnfinished(t *testing.T) {
 	l, err := ledger.Open(t.Context(), storeOf(t, nil), pools(t))
 	if err != nil {

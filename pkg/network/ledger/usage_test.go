@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestUsageByFamily holds that each family is counted by itself, and that VLANs are those of the trunk that has the least left.
+// TestUsageByFamily checks that each family is counted separately, and that the count of VLANs is that of the fullest
+// trunk.
 func TestUsageByFamily(t *testing.T) {
 	pool := ranged(t, "10.0.0.1-10.0.0.4", "fd00::1-fd00::ff")
 	pool.FirstVLAN, pool.LastVLAN = 60, 70

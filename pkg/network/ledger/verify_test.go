@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestVerify plants faults, and holds that each is found, and fixed where there is one remedy only.
+// TestVerify plants faults: each is found, and repaired if there is a single solution.
 func TestVerify(t *testing.T) {
 	content, err := os.ReadFile("testdata/faults.yaml")
 	if err != nil {
@@ -69,8 +69,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestVerifyMany holds that of many faults so many are told, that it is said that there are more, and that nothing is fixed then which might
-// have two owners.
+// TestVerifyMany checks the limit of reported faults, the note about further ones, and that nothing with two possible
+// owners is repaired then.
 func TestVerifyMany(t *testing.T) {
 	const count = 1000
 	rows := map[string]string{"format": "1"}
@@ -96,7 +96,8 @@ func TestVerifyMany(t *testing.T) {
 	}
 }
 
-// TestVerifyBesideOthers holds that nothing is found while others write, and that a repair leaves alone what has changed.
+// TestVerifyBesideOthers checks that concurrent writes cause no findings, and that a repair keeps rows that have
+// changed.
 func TestVerifyBesideOthers(t *testing.T) {
 	store := storeOf(t, nil)
 	l, err := ledger.Open(t.Context(), store, pools(t))
@@ -133,14 +134,14 @@ func TestVerifyBesideOthers(t *testing.T) {
 	}
 }
 
-// TestVerifyNewer holds that rows of a newer version are not looked at.
+// TestVerifyNewer checks that rows of a newer version are skipped.
 func TestVerifyNewer(t *testing.T) {
 	if _, err := ledger.Verify(t.Context(), storeOf(t, map[string]string{"format": "3"}), ledger.VerifyOptions{}); !errors.Is(err, ledger.ErrFormat) {
 		t.Errorf("got error %v, want %v", err, ledger.ErrFormat)
 	}
 }
 
-// TestMarkReleasing holds that an owner's row says that it is given back, and the rows of its things stay.
+// TestMarkReleasing checks that the owner's row becomes releasing and the rows of its resources stay.
 func TestMarkReleasing(t *testing.T) {
 	store := storeOf(t, nil)
 	l, err := ledger.Open(t.Context(), store, pools(t))

@@ -27,7 +27,7 @@ import (
 
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// TestRoundTrip holds that an export of what was imported is the same file, row by row.
+// TestRoundTrip checks that the export of an imported ledger is the same file, row by row.
 func TestRoundTrip(t *testing.T) {
 	from, to := filled(t, 700), memory.Open(t)
 	first, summary := export(t, from)
@@ -49,7 +49,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBroken holds that an export leaves out what cannot be read only when it may, and says when rows do not fit together.
+// TestBroken checks that an export skips unreadable rows only if permitted, and reports rows that contradict each
+// other.
 func TestBroken(t *testing.T) {
 	store := filled(t, 3)
 	plant(t, store, "owner/test/broken", "{")
@@ -69,7 +70,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestRecords holds that records of other packages are imported or refused as everything else is.
+// TestRecords checks that records of other packages are imported and rejected like all rows.
 func TestRecords(t *testing.T) {
 	store, key := filled(t, 300), "record/n/networks/a"
 	plant(t, store, key, `{"id":"<a>"}`)
@@ -90,7 +91,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestTwoOwners holds that nothing is left of an archive in which two hold one address.
+// TestTwoOwners checks that an archive with two owners of one address is rejected completely.
 func TestTwoOwners(t *testing.T) {
 	for _, second := range []int{1, 500} {
 		from := memory.Open(t)
@@ -115,8 +116,8 @@ func TestTwoOwners(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that nothing opens a ledger into which an import was broken off, and that the import can be repeated, with the same
-// file only.
+// TestInterrupted checks that a ledger with an interrupted import cannot be opened, and that only the same file can
+// complete the import.
 func TestInterrupted(t *testing.T) {
 	text, summary := export(t, filled(t, 500))
 	other, _ := export(t, filled(t, 2))

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestMistakes holds what is said of files that are not as they should be.
+// TestMistakes checks the errors of invalid files.
 func TestMistakes(t *testing.T) {
 	content, err := os.ReadFile("testdata/mistakes.yaml")
 	if err != nil {
@@ -55,7 +55,8 @@ func summed(text string) string {
 	return text
 }
 
-// FuzzReader holds that what is read without an error is written again as the same archive, and that nothing else happens.
+// FuzzReader checks that a file that is read without an error is written again unchanged, and that all other files give
+// errors.
 func FuzzReader(f *testing.F) {
 	content, err := os.ReadFile("testdata/mistakes.yaml")
 	if err != nil {

@@ -62,7 +62,7 @@ func TestLateCommit(t *testing.T) {
 	}
 }
 
-// TestLostAnswer makes a transaction, and says nothing.
+// TestLostAnswer executes a transaction and drops its answer.
 func TestLostAnswer(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
@@ -81,7 +81,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestTimeout never answers a transaction: its caller, who has no end of time, does not wait longer than the store was told.
+// TestTimeout never answers a transaction: a caller without a deadline waits no longer than the store's timeout.
 func TestTimeout(t *testing.T) {
 	s := newServer(t)
 	store, ended := s.open(t), make(chan struct{})
@@ -93,7 +93,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestFenceOfOthers lets another server raise the same fence: commits that meet it are repeated.
+// TestFenceOfOthers lets another server raise the same fence: affected commits are repeated.
 func TestFenceOfOthers(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
@@ -114,7 +114,7 @@ func TestFenceOfOthers(t *testing.T) {
 	}
 }
 
-// TestFenceCannotBeRaised holds that nothing more is written while an answer is lost and the fence cannot be raised.
+// TestFenceCannotBeRaised checks that no further commit is written after a lost answer if the fence cannot be raised.
 func TestFenceCannotBeRaised(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
@@ -145,7 +145,7 @@ func TestFenceCannotBeRaised(t *testing.T) {
 	}
 }
 
-// TestClearRefusals are errors of which it is known that nothing was done.
+// TestClearRefusals checks errors that prove that nothing was written.
 func TestClearRefusals(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)

@@ -85,8 +85,8 @@ func expect(t *testing.T, fault, folder string, want map[string]string, o file.O
 	return err != nil
 }
 
-// TestDamage flips every byte of every file, and empties, zeroes, truncates and removes each file. The data file ends with space that no page
-// uses yet, of which a few bytes are enough.
+// TestDamage flips every byte of every file, and empties, zeroes, truncates and removes each file. Of the unused space
+// at the end of the data file, a few bytes are flipped.
 func TestDamage(t *testing.T) {
 	folder := t.TempDir()
 	want := filled(t, folder)

@@ -95,7 +95,7 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 	}}}
 }
 
-// TestSearch holds that each filter reaches the server, and what it finds the client.
+// TestSearch checks that each filter reaches the server, and its results the client.
 func TestSearch(t *testing.T) {
 	w := serve(t, nil)
 	for name, c := range map[string]struct {
@@ -171,7 +171,7 @@ func TestTend(t *testing.T) {
 	}
 }
 
-// TestFaults holds that faults, and rows that cannot be read, are told through the server.
+// TestFaults checks that faults and unreadable rows are reported over the server.
 func TestFaults(t *testing.T) {
 	w := serve(t, nil)
 	if err := w.store.Commit(t.Context(), ledger.Change{Key: "owner/test/9", Value: []byte("{")}, ledger.Change{Key: "ip/pool/0a000007", Value: []byte("=test/8")}); err != nil {
@@ -193,7 +193,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestGC holds that suspects come as they are found, and that it is said when the server cannot know any.
+// TestGC checks that possible leaks are sent as they are found, and the answer of a server that cannot find any.
 func TestGC(t *testing.T) {
 	if err := serve(t, nil).client.GC(t.Context(), true, nil); err == nil || !strings.Contains(err.Error(), "has no client of Kubernetes") {
 		t.Errorf("got error %v", err)
@@ -212,7 +212,7 @@ func TestGC(t *testing.T) {
 	}
 }
 
-// TestRefused holds what is answered to requests that make no sense or fail.
+// TestRefused checks the answers to invalid and failing requests.
 func TestRefused(t *testing.T) {
 	w := serve(t, func(o *remote.Options) {
 		o.Requests = 1
@@ -233,7 +233,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTooMany holds that no more than so many requests are served at a time.
+// TestTooMany checks the limit of concurrent requests.
 func TestTooMany(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := serve(t, func(o *remote.Options) {
@@ -259,7 +259,7 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestNobody holds what is said when no server listens, or something else does.
+// TestNobody checks the errors if no server listens, or another program does.
 func TestNobody(t *testing.T) {
 	for address, want := range map[string]string{
 		"unix:///nonexistent/ledger.sock": "asking the server at unix:///nonexistent/ledger.sock: ",
