@@ -11,7 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// TestWhoHadItComesBack is that an address which rests is given again to who had it last, and to its kin, by name, with a cloud and without.
+// TestWhoHadItComesBack checks that the last owner of an address in quarantine, or its successor, gets it by name, with
+// and without a cloud.
 func TestWhoHadItComesBack(t *testing.T) {
 	for _, pool := range []string{"plain", "cloudy"} {
 		w := newWorld(t)

@@ -64,7 +64,8 @@ func said(t *testing.T, of string, cloud *fakeCloud, want string) {
 	}
 }
 
-// TestTheCloudOfTheRow holds that everything goes to the cloud by which an allocation is bound, whatever is behind the pool by now.
+// TestTheCloudOfTheRow checks that all calls for an allocation go to the cloud in its row, even if the pool now has
+// another one.
 func TestTheCloudOfTheRow(t *testing.T) {
 	for name, next := range map[string]func(*fakeCloud) map[string]service.Pool{
 		"another one":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
@@ -115,7 +116,8 @@ func TestTheCloudOfTheRow(t *testing.T) {
 	}
 }
 
-// TestRowsWithoutACloud holds that of rows without a name the cloud behind the pool is meant, and that its name is noted when it binds.
+// TestRowsWithoutACloud checks that rows without a cloud name use the cloud of the pool, and get its name when they are
+// bound.
 func TestRowsWithoutACloud(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(call string, _ network.Allocation) error {
@@ -141,7 +143,8 @@ func TestRowsWithoutACloud(t *testing.T) {
 	said(t, "pool's", fabric, "bind b, unbind a")
 }
 
-// TestACloudThatIsUnknown holds that what it has bound waits until it is declared, that people are told what to do, and that all else goes on.
+// TestACloudThatIsUnknown checks that releases of an undeclared cloud wait with a logged instruction, and that all
+// other work continues.
 func TestACloudThatIsUnknown(t *testing.T) {
 	w := newWorld(t)
 	old, another := newFake(), newFake()
@@ -183,7 +186,7 @@ func TestACloudThatIsUnknown(t *testing.T) {
 	w.eventually("nothing waits", func() bool { return w.Pending() == 0 })
 }
 
-// TestManyOfACloudThatIsUnknown holds that however many releases wait for a cloud that nobody knows, those of others do not wait behind them.
+// TestManyOfACloudThatIsUnknown checks that many releases of an undeclared cloud do not block releases of other clouds.
 func TestManyOfACloudThatIsUnknown(t *testing.T) {
 	w := newWorld(t)
 	fabric := newFake()

@@ -28,8 +28,8 @@ func newChoosing(t *testing.T) (w *world, address netip.Addr) {
 	return w, w.cloud.gives.Addr()
 }
 
-// TestChosenWhileReleased gives an owner what the cloud has chosen while the ledger does not know yet that the cloud has seen the release of it: the release is
-// under way.
+// TestChosenWhileReleased allocates an address that the cloud has released before the ledger knows it: the release is
+// in flight.
 func TestChosenWhileReleased(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
@@ -61,8 +61,8 @@ func TestChosenWhileReleased(t *testing.T) {
 	}
 }
 
-// TestChosenAfterLostRelease is the same when the answer to the release was lost: whoever is given the address next brings it to its end, and if the cloud
-// cannot be asked, that is no refusal.
+// TestChosenAfterLostRelease does the same after a lost answer to the release: the next owner's request completes the
+// release, and an unreachable cloud is not a refusal.
 func TestChosenAfterLostRelease(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
@@ -89,7 +89,7 @@ func TestChosenAfterLostRelease(t *testing.T) {
 	w.asked("bind a, bind b, unbind a, bind b, unbind a")
 }
 
-// TestChosenWhileHeld refuses what the cloud gives twice.
+// TestChosenWhileHeld refuses an address that the cloud chooses twice.
 func TestChosenWhileHeld(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
@@ -101,7 +101,7 @@ func TestChosenWhileHeld(t *testing.T) {
 	}
 }
 
-// TestChosenBeforeACrash adopts what the cloud has chosen for an intent when the release of it, of which the cloud knew already, has come to its end.
+// TestChosenBeforeACrash adopts the addresses that the cloud chose for an intent after its release is complete.
 func TestChosenBeforeACrash(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
@@ -125,7 +125,8 @@ func TestChosenBeforeACrash(t *testing.T) {
 	}
 }
 
-// TestChosenWhileUndone gives an owner what the cloud has taken back from an intent that is being undone after a crash.
+// TestChosenWhileUndone allocates an address that the cloud has taken back from an intent that is being undone after a
+// crash.
 func TestChosenWhileUndone(t *testing.T) {
 	w, address := newChoosing(t)
 	a, b := request("chosen", "a").Owner, request("chosen", "b").Owner

@@ -16,7 +16,7 @@ import (
 
 var errMine = errors.New("not yours")
 
-// TestClaim holds that what is being given back can be claimed by nobody, and what is held by whoever may.
+// TestClaim checks that an allocation in release cannot be claimed, and a held one only by permitted holders.
 func TestClaim(t *testing.T) {
 	w := newWorld(t)
 	r := request("cloudy", "a", "10.0.0.5")
@@ -39,7 +39,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestQuit lets many give back what they have together: it is released with the last of them, in whatever order.
+// TestQuit releases a shared allocation with its last holder, in any order.
 func TestQuit(t *testing.T) {
 	for _, pool := range []string{"plain", "cloudy"} {
 		w := newWorld(t)
@@ -77,7 +77,7 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-// TestReleaseOf holds that only what is held for a holder is released.
+// TestReleaseOf checks that only allocations of a holder are released.
 func TestReleaseOf(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a", "10.0.0.5")

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestExhaustions holds that it is counted when nothing is left, by pool and kind, and that nothing else is.
+// TestExhaustions checks that exactly exhausted pools are counted, by pool and kind.
 func TestExhaustions(t *testing.T) {
 	w := newWorld(t)
 	w.run()

@@ -20,7 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestABindThatTakesEffectLate lets a bind take effect after its answer was lost and the owner was released: it is unbound in the end.
+// TestABindThatTakesEffectLate lets a bind take effect after its answer was lost and the owner was released: it is
+// unbound in the end.
 func TestABindThatTakesEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := newFake()
@@ -58,8 +59,8 @@ func TestABindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
-// TestAnUnbindThatTakesEffectLate lets an owner come back while the bind of its first request may still take effect. An unbind that was sent for its
-// release would remove what it is given then.
+// TestAnUnbindThatTakesEffectLate lets an owner return while the bind of its first request may still take effect. A
+// late unbind of its release must not remove its new allocation.
 func TestAnUnbindThatTakesEffectLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := newFake()
@@ -102,8 +103,8 @@ func TestAnUnbindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
-// TestRepeatedBindTakesEffectLate repeats a request whose first bind failed. The second bind takes effect at the end of
-// the settle time after its own begin, when the owner is released already: it is unbound in the end.
+// TestRepeatedBindTakesEffectLate repeats a request after a failed bind. The second bind takes effect at the end of its
+// settle time, when the owner is already released: it is unbound in the end.
 func TestRepeatedBindTakesEffectLate(t *testing.T) {
 	const settle = 20 * time.Second
 	for _, pause := range []time.Duration{0, settle / 4, settle/2 - time.Second, settle/2 + time.Second, settle, 2 * settle} {
@@ -151,8 +152,8 @@ func TestRepeatedBindTakesEffectLate(t *testing.T) {
 	}
 }
 
-// TestCallIsNotSentAfterAPause gives calls a deadline that leaves them the settle time until BindUntil, so that a process
-// that was paused before a call does not send it.
+// TestCallIsNotSentAfterAPause checks that the deadline of a call leaves the settle time before BindUntil, so that a
+// process that was paused before a call does not send it.
 func TestCallIsNotSentAfterAPause(t *testing.T) {
 	const settle = 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -193,8 +194,8 @@ func (d *deadlines) Bind(ctx context.Context, a network.Allocation) (network.Bin
 	return d.fakeCloud.Bind(ctx, a)
 }
 
-// TestFindBeforeTheBindTakesEffect recovers an intent whose bind takes effect while the cloud answers that it does not
-// have it: the answer is no proof, and the address is not given to another owner before it is unbound.
+// TestFindBeforeTheBindTakesEffect recovers an intent whose bind takes effect while the cloud reports no binding: the
+// answer is no proof, and the address is not allocated to another owner before it is unbound.
 func TestFindBeforeTheBindTakesEffect(t *testing.T) {
 	const settle = 20 * time.Second
 	synctest.Test(t, func(t *testing.T) {
@@ -264,7 +265,7 @@ func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
 	}
 }
 
-// TestACallerThatHasLeft takes no address from anybody and writes nothing.
+// TestACallerThatHasLeft checks that a departed caller takes no address from its owner and writes nothing.
 func TestACallerThatHasLeft(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.1"))
@@ -303,7 +304,7 @@ func TestARequestFromBeforeTheRelease(t *testing.T) {
 	w.allocate(r)
 }
 
-// TestARequestThatHasSkippedItsRules is not served if the owner holds nothing any more.
+// TestARequestThatHasSkippedItsRules checks that such a request is refused if its owner no longer has an allocation.
 func TestARequestThatHasSkippedItsRules(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a")
@@ -341,8 +342,8 @@ type leased struct {
 func (l *leased) Server() string       { return l.server }
 func (l *leased) Lease() time.Duration { return l.left }
 
-// TestTheLeaseOfAServerEnds leaves a release to its server while that holds its lease, and takes it over when the lease has ended. A server without
-// a lease calls no cloud.
+// TestTheLeaseOfAServerEnds checks that a release belongs to its server until its lease ends, and to another server
+// afterwards. A server without a lease calls no cloud.
 func TestTheLeaseOfAServerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		common, cloud := &rows{rows: map[string][]byte{}}, newFake()

@@ -44,8 +44,8 @@ func obedient(random *rand.Rand, attempt int, err error) time.Duration {
 	return kubelet(random, attempt, err)
 }
 
-// TestOverload lets 400 Pods, with 50 seconds each, come at once to a cloud that takes two requests a second: 195 seconds are the least that
-// this takes.
+// TestOverload sends 400 Pods with 50 seconds each to a cloud with two requests per second, which needs at least 195
+// seconds.
 func TestOverload(t *testing.T) {
 	const pods = 400
 	limit := service.Limit{Rate: 2, Burst: 10, Parallel: 4}
@@ -95,8 +95,8 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestBusyBeginsNothing holds that whoever is turned away has nothing in the ledger, and that owners whose work is under way or done are not
-// turned away.
+// TestBusyBeginsNothing checks that a refused request writes nothing to the ledger, and that owners with started or
+// complete work are not refused.
 func TestBusyBeginsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Second}
@@ -146,7 +146,7 @@ func TestBusyBeginsNothing(t *testing.T) {
 	})
 }
 
-// TestAFailedTimeDoesNotLast holds that a cloud that took long is asked again by somebody with little time.
+// TestAFailedTimeDoesNotLast checks that requests with little time reach a cloud that was slow before.
 func TestAFailedTimeDoesNotLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: 30 * time.Second}
@@ -163,7 +163,8 @@ func TestAFailedTimeDoesNotLast(t *testing.T) {
 	})
 }
 
-// TestTheCloudWantsToBeLeftAlone lets the cloud say so: nobody asks it meanwhile, and who was turned away by it is served first then.
+// TestTheCloudWantsToBeLeftAlone checks that no call is sent during Retry-After, and that refused callers are served
+// first afterwards.
 func TestTheCloudWantsToBeLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Millisecond}
@@ -204,7 +205,7 @@ func TestTheCloudWantsToBeLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReleasesYield lets releases and allocations compete: the releases get one turn of eight, and all when it is quiet.
+// TestReleasesYield checks that releases get one of eight calls among allocations, and all calls without them.
 func TestReleasesYield(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: 10 * time.Millisecond}

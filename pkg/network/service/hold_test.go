@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestHold holds that a request takes a place of the server as long as anything is done for it, though its caller has left.
+// TestHold checks that a request keeps its place in the server until its work ends, also after its caller has left.
 func TestHold(t *testing.T) {
 	w := newWorld(t)
 	w.run()

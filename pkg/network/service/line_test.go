@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestLine holds that so many calls wait for a cloud that hangs and no more, though all callers have left, that it is Busy then, and that it is not when these
-// are done.
+// TestLine checks the limit of waiting calls for a hanging cloud, that further requests get Busy although all callers
+// have left, and that this ends with the calls.
 func TestLine(t *testing.T) {
 	const parallel, line = 16, 1024
 	synctest.Test(t, func(t *testing.T) {

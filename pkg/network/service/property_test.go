@@ -175,7 +175,8 @@ func (c *chaos) act(ctx context.Context) {
 	}
 }
 
-// TestChaos lets many do what they like, while store and cloud fail. In the end all is consistent, and nothing has, or had, two owners.
+// TestChaos runs random operations while store and cloud fail. The result is consistent, and nothing ever has two
+// owners.
 func TestChaos(t *testing.T) {
 	const callers, actions = 24, 150
 	c := newChaos(t)

@@ -45,7 +45,7 @@ func background(t *testing.T, s *service.Service, d time.Duration) {
 	group.Wait()
 }
 
-// TestBacklog holds that more releases than fit into memory wait in the ledger, and are done all the same.
+// TestBacklog checks that releases that do not fit into memory wait in the ledger and are completed.
 func TestBacklog(t *testing.T) {
 	for name, limit := range map[string]*service.Limit{"no gate": nil, "a gate": {Rate: 1000, Burst: 10, Parallel: 4}} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestReleasesThatFailPart holds that releases that have failed at the same time are not tried again at the same time.
+// TestReleasesThatFailPart checks that releases that failed together are retried at different times.
 func TestReleasesThatFailPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const owners = 200
@@ -108,8 +108,8 @@ func TestReleasesThatFailPart(t *testing.T) {
 	})
 }
 
-// TestADeadCloud holds that releases of which a cloud never hears keep those of another one neither from their turn nor from memory, and that those which wait
-// are not read again and again.
+// TestADeadCloud checks that releases of an unreachable cloud block neither the calls nor the memory for other clouds,
+// and are not read repeatedly.
 func TestADeadCloud(t *testing.T) {
 	for name, of := range map[string]struct {
 		limit service.Limit
@@ -163,7 +163,7 @@ func TestADeadCloud(t *testing.T) {
 	}
 }
 
-// TestManyThatAreFound holds that of very many releases of a cloud that is gone, which are found in the ledger, none keeps one behind them from being found.
+// TestManyThatAreFound checks that many releases of an unreachable cloud in the ledger do not hide later releases.
 func TestManyThatAreFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
@@ -211,7 +211,8 @@ func TestManyThatAreFound(t *testing.T) {
 	})
 }
 
-// TestReleasedAgainElsewhere holds that a release goes on at once when its owner was kept back by a gate, and holds something of another cloud by then.
+// TestReleasedAgainElsewhere checks that a delayed release continues at once if its owner now has an allocation of
+// another cloud.
 func TestReleasedAgainElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)

@@ -36,8 +36,8 @@ func (m *mortal) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return m.Store.Commit(ctx, changes...)
 }
 
-// TestRequestsKilled kills a server after each thing that it does for a request of several owners, and each thing that its recovery does then: in the end
-// all of them have what they want, or none has anything, neither in the ledger nor in the clouds.
+// TestRequestsKilled kills a server after each step of a request for several owners, and after each step of its
+// recovery: in the end all owners have their allocations, or none has anything in the ledger or the clouds.
 func TestRequestsKilled(t *testing.T) {
 	for name, of := range map[string]struct {
 		pools   string // of a, b and c: p(lain) or c(loudy)
@@ -108,7 +108,7 @@ func (w *world) live(dying *mortal, things int64, answers map[string]error, do f
 	<-done
 }
 
-// TestRecoverTogether looks at requests of which something is not known, or is another server's.
+// TestRecoverTogether recovers requests with an unknown part, or with a part of another server.
 func TestRecoverTogether(t *testing.T) {
 	w := newWorld(t)
 	reserve := func(pool, lead string, keys ...string) {
@@ -141,7 +141,8 @@ func TestRecoverTogether(t *testing.T) {
 
 func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
 
-// TestRecoverBesideACloudThatHangs holds that what was begun at one cloud is brought to its end however many wait for another one, at the start and later.
+// TestRecoverBesideACloudThatHangs checks that work of one cloud is completed while another cloud hangs, at the start
+// and later.
 func TestRecoverBesideACloudThatHangs(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T, s *server) (end func()){
 		"at the start": func(t *testing.T, s *server) func() {

@@ -18,7 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestAnothersWork holds that what one server does late takes nothing from an owner that another server has given it meanwhile.
+// TestAnothersWork checks that late work of one server does not affect an allocation that another server made for the
+// owner.
 func TestAnothersWork(t *testing.T) {
 	r := request("cloudy", "a")
 	for name, late := range map[string]func(t *testing.T, one *server) (goOn chan struct{}, do func()){
@@ -68,8 +69,8 @@ func TestAnothersWork(t *testing.T) {
 	}
 }
 
-// TestBoundAfterARelease holds that what a cloud binds after another server has brought the release to its end is taken back, though the cloud fails at first,
-// unless the owner has been given it again by the other server.
+// TestBoundAfterARelease checks that a bind after another server completed the release is undone, also after failures
+// of the cloud, unless the other server allocated for the owner again.
 func TestBoundAfterARelease(t *testing.T) {
 	for name, of := range map[string]struct {
 		gives netip.Prefix
@@ -124,7 +125,8 @@ func TestBoundAfterARelease(t *testing.T) {
 	}
 }
 
-// TestClaimedWhileReleased holds that a release of what one holder has leaves it to another who claims it at that moment.
+// TestClaimedWhileReleased checks that the release of one holder leaves the allocation to another holder that claims it
+// at the same time.
 func TestClaimedWhileReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, two := servers(t)
@@ -143,7 +145,8 @@ func TestClaimedWhileReleased(t *testing.T) {
 	})
 }
 
-// TestReleasesAtTheEnd holds that a release is remembered whose caller has left, though the service ends before it begins.
+// TestReleasesAtTheEnd checks that the release of a departed caller is stored although the service ends before it
+// begins.
 func TestReleasesAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
@@ -176,7 +179,7 @@ func TestReleasesAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestReclaimsAtOnce holds that of releases for different holders at the same time the one is done that is right.
+// TestReclaimsAtOnce checks that of concurrent releases for different holders, the matching one is executed.
 func TestReclaimsAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.Configure(map[string]service.Pool{"plain": {}}, nil)

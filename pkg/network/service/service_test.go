@@ -119,7 +119,8 @@ func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
 	w.asked("bind a, unbind a")
 }
 
-// TestWhatWasNotSentIsForgotten holds that nothing is kept of a call that could not be written, unless an earlier one may have been sent.
+// TestWhatWasNotSentIsForgotten checks that a call that was never sent leaves no trace, unless an earlier one may have
+// been sent.
 func TestWhatWasNotSentIsForgotten(t *testing.T) {
 	w := newWorld(t)
 	fails := errBroken

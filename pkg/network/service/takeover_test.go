@@ -62,7 +62,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// TestTakeOverDuringARelease takes an address whose release is being remembered at that moment.
+// TestTakeOverDuringARelease preempts an address while its release is being stored.
 func TestTakeOverDuringARelease(t *testing.T) {
 	w := newWorld(t)
 	old := w.allocate(request("cloudy", "old", "10.0.0.5"))
@@ -75,7 +75,7 @@ func TestTakeOverDuringARelease(t *testing.T) {
 	w.asked("bind old, unbind old, bind new")
 }
 
-// TestTakeOverWhileItWakes takes an address whose rest is over in the store, and not yet in memory.
+// TestTakeOverWhileItWakes preempts an address when its quarantine has ended in the store, but not yet in memory.
 func TestTakeOverWhileItWakes(t *testing.T) {
 	w := newWorld(t)
 	old := w.allocate(request("plain", "old", "10.0.0.5"))
@@ -97,7 +97,7 @@ func TestTakeOverWhileItWakes(t *testing.T) {
 	<-woken
 }
 
-// TestTakeOversAtOnce lets two addresses change hands at the same time.
+// TestTakeOversAtOnce exchanges two addresses concurrently.
 func TestTakeOversAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.Configure(map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, nil)
@@ -119,7 +119,7 @@ func TestTakeOversAtOnce(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatFailsHalfwayLeavesARest takes two addresses over, of which the second is under another contract.
+// TestATakeoverThatFailsHalfwayLeavesARest preempts two addresses, the second of them under another contract.
 func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.5"))
@@ -137,7 +137,7 @@ func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatIsNotSentLeavesARest takes an address over, of which the cloud is not told.
+// TestATakeoverThatIsNotSentLeavesARest preempts an address without a call to the cloud.
 func TestATakeoverThatIsNotSentLeavesARest(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("cloudy", "old", "10.0.0.5"))
@@ -152,7 +152,7 @@ func TestATakeoverThatIsNotSentLeavesARest(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatFailsLeavesARest takes an address over together with one that is in use.
+// TestATakeoverThatFailsLeavesARest preempts an address together with one that is in use.
 func TestATakeoverThatFailsLeavesARest(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.5"))

@@ -37,7 +37,7 @@ func (w *world) told(answers map[string]error) {
 
 var errNo = fmt.Errorf("%w: no", network.ErrRefused)
 
-// TestTogether holds what "all or nothing" means for several owners.
+// TestTogether checks requests for several owners: all get their allocations, or none.
 func TestTogether(t *testing.T) {
 	type step struct {
 		answers map[string]error
@@ -87,7 +87,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherWithWhatIsHeld holds that what an owner was given before stays, whatever becomes of the others.
+// TestTogetherWithWhatIsHeld checks that an earlier allocation of an owner stays if the request fails for other owners.
 func TestTogetherWithWhatIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.run()
@@ -131,7 +131,7 @@ func TestTogetherCallsThatMakeNoSense(t *testing.T) {
 	}
 }
 
-// TestOverlappingSets lets sets of owners that overlap come at the same time, in different orders.
+// TestOverlappingSets sends concurrent requests for overlapping sets of owners in different orders.
 func TestOverlappingSets(t *testing.T) {
 	w := newWorld(t)
 	w.run()
@@ -157,7 +157,7 @@ func TestOverlappingSets(t *testing.T) {
 	}
 }
 
-// TestReleaseOfACallerWhoLeaves holds that a release is remembered though its caller did not wait for what was being done.
+// TestReleaseOfACallerWhoLeaves checks that a release is stored although its caller left before it was complete.
 func TestReleaseOfACallerWhoLeaves(t *testing.T) {
 	w := newWorld(t)
 	w.run()
@@ -181,7 +181,8 @@ func TestReleaseOfACallerWhoLeaves(t *testing.T) {
 	w.asked("bind a, unbind a")
 }
 
-// TestAPoolThatIsGone holds that its cloud is still told of releases, and that one that was never known is told of nothing.
+// TestAPoolThatIsGone checks that the cloud of a removed pool gets its releases, and that an unknown pool causes no
+// call.
 func TestAPoolThatIsGone(t *testing.T) {
 	w := newWorld(t)
 	w.run()
@@ -207,7 +208,7 @@ func TestAPoolThatIsGone(t *testing.T) {
 	}
 }
 
-// TestGivenBackElsewhere lets another server release what is being bound.
+// TestGivenBackElsewhere releases an allocation on another server during its bind.
 func TestGivenBackElsewhere(t *testing.T) {
 	w := newWorld(t)
 	other := service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
@@ -241,7 +242,7 @@ func TestGivenBackElsewhere(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyWorksOn looks for intents whose owners do not come back.
+// TestWhatNobodyWorksOn finds intents of owners that do not return.
 func TestWhatNobodyWorksOn(t *testing.T) {
 	w := newWorld(t)
 	w.told(map[string]error{"bind a": errBroken, "bind b": errBroken})
@@ -260,7 +261,7 @@ func TestWhatNobodyWorksOn(t *testing.T) {
 	})
 }
 
-// TestReleaseSince releases only what the owner has been holding since then.
+// TestReleaseSince releases only allocations that the owner has held since the given time.
 func TestReleaseSince(t *testing.T) {
 	w := newWorld(t)
 	a := w.allocate(request("plain", "a"))

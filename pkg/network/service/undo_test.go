@@ -31,7 +31,8 @@ func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return f.Store.Commit(ctx, changes...)
 }
 
-// TestUndoFails refuses one of three that are asked for together, while one of the commits fails: after the next start all are there, or none.
+// TestUndoFails refuses one of three requested allocations while one commit fails: after the next start all are
+// present, or none.
 func TestUndoFails(t *testing.T) {
 	const commits = 8 // more than there are, so that all fail once
 	for fails := range int64(commits) {
