@@ -175,7 +175,7 @@ func TestMAC(t *testing.T) {
 	}
 }
 
-// FuzzIndex holds the index against a map.
+// FuzzIndex compares the index with a map.
 func FuzzIndex(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 200, 100})
 	f.Fuzz(func(t *testing.T, steps []byte) {
@@ -275,7 +275,7 @@ func TestChooseBeyondAPage(t *testing.T) {
 	}
 }
 
-// TestTakenVLANs compares the count with one that is made one by one.
+// TestTakenVLANs compares the count with a count of single VLANs.
 func TestTakenVLANs(t *testing.T) {
 	var v allocator.VLANs
 	taken := []uint16{1, 63, 64, 65, 127, 128, 2000, 4094}

@@ -39,7 +39,7 @@ func TestBetween(t *testing.T) {
 	}
 }
 
-// FuzzNext holds that Next gives a free address of the part exactly as long as there is one.
+// FuzzNext checks that Next returns a free address of the range if and only if one exists.
 func FuzzNext(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 3, 200, 100}, byte(0), byte(63), uint64(0))
 	f.Add([]byte{9, 10, 11, 12}, byte(9), byte(12), uint64(7))

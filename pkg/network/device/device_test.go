@@ -178,7 +178,7 @@ func TestValidateAttributes(t *testing.T) {
 	}
 }
 
-// FuzzValidate holds that what is valid stays so when it is written and read, and laid over itself.
+// FuzzValidate checks that a valid configuration stays valid after encoding, decoding and merging with itself.
 func FuzzValidate(f *testing.F) {
 	f.Add(`{"interface":{"name":"net1","addresses":["10.0.0.5/24","fd00::5/64"],"mtu":1280,"vrf":{"name":"v","table":7}}}`)
 	f.Add(`{"routes":[{"destination":"0.0.0.0/0","gateway":"10.0.0.1"}],"rules":[{"source":"10.0.0.0/8"}],"ethtool":{"features":{"a":true}}}`)

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// TestBeyondDocker holds what of a configuration containers of Docker cannot be given.
+// TestBeyondDocker checks which settings of a configuration Docker does not support.
 func TestBeyondDocker(t *testing.T) {
 	no, yes, size, table := false, true, int32(9000), 7
 	tests := map[string]struct {

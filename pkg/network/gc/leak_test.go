@@ -159,7 +159,7 @@ func (w *world) want(what, want, got string) {
 	}
 }
 
-// TestTwoPasses frees what is gone, and only that, and only in the second pass.
+// TestTwoPasses checks that exactly the allocations of missing holders are freed, and only in the second pass.
 func TestTwoPasses(t *testing.T) {
 	for _, free := range []bool{true, false} {
 		w := newWorld(t)
@@ -187,7 +187,7 @@ func TestTwoPasses(t *testing.T) {
 	}
 }
 
-// TestNeverFreed is a table of what must not be freed, each with what happens between the passes.
+// TestNeverFreed checks allocations that must not be freed, each with an event between the passes.
 func TestNeverFreed(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder string
@@ -235,7 +235,7 @@ func TestNeverFreed(t *testing.T) {
 	}
 }
 
-// TestTheServerIsAwayInBetween holds that two counts of which one between them was not made are counts enough only anew.
+// TestTheServerIsAwayInBetween checks that a missed pass resets the count of consecutive passes.
 func TestTheServerIsAwayInBetween(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
@@ -252,7 +252,8 @@ func TestTheServerIsAwayInBetween(t *testing.T) {
 	w.want("failures", "counting who lives of kind Pod: the server does not answer", strings.Join(w.failed, "; "))
 }
 
-// TestTooMany holds that a census without anybody, such as that of another cluster, frees nothing unasked, and that Sweep does.
+// TestTooMany checks that a snapshot without any holder, such as from another cluster, frees nothing automatically, and
+// that Sweep frees them on request.
 func TestTooMany(t *testing.T) {
 	w := newWorld(t)
 	for i := range 20 {
@@ -299,7 +300,7 @@ func TestWithoutACensus(t *testing.T) {
 	w.want("suspects", "old old", w.pass(r))
 }
 
-// TestRun makes passes until it ends.
+// TestRun checks that passes run until the end.
 func TestRun(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
@@ -319,7 +320,7 @@ func TestRun(t *testing.T) {
 	<-ended
 }
 
-// TestElsewhere leaves alone what somebody else looks after, though its holder could be counted and it is held for long.
+// TestElsewhere checks that old allocations that another component manages stay, even if their holder can be checked.
 func TestElsewhere(t *testing.T) {
 	w := newWorld(t)
 	w.hold("ours", "Pod:x/gone:1", time.Hour)

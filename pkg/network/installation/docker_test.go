@@ -69,7 +69,7 @@ func gathered(t *testing.T, c prometheus.Collector) map[string]float64 {
 	return all
 }
 
-// TestDockerCollector holds what is told of networks, and that nothing is told where the rows cannot be read.
+// TestDockerCollector checks the metrics of networks, and that there are none if the rows cannot be read.
 func TestDockerCollector(t *testing.T) {
 	usage := driver.Usage{Networks: 2, Endpoints: 5, Joined: 3}
 	c := dockerCollector{func(context.Context) (driver.Usage, error) { return usage, nil }}
@@ -85,7 +85,8 @@ func TestDockerCollector(t *testing.T) {
 	}
 }
 
-// TestLives holds that only a sandbox of which the file is missing is gone, and that the machine's start has a name that stays.
+// TestLives checks that a sandbox is gone only if its file is missing, and that the identifier of the machine's boot is
+// stable.
 func TestLives(t *testing.T) {
 	if folder := t.TempDir(); !lives(folder) || lives(filepath.Join(folder, "none")) {
 		t.Error("a sandbox is there where its file is")
@@ -98,7 +99,7 @@ func TestLives(t *testing.T) {
 	}
 }
 
-// TestNoDocker holds that nothing of the kernel is touched where no listener names the contract.
+// TestNoDocker checks that the kernel is not used if no listener names the contract.
 func TestNoDocker(t *testing.T) {
 	p := &Parts{Installation: &Installation{Config: &configv1alpha1.NetworkProviderConfiguration{
 		Listeners: []configv1alpha1.NetworkListener{{Address: "unix:///x"}},

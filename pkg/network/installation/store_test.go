@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 )
 
-// TestFatalErrors checks what the log says before the program ends. test/network fills a disk.
+// TestFatalErrors checks the log message before the program ends. test/network fills a disk.
 func TestFatalErrors(t *testing.T) {
 	for _, test := range []struct {
 		name       string

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// BenchmarkDevice is what one card of one node costs at each scan of DRANET.
+// BenchmarkDevice measures one device of a node in a scan of DRANET.
 func BenchmarkDevice(b *testing.B) {
 	p := load(b)
 	d := device.Device{Name: "pci-0000-27-00-0", PCI: "0000:27:00.0", MAC: "0a:00:00:00:00:01"}
@@ -26,7 +26,7 @@ func BenchmarkDevice(b *testing.B) {
 	}
 }
 
-// BenchmarkRequest is what the rules and quotas of a profile cost an allocation.
+// BenchmarkRequest measures the rules and quotas of a profile for an allocation.
 func BenchmarkRequest(b *testing.B) {
 	p := load(b)
 	s := policy.Subject{Profile: "acme.com/four", Node: "worker-1", Claim: &policy.Claim{UID: "1", Namespace: "default"}}

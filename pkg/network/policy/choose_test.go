@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// TestChoose holds what a user is told who has chosen a profile that there is not.
+// TestChoose checks the error for an unknown profile.
 func TestChoose(t *testing.T) {
 	p := load(t)
 	known := p.ProfileNames()
@@ -25,7 +25,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestPermit holds that what a rule denies is known as that.
+// TestPermit checks that a denial by a rule is recognized as such.
 func TestPermit(t *testing.T) {
 	p := load(t)
 	denied := policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}}

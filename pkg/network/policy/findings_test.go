@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestFindings holds that in each profile of testdata/findings exactly what its want.txt says is found, and that there is a policy only where
-// nothing but warnings is.
+// TestFindings compares the findings of each profile in testdata/findings with its want.txt. A policy is returned only
+// without errors.
 func TestFindings(t *testing.T) {
 	folders, err := filepath.Glob("testdata/findings/*")
 	if err != nil || len(folders) == 0 {

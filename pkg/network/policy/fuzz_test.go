@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// FuzzRange holds that what is read as a range is one: of one family, and not from its end to its beginning.
+// FuzzRange checks that an accepted range has one family and does not end before its start.
 func FuzzRange(f *testing.F) {
 	for _, seed := range []string{
 		"10.0.0.1", "10.0.0.1-10.0.0.9", "10.0.0.0/24", "fd00::1-fd00::9", "fd00::/64", "::ffff:10.0.0.1", "fe80::1%e-fe80::2", "-", "/",
@@ -32,7 +32,7 @@ func FuzzRange(f *testing.F) {
 	})
 }
 
-// FuzzVLANs holds that what is read as VLANs is some that there are, in their order.
+// FuzzVLANs checks that an accepted range of VLANs is valid and ordered.
 func FuzzVLANs(f *testing.F) {
 	for _, seed := range []string{"100-4000", "1", "4094", "0", "4095", "9-1", "-", "+1", "1-", "１", "0x10", "1_0"} {
 		f.Add(seed)
@@ -45,7 +45,7 @@ func FuzzVLANs(f *testing.F) {
 	})
 }
 
-// FuzzMACPrefix holds that what is read as a prefix of MAC addresses leaves room, and is of interfaces.
+// FuzzMACPrefix checks that an accepted MAC prefix leaves bytes for addresses and is not a multicast prefix.
 func FuzzMACPrefix(f *testing.F) {
 	for _, seed := range []string{"0a:58", "0a", "0a:58:00:00:00", "0a-58", "0a58.0000", "", ":", "zz", "0a:58:00:00:00:00"} {
 		f.Add(seed)
@@ -58,7 +58,8 @@ func FuzzMACPrefix(f *testing.F) {
 	})
 }
 
-// FuzzCompile holds that any document is compiled or refused, with places, and never breaks anything; what is compiled can be asked.
+// FuzzCompile checks that any document is compiled or rejected with positions, and that a compiled policy can be
+// evaluated.
 func FuzzCompile(f *testing.F) {
 	paths, err := filepath.Glob("testdata/findings/*/profile.yaml")
 	if err != nil || len(paths) == 0 {

@@ -62,7 +62,7 @@ func ranges(s ledger.Subnet) string {
 	return strings.Join(all, " ")
 }
 
-// TestPools holds what a pool becomes: which addresses it gives, and what goes with them.
+// TestPools checks the compiled pools: their addresses and settings.
 func TestPools(t *testing.T) {
 	p := load(t)
 	four := p.Pool("four")
@@ -91,7 +91,7 @@ func TestPools(t *testing.T) {
 	}
 }
 
-// TestPoolConfig holds what a device is given with an allocation.
+// TestPoolConfig checks the configuration of a device with an allocation.
 func TestPoolConfig(t *testing.T) {
 	p := load(t)
 	addr, prefix := netip.MustParseAddr, netip.MustParsePrefix
@@ -137,7 +137,7 @@ func TestPoolConfig(t *testing.T) {
 	}
 }
 
-// TestFor holds which pools the server of a node serves, and which of them are not its alone.
+// TestFor checks which pools the server of a node serves, and which of them it serves alone.
 func TestFor(t *testing.T) {
 	p := load(t)
 	for node, want := range map[string]string{
@@ -178,7 +178,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestForNobody holds that a server without a pool is told so, with what its node may be called.
+// TestForNobody checks the error of a server without a pool, which lists the nodes of the pools.
 func TestForNobody(t *testing.T) {
 	documents, _ := profile.LoadNetworks(source.File{Name: "p.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
@@ -198,7 +198,7 @@ pools: {one: {nodes: [worker-1], subnets: [{prefix: 10.64.0.0/24}]}}
 	}
 }
 
-// TestDevices holds what is said of devices: later facts win, and what goes wrong has its place and no values.
+// TestDevices checks facts of devices: later facts win, and errors have a position and no values.
 func TestDevices(t *testing.T) {
 	p := load(t)
 	tests := map[string]struct {
@@ -251,7 +251,7 @@ func message(err error) string {
 	return err.Error()
 }
 
-// TestDeny holds that the first rule that applies denies, and that what the caller has not said is empty.
+// TestDeny checks that the first matching rule denies, and that missing values of the request are empty.
 func TestDeny(t *testing.T) {
 	p := load(t)
 	yes := true
@@ -283,7 +283,7 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// TestQuotas holds what a request counts for.
+// TestQuotas checks which quotas count a request.
 func TestQuotas(t *testing.T) {
 	p := load(t)
 	for name, test := range map[string]struct {
@@ -315,7 +315,7 @@ func TestQuotas(t *testing.T) {
 	}
 }
 
-// TestProfileConfig holds what a profile sets on a device.
+// TestProfileConfig checks the settings of a profile for a device.
 func TestProfileConfig(t *testing.T) {
 	p := load(t)
 	s := policy.Subject{
@@ -337,7 +337,7 @@ func TestProfileConfig(t *testing.T) {
 	}
 }
 
-// TestConcurrency holds that many can ask at a time; the race detector looks on.
+// TestConcurrency evaluates a policy concurrently under the race detector.
 func TestConcurrency(t *testing.T) {
 	p := load(t)
 	var all sync.WaitGroup

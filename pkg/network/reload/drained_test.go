@@ -39,7 +39,8 @@ func (w *world) allocateOf(t *testing.T, r *reload.Reloader, pool, key string) s
 	return a.Addresses[0].String()
 }
 
-// TestAnotherPoolOverWhatIsDrained holds that a pool over what another one has given, and has no more, gives it when it is free.
+// TestAnotherPoolOverWhatIsDrained checks that a pool over the addresses of a drained pool allocates them when they are
+// free.
 func TestAnotherPoolOverWhatIsDrained(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, two("10.1.0.0/29", ""))
@@ -69,8 +70,8 @@ func TestAnotherPoolOverWhatIsDrained(t *testing.T) {
 	}
 }
 
-// TestRenamed holds that a pool which has another name in a ledger that servers share does not give again what it has given. Whoever serves the
-// pool by its old name ends what is released of it.
+// TestRenamed checks that a renamed pool in a shared ledger does not allocate held addresses again. The servers of the
+// old name complete its releases.
 func TestRenamed(t *testing.T) {
 	w := newWorld(t)
 	w.options.Shared = true

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// TestGuard holds that what a guard says is in the way of the next profiles keeps those before active, until it says so no more.
+// TestGuard checks that the active profiles stay while a guard rejects the next ones.
 func TestGuard(t *testing.T) {
 	w := newWorld(t)
 	var inTheWay error

@@ -14,7 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestPanicWhileLoading holds that what panics while profiles are loaded is an error that names them, and that those before stay active.
+// TestPanicWhileLoading checks that a panic during a reload is an error with the names of the profiles, and that the
+// active profiles stay.
 func TestPanicWhileLoading(t *testing.T) {
 	w := newWorld(t)
 	clouds := w.options.Clouds

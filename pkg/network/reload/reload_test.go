@@ -201,7 +201,7 @@ const strandedText = `1 held allocation would be outside of the pool overlay:
 Either give the pool back what it had, or release them first;
 or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.`
 
-// TestShrunk holds that a pool does not shrink under held addresses unless it drains, when it is reloaded and when the server starts.
+// TestShrunk checks that a pool cannot shrink below its allocations unless it is drained, in a reload and at the start.
 func TestShrunk(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.8-10.0.0.9", ""))
@@ -242,7 +242,7 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// TestReleasedMeanwhile holds that what was refused is active soon after what was in its way is gone.
+// TestReleasedMeanwhile checks that refused profiles become active soon after the allocations outside are released.
 func TestReleasedMeanwhile(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.9", ""))
@@ -264,7 +264,8 @@ func TestReleasedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestGone holds that a pool does not vanish while something of it is held; where servers share a ledger, what others have is theirs.
+// TestGone checks that a pool with allocations cannot be removed. In a shared ledger, only the server's own allocations
+// count.
 func TestGone(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.9", ""))
@@ -287,7 +288,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestBroken holds that nothing that is wrong with documents changes what is active.
+// TestBroken checks that invalid documents do not change the active profiles.
 func TestBroken(t *testing.T) {
 	w := newWorld(t)
 	var findings source.Findings
@@ -328,7 +329,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestClouds holds which clouds are made anew.
+// TestClouds checks which clouds are created again by a reload.
 func TestClouds(t *testing.T) {
 	w := newWorld(t)
 	with := func(clouds string) string { return pool("10.0.0.9", ", cloud: fabric") + "clouds:\n" + clouds }
@@ -359,8 +360,8 @@ func TestClouds(t *testing.T) {
 	}
 }
 
-// TestCloudsOfRows holds that a cloud which is behind no pool any more is still told of what it has bound: while it is declared, also after
-// a restart; and after that until the server ends.
+// TestCloudsOfRows checks that a cloud without a pool still gets releases of its bindings: while it is declared, also
+// after a restart, and otherwise until the server ends.
 func TestCloudsOfRows(t *testing.T) {
 	w := newWorld(t)
 	cloud := func(name string) string {
@@ -402,7 +403,8 @@ func TestCloudsOfRows(t *testing.T) {
 	}
 }
 
-// TestACloudThatCannotBeMade holds that it is in the way only where it is behind a pool of the server.
+// TestACloudThatCannotBeMade checks that a cloud that cannot be created is an error only if a pool of this server uses
+// it.
 func TestACloudThatCannotBeMade(t *testing.T) {
 	w := newWorld(t)
 	w.broken = map[string]bool{"fabric": true}

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestAdmit holds which sockets of systemd are listened on, and which of them loudly.
+// TestAdmit checks which sockets of systemd are accepted, and which of them with a logged warning.
 func TestAdmit(t *testing.T) {
 	folder := t.TempDir()
 	socket := func(name string, mode os.FileMode) net.Addr {
@@ -64,7 +64,7 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
-// TestTake holds that a socket has one listener, found by its name.
+// TestTake checks that each socket gets one listener, found by its name.
 func TestTake(t *testing.T) {
 	all := &sockets{named: map[string][]net.Listener{"one": {nil}, "two": {nil, nil}}}
 	for _, test := range []struct{ name, want string }{

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestCollector holds that each family of a pool has numbers of its own: a pool of both is used up with the smaller one.
+// TestCollector checks the metrics of each family of a pool: a dual-stack pool is exhausted with its smaller family.
 func TestCollector(t *testing.T) {
 	c := Collector{
 		Pools: func() map[string]ledger.Usage {

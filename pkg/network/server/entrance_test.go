@@ -65,7 +65,8 @@ func TestEntrance(t *testing.T) {
 	}
 }
 
-// TestBrowsers holds that no page is answered at TCP, whatever it posts and by whatever name it has come, and that programs are.
+// TestBrowsers checks that requests of web pages over TCP are rejected with any body and host name, and that programs
+// are served.
 func TestBrowsers(t *testing.T) {
 	const no, yes = "403 Forbidden: nothing is answered to web pages", "200 OK: x"
 	for _, test := range []struct{ network, header, value, want string }{
@@ -136,7 +137,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// TestSeveralContracts holds that each is asked for what is its own.
+// TestSeveralContracts checks that each contract gets its own requests.
 func TestSeveralContracts(t *testing.T) {
 	named := func(name string) Contract {
 		return Contract{Name: name, Endpoint: func(path string) string { return map[string]string{"/" + name: name}[path] }, Handler: http.HandlerFunc(
@@ -152,7 +153,7 @@ func TestSeveralContracts(t *testing.T) {
 	}
 }
 
-// TestTooMuch holds that what is beyond the limit is refused at once, and that who asks how the server is gets an answer.
+// TestTooMuch checks that requests beyond the limit are refused at once, and that health checks are answered.
 func TestTooMuch(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, Listener{}, func(_ http.ResponseWriter, r *http.Request) {
@@ -191,7 +192,7 @@ func TestTooMuch(t *testing.T) {
 	}
 }
 
-// TestSlowBody holds that a body must come in time, and that what takes long after it came goes on.
+// TestSlowBody checks that a body must arrive in time, and that a long operation after it continues.
 func TestSlowBody(t *testing.T) {
 	const patience = time.Second
 	outcomes := make(chan error, 1)
@@ -238,7 +239,7 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestShutdown holds that what was begun is finished within the grace, and broken off after it.
+// TestShutdown checks that open requests may finish within the timeout of the shutdown, and are cancelled after it.
 func TestShutdown(t *testing.T) {
 	for name, test := range map[string]struct {
 		grace    time.Duration
@@ -284,7 +285,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestInsecure holds that an address that is open to everybody is not opened in silence.
+// TestInsecure checks that an address that everyone can reach is logged as an error.
 func TestInsecure(t *testing.T) {
 	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", Insecure: true}, echo)
 	if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "200 OK: x" {

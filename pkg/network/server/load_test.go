@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestDeparted holds that work whose callers have left holds half of the places at most, and these until it is done, so that a pool whose cloud hangs does not
-// keep others from being answered.
+// TestDeparted checks that work of departed callers takes at most half of the places, so that a hanging cloud does not
+// block other requests.
 func TestDeparted(t *testing.T) {
 	const plain, busy = "200 OK: plain", "429 Too Many Requests: "
 	var hanging sync.WaitGroup

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
 )
 
-// TestPartialBody holds that who sends half a body is answered, whatever the answer is, and that the connection ends soon after it.
+// TestPartialBody checks that a request with half a body is answered, and that its connection is closed soon after.
 func TestPartialBody(t *testing.T) {
 	const patience = 200 * time.Millisecond
 	read := func(w http.ResponseWriter, r *http.Request) {
@@ -72,7 +72,8 @@ func TestPartialBody(t *testing.T) {
 	}
 }
 
-// TestWholeBodies holds that what has come whole keeps its connection, and that the next request has a deadline of its own.
+// TestWholeBodies checks that a connection stays open after complete bodies, and that each request has its own
+// deadline.
 func TestWholeBodies(t *testing.T) {
 	limits := few()
 	limits.BodyTimeout = 50 * time.Millisecond

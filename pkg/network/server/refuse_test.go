@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestRefuse holds that what the server refuses itself, and what it panicked of, is said in the contract's own form; and that a panic of another
-// goroutine is logged with what that one did.
+// TestRefuse checks that refusals and panics are answered in the form of the contract, and that the panic of another
+// goroutine is logged with its stack.
 func TestRefuse(t *testing.T) {
 	log := &strings.Builder{}
 	c := Contract{

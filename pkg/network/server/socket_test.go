@@ -19,7 +19,7 @@ func unix(path string, mode fs.FileMode) *Listener {
 	return &Listener{Network: "unix", Address: path, Mode: mode, UID: -1, GID: -1}
 }
 
-// TestSocketIsMade holds that the folder is made, that the mode is what was asked for, and that nothing is left when it is closed.
+// TestSocketIsMade checks that the folder is created, that the socket has its mode, and that it is removed on close.
 func TestSocketIsMade(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o660, 0o666} {
 		path := filepath.Join(t.TempDir(), "some", "folder", "s.sock")
@@ -43,7 +43,7 @@ func TestSocketIsMade(t *testing.T) {
 	}
 }
 
-// TestSocketOfADeadServer holds that it is replaced, and that one which answers is not, nor a file that is no socket.
+// TestSocketOfADeadServer checks that the socket of a dead server is replaced, but no live socket and no other file.
 func TestSocketOfADeadServer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
@@ -84,7 +84,7 @@ func TestSocketOfADeadServer(t *testing.T) {
 	}
 }
 
-// TestSocketForOne holds that of many servers that start at the same time one gets the path.
+// TestSocketForOne checks that one of many concurrently starting servers gets the path.
 func TestSocketForOne(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)

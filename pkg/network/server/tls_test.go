@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// TestTLS holds who may come, before and after the files have changed.
+// TestTLS checks which clients are accepted before and after the files change.
 func TestTLS(t *testing.T) {
 	folder, servers, clients := t.TempDir(), env.NewAuthority(t), env.NewAuthority(t)
 	in := func(name string) string { return filepath.Join(folder, name) }

@@ -28,7 +28,7 @@ func object(text string) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(uid)}}
 }
 
-// TestObjects holds what is known after each change.
+// TestObjects checks the known objects after each change.
 func TestObjects(t *testing.T) {
 	objects := newObjects()
 	for i, c := range []struct {
@@ -94,7 +94,7 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestUncounted holds what is not counted, without a cluster.
+// TestUncounted checks which kinds cannot be counted without a cluster.
 func TestUncounted(t *testing.T) {
 	c, err := New(Options{Config: &rest.Config{Host: "127.0.0.1:1"}, Clock: clock.RealClock{}, Patience: 10 * time.Millisecond})
 	if err != nil {
