@@ -34,8 +34,8 @@ func (everything) Interpret(_ context.Context, r interpreter.Request) (interpret
 	}, nil
 }
 
-// FuzzMessages holds that whatever is sent is answered without a panic, that an answer has the uid of the question, and that who asks is found out in the
-// same way in bodies that can be read and in those that cannot.
+// FuzzMessages checks that any message is answered without a panic and with the uid of the request, and that the
+// dialect is detected equally in valid and invalid bodies.
 func FuzzMessages(f *testing.F) {
 	seed(f)
 	var code int

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// TestPatience holds that work is waited for less long than its caller waits, and no longer than is allowed.
+// TestPatience checks that the time limit of an interpretation is shorter than the caller's timeout, and never longer
+// than the maximum.
 func TestPatience(t *testing.T) {
 	h := &Handler{options: Options{Patience: 10 * time.Second}}
 	for query, want := range map[string]time.Duration{

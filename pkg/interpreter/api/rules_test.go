@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// TestRules sends what the rules are tested with in both dialects, and holds that clients accept whatever real rules answer.
+// TestRules sends the inputs of the rule tests in both dialects, and checks that clients accept the answers.
 func TestRules(t *testing.T) {
 	folders, err := filepath.Glob("../rule/testdata/answers/*")
 	if err != nil || len(folders) == 0 {

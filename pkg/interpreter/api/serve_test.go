@@ -138,8 +138,8 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestPrompt holds that an interpreter that is asked without a goroutine of its own is answered for as others are: with a failure when the time is over or
-// when it panics; and that about a large body no interpreter is asked so.
+// TestPrompt checks that an interpreter on the goroutine of the request has the same answers for timeouts and panics as
+// one on its own goroutine, and that large bodies always get their own.
 func TestPrompt(t *testing.T) {
 	obedient := working(func(ctx context.Context, _ interpreter.Request) (interpreter.Response, error) {
 		for ctx.Err() == nil {
@@ -187,7 +187,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestEncodings holds that a body which is encoded is refused as such, whatever is in it, and one that is said to be as it is is read.
+// TestEncodings checks that an encoded body is rejected as such, and that the encoding identity is accepted.
 func TestEncodings(t *testing.T) {
 	h := api.New(api.Options{Interpreter: healthy, Log: logr.Discard()})
 	for encoding, code := range map[string]int{
@@ -228,7 +228,7 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
-// TestLogs holds that the log says why the server failed, and nothing that an object holds.
+// TestLogs checks that the log has the reason of a failure of the server, and no content of objects.
 func TestLogs(t *testing.T) {
 	var lines []string
 	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{Verbosity: 1})
@@ -260,7 +260,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestBodiesStay holds that a body stays what it is as long as anybody works on it, also when nobody waits for that any more: others get other memory.
+// TestBodiesStay checks that the memory of a body is not reused while an interpreter works on it, also after its caller
+// has left.
 func TestBodiesStay(t *testing.T) {
 	gate, after := make(chan struct{}), make(chan string, 1)
 	h := api.New(api.Options{Log: logr.Discard(), Patience: time.Millisecond, Interpreter: working(

@@ -167,7 +167,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 	}
 }
 
-// TestTransportLimits sends what is large, what is too large, and what takes too long.
+// TestTransportLimits sends large, too large and too slow requests.
 func TestTransportLimits(t *testing.T) {
 	hanging := make(chan struct{})
 	asks := &scripted{}
@@ -220,7 +220,7 @@ func (p *transport) health(t *testing.T, service bool, length int, timeout time.
 	return a.Response.Status.Code
 }
 
-// TestTransportUnknown holds that what cannot be answered in a dialect tells Karmada why all the same.
+// TestTransportUnknown checks that a request that a dialect cannot answer gets an error with a reason.
 func TestTransportUnknown(t *testing.T) {
 	p := newTransport(t, api.New(api.Options{Interpreter: &scripted{}, Log: logr.Discard()}))
 	err := ask(p.client(t, true), time.Second, &dispatch.ContextMessage{}, &dispatch.ContextMessage{})

@@ -35,7 +35,7 @@ func sign(t *testing.T, signer *signing.Pair, name string, from, to int) *signin
 	return made
 }
 
-// TestOutlived holds that a certificate of files may outlive what signed it, ends with that, and must have lived beside it.
+// TestOutlived checks that a certificate that outlives its CA expires with it, and that their validities must overlap.
 func TestOutlived(t *testing.T) {
 	root, late := sign(t, nil, "root", 0, 100), sign(t, nil, "late", 300, 400)
 	short, ended := sign(t, root, "short", 0, 20), sign(t, root, "ended", 0, 5)

@@ -31,7 +31,7 @@ func rotated(t testing.TB) *kept {
 	return k
 }
 
-// TestKept holds that nothing is lost in a store.
+// TestKept checks that the stored form loses nothing.
 func TestKept(t *testing.T) {
 	k := rotated(t)
 	data, err := k.encode()
@@ -65,7 +65,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// FuzzKept holds that whatever is found in a store is refused, or can be kept again.
+// FuzzKept checks that stored data is rejected, or can be stored again.
 func FuzzKept(f *testing.F) {
 	data, err := rotated(f).encode()
 	if err != nil {

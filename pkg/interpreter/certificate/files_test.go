@@ -60,8 +60,8 @@ func (m *mounted) source(told bool, clock *clocktesting.FakePassiveClock) *certi
 	})
 }
 
-// TestFiles holds that a certificate of the same authority is served at once, that one of another waits until callers know it, and that what is broken
-// changes nothing.
+// TestFiles checks that a certificate of the same CA is served at once, that one of another CA waits until callers know
+// it, and that invalid files change nothing.
 func TestFiles(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
 	old, young := env.NewAuthority(t), env.NewAuthority(t)
@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 	step(old, string(old.PEM)+string(young.PEM))
 }
 
-// TestFilesAlone holds that nothing is waited for where nobody is told, and that what has ended is not served for the sake of those who know it.
+// TestFilesAlone checks that there is no wait without a registration, and that expired certificates are not served.
 func TestFilesAlone(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
@@ -137,7 +137,8 @@ func TestFilesAlone(t *testing.T) {
 	}
 }
 
-// TestFilesRestart holds that a replica that begins anew, and leads, does not take from callers what another one still serves; and that it does in the end.
+// TestFilesRestart checks that a restarted leader keeps the CAs of the other replicas registered, and removes them in
+// the end.
 func TestFilesRestart(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
 	old, young := env.NewAuthority(t), env.NewAuthority(t)
@@ -176,7 +177,7 @@ func TestFilesRestart(t *testing.T) {
 	}
 }
 
-// TestFilesSigner holds that what is told of the authority is told of the one that has signed, wherever in the file it is.
+// TestFilesSigner checks that the registered CA is the signer, at any position in the file.
 func TestFilesSigner(t *testing.T) {
 	m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
 	first, err := certificate.NewIssued(certificate.Options{

@@ -26,7 +26,8 @@ func TestFolder(t *testing.T) {
 	})
 }
 
-// TestFolderFiles holds what is in the folder for people, and that what is broken is not replaced unasked: callers would not know what comes.
+// TestFolderFiles checks the files in the folder, and that invalid files are not replaced automatically, because
+// callers would not know the new CA.
 func TestFolderFiles(t *testing.T) {
 	folder := &certificate.Folder{Path: t.TempDir()}
 	made := func() *certificate.Issued {
@@ -67,7 +68,7 @@ func TestFolderFiles(t *testing.T) {
 	}
 }
 
-// TestFolderOrder holds that nothing is kept, and so nothing served, of which callers could not be told.
+// TestFolderOrder checks that no certificate is stored or served before callers can know its CA.
 func TestFolderOrder(t *testing.T) {
 	folder := &certificate.Folder{Path: t.TempDir()}
 	if err := os.MkdirAll(filepath.Join(folder.Path, "ca.crt", "in the way"), 0o700); err != nil {

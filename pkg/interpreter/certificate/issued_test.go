@@ -101,8 +101,8 @@ func (w *world) call(replica *certificate.Issued, name string) error {
 	return err
 }
 
-// TestRotationFailsNoCall takes replicas through three years, in steps that are not the same: now and then one looks after the certificate, the store does
-// not answer, or callers are told. At each moment, callers know all that is served.
+// TestRotationFailsNoCall simulates replicas for three years in random steps: checks, failures of the store, and
+// registrations. Callers trust every served certificate at any time.
 func TestRotationFailsNoCall(t *testing.T) {
 	for _, told := range []bool{true, false} {
 		t.Run(fmt.Sprint(told), func(t *testing.T) {
@@ -159,7 +159,8 @@ func (w *world) step(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// TestNobodyIsTold holds that an authority is used to its end while callers cannot be told of the next one, and that there is a certificate even then.
+// TestNobodyIsTold checks that a CA is used to its end if the next one cannot be registered, and that there is a
+// certificate even then.
 func TestNobodyIsTold(t *testing.T) {
 	w := newWorld(t, true)
 	replica := w.replicas[0]

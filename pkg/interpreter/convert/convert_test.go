@@ -25,7 +25,7 @@ import (
 
 var update = flag.Bool("update", false, "write the profile that is wanted")
 
-// TestProfile converts each common form, and names what is left out. The result is a profile that compiles.
+// TestProfile converts each common form and lists the omitted ones. The resulting profile compiles.
 func TestProfile(t *testing.T) {
 	customizations, err := os.ReadFile("testdata/widgets.yaml")
 	if err != nil {
@@ -64,7 +64,7 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestEquivalence holds that the rules answer as the scripts do in Karmada's machine.
+// TestEquivalence compares the rules with the scripts in Karmada's Lua machine.
 func TestEquivalence(t *testing.T) {
 	const head = `"apiVersion":"acme.com/v1","kind":"Widget","metadata":{"name":"a","generation":2}`
 	object := func(rest string) []byte { return []byte("{" + head + rest + "}") }
@@ -113,7 +113,7 @@ func TestEquivalence(t *testing.T) {
 	}
 }
 
-// TestWrong rejects what is no customization.
+// TestWrong rejects documents that are not customizations.
 func TestWrong(t *testing.T) {
 	for name, text := range map[string]string{"another kind": "kind: Deployment\n", "no YAML": "a: [\n"} {
 		t.Run(name, func(t *testing.T) {

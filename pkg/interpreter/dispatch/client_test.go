@@ -49,7 +49,7 @@ func webhook(t *testing.T, answer string, asked *map[string]any) *dispatch.Clien
 	return dispatch.New(configuration.Endpoint{URL: server.URL, CABundle: authority, TimeoutSeconds: 10})
 }
 
-// TestInterpret tests what is sent, and what becomes of the answers.
+// TestInterpret checks the sent requests and the handling of the answers.
 func TestInterpret(t *testing.T) {
 	two, yes := int32(2), true
 	for _, c := range []struct {

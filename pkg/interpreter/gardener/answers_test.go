@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestAnswers holds that the questions of testdata/answers are answered as its want.txt says.
+// TestAnswers compares the answers to the questions of testdata/answers with want.txt.
 func TestAnswers(t *testing.T) {
 	programs := map[string]*rule.Program{}
 	var out strings.Builder

@@ -103,8 +103,8 @@ func load(t testing.TB, optional ...string) *rule.Program {
 	return program
 }
 
-// TestKinds holds that the kinds of this test are those that the profiles know, and that each can be asked for its health and its
-// status, and extensions for what they retain.
+// TestKinds checks that this test has the kinds of the profiles, that each has health and status, and that extensions
+// have retain.
 func TestKinds(t *testing.T) {
 	var want, got []string
 	for _, k := range kinds() {
@@ -132,7 +132,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestOptional holds that nothing of an optional profile is active that is not asked for, and that all can be asked for at once.
+// TestOptional checks that an optional profile is inactive by default, and that all can be active together.
 func TestOptional(t *testing.T) {
 	if _, err := gardener.Profiles("none"); err == nil {
 		t.Error("there is a profile none")

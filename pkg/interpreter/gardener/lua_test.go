@@ -35,7 +35,7 @@ func scripts(t *testing.T) map[interpreter.Kind]*lua.Customizations {
 // part is which part of many combinations is tried: each value of a field still meets each of another, as no field has a multiple of it.
 const part = 7
 
-// TestHealthInLua is TestHealth for the scripts that Karmada runs where no webhook is asked: for all combinations, or for a part where there are many.
+// TestHealthInLua does the same as TestHealth for the Lua scripts: for all combinations, or for a part of many.
 func TestHealthInLua(t *testing.T) {
 	all := scripts(t)
 	machine, err := luatest.New()

@@ -73,7 +73,8 @@ func listed(t *testing.T, o object) []byte {
 	return raw
 }
 
-// TestHealth holds for each kind that an object is healthy where Gardener's own check says so, for all combinations of what the check reads.
+// TestHealth compares the health of each kind with Gardener's own check, for all combinations of the fields that the
+// check reads.
 func TestHealth(t *testing.T) {
 	program := load(t)
 	for _, kind := range kinds() {

@@ -122,7 +122,7 @@ func mutate(value any, run func(any)) {
 	}
 }
 
-// TestMutations asks each question of testdata/answers with each value that it has replaced by others, and all active optional profiles.
+// TestMutations asks each question of testdata/answers with each of its values replaced, with all optional profiles.
 func TestMutations(t *testing.T) {
 	program := load(t, gardener.Optional()...)
 	count := 0
@@ -145,7 +145,7 @@ func TestMutations(t *testing.T) {
 	}
 }
 
-// FuzzInterpret asks every question that there is of every kind, whatever the object, the observed one and the statuses of members are.
+// FuzzInterpret asks every question about every kind with random objects, observed objects and statuses.
 func FuzzInterpret(f *testing.F) {
 	program := load(f, gardener.Optional()...)
 	for _, q := range questions(f) {

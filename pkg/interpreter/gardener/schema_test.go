@@ -214,8 +214,8 @@ func (d definition) came(t *testing.T, r interpreter.Request) map[string]bool {
 	return found
 }
 
-// TestSchemas holds that what is revised, retained and aggregated in the cases of testdata/answers is as the definitions of Gardener want it: nothing is wrong
-// with it that is not wrong with what it was made of. Each case is asked as it is, and with all that the definitions require.
+// TestSchemas checks that the results of revise, retain and aggregate in testdata/answers fit Gardener's definitions,
+// apart from errors in their inputs. Each case is tried unchanged, and completed with all required fields.
 func TestSchemas(t *testing.T) {
 	all := definitions(t)
 	programs := map[string]*rule.Program{}

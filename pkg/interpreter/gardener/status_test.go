@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// TestStatus holds for each kind that a status in which all fields of Gardener's types are set is reflected but for what is left out on purpose, and
-// that a member which is alone has its status again.
+// TestStatus checks for each kind that a status with all fields of Gardener's types is reflected, except for deliberate
+// omissions, and that a single member's status is aggregated unchanged.
 func TestStatus(t *testing.T) {
 	program := load(t)
 	for _, kind := range kinds() {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// TestOwnerAlone holds how an installation is named that has no Lease, or is named by hand.
+// TestOwnerAlone checks the owner of an installation without a Lease, or with a configured owner.
 func TestOwnerAlone(t *testing.T) {
 	yes, no := true, false
 	service := &v1alpha1.RegisteredService{Namespace: "a", Name: "b"}
@@ -39,7 +39,8 @@ func TestOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestRegisteredWithout holds that operations which are left out are not registered, and which ones can be: all but the one that Karmada never registers.
+// TestRegisteredWithout checks that operations can be left out of the registration, except for the one that Karmada
+// never calls.
 func TestRegisteredWithout(t *testing.T) {
 	kinds := []interpreter.Known{
 		{Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Operations: []interpreter.Operation{interpreter.Components, interpreter.Health}},

@@ -84,7 +84,7 @@ var forced = map[string]string{
 	"testdata/replicas: no requirements":       "null does not reach Lua: a field that is null is absent there",
 }
 
-// TestAnswers holds that the questions of the rules are answered as the rules do, but for those in forced, which are not.
+// TestAnswers compares the scripts with the rules for the questions of the rules, except for those in forced.
 func TestAnswers(t *testing.T) {
 	folders, err := filepath.Glob("../rule/testdata/answers/*")
 	if err != nil || len(folders) == 0 {
@@ -106,7 +106,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestGardener holds the same of the questions about Gardener's kinds.
+// TestGardener does the same for the questions about Gardener's kinds.
 func TestGardener(t *testing.T) {
 	all := map[string]*luatest.Pair{}
 	ask(t, "../gardener/testdata/answers", func(optional []string) *luatest.Pair {

@@ -55,7 +55,7 @@ func reflecting(t testing.TB, expression string) []*profile.Interpreter {
 // queue is the kind that the expressions are asked of.
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
 
-// TestExpressions holds that the expressions of testdata/expressions.txt mean in Lua what they mean in CEL.
+// TestExpressions compares the expressions of testdata/expressions.txt in Lua and CEL.
 func TestExpressions(t *testing.T) {
 	all := objects(t)
 	for line := range strings.Lines(string(file(t, "testdata/expressions.txt"))) {
@@ -73,7 +73,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestDifferences holds that the differences of testdata/differences.yaml are there.
+// TestDifferences checks that the differences in testdata/differences.yaml still exist.
 func TestDifferences(t *testing.T) {
 	var all []struct {
 		Why, Expression, Raw string

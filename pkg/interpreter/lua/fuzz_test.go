@@ -63,7 +63,7 @@ func generate(r *rand.Rand, kind byte, depth int) string {
 	return out.String()
 }
 
-// FuzzExpressions holds that expressions mean in Lua what they mean in CEL. Those that CEL refuses, and those that cannot be said in Lua, are left out.
+// FuzzExpressions compares expressions in Lua and CEL, except for invalid and untranslatable ones.
 func FuzzExpressions(f *testing.F) {
 	for seed := range uint64(100) {
 		f.Add(seed, byte(seed%6), byte(2+seed%3))

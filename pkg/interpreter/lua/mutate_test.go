@@ -103,7 +103,7 @@ func (m *mutator) raw(t *testing.T, raw json.RawMessage) json.RawMessage {
 	return out
 }
 
-// FuzzObjects holds that rules and scripts answer alike whatever objects, observed objects and statuses hold.
+// FuzzObjects compares rules and scripts for random objects, observed objects and statuses.
 func FuzzObjects(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed)

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestFindings holds what is found that cannot be said in Lua, each once, and that nothing is written then.
+// TestFindings checks that each untranslatable part is reported once, and that no script is written then.
 func TestFindings(t *testing.T) {
 	folder := "testdata/findings/names"
 	documents, findings := profile.LoadInterpreters(golden.Read(t, filepath.Join(folder, "profile.yaml")))
@@ -36,7 +36,7 @@ func TestFindings(t *testing.T) {
 	golden.Compare(t, filepath.Join(folder, "want.txt"), out.String())
 }
 
-// TestScripts holds how customizations are written.
+// TestScripts checks the generated customizations.
 func TestScripts(t *testing.T) {
 	folder := "testdata/scripts/queue"
 	documents, findings := profile.LoadInterpreters(golden.Read(t, filepath.Join(folder, "profile.yaml")))
@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 	golden.Compare(t, filepath.Join(folder, "want.yaml"), string(raw))
 }
 
-// TestKinds holds that each of Gardener's kinds has a script for each question for which it has rules.
+// TestKinds checks that each of Gardener's kinds has a script for each operation with rules.
 func TestKinds(t *testing.T) {
 	documents, err := gardener.Profiles(gardener.Optional()...)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 )
 
-// TestOwner holds that two installations have two names, though all that is configured is the same.
+// TestOwner checks that two installations with equal configurations have different owners.
 func TestOwner(t *testing.T) {
 	names := map[string]bool{}
 	for _, uid := range []types.UID{"one", "two", "one"} {

@@ -106,7 +106,7 @@ func (r *replica) later() {
 	r.Look(context.Background())
 }
 
-// TestKept goes through the life of a registration: it is made, kept, and not written without a reason.
+// TestKept creates a registration, keeps it current, and writes it only after a change.
 func TestKept(t *testing.T) {
 	k := newKarmada(t)
 	r, other := newReplica(k, "graft/interpreter"), newReplica(k, "graft/interpreter")
@@ -163,7 +163,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestOthers holds that nothing is written over what is somebody else's.
+// TestOthers checks that the registration of another owner is never overwritten.
 func TestOthers(t *testing.T) {
 	k := newKarmada(t)
 	first, second := newReplica(k, "a/interpreter"), newReplica(k, "b/interpreter")
@@ -218,7 +218,7 @@ func TestBent(t *testing.T) {
 	}
 }
 
-// TestFailures holds that what fails is tried again, and a conflict at once.
+// TestFailures checks that a failed write is retried, and a conflict at once.
 func TestFailures(t *testing.T) {
 	k := newKarmada(t)
 	var failure error
@@ -240,7 +240,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestTold holds that what is written is what is wanted when it is known what was there: a replica that begins anew learns of authorities by that.
+// TestTold checks that the registration is written only when the existing one is known: a restarted replica learns the
+// registered CAs from it.
 func TestTold(t *testing.T) {
 	k := newKarmada(t)
 	r := newReplica(k, "a")
@@ -252,7 +253,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestSoon holds that what fails is tried again after a second, later and later, and that what lasts is not.
+// TestSoon checks that a failure is retried after a second with a growing delay, and that a permanent one is not.
 func TestSoon(t *testing.T) {
 	k, reads := newKarmada(t), 0
 	failure := errors.New("down")
@@ -282,7 +283,7 @@ func TestSoon(t *testing.T) {
 	}
 }
 
-// TestOwnerChanges holds that the replica that has written goes on when the Lease is made anew.
+// TestOwnerChanges checks that the replica that wrote the registration continues after the Lease is created again.
 func TestOwnerChanges(t *testing.T) {
 	k := newKarmada(t)
 	r := newReplica(k, "a/interpreter (1)")

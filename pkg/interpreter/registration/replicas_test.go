@@ -50,7 +50,8 @@ func TestCommon(t *testing.T) {
 	}
 }
 
-// TestReplicas goes through the life of three replicas: what one of them does not answer is not common, until it ends or its announcement expires.
+// TestReplicas simulates three replicas: an operation that one of them lacks is not registered until it ends or its
+// announcement expires.
 func TestReplicas(t *testing.T) {
 	leases := fake.NewClientset().CoordinationV1().Leases("graft")
 	clock := clocktesting.NewFakePassiveClock(time.Now())

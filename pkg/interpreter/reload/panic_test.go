@@ -11,7 +11,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 )
 
-// TestPanicWhileLoading holds that what panics while profiles are loaded is an error that names them, and that those before stay active.
+// TestPanicWhileLoading checks that a panic during a reload is an error with the names of the profiles, and that the
+// active profiles stay.
 func TestPanicWhileLoading(t *testing.T) {
 	const told = "a.yaml: loading panicked, which is a bug: a value of the type string"
 	var log strings.Builder

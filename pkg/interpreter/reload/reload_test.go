@@ -63,7 +63,8 @@ const (
 	attemptsHead = "# HELP graft_interpreter_profile_reloads_total Attempts to activate changed profiles, by result: success or failure.\n# TYPE graft_interpreter_profile_reloads_total counter\n"
 )
 
-// TestReload holds that a set is active as a whole, that a wrong one changes nothing and is counted once, and that it is said when it is right again.
+// TestReload checks that all profiles become active together, that invalid ones change nothing and are counted once,
+// and that their correction is logged.
 func TestReload(t *testing.T) {
 	f, registry := &files{texts: [][]byte{document("one", "1")}}, prometheus.NewRegistry()
 	behind, findings := profile.LoadInterpreters(source.File{Name: "behind.yaml", Data: document("behind", "9")})
@@ -125,7 +126,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses holds that nothing begins with what is wrong, and with nothing at all.
+// TestOpenRefuses checks that a start with invalid profiles, or without any, fails.
 func TestOpenRefuses(t *testing.T) {
 	for about, test := range map[string]struct {
 		files files
@@ -144,7 +145,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestEmpty holds that paths without a profile are warned of as long as they are, and hinder nothing.
+// TestEmpty checks that a path without a profile is only a warning.
 func TestEmpty(t *testing.T) {
 	behind, findings := profile.LoadInterpreters(source.File{Name: "behind.yaml", Data: document("behind", "9")})
 	if len(findings) > 0 {

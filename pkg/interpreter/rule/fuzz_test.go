@@ -30,8 +30,8 @@ func programs(t testing.TB) map[string]*rule.Program {
 	return all
 }
 
-// FuzzInterpret holds that there is an answer that Karmada's client takes, or a Failure, whatever the object, the observed one and the statuses of
-// members are, that nothing of what is asked about is changed, and that the answer is the same when it is asked again.
+// FuzzInterpret checks that any input gives a Failure or an answer that Karmada's client accepts, that the input stays
+// unchanged, and that a repetition gives the same answer.
 func FuzzInterpret(f *testing.F) {
 	all := programs(f)
 	for folder := range all {
@@ -68,7 +68,7 @@ func FuzzInterpret(f *testing.F) {
 	})
 }
 
-// TestUnknownFields holds that fields that no rule names change no patch, so that they survive as they are written.
+// TestUnknownFields checks that fields without a rule change no patch and keep their bytes.
 func TestUnknownFields(t *testing.T) {
 	patches := 0
 	for folder, program := range programs(t) {

@@ -64,7 +64,7 @@ func load(t testing.TB, files ...source.File) *rule.Program {
 	return program
 }
 
-// TestAnswers holds that each question of testdata/answers is answered as its want.txt says.
+// TestAnswers compares the answers to the questions of testdata/answers with want.txt.
 func TestAnswers(t *testing.T) {
 	folders, err := filepath.Glob("testdata/answers/*")
 	if err != nil || len(folders) == 0 {
@@ -84,7 +84,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestMemberTwice holds that no member is counted twice.
+// TestMemberTwice checks that a member that is listed twice is an error.
 func TestMemberTwice(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/answers/aggregate/profile.yaml"))
 	a := asked{Operation: interpreter.Aggregate, Object: json.RawMessage(`{"metadata":{"generation":1}}`)}
@@ -103,8 +103,7 @@ func TestMemberTwice(t *testing.T) {
 	}
 }
 
-// TestIndex holds that a question is answered in the same way where its texts were read already with the message around them, also when it is asked
-// again of the same message.
+// TestIndex checks that an index of the whole message gives the same answers, also in repetitions.
 func TestIndex(t *testing.T) {
 	for folder, program := range programs(t) {
 		for _, a := range questions(t, folder) {
@@ -186,8 +185,8 @@ func describe(r interpreter.Response, err error) string {
 	return out.String()
 }
 
-// TestFindings holds that in each profile of testdata/findings exactly what its want.txt says is found, and that there is a program only where
-// nothing but warnings is.
+// TestFindings compares the findings of each profile in testdata/findings with its want.txt. A program is returned only
+// without errors.
 func TestFindings(t *testing.T) {
 	folders, err := filepath.Glob("testdata/findings/*")
 	if err != nil || len(folders) == 0 {

@@ -29,7 +29,7 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// TestStopped holds that long lists are broken off when nobody waits any more, also where no expression looks at each item.
+// TestStopped checks that work on long lists ends with its context, also without an expression for each item.
 func TestStopped(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
 	pools := make([]string, 1000)
@@ -49,7 +49,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedSteps holds that a condition whose every step takes longer the longer a text is, is broken off after one of them.
+// TestStoppedSteps checks that a condition with slow steps over a long text ends after one step.
 func TestStoppedSteps(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
 	object := json.RawMessage(`{"spec":{"text":"` + strings.Repeat("pq", 10_000) + `","pools":[1,2,3,4,5,6,7,8,9]}}`)

@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestTraceAgrees holds that each question of testdata/answers is answered in a trace as it is without one, that the rules which apply are those that
-// the answer names, and that a rule failed where there is a failure that is one of a rule.
+// TestTraceAgrees checks that a trace has the same answers to the questions of testdata/answers, with the same rules,
+// and a failed rule for each failure of a rule.
 func TestTraceAgrees(t *testing.T) {
 	folders, err := filepath.Glob("testdata/answers/*")
 	if err != nil || len(folders) == 0 {
@@ -59,7 +59,7 @@ func TestTraceAgrees(t *testing.T) {
 	}
 }
 
-// TestTrace holds what a trace says of each rule.
+// TestTrace checks the trace of each rule.
 func TestTrace(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/traces/profile.yaml"))
 	var out strings.Builder
@@ -79,7 +79,7 @@ func TestTrace(t *testing.T) {
 	golden.Compare(t, "testdata/traces/want.txt", out.String())
 }
 
-// TestTraceStopped holds that a trace ends when nobody waits for it.
+// TestTraceStopped checks that a trace ends with its context.
 func TestTraceStopped(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/traces/profile.yaml"))
 	ctx, cancel := context.WithCancel(context.Background())

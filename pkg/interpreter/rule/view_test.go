@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestViews holds that expressions see the same in views as in what is decoded as a whole.
+// TestViews checks that expressions have the same values in views and in decoded objects.
 func TestViews(t *testing.T) {
 	const raw = `{"a":{"b":[1,2.5,"x",null,true,{"c":"d"}],"e":{},"n":null},"big":123456789012345678901234567890,"list":[],"k":[{"n":"x"},{"n":"y"}]}`
 	env, err := expression.NewEnvironment(expression.Variable{Name: "object", Type: cel.DynType})

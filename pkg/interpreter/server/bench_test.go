@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// BenchmarkLayers is what stands around the rules, without the network: the guard, the codec and the metrics.
+// BenchmarkLayers measures the guard, the codec and the metrics around the rules, without the network.
 func BenchmarkLayers(b *testing.B) {
 	o := Options{Interpreter: working(healthy), Log: logr.Discard(), Metrics: NewMetrics(prometheus.NewRegistry(), knowsQueues)}
 	o.Limits = DefaultLimits()

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestReloadBeside holds that answers are counted while profiles come and go, and that of kinds that are gone at last nothing stays.
+// TestReloadBeside checks that answers are counted during reloads, and that removed kinds leave no metrics.
 func TestReloadBeside(t *testing.T) {
 	var there atomic.Bool
 	m := NewMetrics(prometheus.NewRegistry(), func(k interpreter.Kind) bool { return there.Load() && k == queue })
@@ -44,7 +44,7 @@ func TestReloadBeside(t *testing.T) {
 	}
 }
 
-// TestLeavesEarly holds that a caller who leaves amid work that is done on the goroutine of its request gives its place to the next one.
+// TestLeavesEarly checks that a caller that leaves during work on its own goroutine frees its place.
 func TestLeavesEarly(t *testing.T) {
 	inside := make(chan struct{}, 1)
 	f := &fixture{t: t, prompt: true, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}

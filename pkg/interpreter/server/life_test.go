@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestDrain holds that what is worked on is answered when the server ends, and that nobody is let in any more.
+// TestDrain checks that open requests are answered during the shutdown, and no new ones.
 func TestDrain(t *testing.T) {
 	release, inside := make(chan struct{}), make(chan struct{})
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -45,8 +45,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestRotation takes the authority away twice under steady calls, each over a connection of its own. Callers learn of authorities as they do from a
-// registration. No call fails.
+// TestRotation removes the CA twice during steady calls over new connections. Callers learn CAs as from a registration,
+// and no call fails.
 func TestRotation(t *testing.T) {
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 55*time.Minute)
@@ -113,7 +113,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestNoCertificate holds that nobody gets through before there is a certificate.
+// TestNoCertificate checks that no connection succeeds before there is a certificate.
 func TestNoCertificate(t *testing.T) {
 	source := certificate.NewFiles(certificate.FilesOptions{})
 	if _, err := certificate.Serve(source)(nil); err == nil {

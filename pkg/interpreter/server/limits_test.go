@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
-// TestLarge holds that there is an answer about an object of 20 MiB, and that one that is larger is refused with a code.
+// TestLarge checks that an object of 20 MiB is answered, and that a larger one is rejected with a code.
 func TestLarge(t *testing.T) {
 	f := serve(t, working(healthy), serving.Limits{})
 	for length, want := range map[int]string{20<<20 - 512: "0 ", 20 << 20: "413 the body is larger than 20971520 bytes"} {
@@ -37,7 +37,8 @@ func TestLarge(t *testing.T) {
 	eventually(t, "no bytes are left", func() bool { return metrics.Count(t, f.registry, "graft_server_body_bytes", nil) == 0 })
 }
 
-// TestBusy holds that what is beyond the places waits, that it is refused when it has waited in vain, and answered when there is a place again.
+// TestBusy checks that requests beyond the limit wait, are refused after their timeout, and are answered when a place
+// is free.
 func TestBusy(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
@@ -70,7 +71,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestRoom holds that large bodies wait for others, and small ones do not.
+// TestRoom checks that large bodies wait for memory, and small ones do not.
 func TestRoom(t *testing.T) {
 	release := make(chan struct{})
 	var inside, most atomic.Int32
@@ -120,7 +121,7 @@ func inTime(t *testing.T, try func(most time.Duration) error) {
 	}
 }
 
-// TestSlow holds that a body that does not come is not waited for.
+// TestSlow checks that a stalled body is dropped.
 func TestSlow(t *testing.T) {
 	for about, change := range protocols {
 		inTime(t, func(most time.Duration) error {
@@ -145,7 +146,7 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestWhole holds that work on a body that has come may take longer than the body might.
+// TestWhole checks that the time limit of a body does not limit the work after it.
 func TestWhole(t *testing.T) {
 	for about, change := range protocols {
 		inTime(t, func(most time.Duration) error {
@@ -207,7 +208,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestStreams holds how much one connection may ask for at a time.
+// TestStreams checks the limit of concurrent requests on a connection.
 func TestStreams(t *testing.T) {
 	f := serve(t, working(healthy), serving.Limits{})
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}

@@ -41,7 +41,7 @@ func (f *fixture) client(change func(*tls.Config)) *http.Client {
 const message = `{"apiVersion":"config.karmada.io/v1alpha1","kind":"ResourceInterpreterContext","request":{"uid":"u","kind":{"group":"acme.com","version":"v1",` +
 	`"kind":"Queue"},"name":"q","operation":"%s","object":{"a":1}}}`
 
-// TestProtocols holds what is spoken.
+// TestProtocols checks the supported protocols.
 func TestProtocols(t *testing.T) {
 	f := serve(t, working(healthy), serving.Limits{})
 	for about, test := range map[string]struct {
@@ -67,7 +67,7 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestLeft holds that work whose caller has left takes its place until it ends.
+// TestLeft checks that work of a departed caller keeps its place until it ends.
 func TestLeft(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
@@ -92,7 +92,7 @@ func TestLeft(t *testing.T) {
 	})
 }
 
-// TestPanics holds that the server answers whatever panics, and goes on.
+// TestPanics checks that the server answers after a panic and continues.
 func TestPanics(t *testing.T) {
 	f := serve(t, working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("a secret") }), serving.Limits{})
 	for range 2 {
@@ -133,7 +133,7 @@ func (a anywhere) ServeIn(_ context.Context, w http.ResponseWriter, r *http.Requ
 	a.ServeHTTP(w, r)
 }
 
-// TestMetrics holds that nothing that a caller sends becomes a label, and that kinds are forgotten with their profiles.
+// TestMetrics checks that no input of a caller becomes a label, and that kinds are removed with their profiles.
 func TestMetrics(t *testing.T) {
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 		if r.Kind != queue {

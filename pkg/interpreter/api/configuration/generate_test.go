@@ -30,7 +30,7 @@ type generatedCase struct {
 	Exploring   []configuration.ExploringRule   `json:"exploring"`
 }
 
-// TestGenerated holds the rules that are written, and that they do not depend on the order of the kinds.
+// TestGenerated checks the generated rules, which do not depend on the order of the kinds.
 func TestGenerated(t *testing.T) {
 	raw, err := os.ReadFile("testdata/generated.yaml")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestEndpoints holds what is written of where a webhook is.
+// TestEndpoints checks the generated address of a webhook.
 func TestEndpoints(t *testing.T) {
 	service := &admissionv1.ServiceReference{Namespace: "karmada-system", Name: "graft", Path: ptr.To("/interpret")}
 	whole := service.DeepCopy()
@@ -93,7 +93,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestExact holds that the configuration of Gardener's kinds names all that the rules answer, and nothing else.
+// TestExact checks that the configuration for Gardener's kinds has exactly the operations with rules.
 func TestExact(t *testing.T) {
 	documents, err := gardener.Profiles()
 	if err != nil {
