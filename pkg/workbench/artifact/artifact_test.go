@@ -117,7 +117,7 @@ func blob(t *testing.T, layout map[string][]byte, d map[string]any, mediaType st
 	return data
 }
 
-// TestWrite holds that an image has the files, for each platform, and is always the same.
+// TestWrite checks that an image has the files for each platform, and the same digest each time.
 func TestWrite(t *testing.T) {
 	files := map[string][]byte{"profile.yaml": []byte("a: b\n"), "files/hello.sh": []byte("echo hello\n"), "files/deep/er.txt": {}}
 	var out, again bytes.Buffer
@@ -177,8 +177,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestDigest holds that another version of Go, or of this program, gives an image the digest that it had: whoever has pinned one finds it again. What is in
-// the image is more than a block of what is stored can hold.
+// TestDigest checks that the digest of an image stays the same with other versions of Go and of this program, so that
+// pinned digests stay valid. The content is larger than a block of the compression.
 func TestDigest(t *testing.T) {
 	files := map[string][]byte{"profile.yaml": []byte("a: b\n"), "files/large.txt": bytes.Repeat([]byte("0123456789abcdef"), 1<<13), "files/é.txt": {}}
 	got, err := artifact.Write(io.Discard, files, "v1", map[string]string{"acme.com/of": "us"})

@@ -20,8 +20,8 @@ import (
 // longest is how much CPU a matrix may take, in seconds.
 const longest = 5
 
-// BenchmarkMatrix compares the nine example profiles, with and without their rules for kube-controller-manager, over all versions: what
-// `graft compare` does, with what graft-controlplane does.
+// BenchmarkMatrix compares the nine example profiles, with and without their rules for kube-controller-manager, over
+// all versions: the work of graft compare and graft-controlplane.
 func BenchmarkMatrix(b *testing.B) {
 	profiles, err := filepath.Glob("../../../example/profiles/*/profile.yaml")
 	if err != nil || len(profiles) < 9 {

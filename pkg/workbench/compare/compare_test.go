@@ -69,7 +69,7 @@ func run(t testing.TB, folder string) *compare.Result {
 	return result
 }
 
-// TestRun holds in each folder of testdata that the difference between old.yaml and new.yaml is what want.text says.
+// TestRun compares the difference between old.yaml and new.yaml in each folder of testdata with want.text.
 func TestRun(t *testing.T) {
 	folders, err := filepath.Glob("testdata/*/old.yaml")
 	if err != nil || len(folders) == 0 {
@@ -123,7 +123,7 @@ func format(t *testing.T, name string) render.Format {
 	return f
 }
 
-// TestRunEndsWithItsContext holds that nothing is said of a comparison that was interrupted.
+// TestRunEndsWithItsContext checks that an interrupted comparison returns no result.
 func TestRunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	program := compare.Program{Program: golden.Compile(t, compiler.Options{}, "testdata/gone/old.yaml")}
@@ -180,7 +180,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestVersions holds that control planes can be generated for each of the versions, and of no other minor version that Graft knows.
+// TestVersions checks that control planes can be generated for each listed version, and for no other minor version that
+// Graft knows.
 func TestVersions(t *testing.T) {
 	known := map[string]bool{}
 	for _, version := range scene.Versions() {
@@ -197,7 +198,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestNothingStale holds that testdata has nothing that no test reads.
+// TestNothingStale checks that testdata has no unused files.
 func TestNothingStale(t *testing.T) {
 	entries, err := os.ReadDir("testdata")
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestCases holds what is proposed for single differences: each folder has before.yaml, after.yaml and want.yaml.
+// TestCases checks the proposals for single differences: each folder has before.yaml, after.yaml and want.yaml.
 func TestCases(t *testing.T) {
 	folders, err := filepath.Glob("testdata/cases/*")
 	if err != nil || len(folders) == 0 {
@@ -45,7 +45,7 @@ func read(t *testing.T, file string) []manifest.Object {
 	return objects
 }
 
-// TestNothing holds that there is nothing to propose where only fields of the API server differ.
+// TestNothing checks that fields of the API server cause no proposal.
 func TestNothing(t *testing.T) {
 	before, after := read(t, "testdata/nothing/before.yaml"), read(t, "testdata/nothing/after.yaml")
 	_, err := convert.Propose(t.Context(), before, after, convert.Options{Name: "acme", Provider: "acme"})

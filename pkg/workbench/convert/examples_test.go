@@ -24,7 +24,7 @@ import (
 
 const profiles = "../../../example/profiles"
 
-// TestExamples holds that what each example profile makes of control planes is proposed as a profile that makes the same of them.
+// TestExamples proposes a profile from the results of each example profile, and compares the results of both.
 func TestExamples(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(profiles, "*", "profile.yaml"))
 	if err != nil || len(paths) == 0 {

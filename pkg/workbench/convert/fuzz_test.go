@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// FuzzPropose holds that of any objects before and after there is no panic; that a profile which is proposed can be loaded; and that,
-// where the proposal says that an object is reproduced, the profile makes of the object before one from which nothing differs.
+// FuzzPropose checks that any objects cause no panic, that a proposed profile can be loaded, and that an object that is
+// reported as reproduced is equal to the result of the profile.
 func FuzzPropose(f *testing.F) {
 	befores, err := filepath.Glob("testdata/cases/*/before*.yaml")
 	if err != nil || len(befores) == 0 {

@@ -20,8 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// TestRandom holds, of a control plane in which anything at all was changed, added and removed, that there is a proposal; that it reproduces
-// what it says it does; and that it does so for most objects, whatever was changed in them.
+// TestRandom changes, adds and removes random parts of a control plane: there is a proposal, it reproduces the objects
+// that it claims to, and most objects are reproduced.
 func TestRandom(t *testing.T) {
 	objects := sampled(t, sample.Options{}, contract.Today)
 	reproduced, all := 0, 0

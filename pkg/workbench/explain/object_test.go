@@ -43,8 +43,8 @@ func (a ask) String() string {
 // telltales are pieces of what the Secret in plane.yaml holds.
 var telltales = []string{"hunter2", "aHVudGVy", "eu-1-secret", "ZXUtMS1zZWNyZXQ"}
 
-// TestObjects holds what is said of the objects of testdata/objects/plane.yaml under the profile of each folder, in 80 columns. No line
-// is longer, and none shows a Secret.
+// TestObjects checks the explanations of the objects in testdata/objects/plane.yaml under the profile of each folder,
+// in 80 columns. No line is longer, and none shows a Secret.
 func TestObjects(t *testing.T) {
 	folders, err := filepath.Glob("testdata/objects/*/case.yaml")
 	if err != nil || len(folders) == 0 {

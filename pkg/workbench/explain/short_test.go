@@ -32,7 +32,7 @@ controlplane:
   - podAnnotations: {set: {pin: "${ lookups.s.pin }"}}
 `
 
-// TestShortSecrets holds that an explanation shows no value of a Secret that is short, nor what stood in its place before.
+// TestShortSecrets checks that an explanation hides short values of Secrets, and the earlier values in their places.
 func TestShortSecrets(t *testing.T) {
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(shortSecret)})
 	if len(findings) > 0 {

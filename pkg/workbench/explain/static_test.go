@@ -43,7 +43,7 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestStaticUnknown holds what is said of what is not known.
+// TestStaticUnknown checks the errors for unknown names.
 func TestStaticUnknown(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
 		{"kubelet", `"kubelet" is no topic; see ` + "`graft explain flag kubelet`"},
@@ -62,7 +62,7 @@ func TestStaticUnknown(t *testing.T) {
 	}
 }
 
-// TestComplete holds what is offered behind words that have been begun, and that there is a page about each.
+// TestComplete checks the completions of partial words, and that each has an entry.
 func TestComplete(t *testing.T) {
 	for _, c := range []struct {
 		words, begun string

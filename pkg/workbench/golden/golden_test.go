@@ -57,7 +57,7 @@ func results() []golden.Result {
 	}
 }
 
-// TestReports holds the forms in which results are written.
+// TestReports checks the output formats of results.
 func TestReports(t *testing.T) {
 	for name, write := range map[string]func(w io.Writer) error{
 		"report.txt":         func(w io.Writer) error { return golden.Style{Verbose: true}.Write(w, results(), 3*time.Second) },
@@ -79,7 +79,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestJUnitIsXML holds that a reader of XML reads back what was written.
+// TestJUnitIsXML checks that an XML parser reads the report back.
 func TestJUnitIsXML(t *testing.T) {
 	text, err := golden.JUnit(results(), time.Second)
 	if err != nil {
@@ -103,7 +103,7 @@ func TestJUnitIsXML(t *testing.T) {
 	}
 }
 
-// TestNotes holds what is said of a rule that no case shows.
+// TestNotes checks the note about a rule without a case.
 func TestNotes(t *testing.T) {
 	for want, c := range map[string]golden.Covered{
 		"": {Changed: 1, Unchanged: 1},
@@ -121,7 +121,7 @@ func TestNotes(t *testing.T) {
 	}
 }
 
-// TestRun holds the order of results, that a failure ends the run where that is asked for, and that it ends with the context.
+// TestRun checks the order of results, the end after a failure with fail-fast, and the end with the context.
 func TestRun(t *testing.T) {
 	var cases []*golden.Case
 	for _, r := range results() {
@@ -156,7 +156,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestUpdate holds which files are written and removed, and which are left.
+// TestUpdate checks which files are written, removed and kept.
 func TestUpdate(t *testing.T) {
 	t.Chdir(t.TempDir())
 	write := func(path, text string) {
@@ -219,7 +219,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestOnly holds that cases are chosen, and that none is an error.
+// TestOnly checks the selection of cases, and that an empty selection is an error.
 func TestOnly(t *testing.T) {
 	found := &golden.Found{Stale: []string{"x"}}
 	for _, r := range results() {

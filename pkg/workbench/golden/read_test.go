@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 )
 
-// TestRead holds that tests may share files below the folder of their profile, and read none from elsewhere.
+// TestRead checks that tests may share files below the folder of their profile, and read no others.
 func TestRead(t *testing.T) {
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, "in", filepath.FromSlash(name)) }

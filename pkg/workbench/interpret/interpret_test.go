@@ -55,7 +55,7 @@ func ask(t *testing.T, a answering, named ...interpreter.Operation) string {
 	return out.String()
 }
 
-// TestWrite holds what people see of answers that rules seldom give.
+// TestWrite checks the output of rare answers.
 func TestWrite(t *testing.T) {
 	one := int32(1)
 	for _, c := range []struct {
@@ -96,7 +96,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestCanceled holds that nobody is asked any more when the work is to end.
+// TestCanceled checks that no further question is asked after the end of the context.
 func TestCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -107,7 +107,7 @@ func TestCanceled(t *testing.T) {
 	}
 }
 
-// TestParseMembers holds how members are read.
+// TestParseMembers checks the parsing of members.
 func TestParseMembers(t *testing.T) {
 	for _, c := range []struct {
 		text string
@@ -139,7 +139,7 @@ func TestParseMembers(t *testing.T) {
 	}
 }
 
-// FuzzParseMembers holds that whatever is read as members has what questions need.
+// FuzzParseMembers checks that parsed members have the values that questions need.
 func FuzzParseMembers(f *testing.F) {
 	for _, seed := range []string{"a: {status: {b: 1}, applied: false, message: x, health: Healthy}", "a:", "- a", "{", `"": {}`, "a: {status: []}"} {
 		f.Add([]byte(seed))

@@ -21,8 +21,8 @@ var replacements = []yaml.Node{
 	{Kind: yaml.ScalarNode, Tag: "!!str", Value: "${ x.y }", Style: yaml.DoubleQuotedStyle},
 }
 
-// TestAnyValueMayBeWrong holds that checks go on whichever key or value of a profile is another, and that what they find has a place, a
-// message and a rule.
+// TestAnyValueMayBeWrong replaces each key and value of a profile: the checks continue, and each finding has a
+// position, a message and a rule.
 func TestAnyValueMayBeWrong(t *testing.T) {
 	data, err := os.ReadFile("testdata/reports/everything/profile.yaml")
 	if err != nil {

@@ -27,7 +27,7 @@ func TestExamplesAreClean(t *testing.T) {
 	}
 }
 
-// TestGardenerVersions tests warnings that hold for one of the two generations of Gardener only.
+// TestGardenerVersions checks warnings that apply to only one generation of Gardener.
 func TestGardenerVersions(t *testing.T) {
 	const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile

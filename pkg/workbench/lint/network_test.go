@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestNetworkExamples holds that nothing is found in the examples of network profiles, nor in all of them together, but for the one for Docker: it is
-// for another machine than the first, and has the same names.
+// TestNetworkExamples checks that the examples of network profiles have no findings, alone and together, except for the
+// Docker example: it is for another machine and reuses names.
 func TestNetworkExamples(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join(root, "example", "network", "*.yaml"))
 	if err != nil || len(paths) == 0 {

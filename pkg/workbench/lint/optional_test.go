@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestOptionalProfiles holds that a name of an optional profile that there is not is found where it stands, with what was meant.
+// TestOptionalProfiles checks that an unknown optional profile is reported at its position, with a suggestion.
 func TestOptionalProfiles(t *testing.T) {
 	for text, want := range map[string]string{
 		"[other-namespaces]": "",

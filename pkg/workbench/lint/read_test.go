@@ -26,7 +26,7 @@ controlplane:
   - env: {set: {A: a}}
 `
 
-// TestRead holds which files are read and which of them are looked at: in folders those of Graft, and all that are named.
+// TestRead checks which files are read: in folders those of Graft, and all named files.
 func TestRead(t *testing.T) {
 	folder := t.TempDir()
 	write := func(name, text string) string {
@@ -89,7 +89,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds that nothing is read of a folder that is not in it, and which findings documents get by it.
+// TestReadRefuses checks that files outside of a folder are never read, and the resulting findings.
 func TestReadRefuses(t *testing.T) {
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, "in", name) }
@@ -126,7 +126,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestTogether holds that profiles in several files are held against each other where they are active together.
+// TestTogether checks that profiles in several files are compared if they are active together.
 func TestTogether(t *testing.T) {
 	one := Input{}
 	one.Name, one.Data = "one.yaml", []byte(sound)

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestRepair holds what becomes of each file in testdata/fixes: the text after all fixes, what was said of them, and what is left.
+// TestRepair checks each file in testdata/fixes: the text after all fixes, the messages, and the remaining findings.
 func TestRepair(t *testing.T) {
 	for _, folder := range cases(t, "testdata/fixes/*") {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestCheck holds that no fix is promised that would not be made.
+// TestCheck checks that every announced fix can be made.
 func TestCheck(t *testing.T) {
 	input := Input{File: golden.Read(t, "testdata/fixes/durations/before.yaml")}
 	report := Check(Options{}, []Input{input})
@@ -68,7 +68,8 @@ func cases(t testing.TB, pattern string) []string {
 	return folders
 }
 
-// TestWrite holds that a file is replaced as a whole, with its permissions, through a link to it, and not if it has changed meanwhile.
+// TestWrite checks that a file is replaced as a whole, with its permissions and through a link, but not if it has
+// changed since it was read.
 func TestWrite(t *testing.T) {
 	folder := t.TempDir()
 	name, link := filepath.Join(folder, "profile.yaml"), filepath.Join(folder, "link.yaml")
@@ -95,7 +96,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// FuzzRepair holds that fixes can be made to any text: nothing panics, what was YAML is YAML still, and text that no fix is about is as it was.
+// FuzzRepair checks that fixes of any text cause no panic, keep valid YAML valid, and change only the affected text.
 func FuzzRepair(f *testing.F) {
 	for _, folder := range cases(f, "testdata/fixes/*") {
 		data, err := os.ReadFile(filepath.Join(folder, "before.yaml"))

@@ -13,7 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestSARIF holds what the schema of SARIF cannot: that results name their rules, that regions are not empty, and that fixes are in the file.
+// TestSARIF checks rules beyond the SARIF schema: results name their rules, regions are not empty, and fixes are inside
+// the file.
 func TestSARIF(t *testing.T) {
 	input := Input{File: golden.Read(t, "testdata/reports/everything/profile.yaml")}
 	var out strings.Builder
@@ -45,7 +46,7 @@ func TestSARIF(t *testing.T) {
 	}
 }
 
-// TestReports holds what is written of each file in testdata/reports, in each format.
+// TestReports checks the output for each file in testdata/reports in each format.
 func TestReports(t *testing.T) {
 	for _, folder := range cases(t, "testdata/reports/*") {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -68,7 +69,8 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeys holds what is told of documents of each kind in which keys stand twice, with lists that are not equally long.
+// TestDuplicateKeys checks the findings about duplicate keys in documents of each kind, with lists of different
+// lengths.
 func TestDuplicateKeys(t *testing.T) {
 	for _, kind := range Kinds() {
 		t.Run(kind, func(t *testing.T) {

@@ -18,7 +18,8 @@ import (
 
 const root = "../../.."
 
-// TestEveryFindingHasARule holds that all that is found in the profiles that tests of the engine refuse or warn of has a rule with a page.
+// TestEveryFindingHasARule checks that each finding in the rejected profiles of the engine's tests has a rule with a
+// page.
 func TestEveryFindingHasARule(t *testing.T) {
 	seen := 0
 	for _, pattern := range []string{"controlplane/mutation/testdata/refused", "controlplane/mutation/testdata/warned",
@@ -38,7 +39,7 @@ func TestEveryFindingHasARule(t *testing.T) {
 	}
 }
 
-// TestEveryCallHasARule holds that each finding that the packages below profiles make is given its rule where it is made.
+// TestEveryCallHasARule checks that each finding in the packages below profiles gets its rule where it is created.
 func TestEveryCallHasARule(t *testing.T) {
 	for _, below := range []string{"source", "profile", "apis/config", "controlplane/mutation", "controlplane/operation", "expression", "network/policy",
 		"interpreter/rule"} {

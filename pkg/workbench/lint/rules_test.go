@@ -10,8 +10,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestPages holds that the wrong example of each page has findings of its rule and no others, that the right one has none, and that pages
-// say what is so of severity and fixes.
+// TestPages checks that the wrong example of each page has only findings of its rule, that the right one has none, and
+// that severity and fixes are correct.
 func TestPages(t *testing.T) {
 	pages, err := Pages()
 	if err != nil {

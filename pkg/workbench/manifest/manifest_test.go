@@ -168,7 +168,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestReadRefuses holds that links in a folder stay inside and lead to regular files, and that what is named is read whatever it is.
+// TestReadRefuses checks that links in a folder must stay inside and lead to regular files, and that named files are
+// always read.
 func TestReadRefuses(t *testing.T) {
 	base := t.TempDir()
 	at := func(name string) string { return filepath.Join(base, "in", name) }

@@ -23,7 +23,7 @@ import (
 
 var options = permission.Options{Name: "graft", Namespace: "extension"}
 
-// TestCases holds what profiles need against the rules and values that stand beside them.
+// TestCases compares the permissions of profiles with the rules and values next to them.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.yaml")
 	if err != nil || len(paths) == 0 {
@@ -85,7 +85,7 @@ func norm(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return append([]rbacv1.PolicyRule{}, rules...)
 }
 
-// TestSecrets holds that no role, but that of the own namespace, allows Secrets that are not named.
+// TestSecrets checks that only the role of the own namespace permits unnamed Secrets.
 func TestSecrets(t *testing.T) {
 	for _, role := range permission.Roles(compile(t, ""), options) {
 		for _, rule := range role.Rules {

@@ -73,7 +73,8 @@ func TestBlame(t *testing.T) {
 	}
 }
 
-// TestEditsGiveBothStates takes the lines apart again: what was not added is the first state, what was not removed the last.
+// TestEditsGiveBothStates separates the lines again: without the added ones they are the first state, without the
+// removed ones the last.
 func TestEditsGiveBothStates(t *testing.T) {
 	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
 	if err != nil {

@@ -52,7 +52,7 @@ func admitted(t testing.TB, names ...string) []*render.Change {
 // assets are what an HTML report has of its own.
 var assets = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|sha256-[A-Za-z0-9/=]+(&#43;[A-Za-z0-9/=]+)*`)
 
-// TestFormats holds what is written in each format.
+// TestFormats checks the output in each format.
 func TestFormats(t *testing.T) {
 	changes := admitted(t, few...)
 	style := render.Style{Title: "OpenStack", About: []report.Fact{{Name: "Kubernetes", Value: "1.34"}}}
@@ -78,7 +78,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestObjectsAreWhole holds that the objects of a whole control plane are read back as they are.
+// TestObjectsAreWhole checks that the objects of a whole control plane are read back unchanged.
 func TestObjectsAreWhole(t *testing.T) {
 	changes := admitted(t)
 	var asYAML, asJSON bytes.Buffer
@@ -106,8 +106,8 @@ func TestObjectsAreWhole(t *testing.T) {
 	}
 }
 
-// TestYAMLReadsBack holds that texts are read back which YAML, or a reader of an older version of it, takes for something else, and
-// that no file in a comment ends the comment.
+// TestYAMLReadsBack checks that texts that YAML, or an older version of it, could misread are read back, and that no
+// file name ends a comment.
 func TestYAMLReadsBack(t *testing.T) {
 	texts := []string{
 		"", " ", "yes", "n", "On", "~", "null", "1", "1e3", "0x1F", "1:20", "2001-01-01", "=", "<<", "- a", "a: b", "#a", "a #b", "'a", "\"a", "{a", "%a",

@@ -19,8 +19,8 @@ import (
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
 
-// TestGolden holds what people see. The golden files change with the profile, with the sample and with the output: look at
-// what changed, then run the test with -update.
+// TestGolden checks the output for users. The golden files change with the profile, the sample and the output: review
+// the changes, then run the test with -update.
 func TestGolden(t *testing.T) {
 	gates := sample.Options{Kubernetes: "1.33.5", Annotations: map[string]string{
 		"openstack.provider.extensions.gardener.cloud/enable-volume-attributes-class": "true",

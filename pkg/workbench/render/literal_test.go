@@ -30,7 +30,8 @@ var bare = regexp.MustCompile(`eu-1([^a0-9]|$)|ZXUtMQ|cloud-flag[= "]+true|\bfla
 // nested is a placeholder in another one.
 var nested = regexp.MustCompile(`from Secret [^)]*\(from`)
 
-// TestLiteralsAreShown holds, in each form of output, that what comes from Secrets is hidden in its place and what stands beside it is shown.
+// TestLiteralsAreShown checks for each format that values from Secrets are hidden in their places, and that the text
+// next to them is shown.
 func TestLiteralsAreShown(t *testing.T) {
 	text := read(t, "profile.yaml")
 	for object, literals := range literals {

@@ -20,8 +20,8 @@ import (
 // hostile are texts that mean something in Markdown or HTML.
 const hostile = "``` </details> <script>alert(1)</script> @team #1 [x](http://x) | **b** `q` ~~~"
 
-// TestMarkdownHolds holds that no text of an object, a rule or a reason is anything but code: what is left of the comment without
-// its fences and spans of code has nothing of it.
+// TestMarkdownHolds checks that texts of objects, rules and reasons appear only in code: the rest of the comment
+// contains none of them.
 func TestMarkdownHolds(t *testing.T) {
 	change, err := render.NewChange([]byte(fmt.Sprintf(`{"kind":"K","metadata":{"name":%q},"spec":{"text":"a"}}`, hostile)))
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// TestPageJoinsScenes holds that the same change of several control planes is one section of a page that names them, and another
-// change is another one.
+// TestPageJoinsScenes checks that an equal change of several control planes is one section with their names, and a
+// different change another section.
 func TestPageJoinsScenes(t *testing.T) {
 	two, three := strings.Replace(before, `"replicas":1`, `"replicas":2`, 1), strings.Replace(before, `"replicas":1`, `"replicas":3`, 1)
 	var changes []*render.Change

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// TestPatched holds that the status is shown, too, and that nothing is written where nothing is different.
+// TestPatched checks that the status is included, and that there is no output without a difference.
 func TestPatched(t *testing.T) {
 	const before = `{"kind":"Queue","metadata":{"name":"q","generation":1},"spec":{"replicas":1,"size":2},"status":{"ready":1}}`
 	for _, c := range []struct{ about, after, want string }{

@@ -12,7 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// TestWhatSecretsHoldIsHidden holds that no format shows the data of a Secret that is among the manifests, also where a rule changes it.
+// TestWhatSecretsHoldIsHidden checks that no format shows the data of a Secret in the manifests, also if a rule changes
+// it.
 func TestWhatSecretsHoldIsHidden(t *testing.T) {
 	const (
 		before = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"cloudprovider","namespace":"ns","annotations":{"last-applied":"{\"pin\":\"hunter2\"}"}},

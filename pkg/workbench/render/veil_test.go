@@ -108,8 +108,8 @@ func shows(output string) string {
 	return ""
 }
 
-// TestSecretsAreHidden holds that no format shows what a rule made of a Secret, neither where it is written nor where it stood
-// before, until it is revealed.
+// TestSecretsAreHidden checks that no format shows values that rules wrote from Secrets, or other occurrences of them,
+// unless requested.
 func TestSecretsAreHidden(t *testing.T) {
 	for name, object := range veiled {
 		t.Run(name, func(t *testing.T) {
@@ -160,8 +160,8 @@ controlplane:
   - file: {path: /etc/pin, permissions: 0600, content: "${ lookups.s.pin }"}
 `
 
-// TestShortSecretsAreHidden holds that what rules made of Secrets is hidden in its place where it is too short to be hidden everywhere,
-// and what stood in that place before, and that the same text elsewhere is shown.
+// TestShortSecretsAreHidden checks that short values from Secrets, and the earlier values in their places, are hidden
+// there, and that the same text elsewhere is shown.
 func TestShortSecretsAreHidden(t *testing.T) {
 	replacer := strings.NewReplacer("was\":\"hunter2", "was\":\"42", "--password=hunter2", `--pin=41","--part=4","--size","19`,
 		"--v=2", "--v=42", "maxPods: 110", "maxPods: 43\nburst: 42")

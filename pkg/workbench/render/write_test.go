@@ -92,7 +92,7 @@ K n                                             changed by no rule
 	}
 }
 
-// TestWriteScenes holds that changes of several control planes stand below the titles of these.
+// TestWriteScenes checks that changes of several control planes are grouped under their titles.
 func TestWriteScenes(t *testing.T) {
 	one, two, same := become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t), become(t)
 	one.Scene, two.Scene, same.Scene = "1.33", "1.34", "1.34"
@@ -145,7 +145,7 @@ no rule is for 1 object, which stayed as it was
 	}
 }
 
-// TestWriteDenied holds that a denied object is not listed among those for which there is no rule, and keeps what rules did.
+// TestWriteDenied checks that a denied object is not listed as an object without rules, and keeps its rules.
 func TestWriteDenied(t *testing.T) {
 	denied, half, other := become(t), become(t, strings.Replace(before, `"replicas":1`, `"replicas":2`, 1)), become(t)
 	denied.Denied, half.Denied = errors.New("rule r at p.yaml:7:\nthere is no x"), errBroken

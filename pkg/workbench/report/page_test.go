@@ -72,7 +72,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestWriteLeavesThePage holds that writing reorders nothing of what the caller has.
+// TestWriteLeavesThePage checks that writing does not reorder the caller's data.
 func TestWriteLeavesThePage(t *testing.T) {
 	page := example()
 	write(t, page)
@@ -81,7 +81,7 @@ func TestWriteLeavesThePage(t *testing.T) {
 	}
 }
 
-// TestWriteEscapes puts a hostile text into every field that there is.
+// TestWriteEscapes puts a hostile text into every field.
 func TestWriteEscapes(t *testing.T) {
 	const hostile = `</style></script><script>alert(1)</script>"'><img src=x onerror=alert(1)>{{.}}javascript:`
 	page := example()
@@ -122,7 +122,7 @@ func spoil(value reflect.Value, text string) {
 	}
 }
 
-// TestWriteLoadsNothing holds that nothing in the file is an address.
+// TestWriteLoadsNothing checks that the file contains no addresses.
 func TestWriteLoadsNothing(t *testing.T) {
 	got := write(t, example())
 	for _, telltale := range []string{"http:", "https:", "@import", "url(", " src=", "fetch(", "XMLHttpRequest"} {
@@ -140,7 +140,7 @@ func TestWriteLoadsNothing(t *testing.T) {
 	}
 }
 
-// TestWriteLinks holds that what links lead to is there.
+// TestWriteLinks checks that the targets of links exist.
 func TestWriteLinks(t *testing.T) {
 	got := write(t, example())
 	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(got, -1) {

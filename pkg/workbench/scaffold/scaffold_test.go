@@ -29,7 +29,7 @@ var everything = scaffold.Answers{
 	Registry: "docker.io", Mirror: "https://mirror.example.com", NodeFile: "/etc/acme/acme.conf",
 }
 
-// TestNew holds the files of a profile with all that can be asked for.
+// TestNew checks the files of a profile with all options.
 func TestNew(t *testing.T) {
 	files, err := scaffold.New(everything)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestEach holds that each single answer makes a profile that can be loaded, and tests that expect something.
+// TestEach checks that each single option makes a profile that can be loaded, and tests with expectations.
 func TestEach(t *testing.T) {
 	for name, a := range map[string]scaffold.Answers{
 		"external cloud provider": {ExternalCloudProvider: true},
@@ -85,7 +85,7 @@ func holdTests(t *testing.T, files scaffold.Files) {
 	}
 }
 
-// TestRefused holds what is said of answers that cannot be.
+// TestRefused checks the errors of invalid options.
 func TestRefused(t *testing.T) {
 	for want, a := range map[string]scaffold.Answers{
 		`"Acme" is no name of a profile`:      {Name: "Acme", Provider: "acme"},
@@ -103,7 +103,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFrom holds that each example becomes a profile of another name and provider, with its comments and what it names beside it.
+// TestFrom checks that each example can be copied under another name and provider, with its comments and files.
 func TestFrom(t *testing.T) {
 	for _, name := range profiles.Names() {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestFrom(t *testing.T) {
 
 const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\n"
 
-// TestFromForms holds in which forms a name and providers can be replaced, and what is said of others.
+// TestFromForms checks in which forms a name and providers can be replaced, and the errors for other forms.
 func TestFromForms(t *testing.T) {
 	rules := "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}} # for old\n"
 	for name, test := range map[string]struct{ text, want, failure string }{
@@ -174,7 +174,7 @@ func TestFromForms(t *testing.T) {
 	}
 }
 
-// TestWrite holds that a folder is written whole or not at all.
+// TestWrite checks that a folder is written completely or not at all.
 func TestWrite(t *testing.T) {
 	files := scaffold.Files{"profile.yaml": []byte("a\n"), "files/b": []byte("b\n")}
 	ended, end := context.WithCancel(t.Context())

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
-// TestCalls holds what becomes of calls in search of drift: a touch is sent as a patch without content, whatever else was said, and all others only read.
+// TestCalls checks the calls of a search for drift: a touch is an empty patch, and all other calls only read.
 func TestCalls(t *testing.T) {
 	var got []string
 	web := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -24,7 +24,7 @@ const (
 		"spec":{"type":"t","purpose":"reconcile","files":[],"units":[{"name":"kubelet.service","content":"[Service]\nExecStartPre=/bin/a\nExecStart=/opt/bin/kubelet --a=1\n"}]}}`
 )
 
-// TestLeftovers holds what is told of rules that are gone.
+// TestLeftovers checks the report about deleted rules.
 func TestLeftovers(t *testing.T) {
 	for _, c := range []struct {
 		name, object, old, new string

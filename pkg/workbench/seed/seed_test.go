@@ -246,7 +246,8 @@ func TestControlPlanes(t *testing.T) {
 	}
 }
 
-// TestListExpires holds that a list is begun anew when its next page is gone, and no object is taken twice; and that this ends.
+// TestListExpires checks that a list restarts if its next page has expired, without duplicate objects and without an
+// endless loop.
 func TestListExpires(t *testing.T) {
 	const first = "GET /api/v1/namespaces?labelSelector=shoot.gardener.cloud%2Fprovider+in+%28acme%29&limit=250"
 	gones := []int{http.StatusGone, http.StatusGone, http.StatusGone}
@@ -266,7 +267,7 @@ func TestListExpires(t *testing.T) {
 	}
 }
 
-// TestLookupAgain holds that a lookup that somebody gave up is read again for others.
+// TestLookupAgain checks that a lookup that one caller has cancelled is read again for other callers.
 func TestLookupAgain(t *testing.T) {
 	s := &server{answers: map[string]string{
 		"GET " + base: namespace,
@@ -298,7 +299,7 @@ func TestLookupAgain(t *testing.T) {
 	}
 }
 
-// TestInstalled holds what the answer to a dry run means.
+// TestInstalled checks the meaning of the answer to a dry run.
 func TestInstalled(t *testing.T) {
 	const update = "PUT " + base + "/configmaps/exact?dryRun=All&fieldManager=graft&fieldValidation=Ignore"
 	status := func(message string) string {

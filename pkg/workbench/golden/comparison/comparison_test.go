@@ -26,7 +26,7 @@ func node(t testing.TB, text string) source.Node {
 	return nodes[0]
 }
 
-// TestDifferences holds what is the same, and what is said of the rest.
+// TestDifferences checks which values are equal, and the messages about different ones.
 func TestDifferences(t *testing.T) {
 	for _, c := range []struct {
 		name, want, got string
@@ -51,7 +51,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestJSON holds that a value is written as it is: its order, its numbers, and what only looks like a number.
+// TestJSON checks that a value is written unchanged: its order, its numbers, and texts that look like numbers.
 func TestJSON(t *testing.T) {
 	for text, want := range map[string]string{
 		`{b: 1, a: [x, {}, []], "c\"": null}`: `{"b":1,"a":["x",{},[]],"c\"":null}`,

@@ -44,7 +44,7 @@ func BenchmarkMatrix(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmissions is the part of it in which the objects pass the webhooks, three times each.
+// BenchmarkAdmissions measures only the admissions of the objects, three for each.
 func BenchmarkAdmissions(b *testing.B) {
 	found := kinds.Find(b, controlplane.New(gardener.Generator{}), tables(b))
 	if err := golden.Prepare(b.Context(), found.Cases); err != nil {

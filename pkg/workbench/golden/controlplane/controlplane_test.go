@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )
 
-// TestPassing holds each form of an expectation, where it is met.
+// TestPassing checks each form of a fulfilled expectation.
 func TestPassing(t *testing.T) {
 	results := kinds.Run(t, kinds.Find(t, controlplane.New(gardener.Generator{}), "testdata/passing"))
 	if summary := golden.Summarize(results); !summary.OK() || summary.Passed < 8 {
@@ -29,17 +29,17 @@ func TestPassing(t *testing.T) {
 	}
 }
 
-// TestFailing holds what is said where expectations are not met.
+// TestFailing checks the messages of unfulfilled expectations.
 func TestFailing(t *testing.T) {
 	kinds.Failing(t, controlplane.New(gardener.Generator{}))
 }
 
-// TestWrong holds what is said of tables that are none.
+// TestWrong checks the findings about invalid tables.
 func TestWrong(t *testing.T) {
 	kinds.Wrong(t, controlplane.New(nil))
 }
 
-// TestGoldens tests the forms of golden files in copies: what is reported of them, that they are written, and that they pass then.
+// TestGoldens checks the forms of golden files in copies: they are reported, written, and pass afterwards.
 func TestGoldens(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
@@ -80,7 +80,7 @@ var origin = func() string {
 	return path
 }()
 
-// TestCoverage holds what is said of rules that no case shows.
+// TestCoverage checks the report about rules without a case.
 func TestCoverage(t *testing.T) {
 	var out bytes.Buffer
 	coverage := golden.Cover(kinds.Run(t, kinds.Find(t, controlplane.New(gardener.Generator{}), "testdata/passing")))
@@ -93,7 +93,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestInterrupted holds that nothing is said of cases that were not run.
+// TestInterrupted checks that cases that did not run are not reported.
 func TestInterrupted(t *testing.T) {
 	found := kinds.Find(t, controlplane.New(gardener.Generator{}), "testdata/passing")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -103,7 +103,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place.
+// FuzzTable checks that any table gives cases with unique names, or findings with a position.
 func FuzzTable(f *testing.F) {
 	kinds.FuzzTable(f, func() golden.Kind { return controlplane.New(nil, "profile.yaml") })
 }

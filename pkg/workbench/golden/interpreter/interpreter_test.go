@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden/kinds"
 )
 
-// TestPassing holds each form of what can be wanted, where it is met, and what is said of the rules then.
+// TestPassing checks each form of a fulfilled expectation, and the coverage of the rules.
 func TestPassing(t *testing.T) {
 	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "testdata/passing"))
 	if summary := golden.Summarize(results); !summary.OK() || summary.Passed < 15 {
@@ -31,7 +31,7 @@ func TestPassing(t *testing.T) {
 	files.Compare(t, "testdata/passing/rules.txt", out.String())
 }
 
-// TestExample holds that the example passes and shows each of its rules.
+// TestExample checks that the example passes and covers each of its rules.
 func TestExample(t *testing.T) {
 	results := kinds.Run(t, kinds.Find(t, interpreter.New(), "../../../../example/interpreter"))
 	if summary := golden.Summarize(results); !summary.OK() {
@@ -48,17 +48,17 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestFailing holds what is said where it is not met.
+// TestFailing checks the messages of unfulfilled expectations.
 func TestFailing(t *testing.T) {
 	kinds.Failing(t, interpreter.New())
 }
 
-// TestWrong holds what is said of tables that are none.
+// TestWrong checks the findings about invalid tables.
 func TestWrong(t *testing.T) {
 	kinds.Wrong(t, interpreter.New())
 }
 
-// TestGoldens tests golden files in copies: what is reported of them, that they are written, and that they pass then.
+// TestGoldens checks golden files in copies: they are reported, written, and pass afterwards.
 func TestGoldens(t *testing.T) {
 	origin, err := os.Getwd()
 	if err != nil {
@@ -98,7 +98,7 @@ func TestGoldens(t *testing.T) {
 	files.Compare(t, filepath.Join(origin, "testdata", "goldens.txt"), report+"\nthen:\n"+kinds.Written(t, results))
 }
 
-// TestQuestions holds that the questions of all cases can be asked of another engine: here of the same once more.
+// TestQuestions checks that the questions of all cases can be sent to another engine, here a second instance.
 func TestQuestions(t *testing.T) {
 	questions, err := interpreter.Questions(t.Context(), "testdata/passing", "testdata/failing")
 	if err != nil {
@@ -125,7 +125,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place.
+// FuzzTable checks that any table gives cases with unique names, or findings with a position.
 func FuzzTable(f *testing.F) {
 	kinds.FuzzTable(f, func() golden.Kind { return interpreter.New("profile.yaml") })
 }
