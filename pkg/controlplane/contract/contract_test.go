@@ -28,7 +28,7 @@ func TestGenerationOf(t *testing.T) {
 	}
 }
 
-// TestProtect edits documents directly, as no operation could, and holds that the wall finds it.
+// TestProtect edits documents directly, as no operation could, and checks that the contract check finds the edit.
 func TestProtect(t *testing.T) {
 	const managed = `"labels":{"core.gardener.cloud/apiserver-exposure":"gardener-managed"},`
 	pod := func(container, extra string) string {

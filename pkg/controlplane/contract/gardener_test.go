@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 )
 
-// TestGenerationFor tests for which generations a profile with a constraint is.
+// TestGenerationFor checks the generations of a profile with a Gardener constraint.
 func TestGenerationFor(t *testing.T) {
 	for constraint, want := range map[string][2]bool{
 		"": {true, true}, "< 1.96": {false, true}, ">= 1.96": {true, false}, ">= 1.90": {true, true}, ">= 1.90, < 1.100": {true, true}, "today": {false, false},

@@ -26,7 +26,7 @@ type kubeletCase struct {
 
 const kubeletUnit = "[Service]\nEnvironment=GO=1\nEnvironmentFile=-/var/lib/kubelet/extra_args\nExecStart=/opt/bin/kubelet --config=/c --v=2 $KUBELET_EXTRA_ARGS\n"
 
-// TestProtectKubelet holds that the wall sees what systemd runs as the kubelet, whichever file defines it.
+// TestProtectKubelet checks that the contract check sees the command that systemd runs, from any file.
 func TestProtectKubelet(t *testing.T) {
 	const flags, unit, parts = "kubelet/flags", "contract kubelet/unit", "node/parts"
 	dropIn := func(text string) string {

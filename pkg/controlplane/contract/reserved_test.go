@@ -39,7 +39,7 @@ var reservedFlags = map[string]map[string][]string{
 	"etcd/flags":                                        {"etcd-main": {"x"}, "virtual-garden-etcd-events": {"x"}},
 }
 
-// TestReserved holds, clause by clause, what is reserved; each name has a case of its own.
+// TestReserved checks the reserved parts of each clause; each name has its own case.
 func TestReserved(t *testing.T) {
 	for clause, targets := range reservedFlags {
 		t.Run(clause, func(t *testing.T) {

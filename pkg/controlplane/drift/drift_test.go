@@ -33,7 +33,7 @@ const (
 	same = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: level, annotations: {set: {tier: silver}}}]}]}`
 )
 
-// TestStates holds in which state objects are found, and that touches end that, but where nothing is to be done.
+// TestStates checks the states of objects, and that a touch fixes those with something to do.
 func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -96,7 +96,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestOutcomes holds what becomes of touches where the webhook does not mend.
+// TestOutcomes checks the outcomes of touches that the webhook does not fix.
 func TestOutcomes(t *testing.T) {
 	e := compile(t, silver)
 	for _, c := range []struct {
@@ -131,8 +131,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSummary holds that namespaces are looked at which webhooks are for, that those that say so are left alone, and that one that cannot be read keeps
-// nobody from the others.
+// TestSummary checks that namespaces with webhooks are searched, that opted-out ones are skipped, and that an
+// unreadable one does not stop the search.
 func TestSummary(t *testing.T) {
 	s := newSeed(t)
 	for _, name := range []string{"shoot-a", "shoot-b", "shoot-c"} {
@@ -167,7 +167,7 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// TestProblems holds what is said of objects that the profiles refuse, and of those of which nobody knows what they make.
+// TestProblems checks the report about objects that the profiles deny or cannot evaluate.
 func TestProblems(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
@@ -185,7 +185,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestNamed holds that one namespace can be looked at alone, and that it is said where the profiles are not for it.
+// TestNamed checks the search of one namespace, and the error if no profile applies to it.
 func TestNamed(t *testing.T) {
 	s := newSeed(t)
 	for _, name := range []string{"shoot-a", "shoot-b"} {
@@ -211,7 +211,8 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestPages holds that lists are read in small pages, and begun anew, each object once, when the API server has forgotten the rest.
+// TestPages checks that lists are read in small pages, and restarted without duplicates when the API server has dropped
+// the rest.
 func TestPages(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
@@ -240,7 +241,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestRate holds that there are never two touches in less than the pause.
+// TestRate checks the minimum time between two touches.
 func TestRate(t *testing.T) {
 	s, e := newSeed(t), compile(t, silver)
 	s.configMap("shoot", "cloud-a", "")
@@ -281,7 +282,7 @@ func (s *seed) touches() []string {
 	return append([]string{}, s.calls...)
 }
 
-// TestPermissions holds that no more is asked for than the profiles have rules for.
+// TestPermissions checks that exactly the permissions for objects with rules are requested.
 func TestPermissions(t *testing.T) {
 	got := []string{}
 	rules := gold + "\ncontrolplaneexposure: {kube-apiserver: [{labels: {set: {a: b}}}], kube-scheduler: [{labels: {set: {a: b}}}]}"

@@ -35,7 +35,7 @@ func serve(t *testing.T, handler http.HandlerFunc) drift.Server {
 	return drift.Server{Host: host, Client: web.Client()}
 }
 
-// TestServer holds what is sent, and what is made of answers.
+// TestServer checks the sent requests and the handling of the answers.
 func TestServer(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
@@ -71,7 +71,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// TestServerWaits holds that calls wait for their turn, and are not made where there is none.
+// TestServerWaits checks that calls wait for the rate limiter, and are not sent after their context has ended.
 func TestServerWaits(t *testing.T) {
 	calls := 0
 	s := serve(t, func(http.ResponseWriter, *http.Request) { calls++ })
@@ -103,7 +103,7 @@ func (l *turns) Wait(context.Context) error {
 	return nil
 }
 
-// TestServerHangs holds that a call ends whose answer does not come, or does not come to an end, while its caller goes on.
+// TestServerHangs checks that a call with a missing or incomplete answer ends, and that its caller continues.
 func TestServerHangs(t *testing.T) {
 	for name, begin := range map[string]string{"without an answer": "", "in the answer": "{"} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestServerHangs(t *testing.T) {
 	}
 }
 
-// TestServerBounds holds that no more of an answer is read than is allowed, and that errors of the API server are none the less.
+// TestServerBounds checks the size limit of answers, and that errors of the API server are still reported.
 func TestServerBounds(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "large") {
@@ -140,7 +140,8 @@ func TestServerBounds(t *testing.T) {
 	}
 }
 
-// TestSmallerPages holds that a page which is too large is asked for in parts, down to single objects, and that one which is too large by itself is told.
+// TestSmallerPages checks that a large page is requested in parts, down to single objects, and that an object that is
+// too large is reported.
 func TestSmallerPages(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
@@ -183,7 +184,7 @@ func (e *endless) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	return e.seed.Call(ctx, c)
 }
 
-// TestEndless holds that a list which does not end is given up.
+// TestEndless checks that an endless list is abandoned.
 func TestEndless(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
@@ -203,7 +204,7 @@ func (slow) Admit(ctx context.Context, _ mutation.Request) (*mutation.Result, er
 	return nil, &mutation.Failure{Reason: mutation.DeadlineExceeded, Err: ctx.Err()}
 }
 
-// TestTimely holds that an object of which the engine does not decide is unknown, and keeps nobody from the others.
+// TestTimely checks that an object without a decision of the engine is unknown, and that the search continues.
 func TestTimely(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")

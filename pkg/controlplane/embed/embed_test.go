@@ -41,7 +41,7 @@ func profiles(t *testing.T, rules string) []*profile.Document {
 	return documents
 }
 
-// TestMutatorWithoutFacts holds that a mutator is not made for rules that need what it cannot get.
+// TestMutatorWithoutFacts checks that a mutator is rejected for rules that need unavailable facts.
 func TestMutatorWithoutFacts(t *testing.T) {
 	_, err := embed.NewMutator(nil, profiles(t, "controlplane:\n  node:\n  - file: {path: /a, content: \"${ shoot.region }\"}\n"), embed.Options{Provider: "acme"})
 	if err == nil || !strings.Contains(err.Error(), "p:7:5: controlplane.node[0]: names shoot, and there is no source of facts") {
@@ -52,7 +52,7 @@ func TestMutatorWithoutFacts(t *testing.T) {
 	}
 }
 
-// TestLoad holds what is read of a folder.
+// TestLoad checks which files of a folder are read.
 func TestLoad(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	good := head + "controlplane:\n  node:\n  - file: {path: /a, contentFrom: files/a.sh}\n  - file: {path: /b, contentFrom: b.yaml}\n"
@@ -79,7 +79,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestImages holds that images come from beside the profile, and from what the landscape puts in their place.
+// TestImages checks that images come from the file next to the profile, and from the landscape's override.
 func TestImages(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	documents, err := embed.Load(fstest.MapFS{

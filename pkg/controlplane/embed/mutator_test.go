@@ -47,7 +47,8 @@ func into[T any](t *testing.T, text string) *T {
 
 const setFlag = "controlplane:\n  kube-scheduler:\n  - flags: {set: {a: \"${ operation }\"}}\n"
 
-// TestMutatorTypedAndNot holds that both sorts of objects get the edits, and that unstructured ones keep what nobody knows.
+// TestMutatorTypedAndNot checks that typed and unstructured objects get the edits, and that unstructured ones keep
+// unknown fields.
 func TestMutatorTypedAndNot(t *testing.T) {
 	m := newMutator(t, setFlag, nil)
 	for name, object := range map[string]client.Object{
@@ -79,7 +80,7 @@ func TestMutatorTypedAndNot(t *testing.T) {
 	}
 }
 
-// TestMutatorLeaves holds what is left exactly as it came.
+// TestMutatorLeaves checks which objects stay unchanged.
 func TestMutatorLeaves(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {v: \"2\"}}\n", nil)
 	deleted := into[appsv1.Deployment](t, strings.Replace(scheduler, "--v=2", "--v=1", 1))
@@ -100,7 +101,8 @@ func TestMutatorLeaves(t *testing.T) {
 	}
 }
 
-// TestMutatorRefusesToLose holds that a field that the Go type lacks is not lost in silence, and is written where nothing is lost.
+// TestMutatorRefusesToLose checks that a write of a field that the Go type lacks is denied, and made on unstructured
+// objects.
 func TestMutatorRefusesToLose(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.ofTomorrow: yes}}\n", nil)
 	typed := into[appsv1.Deployment](t, scheduler)
@@ -121,7 +123,7 @@ func TestMutatorRefusesToLose(t *testing.T) {
 	}
 }
 
-// TestMutatorTellsNoValue holds that a value which the Go type cannot hold is not told, as the decoder's own error would.
+// TestMutatorTellsNoValue checks that the error for a value that does not fit the Go type does not contain the value.
 func TestMutatorTellsNoValue(t *testing.T) {
 	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "hunter2"}}}
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.minReadySeconds: '${ shoot.region }'}}\n", source)
@@ -131,7 +133,7 @@ func TestMutatorTellsNoValue(t *testing.T) {
 	}
 }
 
-// TestMutatorFails holds that errors say their reason first, and leave the object.
+// TestMutatorFails checks that errors start with their reason and leave the object unchanged.
 func TestMutatorFails(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {region: \"${ shoot.region }\"}}\n", &facts.Static{})
 	object := into[appsv1.Deployment](t, scheduler)
@@ -146,7 +148,7 @@ func TestMutatorFails(t *testing.T) {
 	}
 }
 
-// TestTypes holds which kinds a webhook is to be registered for.
+// TestTypes checks the kinds that a webhook must be registered for.
 func TestTypes(t *testing.T) {
 	m := newMutator(t, `controlplane:
   kube-scheduler:

@@ -81,7 +81,7 @@ func get[T any](p *Part[T]) *T {
 	return value
 }
 
-// TestParts holds that a resource is decoded when it is asked for, once, and that one that nobody asks for may be anything.
+// TestParts checks that a resource is decoded once, at its first use, and that an unused one may be invalid.
 func TestParts(t *testing.T) {
 	decoded := 0
 	part := Lazy(func() (*Seed, error) {
@@ -254,7 +254,8 @@ func BenchmarkActivation(b *testing.B) {
 	}
 }
 
-// TestDropped holds that without the whole Shoot, those members that do not need it are as they were, and the others are errors.
+// TestDropped checks that without the whole Shoot, members that do not need it are unchanged, and all other members are
+// errors.
 func TestDropped(t *testing.T) {
 	env, f, g := environment(t), clusterFacts(t), clusterFacts(t)
 	g.Shoot.Manifest = Dropped()

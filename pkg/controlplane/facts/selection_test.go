@@ -36,7 +36,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// FuzzPath holds that any text is a path or an error, and that a path finds something in an object or nothing.
+// FuzzPath checks that any text is a path or an error, and that a path can be applied to any object.
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{"a.b", `a["x.y"][0][k=v].z`, "a[", "a..b", `a["\"`, "[0]"} {
 		f.Add(seed)
@@ -50,7 +50,7 @@ func FuzzPath(f *testing.F) {
 	})
 }
 
-// TestChecksums holds that a checksum is the one that Gardener's components write.
+// TestChecksums compares checksums with those of Gardener's components.
 func TestChecksums(t *testing.T) {
 	secret := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"b": "aHVudGVyMg==", "a": "PD4m"}}
 	config := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x"}, "data": map[string]any{"b": "<&>", "a": "ü"}}

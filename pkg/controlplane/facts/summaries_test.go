@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// TestSummaries holds that summaries.go says something about each variable and field, and about nothing else.
+// TestSummaries checks that summaries.go describes exactly the existing variables and fields.
 func TestSummaries(t *testing.T) {
 	var declared []string
 	var add func(o *expression.Object)

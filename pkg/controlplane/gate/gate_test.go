@@ -97,7 +97,7 @@ func (w *world) read(t *testing.T, e *extensionsv1alpha1.Extension) *extensionsv
 	return found
 }
 
-// TestCases holds what becomes of an Extension that gardenlet wants answered, or not.
+// TestCases checks the answer to each kind of Extension.
 func TestCases(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "cases.yaml"))
 	if err != nil {
@@ -162,7 +162,7 @@ func waiting() *extensionsv1alpha1.Extension {
 	}
 }
 
-// TestShutThenOpen follows a gate that is shut, then shut for another reason, then open.
+// TestShutThenOpen follows a gate that is closed for one reason, then for another one, and then open.
 func TestShutThenOpen(t *testing.T) {
 	e := waiting()
 	w := newWorld(t, e)
@@ -185,7 +185,8 @@ func TestShutThenOpen(t *testing.T) {
 	}
 }
 
-// TestOverwritten holds that an answer is not given to a question that was asked meanwhile, and that gardenlet never finds an old success without its question.
+// TestOverwritten checks that an answer does not overwrite a newer request, and that gardenlet never finds an old
+// success for it.
 func TestOverwritten(t *testing.T) {
 	for _, nth := range []int{1, 2} {
 		e := waiting()
@@ -214,7 +215,7 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
-// TestGone holds that an Extension or a namespace that is gone is no error that would be logged again and again.
+// TestGone checks that a missing Extension or namespace is not an error that would be logged repeatedly.
 func TestGone(t *testing.T) {
 	e := waiting()
 	w := newWorld(t, e)

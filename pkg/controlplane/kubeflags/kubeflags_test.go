@@ -20,7 +20,7 @@ const (
 	kubelet    = "kubelet"
 )
 
-// TestTable holds that the table is whole: all versions from 1.31 without a gap, and each component with flags and gates in each.
+// TestTable checks that the table is complete: all versions from 1.31, with flags and gates of each component.
 func TestTable(t *testing.T) {
 	versions := kubeflags.Versions()
 	if len(versions) < 6 || versions[0] != 31 || versions[len(versions)-1] != versions[0]+kubeflags.Minor(len(versions)-1) {
@@ -49,7 +49,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestFlag holds what is known of flags from Kubernetes' changelogs.
+// TestFlag checks flags from the changelogs of Kubernetes.
 func TestFlag(t *testing.T) {
 	for _, test := range []struct {
 		component, name string
@@ -88,7 +88,7 @@ func TestFlag(t *testing.T) {
 	}
 }
 
-// TestSpan holds how spans answer and print.
+// TestSpan checks the methods of spans.
 func TestSpan(t *testing.T) {
 	for want, test := range map[string]struct {
 		span kubeflags.Span
@@ -112,7 +112,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestFormer holds that flags from before the table are not in it.
+// TestFormer checks that flags from before the table are not in it.
 func TestFormer(t *testing.T) {
 	for component, names := range map[string][]string{
 		apiserver: {"insecure-port"}, controller: {"pod-eviction-timeout"}, kubelet: {"network-plugin", "container-runtime", "azure-container-registry-config"},
@@ -154,7 +154,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestGate holds what is known of feature gates from Kubernetes' documentation.
+// TestGate checks feature gates from the documentation of Kubernetes.
 func TestGate(t *testing.T) {
 	beta, off := kubeflags.GateState{Stage: kubeflags.Beta, Default: true}, kubeflags.GateState{Stage: kubeflags.Beta}
 	ga := kubeflags.GateState{Stage: kubeflags.GA, Default: true}
@@ -195,7 +195,7 @@ func TestGateHistory(t *testing.T) {
 	}
 }
 
-// TestField holds what is known of the fields of the KubeletConfiguration.
+// TestField checks fields of the KubeletConfiguration.
 func TestField(t *testing.T) {
 	for path, want := range map[string]kubeflags.FieldHistory{
 		"enableControllerAttachDetach":               {Kind: "bool"},
@@ -224,7 +224,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestPlugin holds what is known of admission plugins from Kubernetes' sources, and that each version has many of them.
+// TestPlugin checks admission plugins from the sources of Kubernetes, and that each version has many of them.
 func TestPlugin(t *testing.T) {
 	for name, want := range map[string]kubeflags.PluginHistory{
 		"NodeRestriction":         {},

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestAdmitIsStable holds that a profile compiled anew makes the same bytes of the same object each time.
+// TestAdmitIsStable checks that a newly compiled profile gives the same bytes for the same object each time.
 func TestAdmitIsStable(t *testing.T) {
 	for _, name := range []string{"etcd-created", "volumes", "containers", "env", "labels-and-annotations", "parameters-variables-lookups"} {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +79,8 @@ type failure struct {
 	Message string          `yaml:"message"`
 }
 
-// TestAdmit holds, for each folder in testdata/admit, that its profile makes of its request what want.yaml says, and that the
-// object that comes out is left alone when it comes again.
+// TestAdmit checks each folder in testdata/admit: the profile's answer to the request is want.yaml, and a second
+// admission changes nothing.
 func TestAdmit(t *testing.T) {
 	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
 		got, patched := admit(t, program, r, asJSON(t, r.Object))

@@ -33,7 +33,7 @@ controlplaneexposure:
   - annotations: {set: {k: v}}
 `
 
-// TestRules holds what is told of rules.
+// TestRules checks the description of rules.
 func TestRules(t *testing.T) {
 	var got []string
 	for _, info := range programOf(t, described).Rules() {
@@ -56,7 +56,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestOnly holds that a part of a program does its part and leaves the whole as it was.
+// TestOnly checks that a part of a program applies only its rules and leaves the whole program unchanged.
 func TestOnly(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })

@@ -20,8 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestExplainAgrees holds for each folder in testdata/admit that an explanation says of the rules what an admission does, that its
-// conditions came to what became of the rules, and that the states around its steps lead to the object that is admitted.
+// TestExplainAgrees compares the explanation of each folder in testdata/admit with the admission: the outcomes of
+// rules, the values of conditions, and the states around its steps, which lead to the admitted object.
 func TestExplainAgrees(t *testing.T) {
 	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
 		want, _ := admit(t, program, r, asJSON(t, r.Object))
@@ -83,7 +83,8 @@ func requestOf(t *testing.T, r request) mutation.Request {
 	}
 }
 
-// TestExplainShowsNoSecret holds that a Secret is in no term and no value of an explanation, whether the object is admitted or not.
+// TestExplainShowsNoSecret checks that no term or value of an explanation shows a Secret, for admitted and denied
+// objects.
 func TestExplainShowsNoSecret(t *testing.T) {
 	for _, c := range []struct{ name, rule string }{
 		{"a comparison", `{when: "${ lookups.s.password == 'x' && operation == 'CREATE' }", labels: {set: {x: y}}}`},
@@ -116,7 +117,7 @@ func TestExplainShowsNoSecret(t *testing.T) {
 	}
 }
 
-// TestExplainSecretObject holds that what a Secret holds that is admitted itself is in no term.
+// TestExplainSecretObject checks that no term shows the content of an admitted Secret.
 func TestExplainSecretObject(t *testing.T) {
 	text := `
 apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1

@@ -24,8 +24,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// FuzzCompile holds that any bytes are either a program or findings that have a place, and never a panic. What could be decoded beside findings is
-// compiled, too, as graft lint does.
+// FuzzCompile checks that any bytes give a program or findings with positions, and never a panic. A partly decoded
+// document is compiled, too, as graft lint does.
 func FuzzCompile(f *testing.F) {
 	golden.Seeds(f, "testdata/refused/*/profile.yaml", "testdata/admit/*/profile.yaml", "../../workbench/lint/testdata/duplicates/ProviderProfile.yaml")
 	f.Add([]byte(`{"apiVersion":"graft.provider.extensions.gardener.cloud/v1alpha1","kind":"ProviderProfile","metadata":{"name":"a"},"providers":["a"],` +
@@ -44,8 +44,8 @@ func FuzzCompile(f *testing.F) {
 	})
 }
 
-// FuzzAdmit holds, for any object, that it is either denied with a reason or gets a patch that can be applied, and that what
-// comes out is left alone when it comes again.
+// FuzzAdmit checks for any object that it is denied with a reason or gets a valid patch, and that a second admission
+// changes nothing.
 func FuzzAdmit(f *testing.F) {
 	paths, _ := filepath.Glob("testdata/admit/*/request.yaml")
 	for _, path := range paths {

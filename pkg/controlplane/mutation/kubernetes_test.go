@@ -16,8 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestVersions holds what is said of each profile in testdata/versions because of the versions of Kubernetes: that it is refused, or
-// accepted with warnings.
+// TestVersions checks the errors and warnings about Kubernetes versions of each profile in testdata/versions.
 func TestVersions(t *testing.T) {
 	folders, err := filepath.Glob("testdata/versions/*")
 	if err != nil || len(folders) == 0 {
@@ -46,8 +45,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestVersionsOfLabelled holds that profiles for the older generation of Gardener, whose versions are older than the table, may
-// say what they like.
+// TestVersionsOfLabelled checks that there are none for the older generation of Gardener, because its Kubernetes
+// versions are older than the table.
 func TestVersionsOfLabelled(t *testing.T) {
 	for _, name := range []string{"flags", "gates"} {
 		program, err := compileWith(t, compiler.Options{Generation: contract.Labelled}, filepath.Join("testdata", "versions", name, "profile.yaml"))

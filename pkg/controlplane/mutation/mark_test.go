@@ -46,8 +46,8 @@ func programsOf(t *testing.T, o compiler.Options, rules map[string]string) (*mut
 	return program, versions
 }
 
-// TestMark holds which profiles a patch is said to be of: those with rules that are applied to the object in this set, and that an
-// object which is right already gets no mark.
+// TestMark checks the profiles in the mark: those with rules for the object in this set. A conforming object gets no
+// mark.
 func TestMark(t *testing.T) {
 	program, versions := programsOf(t, compiler.Options{Mark: true}, map[string]string{
 		"a": "controlplane: {kube-apiserver: [{flags: {set: {a: b}}}]}\ncontrolplaneexposure: {kube-apiserver: [{labels: {set: {e: f}}}]}",

@@ -21,8 +21,9 @@ import (
 // with the number of pairs.
 const mostRatio = 12
 
-// TestMaximumRules loads a profile with as many rules as are allowed, which takes 3 s on one core, and one with a quarter of them. They are
-// all for one object, so that each is compared with all others; every second one has a condition, and every fourth a computed value.
+// TestMaximumRules loads a profile with the maximum number of rules, which takes 3 s on one core, and one with a
+// quarter of it. All rules are for one object, so that each is compared with each; every second one has a condition,
+// and every fourth a computed value.
 func TestMaximumRules(t *testing.T) {
 	quarter, all := loadRules(t, profile.MaximumRules/4), loadRules(t, profile.MaximumRules)
 	t.Logf("a quarter of the rules takes %s, all %d take %s", quarter, profile.MaximumRules, all)

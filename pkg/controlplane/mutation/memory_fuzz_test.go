@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// FuzzMemory holds that any texts of the kubelet become the same, or fail in the same words, whether what becomes of them is remembered or not.
+// FuzzMemory checks that any texts of the kubelet have the same result, or the same error, with and without the cache.
 func FuzzMemory(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"[Service]\nExecStart=/opt/bin/kubelet --v=2 $EXTRA\n", "kind: KubeletConfiguration\nmaxPods: 10\n"},

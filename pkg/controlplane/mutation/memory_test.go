@@ -22,8 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestMemoryOfGoldenCases admits each golden case until what became of it is remembered, and holds that it becomes the same as before, byte for byte,
-// with the same outcome of each rule.
+// TestMemoryOfGoldenCases admits each golden case until its result is cached, and compares the bytes and the outcomes
+// of the rules.
 func TestMemoryOfGoldenCases(t *testing.T) {
 	remembered := map[string]bool{}
 	eachAdmitted(t, func(t *testing.T, folder string, r request, program *mutation.Program) {
@@ -56,7 +56,8 @@ func TestMemoryOfGoldenCases(t *testing.T) {
 	}
 }
 
-// TestMemoryOfOtherValues holds that what is remembered is not taken for rules of which values or conditions are others, nor for other texts.
+// TestMemoryOfOtherValues checks that a cached result is not used for rules with other values or conditions, or for
+// other texts.
 func TestMemoryOfOtherValues(t *testing.T) {
 	program := programOf(t, `
 controlplane:
@@ -91,8 +92,9 @@ controlplane:
 	}
 }
 
-// TestMemoryOfSecrets holds that nothing is remembered where a rule for the kubelet, even one that is only observed or does not apply any more, may write
-// what a Secret holds, or the object, whose other texts may hold secrets: after an update it stands in the texts that all rules are given.
+// TestMemoryOfSecrets checks that nothing is cached if a rule for the kubelet may write a Secret, even if it is only
+// observed or no longer applies, or may write the object, whose texts may contain secrets: after an update these are
+// inputs of all rules.
 func TestMemoryOfSecrets(t *testing.T) {
 	const plain, secret = `- flags: {set: {region: "${ shoot.region }"}}`, `- flags: {set: {made: "${ lookups.credentials.key }"}}`
 	for name, c := range map[string]struct {
@@ -137,7 +139,7 @@ controlplane:
 	}
 }
 
-// TestMemoryIsTold holds that an observer sees each step also where the outcome is remembered.
+// TestMemoryIsTold checks that an observer sees each step also with a cached result.
 func TestMemoryIsTold(t *testing.T) {
 	program := programOf(t, kubeletRules)
 	steps := func() (seen []string) {
@@ -163,7 +165,8 @@ func TestMemoryIsTold(t *testing.T) {
 	}
 }
 
-// TestMemoryAndTheWall holds that a reserved flag, for which a rule gives a reason, passes the wall also where the outcome is remembered.
+// TestMemoryAndTheWall checks that a reserved flag with an override passes the contract check also with a cached
+// result.
 func TestMemoryAndTheWall(t *testing.T) {
 	program := programOf(t, `
 controlplane:
@@ -182,7 +185,7 @@ controlplane:
 	}
 }
 
-// TestMemoryIsBounded fills the memory with more than it may hold, and with what is too long for it.
+// TestMemoryIsBounded fills the cache beyond its limits, and with results that are too large.
 func TestMemoryIsBounded(t *testing.T) {
 	program := programOf(t, kubeletRules)
 	admitted := func(level, more string) {

@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestNodesOfAnyNameAndType holds that rules for nodes apply to every OperatingSystemConfig, whatever its name and type and however
-// many there are, with the version of its own pool, and that the purpose alone decides which rules.
+// TestNodesOfAnyNameAndType checks that rules for nodes apply to every OperatingSystemConfig of any name and type, with
+// the version of its pool, and that only the purpose selects the rules.
 func TestNodesOfAnyNameAndType(t *testing.T) {
 	program := programOf(t, `
 controlplane:

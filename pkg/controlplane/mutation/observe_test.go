@@ -69,7 +69,7 @@ controlplane:
     labels: {set: {c: "${ lookups.s.k }"}}
 `
 
-// TestObservedFaults holds that neither a panic that a rule in observe mode brings about nor the time that it takes costs what is applied.
+// TestObservedFaults checks that panics and slow evaluations of observed rules do not affect applied rules.
 func TestObservedFaults(t *testing.T) {
 	for name, test := range map[string]struct {
 		then func(context.Context)
@@ -92,7 +92,8 @@ func TestObservedFaults(t *testing.T) {
 	}
 }
 
-// TestLookupsOfRulesThatApply holds that what only rules look up whose conditions are false is not read, as far as those say so themselves.
+// TestLookupsOfRulesThatApply checks that lookups of rules with a false condition are not made, if the condition itself
+// needs no lookup.
 func TestLookupsOfRulesThatApply(t *testing.T) {
 	const rules = `
 lookups: {%: {secret: no, keys: [k]}, both: {secret: both, keys: [k]}, asked: {secret: asked, keys: [k]}, of: {secret: of, keys: [k]}}
@@ -113,7 +114,7 @@ controlplane:
 	}
 }
 
-// TestObservedOutcomes holds what is said of rules that are only observed.
+// TestObservedOutcomes checks the outcomes of observed rules.
 func TestObservedOutcomes(t *testing.T) {
 	const rules = `
 mode: observe

@@ -28,8 +28,8 @@ import (
 // mostLive is how much memory that is in use may grow while ten oversize requests are answered.
 const mostLive = 256 << 20
 
-// FuzzOversize holds that profiles that compute values as large as they can are refused with a place, or deny with a reason, and take no
-// more memory than is allowed.
+// FuzzOversize checks that profiles with very large computed values are rejected with a position or deny with a reason,
+// within the memory limit.
 func FuzzOversize(f *testing.F) {
 	for seed := range uint64(24) {
 		f.Add(seed)

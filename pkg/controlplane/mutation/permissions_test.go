@@ -31,7 +31,8 @@ controlplane:
   - annotations: {set: {a: "${ string(lookups.infra.?a.orValue(1)) }", b: "${ string(lookups.bucket.store) }"}}
 `
 
-// TestPermissions holds which permissions are needed: through variables, of constant names, names made of parameters, and computed ones.
+// TestPermissions checks the needed permissions: through variables, and for constant names, names from parameters, and
+// computed names.
 func TestPermissions(t *testing.T) {
 	want := []mutation.Permission{
 		{Profile: "p", Lookup: "bucket", Group: "extensions.gardener.cloud", Resource: "backupbuckets"},
@@ -49,7 +50,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestAsks holds that what is followed must be listed and watched where the watchers do, and what is not must only be got.
+// TestAsks checks that watched objects need list and watch, and other objects only get.
 func TestAsks(t *testing.T) {
 	for name, test := range map[string]struct {
 		permission mutation.Permission

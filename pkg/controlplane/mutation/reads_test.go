@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 )
 
-// TestReads holds that a program tells what its rules read, and nothing for lookups that no rule names.
+// TestReads checks that a program reports the reads of its rules, and no unused lookups.
 func TestReads(t *testing.T) {
 	text := `
 apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -54,8 +54,8 @@ controlplane:
 	}
 }
 
-// TestParts holds that a program tells which parts of a Cluster its rules name, through variables too, and none for variables that no
-// rule names.
+// TestParts checks that a program reports the parts of a Cluster that its rules name, also through variables, and no
+// parts of unused variables.
 func TestParts(t *testing.T) {
 	for condition, want := range map[string]facts.Parts{
 		`shoot.region == "a"`:                   {},

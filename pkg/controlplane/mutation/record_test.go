@@ -35,7 +35,7 @@ controlplane:
 const etcdBefore = `{"apiVersion":"druid.gardener.cloud/v1alpha1","kind":"Etcd","metadata":{"name":"etcd-main","namespace":"shoot--x--y",` +
 	`"labels":{"other":"theirs","gone":"once"},"annotations":{"region":"old"}},"spec":{"etcd":{"quota":"8Gi"},"replicas":1}}`
 
-// TestTakenBack holds, for each way in which rules go, what becomes of what they left on an Etcd.
+// TestTakenBack checks the restored values of an Etcd for each way to remove rules.
 func TestTakenBack(t *testing.T) {
 	original := `{"gone":"once","other":"theirs"} {} {"quota":"8Gi"}`
 	for name, test := range map[string]struct {
@@ -78,7 +78,7 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackAfterChanges holds that what stood there before all rules is what comes back after several of their values.
+// TestTakenBackAfterChanges checks that the value from before all rules is restored after several changes of a rule.
 func TestTakenBackAfterChanges(t *testing.T) {
 	object := []byte(etcdBefore)
 	for _, quota := range []string{"9Gi", "10Gi", "11Gi"} {
@@ -90,7 +90,7 @@ func TestTakenBackAfterChanges(t *testing.T) {
 	}
 }
 
-// TestForeignRecords holds that what others write into the record does no harm.
+// TestForeignRecords checks that foreign changes of the record do no harm.
 func TestForeignRecords(t *testing.T) {
 	for _, text := range []string{
 		`x`, `[]`, `{}`, `{"a":1}`, `{"metadata.name":{"wrote":"-","before":"other"}}`, `{"spec.storageClass":{"wrote":"-","before":"x"}}`,
@@ -167,7 +167,7 @@ func marshal(t *testing.T, value any) string {
 	return string(raw)
 }
 
-// TestLongRecords holds that a record that would be too long to be read again is not written, so that the object comes to rest.
+// TestLongRecords checks that a record that would be too long to read is not written, so that admissions become stable.
 func TestLongRecords(t *testing.T) {
 	var rules strings.Builder
 	rules.WriteString("controlplane:\n  etcd-main:\n  - annotations:\n      set:\n")

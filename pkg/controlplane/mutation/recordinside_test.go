@@ -56,7 +56,7 @@ func insideOf(t *testing.T, object []byte) map[string]any {
 	return read.Spec
 }
 
-// TestTakenBackInside holds that what rules wrote into documents and lists is taken back, too, and all else in them stays.
+// TestTakenBackInside checks that values in documents and lists are restored, and everything else in them stays.
 func TestTakenBackInside(t *testing.T) {
 	before := []byte(insideBefore())
 	written := taken(t, inside, before, nil)
@@ -86,7 +86,7 @@ func TestTakenBackInside(t *testing.T) {
 	}
 }
 
-// TestTakenBackPart holds that only what a rule does not write any more is taken back, and that a false condition takes nothing back.
+// TestTakenBackPart checks that only places without a rule are restored, and that a false condition restores nothing.
 func TestTakenBackPart(t *testing.T) {
 	written := taken(t, inside, []byte(insideBefore()), nil)
 	want := insideOf(t, written)

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestRefused holds that each profile in testdata/refused is refused with exactly the findings in its want.txt.
+// TestRefused checks that each profile in testdata/refused is rejected with exactly the findings in its want.txt.
 func TestRefused(t *testing.T) {
 	folders, err := filepath.Glob("testdata/refused/*")
 	if err != nil || len(folders) == 0 {
@@ -37,7 +37,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWarned holds that each profile in testdata/warned is accepted with exactly the warnings in its want.txt.
+// TestWarned checks that each profile in testdata/warned is accepted with exactly the warnings in its want.txt.
 func TestWarned(t *testing.T) {
 	folders, err := filepath.Glob("testdata/warned/*")
 	if err != nil || len(folders) == 0 {

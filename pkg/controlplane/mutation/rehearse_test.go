@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// BenchmarkCompile measures what loading profiles costs, each for a provider of its own: the rehearsals on sample control
+// BenchmarkCompile measures the cost of loading profiles, each for its own provider. The dry runs on sample control
 // planes are most of it.
 func BenchmarkCompile(b *testing.B) {
 	path := filepath.Join("..", "..", "..", "example", "profiles", "openstack", "profile.yaml")

@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestRegistrationHas holds for which objects a webhook has rules, by a name, the beginning of one, or any.
+// TestRegistrationHas checks for which objects a webhook has rules, by name, by prefix, or for any name.
 func TestRegistrationHas(t *testing.T) {
 	r := mutation.Registration{Forms: []target.Form{
 		{Group: "apps", Kind: "Deployment", Name: "kube-apiserver"}, {Kind: "ConfigMap", Name: "acme-*"}, {Kind: "Secret"},

@@ -62,7 +62,7 @@ func admitSecret(t *testing.T, rule string, observe mutation.Observer) (*mutatio
 	}, observe)
 }
 
-// TestSecretsAreNotShown holds that what rules make of a Secret gets into the object and into no text.
+// TestSecretsAreNotShown checks that values of a Secret are written to the object and to no message.
 func TestSecretsAreNotShown(t *testing.T) {
 	for _, c := range []struct{ name, rule, want string }{
 		{"a flag", `flags: {set: {x: "${ lookups.s.password }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
@@ -96,7 +96,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotInFailures holds that a value which goes wrong is not in what is said of it.
+// TestSecretsAreNotInFailures checks that a failure does not contain the failed value.
 func TestSecretsAreNotInFailures(t *testing.T) {
 	for _, c := range []struct{ name, rule string }{
 		{"conversion", `labels: {set: {x: "${ int(lookups.s.password) }"}}`},
@@ -132,7 +132,7 @@ func TestSecretsAreNotInFailures(t *testing.T) {
 	}
 }
 
-// TestNamesAreNotFromSecrets holds that a Secret cannot get into a name, which stands in every message.
+// TestNamesAreNotFromSecrets checks that a name cannot come from a Secret, because messages contain names.
 func TestNamesAreNotFromSecrets(t *testing.T) {
 	text := fmt.Sprintf(secretProfile, "forEach: ${ lookups.s.list.split(',') }\n    labels: {set: {\"${ item }\": x}}")
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
@@ -160,7 +160,7 @@ func expectNoSecret(t *testing.T, text string) {
 	}
 }
 
-// TestSecretObject holds that a value made of what an object holds is not shown where that is a Secret.
+// TestSecretObject checks that values from an admitted Secret are not shown.
 func TestSecretObject(t *testing.T) {
 	text := `
 apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1

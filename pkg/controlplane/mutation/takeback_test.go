@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// TestTakeBack holds what an object would be without Graft: what is recorded is as before, except for what came of a Secret, and what is
-// in no record stays.
+// TestTakeBack checks the object without Graft: recorded values are restored, except for values from Secrets, and
+// unrecorded ones stay.
 func TestTakeBack(t *testing.T) {
 	written := taken(t, writing, []byte(etcdBefore), nil)
 	for name, test := range map[string]struct {

@@ -66,7 +66,8 @@ func versioned(version string) *facts.Facts {
 	return &facts.Facts{Shoot: &facts.Shoot{Kubernetes: version}}
 }
 
-// TestUpgrade holds that facts older than the object are read afresh before a gate is chosen, and no others.
+// TestUpgrade checks that only facts that are older than the object are read again before a rule is selected by
+// version.
 func TestUpgrade(t *testing.T) {
 	program := programOf(t, `
 controlplane:
@@ -131,7 +132,7 @@ func requestFor(name, image string) mutation.Request {
 	}
 }
 
-// TestUpgradeOfNodes holds the same for OperatingSystemConfigs: their version is that of a worker pool.
+// TestUpgradeOfNodes does the same for OperatingSystemConfigs with the version of their worker pool.
 func TestUpgradeOfNodes(t *testing.T) {
 	program := programOf(t, `
 controlplane:

@@ -44,8 +44,8 @@ controlplane:
 	return compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
 }
 
-// TestChainedVariables refuses a profile of which each variable has twice the size of the one before, where it becomes
-// too large. Computing thirty of them would take 2 GiB.
+// TestChainedVariables rejects a profile with variables that double in size, at the first one that is too large.
+// Computing thirty of them would take 2 GiB.
 func TestChainedVariables(t *testing.T) {
 	variables := []string{`  v0: ${ object.metadata.name + "x" }`}
 	for i := range 30 {
@@ -63,7 +63,8 @@ func TestChainedVariables(t *testing.T) {
 	}
 }
 
-// TestLargeAnnotation denies an object of which an annotation makes a variable too large, with the place of the variable.
+// TestLargeAnnotation denies an object with an annotation that makes a variable too large, with the position of the
+// variable.
 func TestLargeAnnotation(t *testing.T) {
 	program, err := compileVariables(t, "joined",
 		`  annotation: ${ object.metadata.annotations["a"] }`,

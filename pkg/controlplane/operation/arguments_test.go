@@ -28,8 +28,8 @@ type place struct {
 	parent, value *yaml.Node
 }
 
-// TestArguments holds what operations say about their arguments against what they accept: every argument stands in an
-// example, no other name is known, what is required is missed, and values are judged as they are described.
+// TestArguments compares the descriptions of arguments with the accepted ones: every argument has an example, other
+// names are unknown, required ones are reported, and values match their descriptions.
 func TestArguments(t *testing.T) {
 	bench := newBench(t)
 	candidates := tags(t)

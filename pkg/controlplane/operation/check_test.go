@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestChecks holds that each rule in testdata/checks.yaml has just the findings that stand below it in testdata/checks.txt.
+// TestChecks compares the findings of each rule in testdata/checks.yaml with testdata/checks.txt.
 func TestChecks(t *testing.T) {
 	data, err := os.ReadFile("testdata/checks.yaml")
 	if err != nil {

@@ -35,8 +35,8 @@ const (
 		`{"path":"/etc/a.yaml","content":{"inline":{"data":"a: 1 # kept\n"}}}]}}`
 )
 
-// TestEdits holds of each operation that it creates what is missing, updates what is there, removes it, and changes nothing when it is
-// repeated. The places are JSON pointers; an empty text stands for nothing.
+// TestEdits checks that each operation creates, updates and removes its values, and changes nothing when repeated.
+// Places are JSON pointers; an empty text means nothing.
 func TestEdits(t *testing.T) {
 	const container, kubeletUnit = "/spec/template/spec/containers/0", "/spec/units/0/content"
 	tests := map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// TestEmbedded holds what edits of lists leave of a text, comments and the spelling of numbers among it.
+// TestEmbedded checks that edits of lists keep comments and the notation of numbers.
 func TestEmbedded(t *testing.T) {
 	for _, test := range []struct {
 		name, format, before, after string
@@ -77,7 +77,7 @@ func TestEmbedded(t *testing.T) {
 	}
 }
 
-// FuzzEmbedded holds that an item which was appended to any text stands there, and is not appended again.
+// FuzzEmbedded checks that an item that is appended to any text is present, and is not appended again.
 func FuzzEmbedded(f *testing.F) {
 	for _, seed := range []string{"a:\n  l:\n  - 1.0 # x\n", "a: {l: [x]}\n", "a:\n  l:\n  - n: x\n    y: [1, {z: 2}]\n", "", "a: null\n", "a:\n  l: []\n", `{"a":{"l":[1e3]}}`} {
 		f.Add(seed)

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// TestPathMerge holds that a path makes what is missing, and finds items by text and by number.
+// TestPathMerge checks that a path creates missing parents, and finds items by text and by number.
 func TestPathMerge(t *testing.T) {
 	for _, test := range []struct{ name, path, before, value, after string }{
 		{"made", "a.b[n=x].c", `{}`, `1`, `{"a":{"b":[{"n":"x","c":1}]}}`},

@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestRegistry holds that each operation has a file and a name of its own and a summary, that its examples yield writes that
-// are whole, and that it can be used on just those targets on which one of the examples can.
+// TestRegistry checks that each operation has its own file, name and summary, that its examples compile to complete
+// writes, and that its targets are exactly those of its examples.
 func TestRegistry(t *testing.T) {
 	bench := newBench(t)
 	seen := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 )
 
-// TestTraceText holds how records write what rules left behind, and that it is read as it was written.
+// TestTraceText checks that records are written and read back unchanged.
 func TestTraceText(t *testing.T) {
 	for text, trace := range map[string]operation.Trace{
 		`spec.etcd.quota`:                         {Path: "spec.etcd.quota"},

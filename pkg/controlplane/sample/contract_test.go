@@ -48,8 +48,8 @@ func planes(t *testing.T) []contractPlane {
 	return out
 }
 
-// TestContract holds every "shall" of the control-plane webhook contract that is about what Gardener creates. Each
-// subtest is a clause; below it is one test for each control plane.
+// TestContract checks every "shall" of the control-plane webhook contract about objects that Gardener creates. Each
+// subtest is a clause, with one test for each control plane.
 func TestContract(t *testing.T) {
 	all := planes(t)
 	for _, clause := range slices.Concat(

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/digests.txt anew")
 
-// TestDigests compares the bytes of the samples with those of earlier runs, on other days and other machines. A new
-// version of Gardener changes them: look at what changed, then run the test with -update.
+// TestDigests compares the bytes of the samples with earlier runs. A new version of Gardener changes them: review the
+// changes, then run the test with -update.
 func TestDigests(t *testing.T) {
 	const file = "testdata/digests.txt"
 	got := digests(t)

@@ -43,7 +43,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestNames holds that every target can be looked up, has a form, and a container where it has a pod template.
+// TestNames checks that every target has a name and a form, and a container if it has a pod template.
 func TestNames(t *testing.T) {
 	names := target.Names()
 	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestAudit holds what the audit log is told: rules that changed something, each once, and not without end.
+// TestAudit checks the audit annotations: each rule with an effect once, up to a limit.
 func TestAudit(t *testing.T) {
 	long := strings.Repeat("x", 500)
 	changed := func(profile, rule, item string) mutation.Applied {

@@ -130,7 +130,7 @@ func expectRegistered(t *testing.T, b *bench, path string) {
 	}
 }
 
-// TestCallersCertificate demands a certificate where a client CA is configured, beside the segment.
+// TestCallersCertificate checks that a configured client CA requires a certificate in addition to the segment.
 func TestCallersCertificate(t *testing.T) {
 	c := newCaller(t)
 	c.known = segments{{"first", time.Unix(0, 0)}}
@@ -160,7 +160,7 @@ func TestCallersCertificate(t *testing.T) {
 	}
 }
 
-// TestUnauthorized holds that nothing of an admission happens, and nothing is logged, for callers who do not know the segment.
+// TestUnauthorized checks that a caller without the segment causes neither an admission nor a log entry.
 func TestUnauthorized(t *testing.T) {
 	c := newCaller(t)
 	c.known = segments{{"first", time.Unix(0, 0)}}
@@ -196,7 +196,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 }
 
-// TestSegmentOf holds that a segment is that of its key, always the same, and of letters that a path may have.
+// TestSegmentOf checks that a segment depends only on its key, and has only characters that a path permits.
 func TestSegmentOf(t *testing.T) {
 	one, other := segmentOf([]byte("key")), segmentOf([]byte("another"))
 	if one == other || one != segmentOf([]byte("key")) || len(one) != 32 || strings.Trim(one, "0123456789abcdef") != "" {
@@ -208,7 +208,7 @@ func TestSegmentOf(t *testing.T) {
 	}
 }
 
-// TestReadSegments reads one for each CA that is kept, the newest first.
+// TestReadSegments reads one segment for each kept CA, the newest first.
 func TestReadSegments(t *testing.T) {
 	authority := func(name, key string, minute int) *corev1.Secret {
 		secret := bundleSecret(name, "own", "", minute, "")
@@ -235,7 +235,7 @@ func other(namespace string, created time.Time, serves string) (*corev1.Namespac
 		}}
 }
 
-// TestInstallations holds to which installations this one leaves its objects.
+// TestInstallations checks to which installations this one yields.
 func TestInstallations(t *testing.T) {
 	start := time.Unix(1e9, 0)
 	route, beside := Route{Set: target.ControlPlane, Provider: "openstack"}, Route{Set: target.ControlPlane, Provider: "aws"}

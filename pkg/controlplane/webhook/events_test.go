@@ -122,7 +122,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsAreBounded holds that a storm of denials makes no storm of events, and that what is dropped is counted.
+// TestEventsAreBounded checks the rate limit of Events, and that dropped ones are counted.
 func TestEventsAreBounded(t *testing.T) {
 	f, l := serveEvents(t, failing(mutation.LookupFailed))
 	const storm = 4 * eventBurst

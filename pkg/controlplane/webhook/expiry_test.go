@@ -78,7 +78,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestEnded holds that a certificate is found not to hold when it does not, or its CA does not, and that nothing else is.
+// TestEnded checks that exactly certificates that are expired, or have an expired CA, are reported.
 func TestEnded(t *testing.T) {
 	ca, lasts := authority(t, time.Hour), 2*time.Hour
 	served, err := (&secretsutils.CertificateSecretConfig{
@@ -129,8 +129,8 @@ type cachedBundle []byte
 
 func (b cachedBundle) ReadBundle(ctx context.Context) ([]byte, error) { return b, ctx.Err() }
 
-// TestEndedInTime holds that CAs are read for as long as the one who asks waits, that the check does not fail where that is too short, and that what the
-// certificate says itself is told all the same.
+// TestEndedInTime checks that reading the CAs stops at the caller's deadline without failing the check, and that an
+// expired certificate is still reported.
 func TestEndedInTime(t *testing.T) {
 	e := Expiry{File: CertificateFile(t.TempDir()), Bundle: cachedBundle(authority(t, time.Hour).CertificatePEM)}
 	if err := os.WriteFile(e.File, authority(t, time.Hour).CertificatePEM, 0o600); err != nil {

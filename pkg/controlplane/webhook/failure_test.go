@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestDenialOf holds what a caller is told when time is up: also which lookup or rule took it.
+// TestDenialOf checks the message after a timeout, with the lookup or rule that caused it.
 func TestDenialOf(t *testing.T) {
 	late, cancel := context.WithDeadline(context.Background(), time.Now().Add(-time.Second))
 	defer cancel()

@@ -28,7 +28,8 @@ func ofTime(namespace, name string, labels map[string]string, issued string) *co
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 }
 
-// TestDropFuture holds that what was issued in a time to come, by the clock of this machine and by that of the API server, goes, and nothing else.
+// TestDropFuture checks that exactly certificates from the future, by the clocks of this machine and of the API server,
+// are deleted.
 func TestDropFuture(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	certificates := Certificates{Component: "provider-graft", Namespace: "garden"}
@@ -68,7 +69,8 @@ func TestDropFuture(t *testing.T) {
 	}
 }
 
-// TestDropFutureOnly holds that a replica that is slow deletes no Secret that a faster one has made since, though it has the same name.
+// TestDropFutureOnly checks that a slow replica does not delete a Secret with the same name that a faster one has
+// created since.
 func TestDropFutureOnly(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	certificates := Certificates{Component: "provider-graft", Namespace: "garden"}

@@ -55,8 +55,8 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestPassedDeadline checks that an admission that takes too long does not look like one whose caller has hung up, when its body was read
-// before, as serving.Guard does.
+// TestPassedDeadline checks that a slow admission is not reported as cancelled by its caller if its body was already
+// read, as serving.Guard does.
 func TestPassedDeadline(t *testing.T) {
 	var request context.Context
 	f := serve(t, engine(func(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
@@ -175,7 +175,7 @@ func TestDenied(t *testing.T) {
 	})
 }
 
-// TestRefused has the rows of the table in which there is no review to answer.
+// TestRefused checks the rows of the table without a review to answer.
 func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		body   string

@@ -47,7 +47,7 @@ func typo(file source.File) source.File {
 	return source.File{Name: file.Name, Data: []byte(strings.Replace(string(file.Data), "controlplane:", "controlplan:", 1))}
 }
 
-// TestIsolation loads files one step after the other and holds what is served of each: its state, and the values of the active profiles.
+// TestIsolation loads files step by step, and checks the state of each and the values of the active profiles.
 func TestIsolation(t *testing.T) {
 	broken := source.File{Name: "a", Data: []byte(text2profile("a", "one", "false") + "controlplanebackup: [\n")}
 	type step struct {
@@ -153,7 +153,7 @@ func holdDenied(t *testing.T, s *Store, provider string, want bool) {
 	}
 }
 
-// TestUnreadablePath holds that a path which cannot be read keeps what was served from it, and nothing else up.
+// TestUnreadablePath checks that an unreadable path keeps its active profiles and does not block others.
 func TestUnreadablePath(t *testing.T) {
 	store := NewStore(compileTogether, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	all := &reader{files: []source.File{valued("/x/a", "one", "1"), valued("/y/b", "two", "1")}}

@@ -100,7 +100,7 @@ func TestLastGood(t *testing.T) {
 	}
 }
 
-// TestLastGoodIsCheckedAgain holds that a kept version which this program refuses, or which is not what was written, is not served.
+// TestLastGoodIsCheckedAgain checks that a stored version that this program rejects, or that was modified, is not used.
 func TestLastGoodIsCheckedAgain(t *testing.T) {
 	a, b := inConfigMap(valued("a", "one", "1")), inConfigMap(valued("b", "two", "1"))
 	for name, spoil := range map[string]func(*corev1.ConfigMap){
@@ -133,7 +133,8 @@ func TestLastGoodIsCheckedAgain(t *testing.T) {
 	}
 }
 
-// TestLastGoodParameters holds that a version is kept with its parameters: another value that the profile cannot have is no reason to deny.
+// TestLastGoodParameters checks that a version is stored with its parameters: an invalid new value does not deny
+// objects.
 func TestLastGoodParameters(t *testing.T) {
 	parameters := func(value string) profile.Parameters {
 		p, err := profile.ParseParameters(source.File{Name: "config.yaml", Data: []byte("a: {value: " + value + "}\n")})
@@ -154,7 +155,8 @@ func TestLastGoodParameters(t *testing.T) {
 	}
 }
 
-// TestLastGoodTooLarge holds that what cannot be kept is said, and that no version before it is taken for the last good one.
+// TestLastGoodTooLarge checks that a version that is too large to store is reported, and that no older version replaces
+// it.
 func TestLastGoodTooLarge(t *testing.T) {
 	noise := make([]byte, maxKeptBytes)
 	random := rand.NewChaCha8([32]byte{})

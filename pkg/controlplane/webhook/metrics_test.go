@@ -69,7 +69,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestObservedRulesAreCounted holds that a rule which is only observed counts as such where it would change the object alone.
+// TestObservedRulesAreCounted checks that an observed rule counts as observed if it would change the object.
 func TestObservedRulesAreCounted(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	m, x := NewMetrics(registry), &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}}

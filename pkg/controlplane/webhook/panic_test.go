@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 )
 
-// TestPanicWhileLoading holds that a profile on which the compiler panics is invalid: its objects are denied at the start, and later the last good
-// version stays active; that it is told once, and that the next profile is loaded.
+// TestPanicWhileLoading checks that a profile that makes the compiler panic is invalid: its objects are denied at the
+// start, later the last valid version stays active, the panic is reported once, and the next profile is loaded.
 func TestPanicWhileLoading(t *testing.T) {
 	var log strings.Builder
 	panics := func(documents []*profile.Document) (Program, error) {

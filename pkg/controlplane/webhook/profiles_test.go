@@ -88,7 +88,7 @@ func TestConfigMaps(t *testing.T) {
 	}
 }
 
-// TestAttachments holds that what a profile names beside it is read with it, and not as a profile.
+// TestAttachments checks that files of a profile are read with it, and not as profiles.
 func TestAttachments(t *testing.T) {
 	t.Run("ConfigMap", func(t *testing.T) {
 		const text = "imageVector: vectors/images.yaml\n"

@@ -21,7 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestRegistrarForeign holds that the registration of another namespace that exists is not overwritten, and that of one that does not exist is.
+// TestRegistrarForeign checks that the registration of another existing namespace is not overwritten, and that of a
+// missing one is.
 func TestRegistrarForeign(t *testing.T) {
 	for name, test := range map[string]struct {
 		object client.Object
@@ -49,7 +50,7 @@ func TestRegistrarForeign(t *testing.T) {
 	}
 }
 
-// TestRegistrarOwner holds that the ClusterRole of the installation, which is deleted first, owns the registration.
+// TestRegistrarOwner checks that the ClusterRole of the installation, which is deleted first, owns the registration.
 func TestRegistrarOwner(t *testing.T) {
 	b := newBench(t, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: service.Name, UID: "r"}})
 	b.reconcile(t)
@@ -107,7 +108,8 @@ func TestRegistrarMigrates(t *testing.T) {
 	step("when all API servers know it", secretPath, false, false)
 }
 
-// TestRegistrarLeaves holds that the registration of an earlier version in another namespace is not removed, and changes no path.
+// TestRegistrarLeaves checks that the registration of an earlier version in another namespace stays and changes no
+// path.
 func TestRegistrarLeaves(t *testing.T) {
 	b := newBench(t, earlierRegistration("another"))
 	b.reconcile(t)
@@ -116,7 +118,7 @@ func TestRegistrarLeaves(t *testing.T) {
 	}
 }
 
-// TestObserved holds that a webhook of which all rules only observe is none in place of which another installation yields.
+// TestObserved checks that another installation does not yield to a webhook with observed rules only.
 func TestObserved(t *testing.T) {
 	b := newBench(t)
 	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})

@@ -47,8 +47,8 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// TestCertificatesOfTheLibrary makes a CA and a server certificate with Gardener's secrets manager, as its extension library does,
-// and finds the bundle by which the certificate is trusted.
+// TestCertificatesOfTheLibrary creates a CA and a server certificate with Gardener's secrets manager, and finds the CA
+// bundle of the certificate.
 func TestCertificatesOfTheLibrary(t *testing.T) {
 	ctx, c := context.Background(), fake.NewClientBuilder().Build()
 	certificates := Certificates{Component: "provider-graft", Namespace: "own", Mode: ModeService}

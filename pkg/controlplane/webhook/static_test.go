@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestStatic holds that what is made at the start is a certificate by which the API server trusts the host that it calls, and no other, now and in some years.
+// TestStatic checks that the API server trusts the created certificate for exactly its host, now and for some years.
 func TestStatic(t *testing.T) {
 	now := time.Now()
 	for host, other := range map[string]string{"127.0.0.1": "127.0.0.2", "fd00::1": "fd00::2", "graft.example.com": "example.com"} {
@@ -47,8 +47,8 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestStaticAnew holds that key and certificate are files of their own each time, that nobody else can read, the key before the certificate, and that what
-// cannot be written leaves nothing behind.
+// TestStaticAnew checks that key and certificate are new private files each time, the key first, and that a failed
+// write leaves no file behind.
 func TestStaticAnew(t *testing.T) {
 	folder := t.TempDir()
 	key, certificate := filepath.Join(folder, "tls.key"), CertificateFile(folder)

@@ -248,7 +248,8 @@ func (l listing) Rules() []mutation.RuleInfo {
 	return rules
 }
 
-// TestRulesThatAreGone holds that the counters of rules go with the rules, and do not come back with an admission that began before.
+// TestRulesThatAreGone checks that the counters of removed rules are deleted, and do not return with an admission that
+// began before.
 func TestRulesThatAreGone(t *testing.T) {
 	f := &fixture{registry: prometheus.NewRegistry()}
 	metrics := NewMetrics(f.registry)
@@ -279,7 +280,7 @@ func TestRulesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestBeside holds that a change of what the compiler reads beside the documents is an attempt.
+// TestBeside checks that a change of the compiler's other inputs causes a reload.
 func TestBeside(t *testing.T) {
 	compiled, beside := 0, "a"
 	store := NewStore(func(documents []*profile.Document) (Program, error) {

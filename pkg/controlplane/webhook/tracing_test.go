@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestSpans holds what the spans of admissions say, and that they stand below that of the caller.
+// TestSpans checks the attributes of spans, and that they are children of the caller's span.
 func TestSpans(t *testing.T) {
 	const caller = "00-0102030405060708090a0b0c0d0e0f10-1112131415161718-01"
 	admitted := func(context.Context, mutation.Request) (*mutation.Result, error) {

@@ -125,8 +125,8 @@ func (unstarted) List(context.Context, client.ObjectList, ...client.ListOption) 
 	return &cache.ErrCacheNotStarted{}
 }
 
-// TestWithdrawWithoutPermission checks that a leader whose permissions are removed with the installation ends its work without an error,
-// at each of its calls, and does not try again.
+// TestWithdrawWithoutPermission checks that a leader that loses its permissions during the removal ends without an
+// error at each of its calls, and does not retry.
 func TestWithdrawWithoutPermission(t *testing.T) {
 	for name, allowed := range map[string]int{"all": 0, "the list of installations": 1, "the first deletion": 2, "the second deletion": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestRemovalWhileRegistering(t *testing.T) {
 	}
 }
 
-// TestWithdrawAnnounces tells another installation before the registration goes.
+// TestWithdrawAnnounces checks that another installation gets the announcement before the registration is deleted.
 func TestWithdrawAnnounces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
@@ -223,7 +223,8 @@ func TestWithdrawAnnounces(t *testing.T) {
 	})
 }
 
-// TestRemoval holds deletions while the installation is being removed, until no API server calls the webhooks.
+// TestRemoval checks that deletions are held during the removal of the installation until no API server calls the
+// webhooks.
 func TestRemoval(t *testing.T) {
 	for name, test := range map[string]struct {
 		removed, dryRun bool

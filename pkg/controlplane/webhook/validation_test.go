@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// TestValidator holds that a ConfigMap is refused for what is wrong with it by itself, and warned of for what it contradicts.
+// TestValidator checks that a ConfigMap is rejected for its own errors, and gets warnings for conflicts with other
+// profiles.
 func TestValidator(t *testing.T) {
 	store := NewStore(compileTogether, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	if err := store.Load(t.Context(), &reader{files: append(

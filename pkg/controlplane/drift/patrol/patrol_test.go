@@ -156,7 +156,7 @@ func (p *Patrol) counted(t *testing.T, want string) {
 	}
 }
 
-// TestCounts holds that a patrol counts at its interval and touches nothing, and says when it could not look.
+// TestCounts checks that a patrol counts at its interval without touches, and reports failed searches.
 func TestCounts(t *testing.T) {
 	s := &seed{count: 3, touched: map[string]bool{}}
 	p, clock := newPatrol(t, s)
@@ -183,7 +183,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestTouches holds that what has drifted is touched, once for each pause and not more, and is not found again.
+// TestTouches checks that drifted objects are touched at the rate, and are not found again.
 func TestTouches(t *testing.T) {
 	s := &seed{count: 4, touched: map[string]bool{}}
 	p, clock := newPatrol(t, s)
@@ -202,7 +202,7 @@ func TestTouches(t *testing.T) {
 	p.counted(t, "0 drifted, 4 touched, 4 fixed, 0 failures, at 4604")
 }
 
-// TestInVain holds that touching is given up until the next look when three touches in a row have fixed nothing.
+// TestInVain checks that touching stops until the next search after three touches in a row without effect.
 func TestInVain(t *testing.T) {
 	s := &seed{count: 5, touched: map[string]bool{}, all: true}
 	p, clock := newPatrol(t, s)
@@ -227,8 +227,8 @@ func TestInVain(t *testing.T) {
 	}
 }
 
-// TestFutile holds that an object which stays as it is rests for longer each time, that others behind it have their turn, and that it rests no more when it is
-// found as it should be once, or when there are other profiles.
+// TestFutile checks that an object without effect pauses longer each time, that later objects get their turn, and that
+// a conforming object or new profiles reset the pause.
 func TestFutile(t *testing.T) {
 	s := &seed{count: 4, touched: map[string]bool{}, deaf: map[string]bool{"cloud-0": true, "cloud-1": true, "cloud-2": true}}
 	p, clock := newPatrol(t, s)

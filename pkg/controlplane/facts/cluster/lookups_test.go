@@ -55,7 +55,7 @@ func eventually(t *testing.T, what string, check func() bool) {
 	t.Fatal("waited in vain until " + what)
 }
 
-// TestLookupFollows holds that an object with a constant name is asked for once, and then followed until no program needs it.
+// TestLookupFollows checks that an object with a constant name is read once and then watched until no program needs it.
 func TestLookupFollows(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "cloudprovider", map[string]string{"region": "eu", "password": "hunter2"}), makeSecret("a", "other", nil))
@@ -140,8 +140,8 @@ func TestLookupFollows(t *testing.T) {
 	s.lookups.group.Wait()
 }
 
-// TestLookupComputed holds that an object with a computed name is never followed nor kept, and one that cannot be read in time is an
-// error that says which.
+// TestLookupComputed checks that an object with a computed name is neither watched nor cached, and that a timeout is an
+// error with its name.
 func TestLookupComputed(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "x", map[string]string{"k": "v"}))
@@ -170,8 +170,8 @@ func TestLookupComputed(t *testing.T) {
 	}
 }
 
-// BenchmarkLookups measures what 2,000 control planes with three lookups each take in memory: what profiles name, and, for
-// comparison, whole Secrets as a cache of all of them would hold.
+// BenchmarkLookups measures the memory of three lookups for each of 2,000 control planes: named keys, compared with a
+// cache of whole Secrets.
 func BenchmarkLookups(b *testing.B) {
 	const shoots = 2000
 	names := []string{"cloudprovider", "cloud-provider-config", "acme-extra"}

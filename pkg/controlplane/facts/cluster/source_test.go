@@ -149,7 +149,8 @@ func TestReadGarden(t *testing.T) {
 	}
 }
 
-// TestRefresh holds that the cached reader is not asked for what may be newer, and that a version that is known is not decoded again.
+// TestRefresh checks that the cached reader is not used for possibly outdated objects, and that a known version is not
+// decoded again.
 func TestRefresh(t *testing.T) {
 	ctx, newest := context.Background(), readCluster(t)
 	newest.ResourceVersion = "2"

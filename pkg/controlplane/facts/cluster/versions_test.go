@@ -55,7 +55,8 @@ func followed(t *testing.T, c client.WithWatch) *Source {
 	return s
 }
 
-// TestFollowed holds that a Cluster is got once for each version, that changes are seen, and that nothing is kept of one that is gone.
+// TestFollowed checks that a Cluster is read once for each version, that changes are noticed, and that deleted Clusters
+// are dropped.
 func TestFollowed(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
@@ -103,7 +104,7 @@ func TestFollowed(t *testing.T) {
 	}
 }
 
-// TestReplaced holds that what is missing in a list is forgotten.
+// TestReplaced checks that Clusters that are missing in a new list are dropped.
 func TestReplaced(t *testing.T) {
 	var gone []string
 	v := &versions{gone: func(name string) { gone = append(gone, name) }}
@@ -122,7 +123,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestNaming holds that parts that are not named are not kept, and that they are read again for who names them.
+// TestNaming checks that only named parts are kept, and that a Cluster is read again for other parts.
 func TestNaming(t *testing.T) {
 	var got atomic.Int64
 	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
@@ -156,7 +157,7 @@ func TestNaming(t *testing.T) {
 	}
 }
 
-// TestOneReads holds that those who ask for a Cluster at the same time share one request, and that waiting for it ends with the context.
+// TestOneReads checks that concurrent requests for a Cluster share one read, and that waiting ends with the context.
 func TestOneReads(t *testing.T) {
 	var got atomic.Int64
 	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
@@ -202,7 +203,7 @@ func (m many) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-// TestMemory holds that what is kept of a Cluster is small, however big the cloud profile is.
+// TestMemory checks that the kept part of a Cluster is small, even with a large cloud profile.
 func TestMemory(t *testing.T) {
 	m := many{reader(t, makeNamespace(namespace)), readCluster(t)}
 	var profile map[string]any

@@ -111,7 +111,7 @@ func big(t *testing.T, word string) []byte {
 	return raw
 }
 
-// TestBuffer holds that a Cluster is read into memory that was used before, and that nothing kept of one is touched by the next.
+// TestBuffer checks that a Cluster is read into reused memory without changing kept parts of earlier ones.
 func TestBuffer(t *testing.T) {
 	one, other := big(t, "1"), big(t, "2")
 	next := one
@@ -155,7 +155,7 @@ func allocated() uint64 {
 	return stats.TotalAlloc
 }
 
-// TestAnswers holds what becomes of answers that are no Cluster.
+// TestAnswers checks the handling of answers that are not Clusters.
 func TestAnswers(t *testing.T) {
 	whole := string(big(t, "1"))
 	for _, test := range []struct {
@@ -195,7 +195,7 @@ type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
-// TestDecodeList holds what is read of lists.
+// TestDecodeList checks the decoding of lists.
 func TestDecodeList(t *testing.T) {
 	one := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}
 	for _, test := range []struct {
@@ -227,7 +227,7 @@ func TestDecodeList(t *testing.T) {
 	}
 }
 
-// FuzzDecodeCluster holds that what is read on the way is what the decoder of whole Clusters reads.
+// FuzzDecodeCluster compares the streaming decoder with the decoder of whole Clusters.
 func FuzzDecodeCluster(f *testing.F) {
 	raw, err := os.ReadFile("../testdata/cluster.json")
 	if err != nil {

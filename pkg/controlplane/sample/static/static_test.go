@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestPlanes holds that each sample has facts and that each of its objects is a target.
+// TestPlanes checks that each sample has facts, and that each of its objects is a target.
 func TestPlanes(t *testing.T) {
 	found := map[string]bool{}
 	for _, plane := range static.Planes() {
