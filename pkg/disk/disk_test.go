@@ -49,7 +49,7 @@ func layout(t *testing.T) string {
 	return base
 }
 
-// TestReadInside holds what is read of a folder, and by which error what is not is refused. Nothing of it waits.
+// TestReadInside checks which files of a folder are read, and the error for every other kind of file. No read blocks.
 func TestReadInside(t *testing.T) {
 	base := layout(t)
 	for name, test := range map[string]struct {
@@ -98,7 +98,7 @@ func TestReadInside(t *testing.T) {
 	}
 }
 
-// TestReadFile holds that a file which is named may be a link to anywhere, but is a regular one.
+// TestReadFile checks that a named file may be a link to any place, but must be a regular file.
 func TestReadFile(t *testing.T) {
 	base := layout(t)
 	for name, test := range map[string]struct {
@@ -116,7 +116,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadStream holds that a pipe which is named is read until it ends, and nothing without end.
+// TestReadStream checks that a named pipe is read to its end, up to the limit.
 func TestReadStream(t *testing.T) {
 	base := layout(t)
 	pipe := filepath.Join(base, "in", "pipe")
@@ -135,7 +135,7 @@ func TestReadStream(t *testing.T) {
 	}
 }
 
-// TestReadFS holds that of a file system, too, only regular files up to the limit are read.
+// TestReadFS checks that only regular files up to the limit are read from a file system.
 func TestReadFS(t *testing.T) {
 	root, err := os.OpenRoot(filepath.Join(layout(t), "in"))
 	must(t, err)

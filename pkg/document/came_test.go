@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestCameText holds that a text is found as it came, whatever edits say, and that what is no string, or not there, is empty.
+// TestCameText checks that the original text is returned after edits, and an empty text for missing values and other
+// types.
 func TestCameText(t *testing.T) {
 	d, err := Parse([]byte(`{"a":{"b":"x","c\u0041":"y\n","d":1,"n":{"b":"no"}},"l":["x"]}`))
 	must(t, err)
@@ -30,8 +31,8 @@ func TestCameText(t *testing.T) {
 	}
 }
 
-// TestDuplicateKeysAmongMany holds that a key that stands twice is found wherever it stands, also where escapes write it in another way, and that
-// keys which look alike at a glance are not taken for the same.
+// TestDuplicateKeysAmongMany checks that a duplicate key is found anywhere, also with different escapes, and that
+// similar keys are not confused.
 func TestDuplicateKeysAmongMany(t *testing.T) {
 	for _, many := range []int{0, 1, 5, 20, 60, 200} {
 		var members []string
@@ -56,7 +57,7 @@ func TestDuplicateKeysAmongMany(t *testing.T) {
 	}
 }
 
-// TestScratch holds that bytes of one room do not overlap, and that the next room has them in one piece.
+// TestScratch checks that the bytes of one arena do not overlap, and that the next arena holds them in one piece.
 func TestScratch(t *testing.T) {
 	var s scratch
 	for round := range 3 {

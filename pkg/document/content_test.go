@@ -72,7 +72,8 @@ func TestContentErrors(t *testing.T) {
 	})
 }
 
-// FuzzContent: what was set is read back, a second time is no edit, and the encoding and other members stay.
+// FuzzContent checks that a set value is read back, that a second set is no edit, and that the encoding and other
+// members stay.
 func FuzzContent(f *testing.F) {
 	f.Add("b64", "YQ==", []byte("\x00\xff"))
 	f.Add("", "a\"", []byte("é\n"))

@@ -26,7 +26,8 @@ var seeds = []string{
 	`[0123]`, `{"a" 1}`, `[1,]`, `{"a":1,}`, "\"\x01\"", `"\u12g4"`, `nul`, `tru`, `-`, `1.`, `1e`, `"abcdefg`, `"abcdefgh\`,
 }
 
-// FuzzParse: Parse accepts what json.Valid accepts; without edits nothing changes; values are decoded alike.
+// FuzzParse checks that Parse accepts the same texts as json.Valid, that nothing changes without edits, and that values
+// are decoded alike.
 func FuzzParse(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add([]byte(seed))
@@ -312,7 +313,7 @@ func (s script) editArray(n *Node, check func(error)) {
 	}
 }
 
-// FuzzAgain: edits that state what shall be are no edits when they are made again on the result.
+// FuzzAgain checks that edits are idempotent.
 func FuzzAgain(f *testing.F) {
 	for i, seed := range seeds {
 		f.Add([]byte(seed), uint64(i))

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestLiteral holds that a string which is taken from one document and put into another makes the same patch there as its text.
+// TestLiteral checks that a string literal from another document makes the same patch as its text.
 func TestLiteral(t *testing.T) {
 	for _, written := range []string{`""`, `"plain"`, `"a\nb \"c\" \\ \u00e9"`, `"é"`, `"\ud83d\ude00"`} {
 		from, err := Parse([]byte(`{"a":` + written + `}`))
@@ -40,7 +40,7 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestLiteralThatStandsThere holds that putting a string where it stands is no edit, however it is written.
+// TestLiteralThatStandsThere checks that setting an equal string is no edit, with any escapes.
 func TestLiteralThatStandsThere(t *testing.T) {
 	d := parse(t, `{"a":"x\u0041","b":"xA"}`)
 	same, _ := d.Root().Get("b").Literal()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzSameUnquoted holds that comparing without decoding is comparing what is decoded, and that decoding is that of
+// FuzzSameUnquoted compares comparison without decoding with comparison of decoded texts, and the decoding with
 // encoding/json.
 func FuzzSameUnquoted(f *testing.F) {
 	for _, pair := range [][2]string{

@@ -13,8 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRoom: texts that are read in the room of their document, and in the room that another document has left, become what
-// they become alone.
+// FuzzRoom checks that texts have the same result in the arena of their document, in a reused arena, and alone.
 func FuzzRoom(f *testing.F) {
 	f.Add("[Service]\nExecStart=/k \\\n  # c\n  --a\nX=1\n", "a: 1\nb:\n- c\n", "a")
 	f.Add("[Service]\nExecStart=/k --a=2 --b", "a: {b: 1}\n# c\nd: é\n", "e")

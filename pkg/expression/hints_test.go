@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestHints holds that the mistakes that are made most often come with what was meant.
+// TestHints checks the suggestions for the most common mistakes.
 func TestHints(t *testing.T) {
 	pool := expression.NewObject("graft.Pool", map[string]*cel.Type{"name": cel.StringType, "providerConfig": cel.DynType})
 	environment, err := expression.NewEnvironment(
@@ -66,7 +66,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestHintOfCondition holds that where a condition is wanted, and where a number is, it is one that stands in the place of what is missing.
+// TestHintOfCondition checks that the suggestion for a missing condition is a condition, and for a missing number a
+// number.
 func TestHintOfCondition(t *testing.T) {
 	environment, err := expression.NewEnvironment(expression.Variable{Name: "spec", Type: cel.DynType})
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestLimits holds that each function that creates a value is stopped before the value is too large, and that what is usual for an
-// annotation of the largest size is not.
+// TestLimits checks that each function is stopped before its value is too large, and that typical values of the largest
+// annotation are accepted.
 func TestLimits(t *testing.T) {
 	env, vars := limitEnvironment(t), limitActivation(t)
 	const tooLarge, tooMuch, tooCostly = "the value is too large", "too large together", "too costly"
@@ -88,7 +88,7 @@ func TestLimits(t *testing.T) {
 // largePattern is a regular expression that takes more than 100 MB when it is compiled.
 var largePattern = "(" + strings.Repeat("a", 3000) + "){1000}"
 
-// TestLimitsOfTexts holds the limits of what templates write: texts with expressions in them, and JSON.
+// TestLimitsOfTexts checks the limits of templates: texts with expressions, and JSON.
 func TestLimitsOfTexts(t *testing.T) {
 	env, vars := limitEnvironment(t), limitActivation(t)
 	template, err := env.Template(`a${ wide }b${ wide }c${ wide }`, source.Position{})
@@ -106,7 +106,7 @@ func TestLimitsOfTexts(t *testing.T) {
 	}
 }
 
-// TestLimitsOfConstants holds that what needs no variable is bounded when it is compiled.
+// TestLimitsOfConstants checks that expressions without variables are limited at compilation.
 func TestLimitsOfConstants(t *testing.T) {
 	env := limitEnvironment(t)
 	for _, text := range []string{
@@ -119,14 +119,14 @@ func TestLimitsOfConstants(t *testing.T) {
 	}
 }
 
-// TestLongVersion checks that a long text is no version, whatever constraint it is compared with.
+// TestLongVersion checks that a long text is not accepted as a version, with any constraint.
 func TestLongVersion(t *testing.T) {
 	if _, err := ParseVersion("1.0.0-" + strings.Repeat("a.", maximumParsed/2) + "a"); err == nil {
 		t.Errorf("a version of more than %d bytes is parsed", maximumParsed)
 	}
 }
 
-// TestLimit holds that what is computed for one request is bounded together.
+// TestLimit checks the common limit of all computations for one request.
 func TestLimit(t *testing.T) {
 	env, vars := limitEnvironment(t), limitActivation(t)
 	whole, err := env.Template(`${ wide + "x" }`, source.Position{})
@@ -154,8 +154,8 @@ func TestLimit(t *testing.T) {
 	}
 }
 
-// TestLargeRequestsWait holds that no more than largeRequests compute large values at a time, and that those that wait end with their
-// context.
+// TestLargeRequestsWait checks that at most largeRequests requests compute large values at a time, and that waiting
+// ones end with their context.
 func TestLargeRequestsWait(t *testing.T) {
 	env, vars := limitEnvironment(t), limitActivation(t)
 	template, err := env.Template(`${ wide + "x" }`, source.Position{})
@@ -192,7 +192,7 @@ func TestLargeRequestsWait(t *testing.T) {
 	}
 }
 
-// TestSizesOfVariables holds that estimates know how large variables are.
+// TestSizesOfVariables checks that estimates include the sizes of variables.
 func TestSizesOfVariables(t *testing.T) {
 	env := limitEnvironment(t)
 	for range 20 {

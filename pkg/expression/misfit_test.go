@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestMisfits holds what is said, when an expression is compiled or when it is evaluated, and that none of CEL's own words and no value is in it.
+// TestMisfits checks the errors at compilation and evaluation, which contain neither CEL's own wording nor values.
 func TestMisfits(t *testing.T) {
 	data, err := os.ReadFile("testdata/misfits.yaml")
 	if err != nil {

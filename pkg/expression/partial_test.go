@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestPartialFalse holds that a condition counts as false only when the version alone makes it so.
+// TestPartialFalse checks that a condition is false only if the version alone makes it false.
 func TestPartialFalse(t *testing.T) {
 	strings := cel.MapType(cel.StringType, cel.StringType)
 	shoot := expression.NewObject("graft.Shoot", map[string]*cel.Type{
@@ -69,7 +69,7 @@ func TestPartialFalse(t *testing.T) {
 	}
 }
 
-// TestPartialValue holds that a value is known only when nothing unknown is in it.
+// TestPartialValue checks that a value is known only if it contains nothing unknown.
 func TestPartialValue(t *testing.T) {
 	shoot := expression.NewObject("graft.Shoot", map[string]*cel.Type{"name": cel.StringType, "region": cel.StringType})
 	environment, err := expression.NewEnvironment(expression.Variable{Name: "shoot", Object: shoot})

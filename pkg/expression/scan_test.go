@@ -102,7 +102,7 @@ func FuzzScan(f *testing.F) {
 	})
 }
 
-// FuzzTemplate checks that whatever stands in a document is compiled or refused at a place within the text, and never panics.
+// FuzzTemplate checks that any text is compiled, or rejected at a position within it, and never causes a panic.
 func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{benchmarked, "a${ shoot.nmae }", "${ [1].map(x, x / 0) }", "${ '\\", "${ shoot.?networking }", "${\n shot }", "${ namespace }"} {
 		f.Add(seed)

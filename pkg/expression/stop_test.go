@@ -56,7 +56,8 @@ func TestLoopStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestLooks holds which comprehensions look at the context before each step: those whose steps take longer the more they are given.
+// TestLooks checks which comprehensions check the context before each step: those with steps that take longer with more
+// input.
 func TestLooks(t *testing.T) {
 	env := testEnvironment(t)
 	vars, err := cel.NewActivation(map[string]any{"any": make([]int64, interruptFrequency-1)})

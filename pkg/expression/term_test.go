@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestTerms holds what each part of a condition came to. Lines are those of written.
+// TestTerms checks the value of each part of a condition. Lines are those of written.
 func TestTerms(t *testing.T) {
 	env, vars := testEnvironment(t), testActivation(t)
 	for _, c := range []struct {
@@ -250,8 +250,8 @@ func TestTemplateExplain(t *testing.T) {
 	}
 }
 
-// FuzzExplain holds that the root of the terms is what Bool says, and that of && and || the parts agree with the whole, for conditions
-// made of the bytes.
+// FuzzExplain checks that the root of the terms agrees with Bool, and that the parts of && and || agree with the whole,
+// for conditions made of the bytes.
 func FuzzExplain(f *testing.F) {
 	for _, seed := range []string{"", "\x00\x01\x02", "abcdefgh", "\x06\x07\x08\x06\x00\x01", "\x09\x09\x09\x09\x01\x02\x03"} {
 		f.Add([]byte(seed))
@@ -339,7 +339,7 @@ func (g *generator) condition(depth int) string {
 	}
 }
 
-// TestExplainIsBeside holds that evaluating a condition allocates as much after it was explained as before.
+// TestExplainIsBeside checks that an explanation does not change the number of allocations of later evaluations.
 func TestExplainIsBeside(t *testing.T) {
 	env, vars := testEnvironment(t), testActivation(t)
 	x, err := env.Condition(benchmarked, source.Position{})

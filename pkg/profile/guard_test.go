@@ -18,8 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestGuard holds that a panic is an error that names the files on which there is one, that its stack is logged, and that nothing of what is in a
-// file is told.
+// TestGuard checks that a panic becomes an error with the names of the files, that its stack is logged, and that no
+// content of the files is shown.
 func TestGuard(t *testing.T) {
 	refused := errors.New("refused")
 	build := func(files []source.File) (int, error) {

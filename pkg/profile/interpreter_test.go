@@ -23,7 +23,7 @@ kinds:
   retain: [{fields: [spec.seedName], remove: [spec.old]}]
 `
 
-// TestLoadInterpreters holds what an interpreter profile keeps.
+// TestLoadInterpreters checks the loaded form of an interpreter profile.
 func TestLoadInterpreters(t *testing.T) {
 	documents, problems := profile.LoadInterpreters(source.File{Name: "1.yaml", Data: []byte(interpreted)})
 	if len(problems) > 0 || len(documents) != 1 {
@@ -43,7 +43,7 @@ func TestLoadInterpreters(t *testing.T) {
 	}
 }
 
-// TestInterpretersRefused holds what is found before anything is compiled.
+// TestInterpretersRefused checks findings before the compilation.
 func TestInterpretersRefused(t *testing.T) {
 	for name, c := range map[string]struct{ text, want string }{
 		"unknown operation": {interpreterHead + "metadata: {name: a}\nkinds: [{kind: A, apiVersion: v1, helth: []}]\n",

@@ -22,7 +22,7 @@ profiles:
   acme.com/overlay: {pools: [overlay], config: {interface: {mtu: 1450}}}
 `
 
-// TestLoadNetworks holds what a network profile keeps.
+// TestLoadNetworks checks the loaded form of a network profile.
 func TestLoadNetworks(t *testing.T) {
 	documents, problems := profile.LoadNetworks(source.File{Name: "1.yaml", Data: []byte(network)})
 	if len(problems) > 0 || len(documents) != 1 {
@@ -41,7 +41,7 @@ func TestLoadNetworks(t *testing.T) {
 	}
 }
 
-// TestNetworksRefused holds what is found before anything is compiled.
+// TestNetworksRefused checks findings before the compilation.
 func TestNetworksRefused(t *testing.T) {
 	documents, problems := profile.LoadNetworks(
 		source.File{Name: "1.yaml", Data: []byte(network)},

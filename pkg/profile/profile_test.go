@@ -56,8 +56,8 @@ controlplane:
 `
 }
 
-// TestMaximumRules checks that the number of rules in all sets of a profile is bounded, and that the finding is at the first one that is too
-// many.
+// TestMaximumRules checks the limit of rules in all sets of a profile, and that the finding is at the first excess
+// rule.
 func TestMaximumRules(t *testing.T) {
 	text := func(last int) string {
 		rule := "  - flags: {set: {a: b}}\n"
@@ -75,7 +75,7 @@ func TestMaximumRules(t *testing.T) {
 	}
 }
 
-// TestLoad holds what a document keeps; what is refused is held by the cases of the engine, which loads before it compiles.
+// TestLoad checks the loaded form of a document. The engine's cases cover rejected documents.
 func TestLoad(t *testing.T) {
 	text := withParameter("one") + "  kube-scheduler:\n  - name: n\n    when: ${ true }\n    flags: {remove: [y]}\n"
 	documents, problems := profile.Load(source.File{Name: "1.yaml", Data: []byte(text)})
@@ -124,7 +124,7 @@ e: {contentFrom: [files/a.sh]}
 	}
 }
 
-// TestAttachNothing holds that files without attachments, which are read every second, cost no parsing.
+// TestAttachNothing checks that files without attachments, which are read every second, are not parsed.
 func TestAttachNothing(t *testing.T) {
 	file := source.File{Name: "p", Data: []byte("a: [{file: {content: text}}]\n"), Attachments: map[string][]byte{"stale": nil}}
 	read := func(string) ([]byte, error) { return nil, fs.ErrNotExist }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestDeadline holds when a deadline ends, whether somebody waits for it or not.
+// TestDeadline checks the end of a deadline with and without a waiter.
 func TestDeadline(t *testing.T) {
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -63,7 +63,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeadlineAfterEnd holds that a deadline for which nobody waited has ended with End, or stays as it ended before, and makes nothing for it.
+// TestDeadlineAfterEnd checks that a deadline without a waiter ends with End or stays expired, and allocates nothing.
 func TestDeadlineAfterEnd(t *testing.T) {
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	cancelled, cancel := context.WithCancel(t.Context())

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestDrain holds that a caller is sent elsewhere when the program is about to end, in both versions of HTTP, and not before.
+// TestDrain checks that callers are told to close connections only during the shutdown, with HTTP/1.1 and HTTP/2.
 func TestDrain(t *testing.T) {
 	for name, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(name, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestStays holds that a program is ready until it is about to end.
+// TestStays checks that a program is ready until its shutdown begins.
 func TestStays(t *testing.T) {
 	ends := false
 	stays := Stays(func() bool { return ends })

@@ -129,7 +129,7 @@ func partial(announced int, body string) string {
 	return fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", announced, body)
 }
 
-// TestBodies holds what handlers read of bodies that are whole, too large, broken off, or have no length.
+// TestBodies checks the bytes that handlers read of complete, oversized, interrupted and chunked bodies.
 func TestBodies(t *testing.T) {
 	f := serveGuarded(t, Limits{}, echoLength)
 	for about, test := range map[string]struct {
@@ -166,7 +166,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestGrow holds that memory follows what has arrived, however much was announced.
+// TestGrow checks that memory grows with received bytes, not with the announced length.
 func TestGrow(t *testing.T) {
 	for _, test := range []struct {
 		held            int
@@ -185,7 +185,8 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// TestSlowBody holds that a body must come in time, that the handler learns of it, and that a body that has come has all the time there is.
+// TestSlowBody checks that a body must arrive in time, that the handler gets the error, and that the limit ends with
+// the body.
 func TestSlowBody(t *testing.T) {
 	got := make(chan error, 1)
 	f := serveGuarded(t, Limits{BodyTimeout: 100 * time.Millisecond}, func(ctx context.Context, w http.ResponseWriter, r *http.Request) {
@@ -207,7 +208,8 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestStalledRequests holds that requests whose bodies do not come take nobody's place: those that stall the longest are ended.
+// TestStalledRequests checks that requests with stalled bodies are ended, the longest stalled first, instead of
+// blocking others.
 func TestStalledRequests(t *testing.T) {
 	f := serveGuarded(t, Limits{Requests: 2, Waiting: 4}, echoLength)
 	for range 40 {
@@ -223,7 +225,8 @@ func TestStalledRequests(t *testing.T) {
 	}
 }
 
-// TestBytes holds that bytes count as they arrive: announcing takes nothing, and who has sent much and stalls makes room for those who do not.
+// TestBytes checks that only received bytes count, and that a stalled request with many bytes is dropped for active
+// ones.
 func TestBytes(t *testing.T) {
 	f := serveGuarded(t, Limits{Requests: 64, BodyBytes: 1 << 20, BodiesBytes: 4 << 20}, echoLength)
 	for range 60 {
@@ -267,7 +270,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestPlaces holds that requests wait for their turn as long as they have patience, and are refused at once where there is none, or too many wait.
+// TestPlaces checks that requests wait up to their timeout, and are refused at once without one or with a full queue.
 func TestPlaces(t *testing.T) {
 	for about, test := range map[string]struct {
 		limits Limits
@@ -303,7 +306,7 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestBehind holds that work that goes on after the answer keeps its place, for as many requests as there may be.
+// TestBehind checks that work after the answer keeps its place, up to the limit of requests.
 func TestBehind(t *testing.T) {
 	hanging, done := make(chan struct{}), sync.WaitGroup{}
 	f := serveGuarded(t, Limits{Requests: 3, Behind: 1}, func(ctx context.Context, _ http.ResponseWriter, _ *http.Request) {
@@ -332,7 +335,7 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestCrowd holds that a connection that waits for its caller gives its place to a new one, the longest first, and that one that is worked on does not.
+// TestCrowd checks that a new connection replaces the connection that has been idle the longest, and no busy one.
 func TestCrowd(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := serveGuarded(t, Limits{Connections: 4}, func(_ context.Context, w http.ResponseWriter, r *http.Request) {
@@ -368,7 +371,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestAllWork holds that a connection beyond the limit is closed where all others are worked on, and that it is counted.
+// TestAllWork checks that a connection beyond the limit is closed and counted if all others are busy.
 func TestAllWork(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := serveGuarded(t, Limits{Connections: 2}, func(context.Context, http.ResponseWriter, *http.Request) {
@@ -388,7 +391,7 @@ func TestAllWork(t *testing.T) {
 	close(release)
 }
 
-// TestPanicsGiveBack holds that a handler that panics gives back what its request took.
+// TestPanicsGiveBack checks that a panic in a handler releases the resources of its request.
 func TestPanicsGiveBack(t *testing.T) {
 	g := NewGuard(withLimits(Limits{}), nil)
 	func() {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestHold holds that a request leaves once, when the last who works for it is done, whoever comes later.
+// TestHold checks that a request is released once, when its last holder is done.
 func TestHold(t *testing.T) {
 	left := 0
 	ctx, release := WithHold(context.Background(), func() { left++ })

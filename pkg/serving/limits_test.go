@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestHandshakeTimeout checks that a connection whose TLS handshake does not come is closed after HeadTimeout, that one that sends half of it
-// is closed, too, and that HeadTimeout is the 10 seconds that SECURITY.md and the configuration promise.
+// TestHandshakeTimeout checks that a connection with a missing or incomplete TLS handshake is closed after HeadTimeout,
+// and that HeadTimeout is the documented 10 seconds.
 func TestHandshakeTimeout(t *testing.T) {
 	if HeadTimeout != 10*time.Second {
 		t.Errorf("HeadTimeout is %s", HeadTimeout)
@@ -64,8 +64,8 @@ func TestHandshakeTimeout(t *testing.T) {
 	}
 }
 
-// TestLimitFlags checks that flags override the limits of a configuration, and only those that are given; and that a limit that would
-// refuse everything is an error which names its flag.
+// TestLimitFlags checks that only given flags override the limits of a configuration, and that the error for a limit
+// that refuses everything names its flag.
 func TestLimitFlags(t *testing.T) {
 	type limits struct{ Connections, Streams, Requests, BodiesBytes int32 }
 	configured := limits{1024, 32, 64, 64 << 20}
@@ -110,8 +110,8 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-// TestReserveOfDescriptors checks that connections never take the file descriptors that health checks, files and clients of the program
-// need, whatever the configuration allows.
+// TestReserveOfDescriptors checks that connections leave file descriptors for health checks, files and clients of the
+// program.
 func TestReserveOfDescriptors(t *testing.T) {
 	var before syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestMainFunction holds what a program says and with which status it ends.
+// TestMainFunction checks the output and the exit status of a program.
 func TestMainFunction(t *testing.T) {
 	findings := source.Findings{
 		{Position: source.Position{File: "a.yaml", Line: 1, Column: 2}, Message: "is wrong"}, {Position: source.Position{File: "b.yaml", Line: 3, Column: 4}, Message: "is so too"},

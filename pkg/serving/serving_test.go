@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestPanicked holds that a panic says nothing of what was asked for.
+// TestPanicked checks that the message about a panic contains nothing of the request.
 func TestPanicked(t *testing.T) {
 	err := func() (err error) {
 		defer func() { err = serving.Panicked(recover()) }()
@@ -34,7 +34,7 @@ func TestPanicked(t *testing.T) {
 	}
 }
 
-// TestHold holds that what a request takes is left once, by the last who works for it.
+// TestHold checks that the resources of a request are released once, by its last holder.
 func TestHold(t *testing.T) {
 	left := 0
 	ctx, release := serving.WithHold(t.Context(), func() { left++ })

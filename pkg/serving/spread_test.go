@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestSpread holds that a connection is closed with the answer that is drawn, and with no other, and that all calls are answered.
+// TestSpread checks that a connection is closed with the drawn answer and no other, and that all calls are answered.
 func TestSpread(t *testing.T) {
 	var calls, below, connections atomic.Int32
 	server := httptest.NewUnstartedServer(Spread{

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestTimeout holds what callers may say of how long they wait, and that reading it as they say it takes no memory.
+// TestTimeout checks the accepted forms of a caller's timeout, and that parsing allocates nothing.
 func TestTimeout(t *testing.T) {
 	for query, want := range map[string]time.Duration{
 		"":                             0,

@@ -37,7 +37,8 @@ func made(t *testing.T, c *x509.Certificate, signer *Pair) *Pair {
 	return pair
 }
 
-// TestNew holds that a certificate says what its template does, has a key of its own on P-256, and leads to what signed it and to nothing else.
+// TestNew checks that a certificate has the values of its template and its own P-256 key, and is trusted by its signer
+// only.
 func TestNew(t *testing.T) {
 	root, other := made(t, template("root", true), nil), made(t, template("root", true), nil)
 	between := made(t, template("between", true), root)
@@ -70,7 +71,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestSerialNumber holds that a serial number is that of the template, which stays as it is.
+// TestSerialNumber checks that the serial number comes from the template, which stays unchanged.
 func TestSerialNumber(t *testing.T) {
 	c := template("a", true)
 	if got := made(t, c, nil).Certificate.SerialNumber; got.Sign() <= 0 || got.BitLen() > 127 || c.SerialNumber != nil {
@@ -82,7 +83,7 @@ func TestSerialNumber(t *testing.T) {
 	}
 }
 
-// TestPEM holds that certificate and key in PEM are read again as what they were.
+// TestPEM checks that a certificate and a key in PEM are read back unchanged.
 func TestPEM(t *testing.T) {
 	pair := made(t, template("a", false), nil)
 	key, err := pair.KeyPEM()
@@ -100,7 +101,7 @@ func TestPEM(t *testing.T) {
 	}
 }
 
-// TestForeignKey holds that nothing is signed with a key that is not the signer's.
+// TestForeignKey checks that a key that does not belong to the signer is rejected.
 func TestForeignKey(t *testing.T) {
 	one, two := made(t, template("one", true), nil), made(t, template("two", true), nil)
 	if pair, err := New(template("leaf", false), &Pair{one.Certificate, two.Key}); err == nil {

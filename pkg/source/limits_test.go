@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestLimits holds that the tags of fields bound what is decoded into them, where something is written.
+// TestLimits checks that the tags of fields limit decoded values, but not absent ones.
 func TestLimits(t *testing.T) {
 	nodes, findings := source.Parse(source.File{Name: "f", Data: []byte("[{level: inf, port: 0}, {level: info, port: 30}, {}, {level: null}, {broken: 1}]")})
 	if len(findings) > 0 {

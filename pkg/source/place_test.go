@@ -62,7 +62,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestPlaceMembers holds that the members are named so that no key is taken for a path.
+// TestPlaceMembers checks that keys of members are escaped, so that no key looks like a path.
 func TestPlaceMembers(t *testing.T) {
 	var got []string
 	rootOf(t, placed).At("set").Members(func(key, value source.Place) {

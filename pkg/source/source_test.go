@@ -130,7 +130,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTimesAreText holds that what looks like a time is the text that was written.
+// TestTimesAreText checks that values that look like times stay texts.
 func TestTimesAreText(t *testing.T) {
 	nodes, findings := source.Parse(source.File{Name: "f.yaml", Data: []byte("name: 2020-01-01\nfree: {2020-01-01: 2001-12-14t21:59:43.10-05:00}\n")})
 	var into thing
@@ -161,7 +161,7 @@ func TestSuggest(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that any bytes give documents or findings with a position in the file, and never a panic.
+// FuzzParse checks that any bytes give documents or findings with a position in the file, and never a panic.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a: 1\n", "a: [1, {b: c}]\n---\nx: |\n  y\n", "&a {*a : 1}", "{", "\xff", "a: &x [*x]",
 		"list: [a]\nlist: [a, b]\n", "list:\nlist: [{a: 1, a: [2]}]\nlist: {}\n", "x: &list 1\n*list : []\nlist: [a]\n", "&x {a: {b: 1}, a: {b: {c: 2}}, !!merge a: 1}"} {
@@ -196,7 +196,7 @@ func once(t *testing.T, n source.Node) {
 	}
 }
 
-// TestDuplicates holds what is decoded of keys that stand twice, and that the places are those of what is decoded.
+// TestDuplicates checks the decoded values and positions of duplicate keys.
 func TestDuplicates(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"lists":                     {"a: [b]\na: [b, c, {}]\n", "{a: [b, c, {}]}"},

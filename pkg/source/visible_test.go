@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestVisibleNames holds that names and keys have no control characters and no marks that change the direction of text, and that a finding
-// does not repeat them.
+// TestVisibleNames checks that names and keys with control or bidirectional characters are rejected, and that findings
+// do not repeat them.
 func TestVisibleNames(t *testing.T) {
 	for text, want := range map[string]string{
 		`rules: [{name: "caf\u00e9 gr\u00f6\u00dfer \u05d0"}]`: "",

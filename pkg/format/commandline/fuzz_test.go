@@ -47,8 +47,8 @@ func others(c *CommandLine, name string) []string {
 	return out
 }
 
-// FuzzCommandLine: after Set the values are those that were set, all other elements are as they were, and a second
-// Set is no edit; Remove leaves exactly the other elements.
+// FuzzCommandLine checks that Set changes only the given flag, that a second Set is no edit, and that Remove leaves
+// exactly the other elements.
 func FuzzCommandLine(f *testing.F) {
 	f.Add("kube-scheduler\n--a=1\n\n--b", "--a\n2\n--c", "a", "3\n4")
 	f.Add("x\n--a=1\n--a=2\n--a=3", "--", "a", "1\n3")
@@ -89,7 +89,7 @@ func FuzzCommandLine(f *testing.F) {
 	})
 }
 
-// FuzzChanged: the flags that edits have changed are those in which the two command lines differ, read anew.
+// FuzzChanged compares the reported flags with the difference of the two command lines.
 func FuzzChanged(f *testing.F) {
 	f.Add("kube-scheduler\n--a=1\n\n--b", "--a\n2\n--c", "a", "3\n4", false)
 	f.Add("x\n--a=1\n--a=2\n--a=3", "--", "a", "1\n3", true)
@@ -125,7 +125,7 @@ func FuzzChanged(f *testing.F) {
 	})
 }
 
-// FuzzKeyed: an entry that was set counts, others are as they were, and a second edit returns its input.
+// FuzzKeyed checks that a set entry is effective, that other entries stay, and that a second edit returns its input.
 func FuzzKeyed(f *testing.F) {
 	f.Add("A=true,B=false,A=x", "A", "true")
 	f.Add(" A = 1 ,, B=2,", "C", "")

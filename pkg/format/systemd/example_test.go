@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
-// A flag goes behind the last one, on a line of its own like the others; comments and everything else stay.
+// A new flag gets its own line after the last one. Comments and all other lines stay.
 func ExampleUnit_Command() {
 	unit, err := systemd.Parse("[Service]\n# starts the kubelet\nExecStart=/opt/bin/kubelet \\\n    --v=2 $KUBELET_EXTRA_ARGS\n")
 	if err != nil {

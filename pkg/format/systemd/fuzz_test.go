@@ -68,8 +68,8 @@ func checkOracle(t *testing.T, u *Unit) {
 	}
 }
 
-// FuzzUnit: after Set the values are those that were set, everything else is as it was with its comments, a second
-// Set is no edit, and go-systemd reads the same.
+// FuzzUnit checks that Set changes only the given option and keeps comments, that a second Set is no edit, and that
+// go-systemd reads the same.
 func FuzzUnit(f *testing.F) {
 	f.Add("[Service]\nExecStart=/k \\\n  # c\n  --a\nX=1\n", "Service", "ExecStart", "/l\n/m")
 	f.Add("[A]\r\nO=\\\r\n 1\r\n[B]\r\nO=2", "A", "O", "#1")
@@ -150,8 +150,8 @@ func otherWords(c *Command, name string) []string {
 	return out
 }
 
-// FuzzUnitCommand: after Set the values are those that were set, all other words, options and comments are as they
-// were, and a second Set is no edit; Remove leaves exactly the other words.
+// FuzzUnitCommand checks that Set changes only the given words, that a second Set is no edit, and that Remove leaves
+// exactly the other words.
 func FuzzUnitCommand(f *testing.F) {
 	f.Add("/k \\\n  --a=1 \\\n  # c\n  --v=2 $X", "\nY=1\n", "b", "2")
 	f.Add("-/k --a 1 '--a=x y' #c \\\r\n\t--b", "", "a", "1\n#")

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
-// TestEffectiveService holds which command systemd runs, given the files of a node.
+// TestEffectiveService checks the command that systemd runs for the files of a node.
 func TestEffectiveService(t *testing.T) {
 	const (
 		at      = "/etc/systemd/system/"
@@ -98,7 +98,7 @@ func TestEffectiveService(t *testing.T) {
 	}
 }
 
-// TestSpecifiers holds the specifiers that depend on dashes in the name of a unit, as systemd expands them.
+// TestSpecifiers checks specifiers that depend on dashes in a unit's name.
 func TestSpecifiers(t *testing.T) {
 	text := "[Service]\nExecStart=/x %N %p %P %j %J %f\n"
 	service, err := systemd.EffectiveService("graft-x.service", []systemd.File{
@@ -112,7 +112,7 @@ func TestSpecifiers(t *testing.T) {
 	}
 }
 
-// TestEffectiveServiceUnknown holds what becomes of files without a known content.
+// TestEffectiveServiceUnknown checks the result for files without a known content.
 func TestEffectiveServiceUnknown(t *testing.T) {
 	known := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
 	unknown := func() (string, bool) { return "", false }
@@ -130,7 +130,7 @@ func TestEffectiveServiceUnknown(t *testing.T) {
 	}
 }
 
-// TestEnvironmentFile holds how the lines of an environment file are read.
+// TestEnvironmentFile checks the parsing of an environment file.
 func TestEnvironmentFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"A=--b":                    "--b",
@@ -169,7 +169,7 @@ func TestEnvironmentFile(t *testing.T) {
 	}
 }
 
-// FuzzEffectiveService holds that no text makes the computation panic, and that the same text gives the same command.
+// FuzzEffectiveService checks that no text causes a panic, and that the same text gives the same command.
 func FuzzEffectiveService(f *testing.F) {
 	f.Add("[Service]\nEnvironmentFile=/e\nExecStart=/x --a=1 $A ${B}\n", "[Service]\nEnvironment=B=\"1 2\"\n", "A='b' \\\n")
 	f.Add("[Service]\nExecStart=@/x y \\\n--a\n[Install]\nAlias=y-z.service\n", "[Service]\nExecStart=\n", "# \\\nA=\"")

@@ -43,7 +43,7 @@ func comparableYAML(v any) any {
 	return v
 }
 
-// FuzzSplit: the library reads what the splitter accepts in the same way.
+// FuzzSplit checks that yaml.v3 reads accepted documents in the same way.
 func FuzzSplit(f *testing.F) {
 	for _, seed := range yamlSeeds {
 		f.Add(seed)
@@ -94,8 +94,8 @@ func without(value any, path []string) any {
 	return out
 }
 
-// FuzzEdit: after Set or Merge the value is there, all other fields and the lines of other members are as they were, and a
-// second edit is none; Remove leaves the other fields.
+// FuzzEdit checks that Set and Merge write the value and keep all other fields and lines, that a second edit is none,
+// and that Remove leaves the other fields.
 func FuzzEdit(f *testing.F) {
 	for _, seed := range yamlSeeds {
 		f.Add(seed, "b\nc", `"x"`, false)

@@ -269,7 +269,7 @@ func TestKubelet(t *testing.T) {
 	}
 }
 
-// BenchmarkSet makes the usual edits of a configuration in the form that Gardener writes.
+// BenchmarkSet makes typical edits of a configuration in Gardener's format.
 func BenchmarkSet(b *testing.B) {
 	raw, err := os.ReadFile("testdata/kubelet.yaml")
 	must(b, err)

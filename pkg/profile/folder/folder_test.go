@@ -16,7 +16,7 @@ import (
 
 const profile = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nimageVector: images.yaml\n"
 
-// TestLeftAlone holds which files of a folder are taken for profiles, and that a file which is named is read whatever it says.
+// TestLeftAlone checks which files of a folder are profiles, and that a named file is always read.
 func TestLeftAlone(t *testing.T) {
 	in := t.TempDir()
 	for name, text := range map[string]string{
@@ -51,7 +51,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// TestEmpty holds which paths no document came from.
+// TestEmpty checks which paths have no documents.
 func TestEmpty(t *testing.T) {
 	paths := []string{"/a", "/b/", "/c/x.yaml", "./d", "e.yaml", "f"}
 	got := folder.Empty(paths, []string{"/b/x.yaml", "/c/x.yaml", "d/y.yml", "f/deeper/z.yaml"})

@@ -37,7 +37,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// TestAttachRefuses holds that what a profile names beside it is a file of its folder, and why what is none is refused.
+// TestAttachRefuses checks that an attachment must be a regular file of the profile's folder, and the error otherwise.
 func TestAttachRefuses(t *testing.T) {
 	base := t.TempDir()
 	in := filepath.Join(base, "in")
@@ -69,7 +69,7 @@ func TestAttachRefuses(t *testing.T) {
 	}
 }
 
-// TestReadRefuses holds that what is no regular file of a folder has a problem there, beside which the others are read.
+// TestReadRefuses checks that other kinds of files in a folder are reported, and that the remaining files are read.
 func TestReadRefuses(t *testing.T) {
 	base := t.TempDir()
 	in := filepath.Join(base, "in")
@@ -97,7 +97,8 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestReadMounted holds that a mounted ConfigMap is read as the kubelet writes it, and as one version while it is replaced.
+// TestReadMounted checks that a mounted ConfigMap is read as the kubelet writes it, and as one version during a
+// replacement.
 func TestReadMounted(t *testing.T) {
 	in := t.TempDir()
 	write := func(version int) {
@@ -139,7 +140,7 @@ func TestReadMounted(t *testing.T) {
 	}
 }
 
-// TestReadNamed holds that a pipe is read where somebody names it.
+// TestReadNamed checks that a pipe is read if it is named.
 func TestReadNamed(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	must(t, syscall.Mkfifo(pipe, 0o600))

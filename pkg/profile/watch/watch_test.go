@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestDigestOf holds that whatever differs makes another digest, and that it is stable.
+// TestDigestOf checks that every difference changes the digest, and that the digest is stable.
 func TestDigestOf(t *testing.T) {
 	seen := map[watch.Digest]int{{}: -1}
 	for i, files := range [][]source.File{

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTerm holds that a replica does not lead after its term, even where its beginning is told after that.
+// TestTerm checks that a replica does not lead after its term, even if the start is reported late.
 func TestTerm(t *testing.T) {
 	var l Term
 	if l.Leads() {

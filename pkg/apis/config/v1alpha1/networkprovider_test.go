@@ -115,7 +115,7 @@ func TestDecodeNetworkEverything(t *testing.T) {
 	}
 }
 
-// TestNetworkWrong holds what is said of each mistake in testdata/network-mistakes.yaml.
+// TestNetworkWrong checks the message of each mistake in testdata/network-mistakes.yaml.
 func TestNetworkWrong(t *testing.T) {
 	mistakes(t, "network-mistakes.yaml", networkHead, func(text string) error { _, err := decodeNetwork(text); return err })
 }

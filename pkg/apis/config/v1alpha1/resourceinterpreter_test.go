@@ -88,7 +88,7 @@ func TestDecodeInterpreterEverything(t *testing.T) {
 	}
 }
 
-// TestInterpreterWrong holds what is said of each mistake in testdata/resource-interpreter-mistakes.yaml.
+// TestInterpreterWrong checks the message of each mistake in testdata/resource-interpreter-mistakes.yaml.
 func TestInterpreterWrong(t *testing.T) {
 	mistakes(t, "resource-interpreter-mistakes.yaml", interpreterHead, func(text string) error { _, err := decodeInterpreter(text); return err })
 }
