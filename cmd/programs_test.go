@@ -96,7 +96,7 @@ func TestEqualRun(t *testing.T) {
 	}
 }
 
-// TestRequirements checks that the first block of go.mod has all direct requirements, each with its reason, and no others.
+// TestRequirements checks that the first block of go.mod has exactly the direct requirements, each with its reason.
 func TestRequirements(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "go.mod"))
 	if err != nil {

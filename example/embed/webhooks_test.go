@@ -60,8 +60,8 @@ func newSeed(t *testing.T, shoot sample.Options) manager.Manager {
 	return seedManager{client: fake.NewClientBuilder().WithScheme(kubernetes.SeedScheme).WithObjects(of, namespace, secret).Build()}
 }
 
-// TestSameAsEngine takes control planes, as Gardener writes them, through both webhooks as the library serves them, and holds that
-// the objects mean the same as those that the engine makes of them by itself.
+// TestSameAsEngine sends generated control planes through both webhooks of the library, and compares the meaning of the
+// results with the engine's.
 func TestSameAsEngine(t *testing.T) {
 	for name, shoot := range map[string]sample.Options{
 		"plain 1.34": {Kubernetes: "1.34.2"}, "plain 1.31": {Kubernetes: "1.31.14"}, "ha": {HighAvailability: true, Kubernetes: "1.33.6"},

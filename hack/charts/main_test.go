@@ -31,7 +31,7 @@ func TestCurrent(t *testing.T) {
 	}
 }
 
-// TestDescribed holds that each value at the top says what it is for, in values.yaml and so in the schema, or has parts that do.
+// TestDescribed checks that each top-level value in values.yaml, or its parts, has a description.
 func TestDescribed(t *testing.T) {
 	for _, name := range names(t) {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestDescribed(t *testing.T) {
 	}
 }
 
-// TestWrong holds what is said of each mistake in testdata/wrong.
+// TestWrong checks the message of each mistake in testdata/wrong.
 func TestWrong(t *testing.T) {
 	for _, name := range names(t) {
 		data, err := os.ReadFile(filepath.Join("testdata", "wrong", name+".yaml"))
@@ -81,7 +81,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-// TestExamples holds that every example profile can be delivered, as a document and as a text.
+// TestExamples checks that every example profile can be a chart value, as a document and as a text.
 func TestExamples(t *testing.T) {
 	loaded := load(t, "graft-profiles")
 	for value, pattern := range map[string]string{
@@ -111,7 +111,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// TestMistakes are those of who writes hack/charts/schema.
+// TestMistakes checks the messages of mistakes in hack/charts/schema.
 func TestMistakes(t *testing.T) {
 	for name, test := range map[string]struct {
 		values, said, want string
@@ -141,7 +141,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestVersions holds that charts have the version of the programs.
+// TestVersions checks that charts have the version of the programs.
 func TestVersions(t *testing.T) {
 	version := strings.TrimSpace(string(mustRead(t, "VERSION")))
 	for _, name := range names(t) {

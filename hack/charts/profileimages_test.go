@@ -21,7 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
-// TestProfileImages holds that graft drift finds the images with profiles in what the chart of the extension installs, and no other image.
+// TestProfileImages checks that graft drift finds exactly the images with profiles in the installed chart of the
+// extension.
 func TestProfileImages(t *testing.T) {
 	const name = "gardener-extension-provider-graft"
 	both := []string{

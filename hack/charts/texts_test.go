@@ -29,7 +29,7 @@ func rendered(t *testing.T, values map[string]any) []string {
 	return manifests
 }
 
-// TestTexts holds that profiles and their images, each as one text, are what they are as a mapping and as a list.
+// TestTexts checks that profiles and their images have the same effect as texts, as a mapping and as a list.
 func TestTexts(t *testing.T) {
 	const one, two = "registry.example.com/graft/profiles:v1", "registry.example.com/graft/others:v2"
 	profiles := map[string]any{"acme": "kind: ProviderProfile\n", "base": map[string]any{"profile.yaml": "a: 1\n", "files_x.sh": "#!/bin/sh\necho x\n"}}
@@ -57,8 +57,8 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestMissingReplica holds that one of two replicas may be missing before the Deployment is not Available, and never all: the deployment controller
-// wants at least the replicas less maxUnavailable, of which a share is rounded down.
+// TestMissingReplica checks that the Deployment stays Available without one of two replicas, and never without all: the
+// deployment controller requires the replicas less maxUnavailable, and rounds a percentage down.
 func TestMissingReplica(t *testing.T) {
 	for replicas, want := range map[int]int{1: 0, 2: 1, 3: 1, 5: 2} {
 		for _, manifest := range rendered(t, map[string]any{"replicaCount": replicas}) {

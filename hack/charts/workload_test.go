@@ -44,7 +44,7 @@ func each(t *testing.T, f func(t *testing.T, chart, values, kind, manifest strin
 	}
 }
 
-// TestHardened holds what every Pod has, and what it has not.
+// TestHardened checks the security settings of every Pod.
 func TestHardened(t *testing.T) {
 	found := 0
 	each(t, func(t *testing.T, _, values, kind, manifest string) {
@@ -87,7 +87,7 @@ func TestHardened(t *testing.T) {
 	}
 }
 
-// TestRoles holds that no chart asks for everything, or may write all objects of a kind outside of its namespace.
+// TestRoles checks that no role has wildcards, or may write all objects of a kind outside of its namespace.
 func TestRoles(t *testing.T) {
 	each(t, func(t *testing.T, _, values, kind, manifest string) {
 		if kind != "ClusterRole" && kind != "Role" {
@@ -138,7 +138,8 @@ func interpreterConfiguration(t *testing.T, file source.File, values string) err
 	return nil
 }
 
-// TestOperations holds that the values of the resource interpreter's chart may leave out what the configuration may, and nothing else.
+// TestOperations checks that the chart value of the resource interpreter permits the same omitted operations as the
+// configuration.
 func TestOperations(t *testing.T) {
 	var schema struct {
 		Properties struct {
@@ -190,8 +191,8 @@ func TestConfigurations(t *testing.T) {
 	}
 }
 
-// TestNetworkProfiles holds which ConfigMaps of profiles the network provider's Pods mount and read: those that the values name, and that of the chart
-// graft-profiles where they say nothing.
+// TestNetworkProfiles checks which ConfigMaps the network provider's Pods mount and read: those in the values, or by
+// default that of the chart graft-profiles.
 func TestNetworkProfiles(t *testing.T) {
 	const chart = "graft-network-provider"
 	want := map[string][]string{

@@ -20,7 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// TestReproducible builds one program in two folders: what comes out is the same to the last byte.
+// TestReproducible builds a program in two folders and compares the results byte by byte.
 func TestReproducible(t *testing.T) {
 	var first []byte
 	for range 2 {
@@ -37,7 +37,7 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// TestImage reads an archive back with another library, and runs the program that is in it.
+// TestImage reads an archive with another library and runs the program in it.
 func TestImage(t *testing.T) {
 	o := sample(t)
 	mustRun(t, o)

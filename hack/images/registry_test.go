@@ -39,7 +39,7 @@ func newRegistry(t *testing.T) string {
 	return strings.TrimPrefix(server.URL, "http://") + "/graft"
 }
 
-// TestRegistry copies an image to a registry, where it is as in the archive, and where the documents are found by what they refer to.
+// TestRegistry copies an image to a registry, compares it with the archive, and finds its documents as referrers.
 func TestRegistry(t *testing.T) {
 	o := sample(t)
 	o.push = newRegistry(t)
@@ -71,7 +71,7 @@ func TestRegistry(t *testing.T) {
 	}
 }
 
-// TestNoRegistry holds that a registry which cannot be reached is an error.
+// TestNoRegistry checks that an unreachable registry is an error.
 func TestNoRegistry(t *testing.T) {
 	o := sample(t)
 	o.push = "127.0.0.1:1/graft"

@@ -144,8 +144,8 @@ func commands(t *testing.T, words ...string) []string {
 	return found
 }
 
-// TestPageOfImages copies an image and a chart to a registry as the page says, and finds there what was copied, with the documents about it where
-// the page says so.
+// TestPageOfImages runs the page's commands that copy an image and a chart to a registry, and finds both there with
+// their documents.
 func TestPageOfImages(t *testing.T) {
 	s := newStand(t)
 	o := sample(t)
@@ -190,7 +190,8 @@ func TestPageOfImages(t *testing.T) {
 	}
 }
 
-// TestPageOfProfiles packs profiles, copies them to a registry and looks at them there as the page says; a program begins with what a registry gave back.
+// TestPageOfProfiles runs the page's commands that pack, copy and inspect profiles, and starts a program with profiles
+// from the registry.
 func TestPageOfProfiles(t *testing.T) {
 	s := newStand(t)
 	example, err := filepath.Abs(repositoryRoot + "/example")

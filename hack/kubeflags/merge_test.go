@@ -96,7 +96,7 @@ func TestMergeWrong(t *testing.T) {
 	}
 }
 
-// TestProgram holds that the program is Go, formatted, with and without what only older releases have.
+// TestProgram checks that the generated program is formatted Go, with and without entries of older releases.
 func TestProgram(t *testing.T) {
 	for _, custom := range []bool{true, false} {
 		var out bytes.Buffer

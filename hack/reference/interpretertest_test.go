@@ -11,7 +11,7 @@ import (
 
 const interpreterTestdata = "pkg/workbench/golden/interpreter/testdata/"
 
-// TestInterpreterTables holds that tables and case files that graft test runs are valid, and that an editor marks mistakes in them.
+// TestInterpreterTables checks that the schema accepts the tables that graft test runs, and marks mistakes in them.
 func TestInterpreterTables(t *testing.T) {
 	table := compiled(t, interpreterProfileTest)
 	for _, pattern := range []string{"example/interpreter/tests/*.yaml", "example/interpreter/library/*/tests/*.yaml", interpreterTestdata + "passing/table.yaml", interpreterTestdata + "failing/table.yaml"} {

@@ -55,7 +55,7 @@ func TestReadMetrics(t *testing.T) {
 	}
 }
 
-// TestAllMetricsAreRead holds that no name of a metric in the source is missed, and that none is there twice.
+// TestAllMetricsAreRead checks that the page has every metric in the source exactly once.
 func TestAllMetricsAreRead(t *testing.T) {
 	root := filepath.Join("..", "..")
 	all, err := readMetrics(os.DirFS(root), "pkg", "cmd")

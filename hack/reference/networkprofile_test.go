@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestNetworkProfiles holds that the examples are valid, and that what no editor should let pass is not.
+// TestNetworkProfiles checks that the schema accepts the examples and rejects wrong documents.
 func TestNetworkProfiles(t *testing.T) {
 	validator := compiled(t, networkProfile)
 	for _, path := range glob(t, "example/network/*.yaml") {

@@ -11,7 +11,7 @@ import (
 
 const testdata = "pkg/workbench/golden/controlplane/testdata/"
 
-// TestTables holds that tables and case files that graft test runs are valid, and that an editor marks mistakes in them.
+// TestTables checks that the schema accepts the tables that graft test runs, and marks mistakes in them.
 func TestTables(t *testing.T) {
 	table := compiled(t, providerProfileTest)
 	for _, pattern := range []string{"example/profiles/*/tests/*.yaml", testdata + "passing/table.yaml", testdata + "failing/table.yaml"} {

@@ -87,7 +87,8 @@ func glob(t *testing.T, pattern string) []string {
 	return found
 }
 
-// TestValid holds that what the engine accepts is valid: all examples, and the profiles of its own cases.
+// TestValid checks that the schema accepts all documents that the engine accepts: the examples, and the engine's own
+// cases.
 func TestValid(t *testing.T) {
 	validator := compiled(t, profiles)
 	for _, pattern := range []string{"example/profiles/*/profile.yaml", "pkg/controlplane/mutation/testdata/admit/*/profile.yaml",
@@ -102,7 +103,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestExamples holds that the examples of the operations are valid on some target that they are for.
+// TestExamples checks that the examples of each operation are valid for one of its targets.
 func TestExamples(t *testing.T) {
 	validator := compiled(t, profiles)
 	for _, d := range operation.All() {
@@ -135,7 +136,7 @@ func profileWith(t *testing.T, text string) map[string]any {
 	return document
 }
 
-// TestMistakes holds that an editor marks the mistakes in testdata, each where it is.
+// TestMistakes checks that the schema marks each mistake in testdata at its place.
 func TestMistakes(t *testing.T) {
 	validator := compiled(t, profiles)
 	for _, document := range documents(t, "testdata/mistakes.yaml") {
@@ -179,7 +180,7 @@ func held(t *testing.T, err error, at string) {
 	t.Errorf("something is wrong at %v, want %s: %s", places, at, err)
 }
 
-// TestRefused holds that an editor marks those of the profiles which the engine refuses that testdata/marked.txt lists.
+// TestRefused checks that the schema rejects the profiles in testdata/marked.txt, which the engine also rejects.
 func TestRefused(t *testing.T) {
 	validator := compiled(t, profiles)
 	for _, name := range strings.Fields(string(must(os.ReadFile("testdata/marked.txt")))) {
@@ -202,7 +203,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// TestConfiguration holds the schemas of the configurations against their samples, and against mistakes.
+// TestConfiguration checks the schemas of the configurations with samples and mistakes.
 func TestConfiguration(t *testing.T) {
 	configuration(t, "ControllerConfiguration", controllerConfiguration, "everything.yaml", map[string]string{
 		"server: {webhookPort: 70000}":     "/server/webhookPort",

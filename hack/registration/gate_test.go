@@ -42,7 +42,7 @@ func decode[T runtime.Object](t *testing.T, document []byte, into T) T {
 	return into
 }
 
-// TestValid holds both registrations, with and without a gate, against Gardener's own validation.
+// TestValid checks both registrations, with and without a gate, with Gardener's own validation.
 func TestValid(t *testing.T) {
 	for _, gate := range []string{"", "graft", "graft-acme"} {
 		t.Run("gate "+gate, func(t *testing.T) {
@@ -135,7 +135,8 @@ func sorted(rules []rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	return rules
 }
 
-// TestGateOfOperator holds that what gardener-operator registers is what a ControllerRegistration says, and that the runtime cluster has no gate.
+// TestGateOfOperator checks that gardener-operator's Extension registers the same as the ControllerRegistration, and
+// that the runtime cluster has no gate.
 func TestGateOfOperator(t *testing.T) {
 	out := t.TempDir()
 	if err := run(folder, "graft", out, ""); err != nil {

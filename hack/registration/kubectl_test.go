@@ -16,8 +16,8 @@ import (
 	gardencorev1 "github.com/gardener/gardener/pkg/apis/core/v1"
 )
 
-// TestApplyProfiles changes the profiles in what is registered, as kubectl apply does: by a strategic merge patch of what was applied, what is to be
-// applied and what is there.
+// TestApplyProfiles changes the profiles of a registration like kubectl apply: by a strategic merge patch of the last
+// applied, the new and the live object.
 func TestApplyProfiles(t *testing.T) {
 	out := t.TempDir()
 	if err := run(folder, "graft", out, ""); err != nil {

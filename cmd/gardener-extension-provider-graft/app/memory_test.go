@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLimitGarbage holds that GOGC has the last word on how much room garbage has.
+// TestLimitGarbage checks that GOGC in the environment overrides the program's own setting.
 func TestLimitGarbage(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })

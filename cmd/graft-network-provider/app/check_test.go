@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCheckMachine holds that --check finds what is named and not there, each with its place.
+// TestCheckMachine checks that --check reports missing files and invalid ports with their fields.
 func TestCheckMachine(t *testing.T) {
 	n := newNode(t)
 	n.profile(t, "10.0.0.9", "")
@@ -38,8 +38,8 @@ ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory
 	}
 }
 
-// TestVouched holds what is said of a pool of which its author alone says that no other server has it: nothing where one server is for all nodes, a
-// warning to the server of a node, and that a server is not started by a DaemonSet, which starts such servers on other nodes, too.
+// TestVouched checks pools with exclusive: true: no finding for a server of all nodes, a warning for a server of one
+// node, and a refusal in a DaemonSet, which starts servers on other nodes too.
 func TestVouched(t *testing.T) {
 	const (
 		ok     = "ok: pools overlay; profiles none\n"

@@ -79,7 +79,8 @@ logging: {level: error}
 	}
 }
 
-// TestEachNode holds that a node of the environment is that of one server among others, and one that is given or written is not.
+// TestEachNode checks that NODE_NAME marks one server of many, and that a node from a flag or the configuration does
+// not.
 func TestEachNode(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment string
@@ -100,7 +101,7 @@ func TestEachNode(t *testing.T) {
 	}
 }
 
-// TestDockerNode holds that Docker's contract needs a node where the ledger may be that of several machines.
+// TestDockerNode checks that Docker's contract needs a node if several machines may share the ledger.
 func TestDockerNode(t *testing.T) {
 	t.Setenv("NODE_NAME", "")
 	path := filepath.Join(t.TempDir(), "config.yaml")
@@ -122,7 +123,7 @@ func TestDockerNode(t *testing.T) {
 	}
 }
 
-// TestFlagsWrong holds what is said of each mistake in testdata/mistakes.yaml.
+// TestFlagsWrong checks the message of each mistake in testdata/mistakes.yaml.
 func TestFlagsWrong(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "mistakes.yaml"))
 	if err != nil {

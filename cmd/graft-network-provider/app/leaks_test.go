@@ -45,7 +45,8 @@ func (n *node) hold(t *testing.T, owners map[string]time.Time) {
 	}
 }
 
-// TestLeaksWithoutACluster holds that what is held for long is reported and listed where nobody can be asked who lives, and that nothing is freed.
+// TestLeaksWithoutACluster checks that old allocations are reported and listed, but not freed, without a cluster to ask
+// for their owners.
 func TestLeaksWithoutACluster(t *testing.T) {
 	n := newNode(t)
 	n.profile(t, "10.0.0.8-10.0.0.9", "")

@@ -106,7 +106,7 @@ Either give the pool back what it had, or release them first;
 or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.
 `
 
-// TestProgram goes through what a server on a node sees: allocations, changes of the profile, and restarts.
+// TestProgram runs a server on a node through allocations, profile changes and restarts.
 func TestProgram(t *testing.T) {
 	n := newNode(t)
 	n.profile(t, "10.0.0.8-10.0.0.9", "")
@@ -160,7 +160,7 @@ func TestProgram(t *testing.T) {
 	n.Stop(t)
 }
 
-// TestSpiderpool holds that a listener of TCP answers its contract to those who show a token, and another contract not.
+// TestSpiderpool checks that a TCP listener serves its contract to callers with a token, and no other contract.
 func TestSpiderpool(t *testing.T) {
 	n := newNode(t)
 	n.profile(t, "10.0.0.9", "")
@@ -210,7 +210,7 @@ shutdown: {delay: 0s}
 	n.Stop(t)
 }
 
-// TestRefusesToStart holds what is said of installations that are wrong.
+// TestRefusesToStart checks the messages of invalid installations.
 func TestRefusesToStart(t *testing.T) {
 	n := newNode(t)
 	for name, test := range map[string]struct {

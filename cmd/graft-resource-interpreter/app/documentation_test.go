@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
-// TestMetricsAreDocumented holds the table of metrics against those that there are.
+// TestMetricsAreDocumented compares the table of metrics with the metrics of the program.
 func TestMetricsAreDocumented(t *testing.T) {
 	const wing = "../../../pkg/interpreter/"
 	metrics.Documented(t, "../../../docs/reference/metrics.md", "graft_interpreter_", wing+"server", wing+"reload", wing+"certificate", wing+"registration")

@@ -15,7 +15,7 @@ import (
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 )
 
-// TestFlagsWin holds that flags win over the configuration, and that those that are not given leave it alone.
+// TestFlagsWin checks that given flags override the configuration, and that absent flags do not change it.
 func TestFlagsWin(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "config.yaml")
 	text := `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1

@@ -30,8 +30,8 @@ func (m *machine) served(t *testing.T, bundle string) *x509.Certificate {
 	return connection.ConnectionState().PeerCertificates[0]
 }
 
-// TestSharedFolder holds that programs which are started on the same folder, with other names, serve one certificate that has them all, and that callers know
-// both of them whichever comes or goes.
+// TestSharedFolder checks that programs with different names on the same folder serve one certificate with all names,
+// and that callers trust both programs at any time.
 func TestSharedFolder(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certificate")
 	bundle := filepath.Join(folder, "ca.crt")

@@ -30,7 +30,7 @@ metadata: {name: kube-scheduler, namespace: shoot--a--b}
 spec: {template: {spec: {containers: [{name: kube-scheduler, command: [/kube-scheduler, --v=2]}]}}}
 `
 
-// TestCompareCommand holds what graft compare writes and ends with.
+// TestCompareCommand checks the output and the exit status of graft compare.
 func TestCompareCommand(t *testing.T) {
 	t.Chdir(t.TempDir())
 	const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\ncontrolplane:\n  kube-scheduler:\n"

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestDriftRefuses holds which command lines are refused, and that nobody is touched where nobody is asked.
+// TestDriftRefuses checks which command lines are rejected, and that no object is touched without --touch.
 func TestDriftRefuses(t *testing.T) {
 	profile := world + "profile.yaml"
 	for arguments, want := range map[string]string{
@@ -40,7 +40,8 @@ func TestDriftRefuses(t *testing.T) {
 	}
 }
 
-// TestDriftFindsProfiles holds where profiles are looked for that nobody names: those of images are never left out in silence.
+// TestDriftFindsProfiles checks the search for profiles without --profile: profiles in images are never ignored
+// silently.
 func TestDriftFindsProfiles(t *testing.T) {
 	profile, err := os.ReadFile(world + "profile.yaml")
 	if err != nil {
@@ -100,7 +101,7 @@ func TestDriftFindsProfiles(t *testing.T) {
 	}
 }
 
-// TestDriftPermissions holds that the values of the chart name what the profiles have rules for, and nothing else.
+// TestDriftPermissions checks that the chart values name exactly the objects with rules.
 func TestDriftPermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "profile.yaml")
 	const text = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1

@@ -42,7 +42,7 @@ func sampleDrift() *driftResult {
 	}
 }
 
-// TestDriftText holds what people read.
+// TestDriftText checks the text output.
 func TestDriftText(t *testing.T) {
 	var out bytes.Buffer
 	if err := sampleDrift().write(&Streams{Out: &out}, driftText); err != nil {
@@ -65,7 +65,7 @@ Left alone, as their namespaces say so: shoot--x.
 	}
 }
 
-// TestDriftWords holds what is said where nothing has drifted, and where there was nothing to look at.
+// TestDriftWords checks the summary without drift, and without control planes.
 func TestDriftWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		summary drift.Summary
@@ -94,7 +94,7 @@ func TestDriftWords(t *testing.T) {
 	}
 }
 
-// TestDriftJSON holds the fields that docs/reference/output.md describes.
+// TestDriftJSON checks the fields that docs/reference/output.md describes.
 func TestDriftJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := sampleDrift().write(&Streams{Out: &out}, driftJSON); err != nil {
@@ -122,7 +122,7 @@ func TestDriftJSON(t *testing.T) {
 	}
 }
 
-// TestDriftStatus holds what the command ends with.
+// TestDriftStatus checks the exit status.
 func TestDriftStatus(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *driftResult)

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// TestHaving holds that an object is found in whichever of several control planes has it.
+// TestHaving checks that an object is found in any of several control planes.
 func TestHaving(t *testing.T) {
 	a, b := manifest.Object{Kind: "Deployment", Name: "a"}, manifest.Object{Kind: "Deployment", Name: "b"}
 	begins := manifest.Object{Kind: "Deployment", Name: "ab"}

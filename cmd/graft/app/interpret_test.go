@@ -78,7 +78,7 @@ func TestInterpret(t *testing.T) {
 	rewriteSteps(t, path, content, steps)
 }
 
-// TestNoInterpreterProfile holds that a folder in which there is no profile is not taken for one that says nothing.
+// TestNoInterpreterProfile checks that a folder without a profile is an error.
 func TestNoInterpreterProfile(t *testing.T) {
 	empty := t.TempDir()
 	for _, command := range []string{"interpreter ask testdata/interpret/queue.yaml", "interpreter kinds"} {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestInterpreterWebhookWithout holds that operations are left out, and what is said of those that there are not, and of what the proposal cannot say.
+// TestInterpreterWebhookWithout checks that operations are left out, and the messages about unknown operations and
+// about operations that the proposal lacks.
 func TestInterpreterWebhookWithout(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1

@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestListingOfAnAddressThatRests holds that it is told until when, and who had it.
+// TestListingOfAnAddressThatRests checks that an address in quarantine is listed with the end of the quarantine and the
+// last owner.
 func TestListingOfAnAddressThatRests(t *testing.T) {
 	var out strings.Builder
 	l := newListing(&out, "table", false)
@@ -36,7 +37,7 @@ func TestListingOfAnAddressThatRests(t *testing.T) {
 	}
 }
 
-// TestListingIsPlain holds that names do nothing to a terminal.
+// TestListingIsPlain checks that names cannot send control characters to a terminal.
 func TestListingIsPlain(t *testing.T) {
 	var out strings.Builder
 	l := newListing(&out, "table", false)

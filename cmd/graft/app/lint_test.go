@@ -21,7 +21,7 @@ controlplane:
     env: {set: {A: a}}
 `
 
-// TestLint holds the exit status of graft lint, and that results are on standard output and fixed findings on standard error.
+// TestLint checks the exit status of graft lint: results are on standard output, fixed findings on standard error.
 func TestLint(t *testing.T) {
 	wrong := strings.Replace(profileWithWarning, "env:", "evn:", 1)
 	tests := []struct {
@@ -71,7 +71,7 @@ func TestLint(t *testing.T) {
 	})
 }
 
-// TestLintExamples holds that nothing is wrong with the example profiles, each for its Gardener.
+// TestLintExamples checks that the example profiles have no findings, each for its generation of Gardener.
 func TestLintExamples(t *testing.T) {
 	const examples = "../../../example/profiles"
 	today, err := filepath.Glob(filepath.Join(examples, "*", "profile.yaml"))

@@ -12,7 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 )
 
-// TestLiveRefuses holds that flags of control planes that are not read are refused beside --live, and those of a seed without it, by their names.
+// TestLiveRefuses checks that --live rejects the flags of generated control planes by name, and that the flags of a
+// seed need --live.
 func TestLiveRefuses(t *testing.T) {
 	profile := world + "profile.yaml"
 	for _, c := range []struct{ arguments, flags string }{
@@ -35,7 +36,7 @@ func TestLiveRefuses(t *testing.T) {
 	}
 }
 
-// TestIncomplete holds that a note alone does not fail a comparison.
+// TestIncomplete checks that a note alone does not fail a comparison.
 func TestIncomplete(t *testing.T) {
 	if err := incomplete(&compare.Result{}); err != nil {
 		t.Error(err)

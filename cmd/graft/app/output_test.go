@@ -25,7 +25,7 @@ func graft(t *testing.T, command string, arguments ...string) (out, err string, 
 	return stdout.String(), stderr.String(), status
 }
 
-// TestOutput holds that each form is written, to standard output as to a file, without what is in the Secret unless it is asked for.
+// TestOutput checks that each format is written to standard output and to a file, without Secret values by default.
 func TestOutput(t *testing.T) {
 	for command, formats := range map[string][]string{
 		"diff":   {"text", "json", "yaml", "markdown", "html"},
@@ -57,7 +57,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// TestOutputFileFails holds that a file that cannot be written leaves nothing behind.
+// TestOutputFileFails checks that a failed write leaves no file behind.
 func TestOutputFileFails(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "taken")
@@ -74,7 +74,7 @@ func TestOutputFileFails(t *testing.T) {
 	}
 }
 
-// TestLeftOut holds that objects of namespaces that are no control planes are left out, and that this is said.
+// TestLeftOut checks that objects outside of control planes are ignored with a message.
 func TestLeftOut(t *testing.T) {
 	alone, _, _ := graft(t, "diff")
 	out, errors, status := graft(t, "diff", world+"foreign.yaml")
@@ -83,7 +83,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestPresent holds that where objects are denied because lookups find nothing, and only there, it is said how to name what they find.
+// TestPresent checks that a denial because of a missing lookup object suggests --present, and other denials do not.
 func TestPresent(t *testing.T) {
 	const hint = "What lookups find is named with --present"
 	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {

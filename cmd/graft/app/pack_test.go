@@ -29,7 +29,8 @@ func packs(arguments ...string) (out, problems string, status int) {
 	return stdout.String(), stderr.String(), status
 }
 
-// TestPack holds that the digest is that of the image in the file, and that of another file with the same profiles.
+// TestPack checks that the printed digest is the digest of the image in the file, and that equal profiles give equal
+// digests.
 func TestPack(t *testing.T) {
 	var digests []string
 	for _, name := range []string{"a.tar", "b.tar"} {
@@ -49,7 +50,7 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// TestPackFolder holds that the folder of the example from which one begins can be packed: its objects and tests are in folders of their own.
+// TestPackFolder checks that the example folder can be packed, although its objects and tests are in subfolders.
 func TestPackFolder(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.tar")
 	if _, problems, status := packs("../../../example/interpreter", "--output-file", file); status != 0 || !strings.Contains(problems, "packed 1 file into "+file) {
@@ -57,7 +58,7 @@ func TestPackFolder(t *testing.T) {
 	}
 }
 
-// TestPackSameNames tests that profiles whose files have the same name are packed together, with names of their own.
+// TestPackSameNames checks that profiles with files of the same name are packed together under different names.
 func TestPackSameNames(t *testing.T) {
 	file, unpacked := filepath.Join(t.TempDir(), "a.tar"), t.TempDir()
 	const profiles = "../../../example/profiles/"
@@ -108,7 +109,7 @@ func TestPackFolders(t *testing.T) {
 	}
 }
 
-// TestPackForms tests the ConfigMap and the Helm values of a profile with a file beside it.
+// TestPackForms checks the ConfigMap and the Helm values of a profile with a file next to it.
 func TestPackForms(t *testing.T) {
 	const profile = "../../../example/profiles/ironcore/profile.yaml"
 	text, err := os.ReadFile(profile)
@@ -167,7 +168,7 @@ func entry(t *testing.T, archive, name string) string {
 	}
 }
 
-// TestPackRefuses holds what is not packed, and that nothing is written then.
+// TestPackRefuses checks which profiles are rejected, and that no file is written then.
 func TestPackRefuses(t *testing.T) {
 	const profiles = "../../../example/profiles/"
 	empty := t.TempDir()
@@ -209,7 +210,7 @@ func TestPackRefuses(t *testing.T) {
 	}
 }
 
-// TestPackLink holds that an image has no file from outside of the folder of its profile.
+// TestPackLink checks that an image contains no file from outside of the profile's folder.
 func TestPackLink(t *testing.T) {
 	base := t.TempDir()
 	folder := filepath.Join(base, "in")

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestQuestions holds what answers become, from a terminal and from a pipe that ends early.
+// TestQuestions checks the answers from a terminal, and from a pipe that ends early.
 func TestQuestions(t *testing.T) {
 	var out strings.Builder
 	s := &Streams{In: strings.NewReader("one\n\nmaybe\nno\n"), Err: &out}
@@ -29,7 +29,7 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsInterrupted holds that a question ends with its context.
+// TestQuestionsInterrupted checks that a question ends with its context.
 func TestQuestionsInterrupted(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	end()

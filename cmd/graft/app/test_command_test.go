@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestTest holds the exit status of graft test, and what it says and writes, with cases that need no control plane to be generated.
+// TestTest checks the exit status and the output of graft test, with cases that need no generated control plane.
 func TestTest(t *testing.T) {
 	folders, err := filepath.Abs(filepath.Join("..", "..", "..", "pkg", "workbench", "golden", "controlplane", "testdata", "goldens"))
 	if err != nil {

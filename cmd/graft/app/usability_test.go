@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestUsability tests commands as people type them, each with what has to be in the output.
+// TestUsability runs commands as users type them, and checks for expected parts of the output.
 func TestUsability(t *testing.T) {
 	const (
 		head  = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: NAME}\nproviders: [acme]\n"

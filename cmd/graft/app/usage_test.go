@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestCrashed holds what people see of a mistake in the program, which no command line can show at will.
+// TestCrashed checks the output after a panic, which no command line can cause on purpose.
 func TestCrashed(t *testing.T) {
 	for name, test := range map[string]struct {
 		debug string

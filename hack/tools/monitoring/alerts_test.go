@@ -41,7 +41,7 @@ type alertCase struct {
 // step is the time between two samples, and between two evaluations; it is that of Gardener's Prometheus.
 const step = time.Minute
 
-// TestAlerts lets each alert fire, and not fire.
+// TestAlerts checks for each alert that it fires, and that it does not fire.
 func TestAlerts(t *testing.T) {
 	for _, chart := range charts(t) {
 		t.Run(filepath.Base(chart), func(t *testing.T) {

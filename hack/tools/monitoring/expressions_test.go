@@ -121,7 +121,7 @@ func charts(t *testing.T) []string {
 	return files
 }
 
-// TestExpressions holds that every expression of alerts and dashboards is one, and asks for metrics and labels that there are.
+// TestExpressions checks that every expression of alerts and dashboards is valid and uses existing metrics and labels.
 func TestExpressions(t *testing.T) {
 	known := metrics(t)
 	for _, chart := range charts(t) {
@@ -187,8 +187,8 @@ func labelsOf(known map[string][]string, e parser.Expr) []string {
 	return labels
 }
 
-// TestDashboards holds that dashboards can be shown: identities are there once, panels lie next to each other in 24 columns, and legends name labels that
-// the expressions leave.
+// TestDashboards checks that dashboards can be displayed: identifiers are unique, panels fit into 24 columns, and
+// legends use labels of their expressions.
 func TestDashboards(t *testing.T) {
 	uids := map[string]bool{}
 	for _, chart := range charts(t) {
@@ -249,7 +249,7 @@ func (p panel) check(t *testing.T) {
 	}
 }
 
-// TestAlertsAreDocumented holds the page on monitoring against the alerts that there are.
+// TestAlertsAreDocumented compares the page on monitoring with the alerts.
 func TestAlertsAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "operations", "monitoring.md"))
 	if err != nil {
