@@ -48,8 +48,8 @@ func audited(t *testing.T, namespace, verb string) map[string]string {
 	return found
 }
 
-// TestAudit holds that the audit log of the API server says for each object that was mutated which rules of which version of which profiles did it, and
-// says nothing of one that was not.
+// TestAudit checks that the API server's audit log names the rules and profile versions that mutated each object, and
+// nothing for unchanged objects.
 func TestAudit(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{
 		"base": head("base", "acme") + "controlplane:\n  kube-controller-manager:\n  - name: labels\n    podLabels: {set: {base: x}}\n" +

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestBeside runs Graft beside the webhook of a provider's own extension, which writes a place of Graft's and one of its own, as
-// docs/usage/other-webhooks.md tells it: in a place of both, the last word has the one that is called last of those that are called again if
-// needed, as Graft is; both keep their other places; and an object that came out stays as it is.
+// TestBeside runs Graft next to the webhook of a provider's own extension, as docs/usage/other-webhooks.md describes:
+// in a field that both write, the last reinvoked webhook wins; all other fields of both stay; and a second write
+// changes nothing.
 func TestBeside(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") +
 		"controlplane:\n  kube-controller-manager:\n  - flags: {set: {shared: graft, ours: graft}}\n"}})

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestConcurrency admits objects that differ at the same time, each with a patch that is made of the object itself: whatever
-// admissions share must not carry a piece of one into another.
+// TestConcurrency admits different objects concurrently, each with a patch of its own content: shared state must not
+// leak parts of one object into another.
 func TestConcurrency(t *testing.T) {
 	const workers, requests = 8, 60
 	p := start(t, programOptions{Profiles: map[string]string{

@@ -28,8 +28,8 @@ func events(t *testing.T, namespace string) []corev1.Event {
 	return ours
 }
 
-// TestDenialEvents holds that a denial is told in the namespace of its object, with the permissions of the chart, once however often it is repeated, and
-// that a dry run leaves none.
+// TestDenialEvents checks that a denial creates one Event in the namespace of its object, with the permissions of the
+// chart, and that a dry run creates none.
 func TestDenialEvents(t *testing.T) {
 	p := start(t, programOptions{
 		Profiles: map[string]string{"number": failing["number"]},

@@ -63,7 +63,8 @@ type failure struct {
 	options []func(*landscape.ShootOptions)
 }
 
-// TestFailures has, by its name, a case for each row of docs/failures.md. TestFailuresInside has those that need a fault in Graft.
+// TestFailures has a case for each row of docs/failures.md, by name. TestFailuresInside has the rows that need a fault
+// in Graft.
 func TestFailures(t *testing.T) {
 	p := start(t, programOptions{
 		Profiles:  failing,

@@ -45,7 +45,7 @@ var wantToday = map[string][]string{
 	"Etcd etcd-main":   {"+ /spec/storageClass gardener.cloud-fast"},
 }
 
-// TestFlow takes every object of a control plane the ways that it goes in a seed.
+// TestFlow writes every object of a control plane in all the ways of a seed.
 func TestFlow(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"openstack": ""}})
 	namespace := newShoot(t, "flow", "openstack", annotated(attributes, "true"))

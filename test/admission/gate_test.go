@@ -97,8 +97,8 @@ func forbidRegistration(t *testing.T, namespace string) func() {
 	}
 }
 
-// TestGate holds that gardenlet, which waits for an Extension, waits for the webhooks: with the permissions that the chart gives, by the functions that gardenlet
-// itself waits with.
+// TestGate checks that gardenlet waits for the webhooks if it waits for an Extension: with the permissions of the
+// chart, and gardenlet's own functions.
 func TestGate(t *testing.T) {
 	var permit func()
 	p := launch(t, programOptions{
@@ -147,7 +147,7 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestNoGate holds that without the configuration nothing is answered, with permissions that do not allow it.
+// TestNoGate checks that nothing is answered without the configuration, with permissions that do not allow it.
 func TestNoGate(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "gate", "none")}})
 	e := waited(t, newShoot(t, "no-gate", "acme"), "graft", "graft")

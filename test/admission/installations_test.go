@@ -109,7 +109,7 @@ func TestMove(t *testing.T) {
 	written(again, nil, "again")
 }
 
-// TestUninstall holds that a program which ends leaves its registration where it is, unless the installation is removed.
+// TestUninstall checks that a program that ends keeps its registration unless the installation is removed.
 func TestUninstall(t *testing.T) {
 	profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
 	p := start(t, programOptions{Profiles: profiles})
@@ -168,7 +168,7 @@ func TestEarlierVersion(t *testing.T) {
 	}
 }
 
-// TestCallers holds that only those are answered who know the path that is registered, and that nothing tells it.
+// TestCallers checks that only callers with the registered path get an answer, and that no output reveals it.
 func TestCallers(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
 	const plain = "/webhooks/controlplane/acme"
@@ -204,7 +204,8 @@ func TestCallers(t *testing.T) {
 	}
 }
 
-// TestClientCertificates holds that a program with a client CA answers callers with a certificate of it alone, who also know the path.
+// TestClientCertificates checks that a program with a client CA answers only callers with a certificate of this CA and
+// the path.
 func TestClientCertificates(t *testing.T) {
 	trusted, stranger := env.NewAuthority(t), env.NewAuthority(t)
 	file := filepath.Join(t.TempDir(), "ca.crt")
@@ -241,7 +242,8 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// TestLostSecrets deletes the Secrets of certificates of a program that runs: they are there again, and what they are for works, within seconds.
+// TestLostSecrets deletes the certificate Secrets of a running program: they are created again, and calls succeed
+// within seconds.
 func TestLostSecrets(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
 	shoot := newShoot(t, "lost", "acme")
@@ -262,7 +264,7 @@ func TestLostSecrets(t *testing.T) {
 	p.waitReady()
 }
 
-// TestForeignRegistration holds that a program does not take what an installation that exists has registered.
+// TestForeignRegistration checks that a program does not overwrite the registration of another existing installation.
 func TestForeignRegistration(t *testing.T) {
 	p := launch(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Before: func(namespace string) {
 		newNamespace(t, "extension-owner", nil)
@@ -287,8 +289,8 @@ func TestForeignRegistration(t *testing.T) {
 	}
 }
 
-// TestRemovalOrder deletes what an installation consists of, as gardener-resource-manager does: everything at a time, right after the
-// ManagedResource. Nothing that the webhooks need is gone before they are unregistered.
+// TestRemovalOrder deletes all parts of an installation at once, as gardener-resource-manager does after the
+// ManagedResource. No part that the webhooks need is gone before they are unregistered.
 func TestRemovalOrder(t *testing.T) {
 	shoot := newShoot(t, "removed", "acme")
 	for _, namespace := range []string{"extension-stays", "extension-removed"} {

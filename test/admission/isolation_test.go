@@ -28,7 +28,7 @@ type isolated struct {
 	shootOne, shootTwo string
 }
 
-// TestIsolation makes a mistake in the ConfigMap of one of two providers, and restarts the program with it.
+// TestIsolation breaks the ConfigMap of one of two providers, and restarts the program with it.
 func TestIsolation(t *testing.T) {
 	options := programOptions{Config: "profiles: {configMaps: {enabled: true}}\n"}
 	first := start(t, options)

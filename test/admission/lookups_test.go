@@ -40,8 +40,8 @@ controlplane:
   - podAnnotations: {set: {checksum/cloud: "${ lookups.cloud.checksum }"}}
 `
 
-// TestLookups holds that lookups of all sorts work with the permissions that the chart gives for them, that a change of what
-// they read is seen, and that no value of a Secret gets anywhere but into the object.
+// TestLookups checks lookups of all kinds with the permissions of the chart: changes of the objects are noticed, and
+// values of Secrets appear in the mutated object only.
 func TestLookups(t *testing.T) {
 	p := start(t, programOptions{
 		Profiles: map[string]string{"seeker": lookingUp},

@@ -14,8 +14,8 @@ import (
 
 const markOfControlPlane = "graft.provider.extensions.gardener.cloud/mutated-by-controlplane"
 
-// TestMarks holds that an object says which version of which profile mutated it, from the next edit on and on its own metadata
-// only.
+// TestMarks checks that an object names the profile versions that mutated it, from the next write on, in its own
+// metadata only.
 func TestMarks(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "a")}})
 	object := create(t, deployment(newShoot(t, "marks", "acme"), "kube-controller-manager"))
@@ -42,8 +42,8 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestTakenBack retires a profile: what its rules left where gardenlet writes nothing goes, what somebody wrote since stays, and
-// so does the storage class, which cannot change.
+// TestTakenBack retires a profile: its values in places that gardenlet does not write are removed, later changes of
+// other clients stay, and so does the storage class, which cannot change.
 func TestTakenBack(t *testing.T) {
 	rules := head("acme", "acme") + "controlplane:\n  etcd-main:\n  - labels: {set: {acme: a, part: b}}\n  - storage: {class: fast}\n" +
 		"  - {override: a test, fields: {set: {spec.etcd.metrics: extensive}}}\n"

@@ -35,7 +35,7 @@ func setFlag(name, provider, flag, value string) string {
 	return head(name, provider) + "controlplane:\n  kube-controller-manager:\n  - flags: {set: {" + flag + ": " + value + "}}\n"
 }
 
-// TestNamespaces holds that a webhook acts where its provider's label is, and nowhere else.
+// TestNamespaces checks that a webhook acts only in namespaces with the label of its provider.
 func TestNamespaces(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{
 		"openstack": "",

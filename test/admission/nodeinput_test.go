@@ -41,8 +41,8 @@ const (
 	goodConfiguration = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 )
 
-// TestNodeInput takes what may be wrong in an OperatingSystemConfig through the kube-apiserver: the client is told what is wrong,
-// and nothing is stored, neither by a creation nor by an update. What is only large, or not touched, is admitted.
+// TestNodeInput sends invalid OperatingSystemConfigs through the kube-apiserver: the client gets the reason, and
+// nothing is created or updated. Large ones, and invalid parts without a rule, are admitted.
 func TestNodeInput(t *testing.T) {
 	inputs := readNodeInputs(t)
 	profiles := map[string]string{}

@@ -38,8 +38,8 @@ controlplane:
     - flags: {container: agent, set: {region: "${ shoot.region }"}, remove: [v]}
 `
 
-// TestObjects holds that rules reach objects that the contract does not name, by name and by the beginning of a name, and that no
-// other object leads to a call.
+// TestObjects checks that rules reach objects outside of the contract by name and prefix, and that other objects cause
+// no call.
 func TestObjects(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") + objectRules}})
 	namespace := newShoot(t, "objects", "acme")

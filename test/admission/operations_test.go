@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestOperations holds what those who operate the program rely on.
+// TestOperations checks the program's promises to operators.
 func TestOperations(t *testing.T) {
 	t.Run("readiness", testReadiness)
 	t.Run("registration", testRegistration)

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 )
 
-// TestOptOut breaks the glass: where a rule denies everything, an annotation on the namespace lets its control plane through as it
-// comes, which is counted; without it, all is as before.
+// TestOptOut denies everything by a rule: an annotation on the namespace lets its control plane pass unchanged and is
+// counted; without it, the rule applies again.
 func TestOptOut(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") + `lookups:
   missing: {secret: missing, keys: [key]}

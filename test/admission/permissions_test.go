@@ -77,8 +77,8 @@ func rulesOfChart(t *testing.T, namespace string, values map[string]any) landsca
 	}
 }
 
-// TestForbiddenLookup holds that a profile which looks up what the program may not read is refused, and active as soon as the
-// permission is there.
+// TestForbiddenLookup checks that a profile with a forbidden lookup is rejected, and becomes active as soon as the
+// permission exists.
 func TestForbiddenLookup(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "before")}})
 	namespace := newShoot(t, "forbidden", "acme")
@@ -121,7 +121,8 @@ func TestForbiddenLookup(t *testing.T) {
 	expectFlags(t, object, map[string]bool{"--value=after": true})
 }
 
-// TestForbiddenAtStart holds that the objects of such a profile are denied where there is no version before it, with what is missing.
+// TestForbiddenAtStart checks that the objects of such a profile are denied with the missing permission if there is no
+// earlier version.
 func TestForbiddenAtStart(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": lookup("acme", "late") +
 		"  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.password }\"}}\n"}})

@@ -57,7 +57,8 @@ func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// TestTraces holds that a program whose environment names a collector sends it a span of each admission, the last ones when it ends.
+// TestTraces checks that a program with a collector in its environment sends a span for each admission, the last ones
+// at its end.
 func TestTraces(t *testing.T) {
 	spans := &spanCollector{}
 	server := httptest.NewServer(spans)

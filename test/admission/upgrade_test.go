@@ -213,8 +213,8 @@ func (u upgraded) write(t *testing.T, namespace, version string, step int) strin
 	return "OnlyAfter"
 }
 
-// TestUpgrade holds that in an upgrade of Kubernetes no gate is chosen by a Cluster that is older than the object: where the program has not
-// heard of the new Cluster yet, it reads it again for an object whose image is newer, and for no other.
+// TestUpgrade checks that no rule is selected by a Cluster that is older than the object during a Kubernetes upgrade:
+// the program reads the Cluster again for an object with a newer image, and for no other object.
 func TestUpgrade(t *testing.T) {
 	const before, after = "1.33.6", "1.34.2"
 	line := newLine(t)

@@ -25,7 +25,7 @@ type scene struct {
 	load *load
 }
 
-// TestAvailability goes through the life of an installation under steady admissions, one thing after the other.
+// TestAvailability runs through the life of an installation under steady admissions.
 func TestAvailability(t *testing.T) {
 	f := newFleet(t, 2)
 	l := newLoad(t)

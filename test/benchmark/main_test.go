@@ -36,8 +36,7 @@ func handlers(t testing.TB) (*http.ServeMux, server) {
 	return mux, server{&apart.Servers{URLs: []string{backend.URL}, Client: backend.Client()}}
 }
 
-// TestSameEdits holds that all ways of a group make the same of an object, so that they can be compared, and that each leaves
-// alone what it has made.
+// TestSameEdits checks that all ways of a group have the same result for an object, and do not change it again.
 func TestSameEdits(t *testing.T) {
 	_, s := handlers(t)
 	for _, group := range groups {
@@ -58,7 +57,7 @@ func TestSameEdits(t *testing.T) {
 	}
 }
 
-// TestAnotherEachTime holds that no two requests of the row have the same unit of the kubelet, and that each gets a patch.
+// TestAnotherEachTime checks that no two requests of the row have the same kubelet unit, and that each gets a patch.
 func TestAnotherEachTime(t *testing.T) {
 	_, s := handlers(t)
 	r, err := groups[1].anotherEachTime(t.Context(), s, "testdata")

@@ -16,8 +16,9 @@ import (
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 )
 
-// TestAutoscalers holds what the API server does not look at: VerticalPodAutoscalers pass the checks of their own admission webhook, whose code this
-// is, autoscalers are for workloads that are there, whose containers request what a HorizontalPodAutoscaler divides by, and no two decide by the CPU.
+// TestAutoscalers checks rules that the API server does not: VerticalPodAutoscalers pass the code of their own
+// admission webhook, autoscalers have existing workloads with the requests that a HorizontalPodAutoscaler needs, and no
+// two of them scale by CPU.
 func TestAutoscalers(t *testing.T) {
 	found := map[string]int{}
 	for _, o := range all(t) {

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestProfileImages holds that images of profiles are volumes of the Pods as the API server keeps them, by digest and by tag, and that the programs are told to
-// read the folders where these are.
+// TestProfileImages checks that images of profiles are volumes of the Pods stored by the API server, by digest and by
+// tag, and that the programs read their folders.
 func TestProfileImages(t *testing.T) {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	for chart, want := range map[string]map[string]string{

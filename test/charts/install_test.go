@@ -47,7 +47,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestUnknown holds that the API server refuses what it does not know: without that, TestInstall would show little.
+// TestUnknown checks that the API server rejects unknown fields, which TestInstall relies on.
 func TestUnknown(t *testing.T) {
 	namespace := newNamespace(t, "privileged")
 	for _, manifest := range []string{
@@ -63,7 +63,7 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestExtension holds what is applied for gardener-operator.
+// TestExtension checks the objects for gardener-operator.
 func TestExtension(t *testing.T) {
 	if err := defined(t.Context(), "extensions.operator.gardener.cloud"); err != nil {
 		t.Fatal(err)
@@ -83,7 +83,8 @@ func template(t *testing.T, object *unstructured.Unstructured) *corev1.Pod {
 	return pod
 }
 
-// TestSecurity holds Pods against the standard "restricted" of Kubernetes: those on nodes alone need more, and it says what.
+// TestSecurity checks Pods with the Pod Security Standard restricted: only those on nodes need more, and the test lists
+// it.
 func TestSecurity(t *testing.T) {
 	const hostPath = `restricted volume types`
 	want := map[string][]string{
@@ -118,7 +119,7 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
-// TestPermissions asks the API server what the accounts of the charts may do.
+// TestPermissions asks the API server for the permissions of the charts' accounts.
 func TestPermissions(t *testing.T) {
 	for name, test := range map[string]struct {
 		one
@@ -195,7 +196,7 @@ func settle(t *testing.T, namespace string) {
 	}
 }
 
-// TestUpgrade installs what earlier versions gave, and then what the chart gives now.
+// TestUpgrade installs the charts of earlier versions, and then the current ones.
 func TestUpgrade(t *testing.T) {
 	const namespace = "garden" // that of the files
 	files, err := filepath.Glob("testdata/previous/*/*.yaml")
@@ -246,7 +247,7 @@ func names(objects []*unstructured.Unstructured) []string {
 	return out
 }
 
-// TestImmutable holds that an upgrade which changes what cannot be changed would be found.
+// TestImmutable checks that an upgrade that changes an immutable field would be found.
 func TestImmutable(t *testing.T) {
 	objects := one{"graft-resource-interpreter", "defaults"}.render(t, newNamespace(t, "privileged"))
 	apply(t, objects)

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMemoryLimit holds that Go's runtime is told four fifths of the memory limit of its container, and nothing where there is none; and that there is one
-// unless values take it away.
+// TestMemoryLimit checks that GOMEMLIMIT is four fifths of the container's memory limit, that it is absent without one,
+// and that there is a limit by default.
 func TestMemoryLimit(t *testing.T) {
 	limited := 0
 	for _, o := range all(t) {

@@ -26,7 +26,7 @@ import (
 
 var asText = cmp.Options{cmpopts.EquateComparable(netip.Addr{}, netip.Prefix{}), cmpopts.EquateEmpty()}
 
-// TestSuite runs what every cloud must pass: with addresses that host-local chooses, and with those that it is told.
+// TestSuite runs the suite of all clouds: with addresses that host-local chooses, and with given ones.
 func TestSuite(t *testing.T) {
 	open := func(t *testing.T) cloud.Cloud {
 		h := newHost(t, "10.0.0.0/24", "10.0.0.2", "10.0.0.200")
@@ -41,7 +41,8 @@ func TestSuite(t *testing.T) {
 	t.Run("told", func(t *testing.T) { cloudtest.Run(t, open) })
 }
 
-// TestClaims holds that two claims for devices of the same name have two addresses, and that a release frees one of them.
+// TestClaims checks that two claims for devices of the same name get two addresses, and that a release frees one of
+// them.
 func TestClaims(t *testing.T) {
 	h := newHost(t, "192.168.100.0/24", "192.168.100.1", "192.168.100.9")
 	s := h.serve(t.TempDir())
@@ -65,7 +66,7 @@ func TestClaims(t *testing.T) {
 	h.eventually("host-local keeps that of the other claim only", func() bool { return cmp.Equal(h.kept(), []string{second.Addresses[0].String()}) })
 }
 
-// TestExhausted holds that an exhausted range is said to be, and that what is given back can be had.
+// TestExhausted checks that an exhausted range is reported, and that released addresses are available again.
 func TestExhausted(t *testing.T) {
 	h := newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.12")
 	s := h.serve(t.TempDir())
@@ -93,7 +94,7 @@ func TestExhausted(t *testing.T) {
 	}
 }
 
-// TestCrash holds that what a server has asked the plugin for, and could not write down, is neither lost nor given twice.
+// TestCrash checks that an address of the plugin that the server could not record is neither lost nor allocated twice.
 func TestCrash(t *testing.T) {
 	for name, again := range map[string]bool{"nobody asks again": false, "the owner asks again": true} {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestLostAnswer holds that an owner comes to one address when the answer of the plugin was lost, and the server lives.
+// TestLostAnswer checks that an owner gets one address after a lost answer of the plugin.
 func TestLostAnswer(t *testing.T) {
 	h := newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.12")
 	s := h.serve(t.TempDir())
@@ -148,7 +149,7 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestForgetful holds that a plugin that gives what somebody holds, as it has lost its memory, takes it from nobody.
+// TestForgetful checks that a plugin that has lost its state and returns a held address takes it from no owner.
 func TestForgetful(t *testing.T) {
 	h := newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.12")
 	s := h.serve(t.TempDir())
@@ -171,7 +172,7 @@ func TestForgetful(t *testing.T) {
 	}
 }
 
-// TestMany holds that owners who come at the same time have an address each, and that all can be had again.
+// TestMany checks that concurrent owners get different addresses, and that all are available again afterwards.
 func TestMany(t *testing.T) {
 	const many = 50
 	h := newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.59")

@@ -28,8 +28,8 @@ type claim struct {
 // lives is how often the program is killed.
 const lives = 25
 
-// TestKilled kills the server in the middle of many allocations and releases, and looks after each start whether every claim still has what it was
-// answered, and no address has two owners. At the end nothing is left in the plugin.
+// TestKilled kills the server during many allocations and releases. After each start, every claim has the address that
+// it was answered, and no address has two owners. At the end, the plugin has no allocations.
 func TestKilled(t *testing.T) {
 	p := newProgram(t, newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.17"))
 	var claims []*claim

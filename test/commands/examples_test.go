@@ -72,7 +72,7 @@ func examples(t *testing.T, command *cobra.Command) []string {
 	return out
 }
 
-// TestHelp holds that each command says what it is for, and in lines that a terminal shows whole.
+// TestHelp checks that each command has a description, in lines that fit a terminal.
 func TestHelp(t *testing.T) {
 	for _, command := range manual.Commands(app.NewCommand("test", &app.Streams{})) {
 		t.Run(strings.ReplaceAll(command.CommandPath(), " ", "-"), func(t *testing.T) {

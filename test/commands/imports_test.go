@@ -33,7 +33,7 @@ var light = []string{
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static",
 }
 
-// TestImports holds that graft links nothing that is slow to start.
+// TestImports checks that graft links no package that is slow to initialize.
 func TestImports(t *testing.T) {
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "./cmd/graft")
 	list.Dir = root

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestShell holds that a command finds what the one before it left.
+// TestShell checks that a command sees the files and variables of the previous one.
 func TestShell(t *testing.T) {
 	folder := t.TempDir()
 	shell, err := NewShell(folder, t.TempDir(), "GIVEN=it's given")

@@ -43,7 +43,7 @@ controlplane:
   - machineControllerManagerProvider: {provider: acme}
 `
 
-// TestSidecar holds that the operation machineControllerManagerProvider adds what Gardener's function for providers gives.
+// TestSidecar compares the operation machineControllerManagerProvider with Gardener's function for providers.
 func TestSidecar(t *testing.T) {
 	plain := gardencorev1beta1.Worker{Name: "general", Machine: gardencorev1beta1.Machine{Type: "m"}}
 	own := plain

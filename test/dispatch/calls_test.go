@@ -38,7 +38,7 @@ func callRows(t *testing.T) []callRow {
 	return rows
 }
 
-// TestCallTable holds that the page for users has the rows, and that they name all operations that can be registered.
+// TestCallTable checks that the page for users has the rows, with all operations that can be registered.
 func TestCallTable(t *testing.T) {
 	page := read(t, "../../docs/usage/interpreter.md")
 	names := api.Operations(api.KindContext)
@@ -92,7 +92,7 @@ func (k *controlPlane) live(object map[string]any, status map[string]any) map[st
 	return k.patched(object, k.call(object, interpreter.Request{Operation: interpreter.Aggregate, Members: members}).Patch)
 }
 
-// TestCalls makes the calls of the table, and holds what comes of the answers.
+// TestCalls makes the calls of the table and checks the use of the answers.
 func TestCalls(t *testing.T) {
 	sent := map[string][]string{}
 	webhook := observed(t, loaded(t, "profile.yaml", read(t, "../../example/interpreter/profile.yaml")), func(raw []byte) {

@@ -70,7 +70,8 @@ func (m *member) reconcile() {
 	}
 }
 
-// TestOperationOnce types operations into the template of each kind of Gardener, and holds that the member executes each of them once.
+// TestOperationOnce writes operations into the template of each kind of Gardener, and checks that the member executes
+// each of them once.
 func TestOperationOnce(t *testing.T) {
 	documents, err := gardener.Profiles()
 	if err != nil {

@@ -237,7 +237,8 @@ kinds:
 `
 )
 
-// TestPropagation plays the sequence of calls by which Karmada propagates an object. No workload loses its replicas, also with the gate on.
+// TestPropagation replays Karmada's sequence of calls for the propagation of an object. No workload loses its replicas,
+// also with the feature gate.
 func TestPropagation(t *testing.T) {
 	optional, err := gardener.Profiles("worker-replicas")
 	if err != nil {

@@ -24,8 +24,8 @@ const (
 // floors are the packages in the picture of the page: the floor of each, counted from the ground, and its wing.
 type floors map[string]struct{ floor, wing int }
 
-// TestArchitecture holds docs/architecture.md against the tree: the picture has each package once, imports point downwards and never
-// from wing to wing, what the page names exists, and there is one place for each thing that can be added.
+// TestArchitecture compares docs/architecture.md with the tree: the picture has each package once, imports point
+// downwards and never from wing to wing, named files exist, and there is one place for each kind of addition.
 func TestArchitecture(t *testing.T) {
 	page := read(t, "docs/architecture.md")
 	if words := len(strings.Fields(page)); words > architectureWords {

@@ -38,7 +38,7 @@ import (
 // root is the folder of the repository.
 var root = filepath.Join("..", "..")
 
-// TestDocs holds the documents against the code.
+// TestDocs compares the documents with the code.
 func TestDocs(t *testing.T) {
 	t.Run("cited tests exist", testCitations)
 	t.Run("every statement is held", testStatements)

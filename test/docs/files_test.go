@@ -30,8 +30,8 @@ import (
 // fromFile is how kubectl is told of a file of a ConfigMap, with or without a key.
 var fromFile = regexp.MustCompile(`--from-file=(?:([^=\s]+)=)?(\S+)`)
 
-// TestProfileWithFiles follows docs/usage/installation.md with a profile that names files: what becomes a ConfigMap by the command of the page is a
-// profile that the extension can load, the values have the same keys, and the image has the same files.
+// TestProfileWithFiles follows docs/usage/installation.md with a profile that names files: the extension can load the
+// ConfigMap of the page's command, the values have the same keys, and the image has the same files.
 func TestProfileWithFiles(t *testing.T) {
 	page := read(t, "docs/usage/installation.md")
 	t.Chdir(t.TempDir())

@@ -34,7 +34,7 @@ import (
 // patience bounds the wait for the webhooks to be called.
 const patience = 60 * time.Second
 
-// TestExample takes the control plane of a shoot on acme through the example.
+// TestExample sends the control plane of a shoot on acme through the example.
 func TestExample(t *testing.T) {
 	logf.SetLogger(logr.Discard()) // of Gardener's components, which the test links
 	land, err := landscape.Start(t.Context(), landscape.Options{})

@@ -152,8 +152,9 @@ func (c *caller) more(count int64) {
 	}
 }
 
-// TestChangingOperations changes the operations of a profile, of which two replicas learn at different times. No call fails: an operation is not
-// registered before both replicas answer it, and no rules are dropped while it is registered.
+// TestChangingOperations changes the operations of a profile, which two replicas load at different times. No call
+// fails: an operation is not registered before both replicas answer it, and no rules are dropped while it is
+// registered.
 func TestChangingOperations(t *testing.T) {
 	alone(t)
 	b := newBalancer(t)
@@ -204,8 +205,9 @@ func TestChangingOperations(t *testing.T) {
 	}
 }
 
-// TestBothDialects holds that the configurations of both dialects are written, follow the profiles, and get a new authority; that a call in the
-// proposal's dialect is answered, also a Retain with only its fields; and that --unregister deletes both, and no replica writes them again.
+// TestBothDialects checks that the configurations of both dialects are written, follow the profiles, and get a new CA;
+// that a call in the proposal's dialect is answered, also a Retain with only its fields; and that --unregister deletes
+// both without a replica writing them again.
 func TestBothDialects(t *testing.T) {
 	alone(t)
 	t.Cleanup(func() {

@@ -18,8 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// TestFiles takes the CA of files away under steady calls by what is registered, and begins the replica that leads anew at the worst moment: it has the new
-// certificate at once, while the other one still serves that of the old CA. No call fails, and in the end the old CA is not registered any more.
+// TestFiles removes the CA of the files under steady calls through the registration, and restarts the leader at the
+// worst moment: it has the new certificate at once, while the other replica still serves one of the old CA. No call
+// fails, and in the end the old CA is not registered.
 func TestFiles(t *testing.T) {
 	alone(t)
 	folder, clock, b := t.TempDir(), clocktesting.NewFakePassiveClock(time.Now()), newBalancer(t)

@@ -147,7 +147,7 @@ func (l *load) lose(r *replica, signal syscall.Signal, back func()) {
 	l.none()
 }
 
-// TestLost lets one of two replicas hang, go on, and be killed, while calls come steadily: those that it had in hand fail, all others are answered.
+// TestLost suspends, resumes and kills one of two replicas under steady calls: only its open calls fail.
 func TestLost(t *testing.T) {
 	alone(t)
 	profiles := &mounted{t: t, folder: t.TempDir()}

@@ -175,8 +175,8 @@ func names() string {
 	return fmt.Sprint(object.Object["webhooks"])
 }
 
-// TestReplicas goes through the life of two replicas under steady calls: profiles that change, are wrong and right again, and replicas that end and come
-// back. No call fails. Then the one that writes is killed, and the other one writes.
+// TestReplicas runs through the life of two replicas under steady calls: profiles that change, become invalid and valid
+// again, and replicas that end and return. No call fails. Then the leader is killed, and the other replica writes.
 func TestReplicas(t *testing.T) {
 	alone(t)
 	profiles := &mounted{t: t, folder: t.TempDir()}

@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/certificatetest"
 )
 
-// TestSecret holds a Secret in a real API server to what stores are.
+// TestSecret runs the suite of all stores on a Secret in a real API server.
 func TestSecret(t *testing.T) {
 	alone(t)
 	count := 0
@@ -146,8 +146,8 @@ func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktest
 	return r
 }
 
-// TestRotation takes the authority of two replicas away twice, under steady calls by what is registered. Who leads changes, and so does who is first to
-// look after the certificate. No call fails.
+// TestRotation removes the CA of two replicas twice, under steady calls through the registration. The leader changes,
+// and so does the replica that checks the certificate first. No call fails.
 func TestRotation(t *testing.T) {
 	alone(t)
 	b := newBalancer(t)
@@ -187,7 +187,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// TestFollowed holds that who does not lead never writes, and that two installations do not write in turns.
+// TestFollowed checks that only the leader writes, and that two installations do not overwrite each other in turns.
 func TestFollowed(t *testing.T) {
 	alone(t)
 	b := newBalancer(t)

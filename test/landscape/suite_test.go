@@ -17,7 +17,7 @@ type runs func() int
 
 func (r runs) Run() int { return r() }
 
-// TestMainOfSuite holds in which order things happen, and that nothing is left when preparing fails.
+// TestMainOfSuite checks the order of the steps, and that a failed preparation leaves nothing behind.
 func TestMainOfSuite(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error

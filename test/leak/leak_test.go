@@ -47,7 +47,7 @@ const (
 	whole = "claim-gone claim-gone-by-uid claim-lives claim-lives-by-uid container pod-again pod-gone pod-gone-by-name pod-lives pod-lives-by-name"
 )
 
-// TestOrphans frees those that are gone in the second pass, and none else; one that is fresh stays.
+// TestOrphans checks that exactly the allocations of missing owners are freed in the second pass; a fresh one stays.
 func TestOrphans(t *testing.T) {
 	w := newWorld(t, land, "v1", true)
 	w.fill()
@@ -90,7 +90,7 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestTheServerIsAway closes the way to kube-apiserver between the passes, and while a Pod is made that nobody has heard of.
+// TestTheServerIsAway blocks the connection to kube-apiserver between the passes, and while an unknown Pod is created.
 func TestTheServerIsAway(t *testing.T) {
 	w := newWorld(t, land, "v1", true)
 	w.fill()

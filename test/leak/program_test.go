@@ -44,7 +44,7 @@ kubernetes: {kubeconfig: %[3]s}
 leaks: {period: 1m}
 `
 
-// TestProgram runs the real program on a ledger in which somebody is held who is gone, and asks it to look for leaks.
+// TestProgram runs the real program on a ledger with a missing owner, and searches for leaks.
 func TestProgram(t *testing.T) {
 	w := newWorld(t, land, "v1", false)
 	folder, err := os.MkdirTemp("", "leaks") // the names of unix sockets are short

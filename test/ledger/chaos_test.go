@@ -23,8 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// TestChaos lets three servers give out and take back while the leader is killed, another member is paused, and both come back: at no time has
-// an address two owners, and in the end every row belongs to an owner who was told so.
+// TestChaos lets three servers allocate and release while the leader of etcd is killed, another member is paused, and
+// both return: no address ever has two owners, and in the end every row belongs to an owner with this answer.
 func TestChaos(t *testing.T) {
 	c := cluster.Start(t, 3)
 	w := &world{t: t, holders: map[netip.Addr]network.Owner{}, owners: map[network.Owner][]netip.Addr{}}

@@ -59,7 +59,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestFull lets etcd use up its space: nothing new is taken, and what is held can be released.
+// TestFull fills the space of etcd: no new allocation succeeds, and releases do.
 func TestFull(t *testing.T) {
 	store := open(t, cluster.Start(t, 1, "--quota-backend-bytes=4194304"), "/full")
 	defer func() { _ = store.Close() }()
@@ -98,7 +98,7 @@ func TestTooLarge(t *testing.T) {
 	}
 }
 
-// TestUsers lets etcd know users, each of whom may only touch what begins with a prefix.
+// TestUsers runs servers as etcd users that may access only their prefix.
 func TestUsers(t *testing.T) {
 	c := cluster.Start(t, 1)
 	admin, ctx := c.Client(), t.Context()

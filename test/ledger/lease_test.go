@@ -67,8 +67,8 @@ func node(t *testing.T, c *cluster.Cluster, name string) *ipam.Driver {
 	})
 }
 
-// TestLeases has three nodes lease one pool of a ledger that they share, more often than there are addresses, while each sweeps: no address is had by two,
-// and nothing is left. In the global space all of them use one lease.
+// TestLeases lets three nodes lease a pool of a shared ledger more often than it has addresses, with concurrent sweeps:
+// no address has two owners, and nothing is left. In the global space, all nodes use one lease.
 func TestLeases(t *testing.T) {
 	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
 	nodes := []*ipam.Driver{node(t, c, "a"), node(t, c, "b"), node(t, c, "c")}

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/ledgertest"
 )
 
-// TestSuite runs what every store must pass, each case in a part of the cluster of its own.
+// TestSuite runs the suite of all stores, each case under its own prefix.
 func TestSuite(t *testing.T) {
 	// A machine that is busy with other tests is no reason to elect anew.
 	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")

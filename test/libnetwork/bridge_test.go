@@ -90,7 +90,7 @@ var bridges = map[string]struct {
 	},
 }
 
-// TestBridge makes networks, and two containers in each of them.
+// TestBridge creates networks with two containers each.
 func TestBridge(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
@@ -126,7 +126,7 @@ func TestBridge(t *testing.T) {
 	})
 }
 
-// TestAuxiliary gives out all addresses of a range but those that its author keeps.
+// TestAuxiliary allocates all addresses of a range except the auxiliary ones.
 func TestAuxiliary(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
@@ -150,7 +150,7 @@ func TestAuxiliary(t *testing.T) {
 	})
 }
 
-// TestSeveral has one container in two networks, from one of which it goes.
+// TestSeveral connects a container to two networks and removes it from one.
 func TestSeveral(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestGlobal is a driver whose networks are those of a whole cluster, as its managers and its workers call it.
+// TestGlobal runs a driver of scope global, as the managers and workers of a cluster call it.
 func TestGlobal(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "docker: {scope: global}\n")

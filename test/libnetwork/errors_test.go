@@ -38,7 +38,7 @@ var mistakes = map[string]struct {
 	"addresses without a profile": {engine.Network{IPAM: "graft"}, []string{"profile"}},
 }
 
-// TestMistakes asks for networks that cannot be had. Nothing of them is left.
+// TestMistakes requests impossible networks. Nothing of them is left.
 func TestMistakes(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -59,7 +59,7 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
-// TestPorts asks for published ports, which cannot be had.
+// TestPorts requests published ports, which are not supported.
 func TestPorts(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")

@@ -24,7 +24,7 @@ const (
 	patient  = "docker: {sweep: {period: 1s, grace: 5s}, kernelTimeout: 2500ms}\n"
 )
 
-// TestRetry kills the server while a request waits: the client asks again, and its second request has no body.
+// TestRetry kills the server during a request: the client repeats it without a body.
 func TestRetry(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
@@ -55,7 +55,7 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestAbsent asks while the server is away: the client waits until it is back.
+// TestAbsent sends a request while no server runs: the client waits for it.
 func TestAbsent(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -84,7 +84,8 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-// TestRestart kills the server between any two steps of two containers' lives. Nothing is told to it again, and it has forgotten nothing.
+// TestRestart kills the server between any two steps of two containers' lives. It recovers everything without repeated
+// requests.
 func TestRestart(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -122,8 +123,8 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestReplay kills the controller. One that comes back with its containers asks for the same pools and addresses again, and has them; one that comes
-// back without gives back all but the networks.
+// TestReplay kills the controller. If it returns with its containers, it requests the same pools and addresses and gets
+// them; without containers, it releases everything except the networks.
 func TestReplay(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -172,7 +173,7 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestOwnedReplay kills both while endpoints own their addresses, of which Docker asks for nothing again.
+// TestOwnedReplay kills both while endpoints own their addresses, which Docker does not request again.
 func TestOwnedReplay(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
@@ -200,7 +201,7 @@ func TestOwnedReplay(t *testing.T) {
 	})
 }
 
-// TestPause lets the server sleep in the midst of a request: the client waits for it.
+// TestPause suspends the server during a request: the client waits for it.
 func TestPause(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -223,7 +224,7 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestMany makes 64 containers at once, kills the server in the midst of more, and finds nothing left in the end.
+// TestMany creates 64 containers concurrently and kills the server during further ones; nothing is left in the end.
 func TestMany(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, patient)
@@ -255,7 +256,8 @@ func TestMany(t *testing.T) {
 	})
 }
 
-// TestForgotten kills the controller in the midst of many containers: what it had not yet written down, it has forgotten. In the end nothing is left of it.
+// TestForgotten kills the controller during many containers: it forgets containers that it had not stored yet. In the
+// end nothing is left of them.
 func TestForgotten(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, patient)

@@ -64,7 +64,7 @@ func (w *world) owners() (all []string) {
 	return all
 }
 
-// TestPools takes the addresses of containers from the pools of a profile.
+// TestPools allocates the addresses of containers from the pools of a profile.
 func TestPools(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -121,8 +121,8 @@ func TestSix(t *testing.T) {
 	})
 }
 
-// TestOverlap has links of the machine in the way of pools: the controller asks again until it is given one that is free, and is told in the end
-// that there is none.
+// TestOverlap puts links of the machine in the way of pools: the controller repeats its request until it gets a free
+// pool, and gets an error in the end.
 func TestOverlap(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
@@ -185,7 +185,8 @@ func obstacle(t *testing.T, name, address string) (remove func()) {
 	}
 }
 
-// TestExhausted gives out all that a pool has, one address of which is auxiliary, and then says so. That one is not taken for forgotten.
+// TestExhausted allocates all addresses of a pool, one of them auxiliary, and gets an error afterwards. The auxiliary
+// one is not freed as forgotten.
 func TestExhausted(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
@@ -211,7 +212,7 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestGateway has a pool whose author names no gateway: one of its addresses becomes that, stays it, and is the machine's.
+// TestGateway uses a pool without a gateway: one of its addresses becomes the permanent gateway of the machine.
 func TestGateway(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
-// TestMacvlan has containers with interfaces of their own on a link of the machine, whose router is elsewhere.
+// TestMacvlan gives containers interfaces on a link of the machine with an external router.
 func TestMacvlan(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
@@ -38,8 +38,8 @@ func TestMacvlan(t *testing.T) {
 	})
 }
 
-// TestVXLAN has two machines with a wire between them, whose containers are in one network. One machine knows the other from the beginning, and is
-// found by it in the way in which a swarm tells it.
+// TestVXLAN connects two machines with containers in one network. One machine knows the other as a peer, and is
+// discovered by it as in a Swarm.
 func TestVXLAN(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		const far = "/run/far"

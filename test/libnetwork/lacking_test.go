@@ -39,7 +39,8 @@ var lacking = map[string]struct {
 		routes: []string{"default via 172.31.9.1"}},
 }
 
-// TestLacking has two containers in a network of each kind, who reach each other and their router on the other end of a link.
+// TestLacking connects two containers in a network of each kind to each other and to their router at the other end of a
+// link.
 func TestLacking(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		for name, c := range lacking {

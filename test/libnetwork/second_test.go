@@ -11,7 +11,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestSecond starts another server beside the one that has the containers, with a ledger of its own: it ends, and touches nothing.
+// TestSecond starts a second server with its own ledger next to the first one: it ends and changes nothing.
 func TestSecond(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")

@@ -21,7 +21,7 @@ import (
 // versions are those of the groups in the cases whose rules are for all versions.
 var versions = map[string][]string{"acme.com": {"v1", "v1alpha1", "v1beta1", "v2"}}
 
-// TestCases holds that the questions of the cases have the same answers in Lua.
+// TestCases checks that the questions of the cases have the same answers in Lua.
 func TestCases(t *testing.T) {
 	questions, err := cases.Questions(context.Background(), "../../example/interpreter", "../../pkg/workbench/golden/interpreter/testdata/passing")
 	if err != nil {

@@ -39,7 +39,8 @@ func TestKernelAlone(t *testing.T) {
 	}
 }
 
-// What is done in a machine is done in its network alone, and the threads that do it disturb nobody.
+// TestKernelMachine checks that work in a machine affects only its network namespace, and that its threads do not
+// affect other goroutines.
 func TestKernelMachine(t *testing.T) {
 	before, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
@@ -71,7 +72,7 @@ func TestKernelMachine(t *testing.T) {
 	}
 }
 
-// A program is started as who it is to be, and its end is told.
+// TestKernelCommand checks that a program runs as its user, and that its end is reported.
 func TestKernelCommand(t *testing.T) {
 	for _, users := range []bool{true, false} {
 		output, err := Command(Options{}, users, "sh", "-c", "id -u; cat /proc/net/dev | wc -l; exit 3").Output()

@@ -34,7 +34,8 @@ type imageSource struct {
 
 var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
-// TestImages holds the tags of all images.yaml against the table of their sources: each image has one row, and each row an image.
+// TestImages compares the tags of all images.yaml with the table of their sources: each image has one row, and each row
+// an image.
 func TestImages(t *testing.T) {
 	var table struct {
 		Images []imageSource `json:"images"`

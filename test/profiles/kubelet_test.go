@@ -157,7 +157,7 @@ func unless(good bool, problem []string) []string {
 	return problem
 }
 
-// TestStrict holds that the check finds what it is for.
+// TestStrict checks that the check finds errors.
 func TestStrict(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: KubeletConfiguration\nfeatureGates: {A: true}\nevictionHard: {memory.available: 100Mi}": "",

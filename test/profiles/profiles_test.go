@@ -27,8 +27,8 @@ var root = filepath.Join("..", "..", "example", "profiles")
 // shown are the outcomes of each golden file, by provider and file; TestMutations asks for them.
 type shown map[string]map[string]map[string]mutation.Outcome
 
-// TestProfiles holds the patches that each profile makes in each of its cases, and that what was mutated is left alone; then
-// that the table of mutations names rules and cases that show them.
+// TestProfiles compares the patches of each profile in each of its cases with the golden files, and checks that a
+// second admission changes nothing and that the rows of the table of mutations are shown by rules and cases.
 func TestProfiles(t *testing.T) {
 	all := shown{}
 	for _, provider := range providers(t) {

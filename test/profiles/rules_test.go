@@ -65,7 +65,7 @@ func (s shown) changes(provider string, rule v1alpha1.Rule) bool {
 	return false
 }
 
-// TestNames holds that each rule of an example has a name, and no other of the target the same one.
+// TestNames checks that each rule of an example has a name that is unique in its target.
 func TestNames(t *testing.T) {
 	for _, provider := range providers(t) {
 		for _, path := range profilesOf(t, provider) {
@@ -90,7 +90,7 @@ var older = []string{
 	"the Service of the kube-apiserver must not be mutated at all", "is false in all versions of Kubernetes that are served, 1.31 to",
 }
 
-// TestTogether holds that all examples can be installed together, and that nothing in them is deprecated.
+// TestTogether checks that all examples can be installed together, without deprecated parts.
 func TestTogether(t *testing.T) {
 	var paths []string
 	for _, provider := range providers(t) {

@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene/gardener"
 )
 
-// TestTests holds that the tests beside the example profiles pass, as `graft test example/profiles` runs them, that each profile
-// has some, and that no golden file is of no case.
+// TestTests checks that the tests of the example profiles pass with graft test, that each profile has some, and that
+// each golden file belongs to a case.
 func TestTests(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	folder := filepath.Join("example", "profiles")

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestMeasure lets every row of the embedded stores work for a moment, and holds that the table has them.
+// TestMeasure runs every row of the embedded stores for a moment and checks that the table has them.
 func TestMeasure(t *testing.T) {
 	o := options{rows: regexp.MustCompile("."), rounds: 1, window: 20 * time.Millisecond, folder: t.TempDir()}
 	var all []*result

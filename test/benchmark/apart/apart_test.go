@@ -19,7 +19,7 @@ import (
 // mute has the servers end without a word.
 const mute = "-mute"
 
-// TestMain lets the tests start themselves as the servers.
+// TestMain runs the test binary as a server when a test starts it.
 func TestMain(m *testing.M) {
 	switch {
 	case slices.Contains(os.Args, mute):
@@ -50,7 +50,7 @@ func serve(ctx context.Context) error {
 	}, "other:1")
 }
 
-// TestServers holds that servers are started, asked, counted and ended.
+// TestServers checks that servers are started, called, counted and stopped.
 func TestServers(t *testing.T) {
 	s, err := Start(t.Context())
 	if err != nil {
@@ -86,7 +86,7 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestMute holds what is said of servers that do not serve.
+// TestMute checks the errors of servers that do not answer.
 func TestMute(t *testing.T) {
 	if _, err := Start(t.Context(), mute); err == nil || !strings.Contains(err.Error(), "do not serve") {
 		t.Errorf("the error is %v", err)

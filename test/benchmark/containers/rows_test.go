@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestTable holds how rounds become a table: medians, and what a network adds in the same round.
+// TestTable checks the table of several rounds: medians, and the difference to the network none in the same round.
 func TestTable(t *testing.T) {
 	of := func(all ...int) (d []time.Duration) {
 		for _, n := range all {

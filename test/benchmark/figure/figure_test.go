@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestMedian holds which the middle is, and that values stay in their order.
+// TestMedian checks the median, and that the order of the values stays.
 func TestMedian(t *testing.T) {
 	values := []int{5, 1, 9, 7}
 	if m := Median(values); m != 7 {

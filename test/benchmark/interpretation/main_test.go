@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// TestMain lets the program start itself as the servers.
+// TestMain runs the test binary as a server when a test starts it.
 func TestMain(m *testing.M) {
 	if slices.Contains(os.Args[1:], "-serve") {
 		main()
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestMoment measures for a moment, and holds everything that is printed but the figures: that all ways answer all questions, and the same.
+// TestMoment measures for a moment and checks all output except the figures: all ways answer all questions equally.
 func TestMoment(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), options{rounds: 1, window: time.Nanosecond, rows: "."}, &out); err != nil {
@@ -41,7 +41,7 @@ func TestMoment(t *testing.T) {
 	golden.Compare(t, "testdata/moment.txt", got)
 }
 
-// TestRows holds that rows can be chosen, and how a wrong choice ends.
+// TestRows checks the selection of rows, and the error of a wrong selection.
 func TestRows(t *testing.T) {
 	var out strings.Builder
 	if err := run(t.Context(), options{rounds: 1, window: time.Nanosecond, rows: "^health, 2 kB$"}, &out); err != nil {
@@ -55,7 +55,7 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestSizes holds that objects are as large as their rows say, within a tenth.
+// TestSizes checks that objects have the size of their rows, within a tenth.
 func TestSizes(t *testing.T) {
 	got := map[int]int{}
 	for _, kilobytes := range sizes {
@@ -74,7 +74,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRatios holds how rounds become figures: ratios of one round, and of them the median.
+// TestRatios checks the figures of several rounds: the median of the ratios of each round.
 func TestRatios(t *testing.T) {
 	const us = time.Microsecond
 	of := func(graft, floor, client, work, hand, generated time.Duration) round {

@@ -23,7 +23,8 @@ import (
 
 const size = 300_000
 
-// TestMoment measures a few shoots, and holds that the extension keeps no CloudProfile for each of them, where the classical way does.
+// TestMoment measures a few shoots and checks that the extension keeps no CloudProfile for each of them, unlike the
+// classical way.
 func TestMoment(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	root, folder := filepath.Join("..", "..", ".."), t.TempDir()
@@ -64,7 +65,7 @@ func TestMoment(t *testing.T) {
 	}
 }
 
-// TestObjects holds that the Clusters that are made up are Clusters of the right size, and their metadata is no bigger than it is in a seed.
+// TestObjects checks that generated Clusters have the right size, and that their metadata is not larger than in a seed.
 func TestObjects(t *testing.T) {
 	objects, err := newObjects(size)
 	if err != nil {
@@ -91,7 +92,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestReport holds how rows become a table.
+// TestReport checks the table of the rows.
 func TestReport(t *testing.T) {
 	var out strings.Builder
 	err := report(&out, []row{

@@ -74,7 +74,8 @@ func (e *echoed) Interpret(_ context.Context, r interpreter.Request) (interprete
 
 var object = json.RawMessage(`{"apiVersion":"acme.com/v1","kind":"Queue","metadata":{"name":"q","namespace":"n"},"spec":{"replicas":3}}`)
 
-// TestWire asks the real codec each operation in both dialects, by a URL and by a service, and holds that question and answer come through.
+// TestWire sends each operation to the real codec in both dialects, by a URL and by a Service, and compares questions
+// and answers.
 func TestWire(t *testing.T) {
 	answers := &echoed{}
 	at := serve(t, api.New(api.Options{Interpreter: answers, Log: logr.Discard()}))
@@ -158,7 +159,7 @@ func answering(status int, body string, headers ...string) http.HandlerFunc {
 
 const fine = `{"response":{"uid":"UID","successful":true,"healthy":true,"more":1}}`
 
-// TestAnswers holds what is believed of answers that are not quite as they should be, and what is said of those that are not.
+// TestAnswers checks which imperfect answers are accepted, and the errors of all other ones.
 func TestAnswers(t *testing.T) {
 	var (
 		calls atomic.Int32
@@ -222,7 +223,7 @@ func health(t *testing.T, hooks dispatch.Hooks) (interpreter.Response, error) {
 	return d.Interpret(t.Context(), r)
 }
 
-// TestUntrusted holds that a server is believed by its certificate only.
+// TestUntrusted checks that only servers with a trusted certificate are called.
 func TestUntrusted(t *testing.T) {
 	e := serve(t, answering(200, fine))
 	e.CABundle = env.NewAuthority(t).PEM
@@ -281,7 +282,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestAsks holds that who would be asked is known without asking.
+// TestAsks checks that the selected webhook is known without a call.
 func TestAsks(t *testing.T) {
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Any(api.KindReview, configuration.Endpoint{URL: "https://localhost:1"})})
 	if err != nil {

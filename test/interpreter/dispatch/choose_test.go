@@ -38,7 +38,7 @@ type configured[W any] struct {
 	Webhooks []W    `json:"webhooks"`
 }
 
-// TestChosen holds which webhooks are asked.
+// TestChosen checks which webhooks are called.
 func TestChosen(t *testing.T) {
 	var cases []struct {
 		About    string                                                 `json:"about"`
@@ -79,7 +79,7 @@ func TestChosen(t *testing.T) {
 	}
 }
 
-// TestVerified holds which answers are believed.
+// TestVerified checks which answers are accepted.
 func TestVerified(t *testing.T) {
 	var cases []struct {
 		Dialect, Operation, Wrong string

@@ -35,7 +35,7 @@ const (
 	before, later = "2026-03-01T10:00:00Z", "2026-03-01T10:02:30Z"
 )
 
-// TestWorker holds the Worker of gardenlet's component, and what an extension makes of it.
+// TestWorker checks the Worker of gardenlet's component with the status of an extension.
 func TestWorker(t *testing.T) {
 	scheme := runtime.NewScheme()
 	must(t, extensionsv1alpha1.AddToScheme(scheme))
@@ -89,7 +89,7 @@ func workerValues() *worker.Values {
 	}
 }
 
-// TestEtcd holds the Etcd of gardenlet's component, and what etcd-druid says of it.
+// TestEtcd checks the Etcd of gardenlet's component with the status of etcd-druid.
 func TestEtcd(t *testing.T) {
 	all, err := sample.ControlPlane(t.Context(), sample.Options{Provider: "ironcore", Namespace: namespace, HighAvailability: true})
 	must(t, err)

@@ -55,7 +55,7 @@ type table struct {
 	}
 }
 
-// TestProjects holds that each folder of the library is one of the projects, and names the version of their types.
+// TestProjects checks that each folder of the library is one of the projects, and names the version of its types.
 func TestProjects(t *testing.T) {
 	data, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -95,7 +95,8 @@ func TestProjects(t *testing.T) {
 	}
 }
 
-// TestParts holds that no kind has both components and revise: with components, Karmada divides nothing and revises to zero.
+// TestParts checks that no kind has both components and revise: with components, Karmada divides nothing and revises to
+// zero.
 func TestParts(t *testing.T) {
 	for name := range projects {
 		components, revised := map[string]bool{}, map[string]bool{}
@@ -113,7 +114,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestFields holds that each path that a profile keeps, writes or retains is a field of the type.
+// TestFields checks that each path that a profile keeps, writes or retains is a field of the type.
 func TestFields(t *testing.T) {
 	for name, of := range projects {
 		for _, k := range read[profile](t, filepath.Join(library, name, "profile.yaml")).Kinds {
@@ -158,7 +159,7 @@ func nested(t *testing.T, path string) []byte {
 	return marshal(t, value)
 }
 
-// TestCases decodes the objects of all cases, the statuses of members and those that are aggregated.
+// TestCases decodes the objects of all cases, and the statuses of members and aggregations.
 func TestCases(t *testing.T) {
 	count := 0
 	for name, of := range projects {

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// TestMoment measures for a moment, and looks at what is printed but for the figures.
+// TestMoment measures for a moment and checks all output except the figures.
 func TestMoment(t *testing.T) {
 	o := options{held: []int{1, 2}, callers: []int{2}, rounds: 1, batch: 2, folder: t.TempDir(),
 		provider: "../../../bin/graft-network-provider", engine: "../../../.cache/bin/libnetwork/docker28"}

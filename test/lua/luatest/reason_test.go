@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAlike holds which reasons count as the same.
+// TestAlike checks which reasons are equal.
 func TestAlike(t *testing.T) {
 	data, err := os.ReadFile("testdata/reasons.yaml")
 	if err != nil {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestJump boots a guest, whose clock jumps; jumps is what happens there.
+// TestJump boots a guest whose clock jumps; jumps runs inside it.
 func TestJump(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -108,7 +108,7 @@ func TestProviderKilled(t *testing.T) {
 	w.usable()
 }
 
-// TestDockerdKilled kills dockerd with its containers' links, and starts it again: what it asks for again is the same.
+// TestDockerdKilled kills dockerd with its containers' links and starts it again: it gets the same addresses.
 func TestDockerdKilled(t *testing.T) {
 	w := full(t)
 	w.pair("--restart=always")
@@ -177,7 +177,7 @@ func TestLiveRestore(t *testing.T) {
 	}
 }
 
-// TestReboot takes the machine away with all links and processes, in which order ever both come back.
+// TestReboot removes all links and processes of the machine, and starts both programs in either order.
 func TestReboot(t *testing.T) {
 	w := full(t)
 	w.pair("--restart=always")
@@ -235,7 +235,8 @@ func (w *world) await(containers ...string) {
 	w.Fatalf("%v do not run: %s", containers, states)
 }
 
-// TestLedgerLost has somebody remove the ledger: what was made cannot be used any more, says why, and can be removed; its links go when others are there.
+// TestLedgerLost removes the ledger: existing networks report the reason and can be removed; their links are removed
+// when there are new networks.
 func TestLedgerLost(t *testing.T) {
 	w := full(t)
 	w.pair()
@@ -251,8 +252,8 @@ func TestLedgerLost(t *testing.T) {
 	w.keep()
 }
 
-// TestChaos kills the provider, dockerd, both, or takes the machine's power away, in the middle of containers that come and go. Whatever has become
-// of those, others must come and talk afterwards, nobody may hold what another one holds, and nothing is left at the end.
+// TestChaos kills the provider, dockerd or both, or powers the machine off, while containers start and stop. Afterwards
+// new containers can communicate, no address has two owners, and nothing is left at the end.
 func TestChaos(t *testing.T) {
 	w := full(t)
 	w.overlay("shared")

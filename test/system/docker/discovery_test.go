@@ -14,7 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// TestDiscovery has dockerd find the provider by the files that it knows beside sockets: an address, and one with certificates.
+// TestDiscovery checks that dockerd finds the provider by its specification files: an address, and one with
+// certificates.
 func TestDiscovery(t *testing.T) {
 	w := empty(t)
 	folder := w.machine.Folder

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 )
 
-// TestFilters has a dockerd that drops what is forwarded, on a machine whose bridges ask the packet filters: without a rule, two containers of one network
-// do not reach each other, and the way out is closed. The rules of the page open both.
+// TestFilters runs a dockerd that drops forwarded packets, on a machine with filtered bridges: without a rule, two
+// containers of one network do not reach each other or the outside. The rules of the page allow both.
 func TestFilters(t *testing.T) {
 	w := empty(t)
 	w.outside()

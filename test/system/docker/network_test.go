@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestNetworks makes networks and looks at them: their options, what is refused and why.
+// TestNetworks creates networks and checks their options and the reasons of refusals.
 func TestNetworks(t *testing.T) {
 	w := full(t)
 	w.outside()
@@ -87,7 +87,7 @@ func (w *world) link(container, name string) kernelLink {
 	return found[0]
 }
 
-// TestTalk lets containers talk, as their options say.
+// TestTalk checks that containers communicate as their options say.
 func TestTalk(t *testing.T) {
 	w := full(t)
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--ipv6", "--subnet=172.31.9.0/24", "--gateway=172.31.9.1",

@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestPage runs what docs/usage/docker.md shows of docker, from top to bottom on one machine, with the profiles that the page names. Of what this kernel
-// lacks, the refusal must say what is to be done.
+// TestPage runs the docker commands of docs/usage/docker.md from top to bottom on one machine, with the profiles of the
+// page. If this kernel lacks a kind, the refusal must name the fix.
 func TestPage(t *testing.T) {
 	w := empty(t)
 	example, err := os.ReadFile(filepath.Join(root, "example", "network", "docker.yaml"))

@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestPools gives containers addresses of the pools that DRANET's claims have theirs of, from one ledger.
+// TestPools gives containers and DRANET's claims addresses of the same pools, from one ledger.
 func TestPools(t *testing.T) {
 	w := full(t)
 	w.overlay("shared")

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestRestartOfWhatRests restarts containers with addresses that they name, of a pool where what was released rests for longer than the test takes: each
-// network has an address of its own.
+// TestRestartOfWhatRests restarts containers with named addresses of a pool with a quarantine that is longer than the
+// test: each network gets its own address again.
 func TestRestartOfWhatRests(t *testing.T) {
 	w := full(t)
 	for name, test := range map[string]struct {

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/namespace"
 )
 
-// TestMain runs the suite in network, mount and process namespaces of its own: whatever it starts ends with it.
+// TestMain runs the suite in its own network, mount and process namespaces, so that all started processes end with it.
 func TestMain(m *testing.M) {
 	ctrllog.SetLogger(logr.Discard())
 	os.Exit(namespace.Main(m, namespace.Options{Processes: true}))

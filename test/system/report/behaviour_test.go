@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestFilter holds that objects can be chosen by name and by rule, and that lines of other rules step back.
+// TestFilter checks that objects can be selected by name and by rule, and that lines of other rules are dimmed.
 func TestFilter(t *testing.T) {
 	page := open(t, write(t, difference(t)), views["desktop"])
 	const shown = `[...document.querySelectorAll("section.object")].filter((o) => o.checkVisibility()).map((o) => o.querySelector("h2").textContent)`
@@ -45,7 +45,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// TestFolds holds that links open what they lead to, and that everything can be closed and opened.
+// TestFolds checks that links open their targets, and that everything can be closed and opened.
 func TestFolds(t *testing.T) {
 	page := open(t, write(t, difference(t)), views["phone"])
 	const closed = `document.querySelectorAll("section.object > details:not([open])").length`
@@ -64,7 +64,8 @@ func TestFolds(t *testing.T) {
 	}
 }
 
-// TestWithoutScript holds that everything is there without JavaScript, but for the filter, which would do nothing.
+// TestWithoutScript checks that everything is visible without JavaScript, except for the filter, which would have no
+// effect.
 func TestWithoutScript(t *testing.T) {
 	page := open(t, write(t, difference(t)), views["no-script"])
 	if value[bool](t, page, `document.querySelector(".filter").checkVisibility()`) {
@@ -76,8 +77,8 @@ func TestWithoutScript(t *testing.T) {
 	}
 }
 
-// TestLandmarks holds what programs that read pages aloud go by: one of each landmark, headings without gaps, names of what can be
-// used, and a first stop of the keyboard that leads to the changes.
+// TestLandmarks checks the page for screen readers: one of each landmark, headings without gaps, names of controls, and
+// a first keyboard stop that leads to the changes.
 func TestLandmarks(t *testing.T) {
 	for name, view := range map[string]string{"desktop": "desktop", "phone": "phone"} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestPrint holds that everything can be printed.
+// TestPrint checks that everything can be printed.
 func TestPrint(t *testing.T) {
 	page := open(t, write(t, difference(t)), views["desktop-dark"])
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestSocket has nodes of a Swarm whose driver is behind a socket, as it is without a Swarm. Its networks are those of one node and Swarm refuses others,
-// but the nodes that Swarm knows are the peers of tunnels that have one number on each node.
+// TestSocket runs nodes of a Swarm with the driver behind a socket. Its networks are local to a node and Swarm rejects
+// global ones, but the nodes of the Swarm become the peers of tunnels with the same number on each node.
 func TestSocket(t *testing.T) {
 	one, two := boot(t)
 	configuration := absolute(t, "testdata", "socket.yaml")

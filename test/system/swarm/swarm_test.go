@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestSwarm follows networks of a Swarm through their lives, one after the other: Swarm's start takes longer than all of them.
+// TestSwarm tests networks of a Swarm one after the other, because the start of a Swarm takes longer than all of them.
 func TestSwarm(t *testing.T) {
 	folder := plugin(t)
 	one, two := boot(t)
@@ -34,8 +34,8 @@ func TestSwarm(t *testing.T) {
 	}
 }
 
-// TestSharedLedger has one ledger for all nodes, in etcd: what the manager has chosen and what a node's task then asks for is the same row, and the next
-// manager gives back what the last one has chosen. Were the ledgers the nodes' own, the last one would keep it.
+// TestSharedLedger uses one ledger in etcd for all nodes: the manager's choice and the request of a node's task are the
+// same row, and the next manager releases the choices of the previous one, which its own ledger would keep.
 func TestSharedLedger(t *testing.T) {
 	folder := plugin(t)
 	one, two := boot(t)

@@ -177,8 +177,8 @@ func (u *unit) hear(t *testing.T, want string) {
 	}
 }
 
-// TestActivation holds that the first caller starts the program and is answered, that the rights of the unit are enough for networks and endpoints, that
-// systemd is told when it is ready and when it ends, and that the socket stays.
+// TestActivation checks that the first caller starts the program and is answered, that the permissions of the unit
+// suffice for networks and endpoints, that systemd is notified of readiness and shutdown, and that the socket stays.
 func TestActivation(t *testing.T) {
 	u := start(t)
 	if got := u.call(t, "Plugin.Activate", ""); got != `{"Implements":["NetworkDriver","IpamDriver"]}` {

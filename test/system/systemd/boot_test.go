@@ -58,7 +58,7 @@ func leave(file string, err error) int {
 	return 0
 }
 
-// TestBoot boots a machine with the units: a kernel with all kinds of links, and systemd as its first process. guest is what happens there.
+// TestBoot boots a machine with the units, all kinds of links, and systemd as its first process. guest runs inside it.
 func TestBoot(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

@@ -128,8 +128,8 @@ func run(command string) string { return "[Service]\nExecStart=" + command + "\n
 
 func dropIn(name string) string { return unitFile + ".d/" + name + ".conf" }
 
-// TestEffective compares the command that systemd.EffectiveService computes with the one that systemd runs, in a machine that boots
-// with it. effectiveGuest is what happens there.
+// TestEffective compares the command of systemd.EffectiveService with the one that systemd runs in a booted machine.
+// effectiveGuest runs inside it.
 func TestEffective(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {

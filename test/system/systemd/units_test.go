@@ -48,7 +48,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// TestUnits holds that systemd understands all of the units, and that the service can do little.
+// TestUnits checks that systemd accepts all units, and that the service has few permissions.
 func TestUnits(t *testing.T) {
 	folder := units(t)
 	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", filepath.Join(folder, service), filepath.Join(folder, socket)).CombinedOutput()
@@ -62,7 +62,7 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// TestNames holds that the units and the configuration call the socket the same, and that Docker looks for it where it is.
+// TestNames checks that the units and the configuration use the same socket name, and that Docker finds the socket.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		socket:                  "\nListenStream=/run/docker/plugins/graft.sock\nFileDescriptorName=graft-docker\nService=" + service + "\n",
@@ -79,7 +79,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestInstall runs the commands by which docs/usage/network-provider.md installs the units, below a folder in place of the machine's.
+// TestInstall runs the installation commands of docs/usage/network-provider.md below a folder instead of the machine's
+// root.
 func TestInstall(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "network-provider.md"))
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
-// TestLinks runs the tests of package link where every kind of link can be had: ipvlan l2, l3 and l3s, VLANs as ports and below macvlan, ipvlan and
-// bridges, and what the kernel is found to have.
+// TestLinks runs the tests of package link with all kinds of links: ipvlan l2, l3 and l3s, VLANs as ports and below
+// macvlan, ipvlan and bridges, and the probe of the kernel.
 func TestLinks(t *testing.T) {
 	program := compile(t, "../../..", "./pkg/network/docker/link")
 	out, err := run(t, 10*time.Minute, uml.Job{

@@ -26,8 +26,8 @@ func TestMain(m *testing.M) {
 // kinds are the modules of all links.
 var kinds = []string{"8021q", "ipvlan", "macvlan", "veth", "bridge", "vxlan", "dummy"}
 
-// TestGuest holds what the other tests stand on: a guest has links that this machine need not have, says what became of its program, cannot write to
-// the machine's files, and is ended when it takes too long.
+// TestGuest checks the guest that the other tests use: it has links that this machine may lack, reports the result of
+// its program, cannot write the machine's files, and is stopped after a timeout.
 func TestGuest(t *testing.T) {
 	for _, c := range []struct {
 		name, script, says string
