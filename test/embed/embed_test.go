@@ -2,156 +2,135 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package embed_test runs example/embed, an extension that uses profiles inside its own manager, as a process of its own that
-// registers its webhooks with Gardener's library at a real kube-apiserver, and looks at what is stored. What the webhooks make of
-// all objects is held in the example itself; this holds that the API server calls them.
+// Package embed_test runs example/embed, an extension that uses profiles inside its own manager, as a process. The
+// extension registers its webhooks with Gardener's library at a real kube-apiserver, and the specs look at the stored
+// objects. The tests of the example check what the webhooks make of all objects; these check that kube-apiserver calls
+// them.
 package embed_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
 
-	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// patience bounds the wait for the webhooks to be called.
-const patience = 60 * time.Second
+// What all specs share; BeforeSuite sets it.
+var (
+	land      *landscape.Landscape
+	namespace string
+	objects   []sample.Object
+	example   *env.Process
+)
 
-// TestExample sends the control plane of a shoot on acme through the example.
-func TestExample(t *testing.T) {
-	logf.SetLogger(logr.Discard()) // of Gardener's components, which the test links
-	land, err := landscape.Start(t.Context(), landscape.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = land.Stop() })
-	namespace, err := land.CreateShoot(t.Context(), landscape.ShootOptions{Shoot: landscape.NewShoot("embed", "acme", "1.33.6")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start(t, land)
-	objects, err := sample.ControlPlane(t.Context(), sample.Options{Kubernetes: "1.33.6", Provider: "acme"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	waitCalled(t, land, in(t, namespace, objects, "Deployment", "kube-controller-manager"))
-	for _, test := range []struct {
-		kind, name string
-		want       []string
-	}{
-		{"Deployment", "kube-apiserver", []string{"VolumeAttributesClass=true"}},
-		{"Deployment", "kube-controller-manager", []string{"--cloud-provider=external", "ACME_ZONE"}},
-		{"Deployment", "kube-scheduler", []string{"acme.example.com/in-go", "VolumeAttributesClass=true"}},
-		{"VerticalPodAutoscaler", "machine-controller-manager-vpa", []string{"machine-controller-manager-provider-acme"}},
-		{"Etcd", "etcd-main", []string{`"storageClass":"acme-fast"`, `"storageCapacity":"25Gi"`}},
-		{"OperatingSystemConfig", "", []string{"/opt/bin/acme-hostname", "10-acme.conf", "--cloud-provider=external"}},
-	} {
-		object := in(t, namespace, objects, test.kind, test.name)
-		if err := land.Client().Create(t.Context(), object); err != nil {
-			t.Errorf("%s %s: %v", test.kind, test.name, err)
-			continue
-		}
+func TestEmbed(t *testing.T) { suite.Run(t, "embed", "admission") }
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+	namespace, err = land.CreateShoot(ctx, landscape.ShootOptions{Shoot: landscape.NewShoot("embed", "acme", "1.33.6")})
+	Expect(err).NotTo(HaveOccurred(), "creating the shoot")
+	objects, err = sample.ControlPlane(ctx, sample.Options{Kubernetes: "1.33.6", Provider: "acme"})
+	Expect(err).NotTo(HaveOccurred(), "making the objects of the control plane")
+	start(ctx)
+	waitCalled(ctx)
+})
+
+var _ = BeforeEach(func() { suite.ShowLog("the example", example.Log) })
+
+var _ = Describe("an extension that embeds Graft", func() {
+	DescribeTable("mutates what is stored", func(ctx SpecContext, kind, name string, want ...string) {
+		object := find(kind, name)
+		Expect(land.Client().Create(ctx, object)).To(Succeed(), "creating %s %s", kind, name)
 		raw, err := object.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
+		Expect(err).NotTo(HaveOccurred())
+		for _, text := range want {
+			Expect(string(raw)).To(ContainSubstring(text), "%s %s as it is stored", kind, name)
 		}
-		for _, want := range test.want {
-			if !strings.Contains(string(raw), want) {
-				t.Errorf("%s %s lacks %s", test.kind, test.name, want)
+	},
+		Entry("in kube-apiserver", "Deployment", "kube-apiserver", "VolumeAttributesClass=true"),
+		Entry("in kube-controller-manager",
+			"Deployment", "kube-controller-manager", "--cloud-provider=external", "ACME_ZONE"),
+		Entry("in kube-scheduler, in Go and by a profile",
+			"Deployment", "kube-scheduler", "acme.example.com/in-go", "VolumeAttributesClass=true"),
+		Entry("in the autoscaler of machine-controller-manager",
+			"VerticalPodAutoscaler", "machine-controller-manager-vpa", "machine-controller-manager-provider-acme"),
+		Entry("in etcd", "Etcd", "etcd-main", `"storageClass":"acme-fast"`, `"storageCapacity":"25Gi"`),
+		Entry("in the units, the files and the kubelet of nodes",
+			"OperatingSystemConfig", "", "/opt/bin/acme-hostname", "10-acme.conf", "--cloud-provider=external"),
+	)
+
+	It("denies a kubelet unit with two commands", func(ctx SpecContext) {
+		bad := find("OperatingSystemConfig", "")
+		bad.SetName("bad")
+		units, found, err := unstructured.NestedSlice(bad.Object, "spec", "units")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(found).To(BeTrue(), "the OperatingSystemConfig has units")
+		for _, unit := range units {
+			if unit := unit.(map[string]any); unit["name"] == "kubelet.service" {
+				unit["content"] = "[Service]\nExecStart=/kubelet\nExecStart=/kubelet\n"
 			}
 		}
-	}
-	bad := in(t, namespace, objects, "OperatingSystemConfig", "")
-	bad.SetName("bad")
-	units, _, _ := unstructured.NestedSlice(bad.Object, "spec", "units")
-	for _, one := range units {
-		if one := one.(map[string]any); one["name"] == "kubelet.service" {
-			one["content"] = "[Service]\nExecStart=/kubelet\nExecStart=/kubelet\n"
-		}
-	}
-	_ = unstructured.SetNestedSlice(bad.Object, units, "spec", "units")
-	if err := land.Client().Create(t.Context(), bad); err == nil || !strings.Contains(err.Error(), "NestedUnreadable: ") {
-		t.Errorf("a unit with two commands: %v", err)
-	}
-}
-
-// start builds the example and runs it until the end of the test.
-func start(t *testing.T, land *landscape.Landscape) {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "embed")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "./example/embed")
-	build.Dir = filepath.Join("..", "..")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the example: %v\n%s", err, output)
-	}
-	addresses, err := env.FreeAddresses(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := addresses[0]
-	_, port, _ := net.SplitHostPort(address)
-	command := exec.CommandContext(context.WithoutCancel(t.Context()), binary, "--kubeconfig="+land.Kubeconfig(), "--webhook-config-mode=url",
-		"--webhook-config-url="+address, "--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
-		"--webhook-config-cert-dir="+t.TempDir(), "--metrics-bind-address=0", "--health-bind-address=0")
-	log := &bytes.Buffer{}
-	command.Stdout, command.Stderr = log, log
-	command.Env = append(os.Environ(), "WEBHOOK_CONFIG_NAMESPACE=")
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		_ = command.Wait()
-		if t.Failed() {
-			t.Logf("the example printed:\n%s", log)
-		}
+		Expect(unstructured.SetNestedSlice(bad.Object, units, "spec", "units")).To(Succeed())
+		Expect(land.Client().Create(ctx, bad)).To(MatchError(ContainSubstring("NestedUnreadable: ")))
 	})
+})
+
+// start builds the example and runs it until the end of the suite.
+func start(ctx SpecContext) {
+	GinkgoHelper()
+	binary := filepath.Join(GinkgoT().TempDir(), "embed")
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./example/embed")
+	build.Dir = filepath.Join("..", "..")
+	output, err := build.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "building the example printed:\n%s", output)
+	addresses, err := env.FreeAddresses(ctx, 1)
+	Expect(err).NotTo(HaveOccurred(), "finding a free port")
+	_, port, err := net.SplitHostPort(addresses[0])
+	Expect(err).NotTo(HaveOccurred())
+	example, err = env.Start(&env.Log{}, []string{"WEBHOOK_CONFIG_NAMESPACE="}, binary,
+		"--kubeconfig="+land.Kubeconfig(), "--webhook-config-mode=url", "--webhook-config-url="+addresses[0],
+		"--webhook-config-server-host=127.0.0.1", "--webhook-config-server-port="+port,
+		"--webhook-config-cert-dir="+GinkgoT().TempDir(), "--metrics-bind-address=0", "--health-bind-address=0")
+	Expect(err).NotTo(HaveOccurred(), "starting the example")
+	DeferCleanup(example.Stop)
 }
 
-// waitCalled returns when the API server calls the webhook for an object.
-func waitCalled(t *testing.T, land *landscape.Landscape, object *unstructured.Unstructured) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		probe := object.DeepCopy()
-		err := land.Client().Create(t.Context(), probe, client.DryRunAll)
-		if raw, _ := probe.MarshalJSON(); err == nil && bytes.Contains(raw, []byte("--cloud-provider=external")) {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the webhook is not called: %v", err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+// waitCalled waits until kube-apiserver calls the webhook.
+func waitCalled(ctx SpecContext) {
+	GinkgoHelper()
+	Eventually(ctx, func(g Gomega) {
+		probe := find("Deployment", "kube-controller-manager")
+		g.Expect(land.Client().Create(ctx, probe, client.DryRunAll)).To(Succeed())
+		raw, err := probe.MarshalJSON()
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(raw)).To(ContainSubstring("--cloud-provider=external"))
+	}).Should(Succeed(), "waiting until kube-apiserver calls the webhook")
 }
 
-// in returns a sample object for a request to kube-apiserver, in a namespace: the one with a kind and name, or with the
-// purpose reconcile. It belongs to the worker pool of the landscape's shoot.
-func in(t *testing.T, namespace string, objects []sample.Object, kind, name string) *unstructured.Unstructured {
-	t.Helper()
+// find returns the sample object with a kind and a name, or with the purpose reconcile, for the namespace and the
+// worker pool of the shoot.
+func find(kind, name string) *unstructured.Unstructured {
+	GinkgoHelper()
 	for _, object := range objects {
 		found := &unstructured.Unstructured{}
-		if err := json.Unmarshal(object.JSON, found); err != nil {
-			t.Fatal(err)
-		}
+		Expect(json.Unmarshal(object.JSON, found)).To(Succeed())
 		purpose, _, _ := unstructured.NestedString(found.Object, "spec", "purpose")
 		if found.GetKind() == kind && (found.GetName() == name || name == "" && purpose == "reconcile") {
 			found.SetNamespace(namespace)
@@ -162,6 +141,6 @@ func in(t *testing.T, namespace string, objects []sample.Object, kind, name stri
 			return found
 		}
 	}
-	t.Fatalf("there is no %s %s", kind, name)
+	Fail("the sample has no " + kind + " " + name)
 	return nil
 }
