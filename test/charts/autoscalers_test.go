@@ -6,8 +6,9 @@ package charts
 
 import (
 	"slices"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,72 +17,79 @@ import (
 	vpav1 "k8s.io/autoscaler/vertical-pod-autoscaler/pkg/apis/autoscaling.k8s.io/v1"
 )
 
-// TestAutoscalers checks rules that the API server does not: VerticalPodAutoscalers pass the code of their own
-// admission webhook, autoscalers have existing workloads with the requests that a HorizontalPodAutoscaler needs, and no
-// two of them scale by CPU.
-func TestAutoscalers(t *testing.T) {
-	found := map[string]int{}
-	for _, o := range all(t) {
-		t.Run(o.String(), func(t *testing.T) {
+// kube-apiserver does not check autoscalers. VerticalPodAutoscalers pass the code of their own admission webhook.
+var _ = Describe("autoscalers are valid, and each has one workload that it can scale", func() {
+	for _, o := range all() {
+		It("in "+o.String(), func() {
+			objects := o.render("default")
 			workloads, byCPU := map[string]*corev1.Pod{}, map[string]string{}
-			objects := o.render(t, "default")
 			for _, object := range objects {
-				if kind := object.GetKind(); kind == "Deployment" || kind == "DaemonSet" {
-					workloads[kind+" "+object.GetName()] = template(t, object)
+				if isWorkload(object) {
+					workloads[object.GetKind()+" "+object.GetName()] = template(object)
 				}
-			}
-			claim := func(object *unstructured.Unstructured, target string) {
-				found[object.GetKind()]++
-				if workloads[target] == nil {
-					t.Fatalf("%s is for %s, which is not there", object.GetKind(), target)
-				}
-			}
-			decides := func(object *unstructured.Unstructured, target string) {
-				if other, ok := byCPU[target]; ok {
-					t.Errorf("%s and %s decide by the CPU of %s", other, object.GetKind(), target)
-				}
-				byCPU[target] = object.GetKind()
 			}
 			for _, object := range objects {
+				target, cpu := "", false
 				switch object.GetKind() {
 				case "VerticalPodAutoscaler":
-					autoscaler := &vpav1.VerticalPodAutoscaler{}
-					decode(t, object, autoscaler)
-					if err := vpa.ValidateVPA(autoscaler, true); err != nil {
-						t.Error(err)
-					}
-					target := autoscaler.Spec.TargetRef.Kind + " " + autoscaler.Spec.TargetRef.Name
-					claim(object, target)
-					resources := autoscaler.Spec.ResourcePolicy.ContainerPolicies[0].ControlledResources
-					if resources == nil || !slices.Equal(*resources, []corev1.ResourceName{corev1.ResourceMemory}) {
-						decides(object, target)
-					}
+					target, cpu = vertical(object)
 				case "HorizontalPodAutoscaler":
-					autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
-					decode(t, object, autoscaler)
-					target := autoscaler.Spec.ScaleTargetRef.Kind + " " + autoscaler.Spec.ScaleTargetRef.Name
-					claim(object, target)
-					for _, metric := range autoscaler.Spec.Metrics {
-						for _, container := range workloads[target].Spec.Containers {
-							if container.Resources.Requests.Name(metric.Resource.Name, "").IsZero() {
-								t.Errorf("%s requests no %s", container.Name, metric.Resource.Name)
-							}
-						}
-					}
-					decides(object, target)
+					target, cpu = horizontal(object, workloads)
+				default:
+					continue
+				}
+				Expect(workloads).To(HaveKey(target), "workloads, with the target of the %s", object.GetKind())
+				if cpu {
+					Expect(byCPU).NotTo(HaveKey(target), "autoscalers that decide by the CPU of %s", target)
+					byCPU[target] = object.GetKind()
 				}
 			}
 		})
 	}
-	if found["VerticalPodAutoscaler"] < 5 || found["HorizontalPodAutoscaler"] < 3 {
-		t.Errorf("found %v", found)
-	}
+
+	It("and the charts have several of both kinds", func() {
+		found := map[string]int{}
+		for _, o := range all() {
+			for _, object := range o.render("default") {
+				found[object.GetKind()]++
+			}
+		}
+		Expect(found["VerticalPodAutoscaler"]).To(BeNumerically(">=", 5), "VerticalPodAutoscalers")
+		Expect(found["HorizontalPodAutoscaler"]).To(BeNumerically(">=", 3), "HorizontalPodAutoscalers")
+	})
+})
+
+// vertical checks a VerticalPodAutoscaler. It returns its target, and whether it decides by the CPU.
+func vertical(object *unstructured.Unstructured) (target string, cpu bool) {
+	GinkgoHelper()
+	autoscaler := &vpav1.VerticalPodAutoscaler{}
+	decode(object, autoscaler)
+	Expect(vpa.ValidateVPA(autoscaler, true)).To(Succeed(), "validating the VerticalPodAutoscaler %s", object.GetName())
+	resources := autoscaler.Spec.ResourcePolicy.ContainerPolicies[0].ControlledResources
+	cpu = resources == nil || !slices.Equal(*resources, []corev1.ResourceName{corev1.ResourceMemory})
+	return autoscaler.Spec.TargetRef.Kind + " " + autoscaler.Spec.TargetRef.Name, cpu
 }
 
-// decode reads an object into its type. A field that the type has not is an error.
-func decode(t *testing.T, object *unstructured.Unstructured, into any) {
-	t.Helper()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
-		t.Fatal(err)
+// horizontal checks that the containers of the target request what a HorizontalPodAutoscaler divides by. It returns
+// the target.
+func horizontal(object *unstructured.Unstructured, workloads map[string]*corev1.Pod) (target string, cpu bool) {
+	GinkgoHelper()
+	autoscaler := &autoscalingv2.HorizontalPodAutoscaler{}
+	decode(object, autoscaler)
+	target = autoscaler.Spec.ScaleTargetRef.Kind + " " + autoscaler.Spec.ScaleTargetRef.Name
+	Expect(workloads).To(HaveKey(target), "workloads, with the target of the HorizontalPodAutoscaler")
+	for _, metric := range autoscaler.Spec.Metrics {
+		for _, container := range workloads[target].Spec.Containers {
+			request := container.Resources.Requests.Name(metric.Resource.Name, "")
+			Expect(request.IsZero()).To(BeFalse(), "%s requests no %s", container.Name, metric.Resource.Name)
+		}
 	}
+	return target, true
+}
+
+// decode reads an object into its type. A field that the type lacks is an error.
+func decode(object *unstructured.Unstructured, into any) {
+	GinkgoHelper()
+	err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true)
+	Expect(err).NotTo(HaveOccurred(), "decoding %s %s", object.GetKind(), object.GetName())
 }

@@ -6,63 +6,56 @@ package charts
 
 import (
 	"path"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
-// TestProfileImages checks that images of profiles are volumes of the Pods stored by the API server, by digest and by
-// tag, and that the programs read their folders.
-func TestProfileImages(t *testing.T) {
+var _ = Describe("images with profiles, by digest and by tag", func() {
 	const digest = "@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	for chart, want := range map[string]map[string]string{
-		"gardener-extension-provider-graft": {
-			"/etc/graft-profiles/0": "registry.example.com/graft/profiles" + digest, "/etc/graft-profiles/1": "registry.example.com:5000/team/profiles:v1.2.3",
-		},
-		"graft-network-provider": {
-			"/etc/graft/profile-images/0": "registry.example.com/graft/pools" + digest, "/etc/graft/profile-images/1": "registry.example.com:5000/team/pools:v1.2.3",
-		},
-		"graft-resource-interpreter": {
-			"/etc/graft/profile-images/0": "registry.example.com/graft/kinds" + digest, "/etc/graft/profile-images/1": "registry.example.com:5000/team/kinds:v1.2.3",
-		},
-	} {
-		t.Run(chart, func(t *testing.T) {
-			objects := one{chart, "profile-images"}.render(t, newNamespace(t, "restricted"))
-			apply(t, objects)
-			defer remove(t, objects)
+
+	DescribeTable("are volumes of the stored Pods, in folders that the program reads",
+		func(ctx SpecContext, chart string, want map[string]string) {
+			objects := one{chart, "profile-images"}.render(newNamespace(ctx, "restricted"))
+			apply(ctx, objects)
+			remove(objects)
 			images, read := map[string]string{}, map[string]string{}
 			for _, object := range objects {
-				if err := seed.Client().Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
-					t.Fatal(err)
-				}
+				Expect(seed.Client().Get(ctx, client.ObjectKeyFromObject(object), object)).To(Succeed())
 				switch object.GetKind() {
 				case "Deployment":
-					images = mounted(template(t, object))
+					images = mounted(template(object))
 				case "ConfigMap":
 					var config struct{ Profiles struct{ Paths []string } }
 					data := object.Object["data"].(map[string]any)
-					if err := yaml.Unmarshal([]byte(data["config.yaml"].(string)), &config); err != nil {
-						t.Fatal(err)
-					}
+					Expect(yaml.Unmarshal([]byte(data["config.yaml"].(string)), &config)).To(Succeed())
 					for _, path := range config.Profiles.Paths {
 						read[path] = want[path]
 					}
 				}
 			}
-			if diff := cmp.Diff(want, images); diff != "" {
-				t.Errorf("volumes (-want +got):\n%s", diff)
-			}
-			if diff := cmp.Diff(want, read); diff != "" {
-				t.Errorf("paths in the configuration (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
+			Expect(images).To(BeComparableTo(want), "the images by folder")
+			Expect(read).To(BeComparableTo(want), "the folders in the configuration")
+		},
+		Entry("in the extension", "gardener-extension-provider-graft", map[string]string{
+			"/etc/graft-profiles/0": "registry.example.com/graft/profiles" + digest,
+			"/etc/graft-profiles/1": "registry.example.com:5000/team/profiles:v1.2.3",
+		}),
+		Entry("in the network provider", "graft-network-provider", map[string]string{
+			"/etc/graft/profile-images/0": "registry.example.com/graft/pools" + digest,
+			"/etc/graft/profile-images/1": "registry.example.com:5000/team/pools:v1.2.3",
+		}),
+		Entry("in the resource interpreter", "graft-resource-interpreter", map[string]string{
+			"/etc/graft/profile-images/0": "registry.example.com/graft/kinds" + digest,
+			"/etc/graft/profile-images/1": "registry.example.com:5000/team/kinds:v1.2.3",
+		}),
+	)
+})
 
-// mounted are the images of a Pod's volumes by the folders where its container can read, and not write them.
+// mounted returns the images of a Pod's read-only volumes by the folders of its container.
 func mounted(pod *corev1.Pod) map[string]string {
 	references := map[string]string{}
 	for _, volume := range pod.Spec.Volumes {

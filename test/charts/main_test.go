@@ -14,38 +14,39 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const root = "../.."
 
-// seed is the API server that all tests share.
+// seed is the kube-apiserver that all specs share; BeforeSuite sets it.
 var seed *landscape.Landscape
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		seed, err = s.Start(ctx, landscape.Options{
-			Without: landscape.AllCRDs(),
-			// On by default since Kubernetes 1.35. What is off is taken out of Pods, and a volume of nothing is refused.
-			APIServerArgs: map[string][]string{"feature-gates": {"ImageVolume=true"}},
-		})
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(define(ctx), prioritize(ctx)); err != nil {
-			return fmt.Errorf("preparing the API server: %w", err)
-		}
-		return nil
-	}))
-}
+func TestCharts(t *testing.T) { suite.Run(t, "charts", "admission") }
 
-// define installs the definitions that the landscape does not have, from the modules of those who own the kinds.
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	// The servers outlive the context of this node.
+	seed, err = landscape.Start(context.Background(), landscape.Options{
+		Without: landscape.AllCRDs(),
+		// On by default since Kubernetes 1.35. Without it, kube-apiserver drops the field and refuses the empty volume.
+		APIServerArgs: map[string][]string{"feature-gates": {"ImageVolume=true"}},
+	})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(seed.Stop)
+	Expect(define(ctx)).To(Succeed(), "installing the definitions")
+	Expect(prioritize(ctx)).To(Succeed(), "creating the priority classes")
+})
+
+// define installs the definitions that the landscape lacks, from the modules that own the kinds.
 func define(ctx context.Context) error {
 	gardener, err := folderOf(ctx, root, "github.com/gardener/gardener")
 	if err != nil {
@@ -59,16 +60,18 @@ func define(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = envtest.InstallCRDs(seed.Config(), envtest.CRDInstallOptions{ErrorIfPathMissing: true, MaxTime: time.Minute, Paths: []string{
-		gardener + "/pkg/component/observability/monitoring/prometheusoperator/templates/crd-monitoring.coreos.com_prometheusrules.yaml",
+	const monitoring = "/pkg/component/observability/monitoring/prometheusoperator/templates/"
+	options := envtest.CRDInstallOptions{ErrorIfPathMissing: true, MaxTime: time.Minute, Paths: []string{
+		gardener + monitoring + "crd-monitoring.coreos.com_prometheusrules.yaml",
 		gardener + "/charts/gardener/operator/templates/crd-extensions.yaml",
 		certManager + "/deploy/crds/cert-manager.io_certificates.yaml",
 		autoscaler + "/deploy/vpa-v1-crd-gen.yaml",
-	}})
+	}}
+	_, err = envtest.InstallCRDs(seed.Config(), options)
 	return err
 }
 
-// folderOf is where the module cache has the version of a module that the go.mod in a folder requires.
+// folderOf returns the folder in the module cache with the version of a module that the go.mod in a folder requires.
 func folderOf(ctx context.Context, folder, module string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", module)
 	command.Dir, command.Env = folder, append(os.Environ(), "GOFLAGS=-mod=mod")
@@ -83,7 +86,7 @@ func folderOf(ctx context.Context, folder, module string) (string, error) {
 	return found.Dir, nil
 }
 
-// prioritize makes the priority classes that Gardener has in seeds and in runtime clusters.
+// prioritize creates the priority classes that Gardener has in seeds and in runtime clusters.
 func prioritize(ctx context.Context) error {
 	var problems []error
 	for name, value := range map[string]int32{"gardener-system-900": 999998900, "gardener-garden-system-200": 999999200} {
@@ -91,9 +94,4 @@ func prioritize(ctx context.Context) error {
 		problems = append(problems, client.IgnoreAlreadyExists(seed.Client().Create(ctx, class)))
 	}
 	return errors.Join(problems...)
-}
-
-// defined says whether a definition is there.
-func defined(ctx context.Context, name string) error {
-	return seed.Client().Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 }

@@ -6,44 +6,52 @@ package charts
 
 import (
 	"strconv"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestMemoryLimit checks that GOMEMLIMIT is four fifths of the container's memory limit, that it is absent without one,
-// and that there is a limit by default.
-func TestMemoryLimit(t *testing.T) {
-	limited := 0
-	for _, o := range all(t) {
-		if o.chart == "graft-profiles" {
-			continue
-		}
-		t.Run(o.String(), func(t *testing.T) {
-			for _, object := range o.render(t, "default") {
-				if kind := object.GetKind(); kind != "Deployment" && kind != "DaemonSet" {
-					continue
-				}
-				for _, container := range template(t, object).Spec.Containers {
-					want := ""
-					if limit, ok := container.Resources.Limits[corev1.ResourceMemory]; ok {
-						limited++
-						want = strconv.FormatFloat(limit.AsApproximateFloat64()*0.8, 'f', 0, 64)
-					}
-					got := ""
-					for _, variable := range container.Env {
-						if variable.Name == "GOMEMLIMIT" {
-							got = variable.Value
-						}
-					}
-					if got != want {
-						t.Errorf("%s: GOMEMLIMIT is %q, want %q", container.Name, got, want)
-					}
-				}
+var _ = Describe("GOMEMLIMIT is four fifths of the memory limit of its container, or unset without a limit", func() {
+	limited := func(o one) (count int) {
+		GinkgoHelper()
+		for _, object := range o.render("default") {
+			if !isWorkload(object) {
+				continue
 			}
-		})
+			for _, container := range template(object).Spec.Containers {
+				want := ""
+				if limit, ok := container.Resources.Limits[corev1.ResourceMemory]; ok {
+					count++
+					want = strconv.FormatFloat(limit.AsApproximateFloat64()*0.8, 'f', 0, 64)
+				}
+				got := ""
+				for _, variable := range container.Env {
+					if variable.Name == "GOMEMLIMIT" {
+						got = variable.Value
+					}
+				}
+				Expect(got).To(Equal(want), "GOMEMLIMIT of the container %s", container.Name)
+			}
+		}
+		return count
 	}
-	if limited < 8 {
-		t.Errorf("%d containers have a limit", limited)
+	var charts []one
+	for _, o := range all() {
+		if o.chart != "graft-profiles" { // it has no workload
+			charts = append(charts, o)
+		}
 	}
-}
+
+	for _, o := range charts {
+		It("in "+o.String(), func() { limited(o) })
+	}
+
+	It("and most containers have a limit", func() {
+		count := 0
+		for _, o := range charts {
+			count += limited(o)
+		}
+		Expect(count).To(BeNumerically(">=", 8), "containers with a memory limit")
+	})
+})

@@ -5,13 +5,15 @@
 package charts
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
@@ -27,55 +29,46 @@ type one struct{ chart, values string }
 
 func (o one) String() string { return o.chart + "/" + o.values }
 
-// all are all charts with all their values.
-func all(t *testing.T) []one {
-	t.Helper()
+// all returns all charts with all their values. It runs while the specs are declared.
+func all() []one {
 	files, err := filepath.Glob(root + "/hack/charts/values/*/*.yaml")
-	if err != nil || len(files) < 10 {
-		t.Fatalf("found %v (%v)", files, err)
+	if err != nil {
+		panic(err)
 	}
 	var out []one
 	for _, file := range files {
-		out = append(out, one{chart: filepath.Base(filepath.Dir(file)), values: strings.TrimSuffix(filepath.Base(file), ".yaml")})
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		out = append(out, one{chart: filepath.Base(filepath.Dir(file)), values: name})
 	}
 	return out
 }
 
-// render gives what a chart installs in a namespace, as Helm renders it.
-func (o one) render(t *testing.T, namespace string) []*unstructured.Unstructured {
-	t.Helper()
+// render returns what a chart installs in a namespace, as Helm renders it.
+func (o one) render(namespace string) []*unstructured.Unstructured {
+	GinkgoHelper()
 	loaded, err := loader.LoadDir(filepath.Join(root, "charts", o.chart))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "loading the chart %s", o.chart)
 	given, err := chartutil.ReadValuesFile(fmt.Sprintf("%s/hack/charts/values/%s.yaml", root, o))
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := chartutil.ToRenderValues(loaded, given, chartutil.ReleaseOptions{Name: o.chart, Namespace: namespace, Revision: 1, IsInstall: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the values of %s", o)
+	release := chartutil.ReleaseOptions{Name: o.chart, Namespace: namespace, Revision: 1, IsInstall: true}
+	values, err := chartutil.ToRenderValues(loaded, given, release, nil)
+	Expect(err).NotTo(HaveOccurred(), "checking the values of %s", o)
 	files, err := engine.Engine{Strict: true}.Render(loaded, values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "rendering %s", o)
 	var out []*unstructured.Unstructured
 	for _, text := range files {
-		out = append(out, parse(t, text)...)
+		out = append(out, parse(text)...)
 	}
 	return sorted(out)
 }
 
-// parse reads manifests. Documents of comments alone are left out.
-func parse(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
+// parse reads manifests. It leaves out documents that have only comments.
+func parse(text string) []*unstructured.Unstructured {
+	GinkgoHelper()
 	var out []*unstructured.Unstructured
 	for _, manifest := range releaseutil.SplitManifests(text) {
 		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		Expect(yaml.Unmarshal([]byte(manifest), &object.Object)).To(Succeed(), "reading the manifest:\n%s", manifest)
 		if len(object.Object) > 0 {
 			out = append(out, object)
 		}
@@ -83,7 +76,7 @@ func parse(t *testing.T, text string) []*unstructured.Unstructured {
 	return out
 }
 
-// sorted puts objects in the order in which Helm installs their kinds.
+// sorted sorts objects in the order in which Helm installs their kinds.
 func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int {
 		return slices.Index(releaseutil.InstallOrder, a.GetKind()) - slices.Index(releaseutil.InstallOrder, b.GetKind())
@@ -91,48 +84,43 @@ func sorted(objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	return objects
 }
 
-// apply installs objects, or what has changed in them. A field that the API server does not know is an error.
-func apply(t *testing.T, objects []*unstructured.Unstructured) {
-	t.Helper()
+// apply installs or changes objects. A field that kube-apiserver does not know is an error.
+func apply(ctx context.Context, objects []*unstructured.Unstructured) {
+	GinkgoHelper()
 	for _, object := range objects {
-		if err := patch(t, object.DeepCopy()); err != nil {
-			t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
-		}
+		Expect(patch(ctx, object.DeepCopy())).To(Succeed(), "applying %s %s", object.GetKind(), object.GetName())
 	}
 }
 
-// patch is Kubernetes' own way to install an object, or what has changed in it.
-func patch(t *testing.T, object *unstructured.Unstructured) error {
-	t.Helper()
-	return seed.Client().Patch(t.Context(), object, client.Apply, client.FieldOwner("helm"), client.ForceOwnership, client.FieldValidation("Strict"))
+// patch sends a server-side apply.
+func patch(ctx context.Context, object *unstructured.Unstructured) error {
+	return seed.Client().Patch(ctx, object,
+		client.Apply, client.FieldOwner("helm"), client.ForceOwnership, client.FieldValidation("Strict"))
 }
 
-// remove takes objects away again; those in namespaces go with nobody, as there are no controllers, but hurt nobody either.
-func remove(t *testing.T, objects []*unstructured.Unstructured) {
-	t.Helper()
-	for _, object := range objects {
-		if err := client.IgnoreNotFound(seed.Client().Delete(t.Context(), object.DeepCopy())); err != nil {
-			t.Errorf("removing %s %s: %v", object.GetKind(), object.GetName(), err)
+// remove deletes objects at the end of the spec.
+func remove(objects []*unstructured.Unstructured) {
+	DeferCleanup(func(ctx SpecContext) {
+		for _, object := range objects {
+			err := client.IgnoreNotFound(seed.Client().Delete(ctx, object.DeepCopy()))
+			Expect(err).NotTo(HaveOccurred(), "deleting %s %s", object.GetKind(), object.GetName())
 		}
-	}
+	})
 }
 
-// newNamespace makes a namespace that takes in Pods of the standard that is named, and no others.
-func newNamespace(t *testing.T, standard string) string {
-	t.Helper()
+// newNamespace creates a namespace that enforces a Pod security standard.
+func newNamespace(ctx context.Context, standard string) string {
+	GinkgoHelper()
 	namespace := &corev1.Namespace{}
-	namespace.GenerateName, namespace.Labels = "charts-", map[string]string{"pod-security.kubernetes.io/enforce": standard}
-	if err := seed.Client().Create(t.Context(), namespace); err != nil {
-		t.Fatal(err)
-	}
+	namespace.GenerateName = "charts-"
+	namespace.Labels = map[string]string{"pod-security.kubernetes.io/enforce": standard}
+	Expect(seed.Client().Create(ctx, namespace)).To(Succeed())
 	return namespace.Name
 }
 
-func mustRead(t *testing.T, name string) string {
-	t.Helper()
+func mustRead(name string) string {
+	GinkgoHelper()
 	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	return string(data)
 }
