@@ -2,10 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leak_test lets leaks be looked for in a cluster: a real kube-apiserver has the Pods and ResourceClaims, a real ledger what they hold,
-// and the search runs with no more than the permissions that it says it needs. Time is given, so that nobody waits for grace periods.
-//
-// Enter at TestMain, then at world.
+// Package leak_test looks for leaks in a cluster: a real kube-apiserver has the Pods and ResourceClaims, a real ledger
+// has their allocations, and the search runs with exactly the documented permissions. The clock is a fake, so that no
+// spec waits for a grace period.
 package leak_test
 
 import (
@@ -15,7 +14,6 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +21,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go4.org/netipx"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -39,28 +39,38 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// land is the cluster that most tests share.
+// land is the cluster that most specs share.
 var land *landscape.Landscape
 
 const (
 	period = 5 * time.Minute
 	grace  = 10 * time.Minute
-	// patience bounds every wait.
+	// patience limits one pass.
 	patience = 90 * time.Second
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		land, err = s.Start(ctx, landscape.Options{Without: landscape.AllCRDs()})
-		return err
-	}))
+func TestLeak(t *testing.T) { suite.Run(t, "leak", "network") }
+
+var _ = BeforeSuite(func() {
+	land = startCluster(landscape.Options{Without: landscape.AllCRDs()})
+})
+
+// startCluster starts servers, and stops them when the current node, or the suite, ends.
+func startCluster(options landscape.Options) *landscape.Landscape {
+	GinkgoHelper()
+	// The servers outlive the context of a node.
+	started, err := landscape.Start(context.Background(), options)
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(started.Stop)
+	return started
 }
 
 // world is the search for leaks with all that is around it.
 type world struct {
-	t         *testing.T
+	ctx       context.Context // of the spec, for cleanups too
 	land      *landscape.Landscape
 	version   string // of the API of claims
 	namespace string
@@ -76,7 +86,10 @@ type world struct {
 // permissions are all that the search needs.
 var permissions = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
-	{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"}, Verbs: []string{"get", "list", "watch"}},
+	{
+		APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"},
+		Verbs: []string{"get", "list", "watch"},
+	},
 	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 }
 
@@ -85,31 +98,41 @@ func account(namespace string) landscape.ServiceAccountOptions {
 	return landscape.ServiceAccountOptions{Namespace: namespace, Name: "graft-" + namespace, ClusterRules: permissions}
 }
 
-// newWorld begins a search; each has a namespace of its own.
-func newWorld(t *testing.T, in *landscape.Landscape, version string, free bool) *world {
-	t.Helper()
-	w := &world{t: t, land: in, version: version, clock: clocktesting.NewFakeClock(time.Now())}
+// newWorld begins a search in its own namespace. It ends at the end of the spec.
+func newWorld(in *landscape.Landscape, version string, free bool) *world {
+	GinkgoHelper()
+	ctx, cancel := context.WithCancel(context.Background())
+	w := &world{ctx: ctx, land: in, version: version, clock: clocktesting.NewFakeClock(time.Now())}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "leaks-"}}
-	w.must(in.Client().Create(t.Context(), namespace))
+	Expect(in.Client().Create(ctx, namespace)).To(Succeed())
 	w.namespace = namespace.Name
-	search, err := in.CreateServiceAccount(t.Context(), account(w.namespace))
-	w.must(err)
-	w.way = newWay(t, search.Config)
+	search, err := in.CreateServiceAccount(ctx, account(w.namespace))
+	Expect(err).NotTo(HaveOccurred(), "creating the account of the search")
+	w.way = newWay(search.Config)
 	w.serve()
 
-	census, err := kube.New(kube.Options{Config: w.way.config, Clock: w.clock, Patience: 30 * time.Second, Log: logr.Discard()})
-	w.must(err)
+	options := kube.Options{Config: w.way.config, Clock: w.clock, Patience: 30 * time.Second, Log: logr.Discard()}
+	census, err := kube.New(options)
+	Expect(err).NotTo(HaveOccurred(), "creating the snapshot of live objects")
 	events, err := kube.NewEvents(w.way.config, logr.Discard())
-	w.must(err)
-	ctx, cancel := context.WithCancel(t.Context())
+	Expect(err).NotTo(HaveOccurred(), "creating the recorder of events")
 	var group sync.WaitGroup
 	group.Go(func() { census.Run(ctx) })
 	group.Go(func() { w.tick(ctx) })
-	t.Cleanup(func() { cancel(); group.Wait(); events.Stop() })
+	DeferCleanup(func() {
+		cancel()
+		group.Wait()
+		events.Stop()
+	})
 	w.found = gc.New(gc.Options{
-		Ledger: w.ledger(), Release: w.service.ReleaseSince, Census: census, Clock: w.clock, Free: free, Period: period, Grace: grace, Share: 100,
+		Ledger: w.ledger(), Release: w.service.ReleaseSince, Census: census, Clock: w.clock,
+		Free: free, Period: period, Grace: grace, Share: 100,
 		Report: events.Report,
-		Failed: func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.failed = append(w.failed, err.Error()) },
+		Failed: func(err error) {
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			w.failed = append(w.failed, err.Error())
+		},
 	})
 	return w
 }
@@ -124,26 +147,20 @@ func (w *world) ledger() *ledger.Ledger {
 
 // serve opens a ledger, and gives out of it.
 func (w *world) serve() {
-	store := memory.Open(w.t)
+	GinkgoHelper()
+	store := memory.Open(GinkgoTB())
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.250"))
 	dynamic, err := b.IPSet()
-	w.must(err)
-	pool := ledger.Pool{Name: "pool", Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}}}
-	book, err := ledger.Open(w.t.Context(), store, pool)
-	w.must(err)
+	Expect(err).NotTo(HaveOccurred())
+	subnet := ledger.Subnet{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}
+	book, err := ledger.Open(w.ctx, store, ledger.Pool{Name: "pool", Subnets: []ledger.Subnet{subnet}})
+	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 	w.service = service.New(book, map[string]service.Pool{"pool": {}}, service.Options{Clock: w.clock})
 	books.Store(w.service, book)
 }
 
-func (w *world) must(err error) {
-	w.t.Helper()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-}
-
-// tick changes a Pod and a claim all the time, as things do in a cluster: a quiet one tells only once a minute that nothing has happened.
+// tick changes a Pod and a claim all the time, as in a busy cluster: a quiet one sends a bookmark only once a minute.
 func (w *world) tick(ctx context.Context) {
 	objects := []client.Object{w.pod("tick"), w.claim("tick")}
 	for i := 0; ; i++ {
@@ -182,15 +199,17 @@ func (w *world) claim(name string) *unstructured.Unstructured {
 	}}
 }
 
-// create makes an object that holds an address; how much of it the ledger knows is up to the caller.
+// create creates an object that holds an address. The caller can change what the ledger knows of it.
 func (w *world) create(object client.Object, known func(h *network.Holder)) client.Object {
-	w.t.Helper()
-	w.must(w.land.Client().Create(w.t.Context(), object))
+	GinkgoHelper()
+	Expect(w.land.Client().Create(w.ctx, object)).To(Succeed(), "creating %s", object.GetName())
 	kind := "Pod"
 	if _, is := object.(*unstructured.Unstructured); is {
 		kind = "ResourceClaim"
 	}
-	h := network.Holder{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()), Node: w.namespace}
+	h := network.Holder{
+		Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID()), Node: w.namespace,
+	}
 	if known != nil {
 		known(&h)
 	}
@@ -199,32 +218,35 @@ func (w *world) create(object client.Object, known func(h *network.Holder)) clie
 }
 
 func (w *world) hold(key string, h network.Holder) {
-	w.t.Helper()
-	_, err := w.service.Allocate(w.t.Context(), service.Request{Owner: network.Owner{Contract: "test", Key: key}, Pool: "pool", Holder: h})
-	w.must(err)
+	GinkgoHelper()
+	request := service.Request{Owner: network.Owner{Contract: "test", Key: key}, Pool: "pool", Holder: h}
+	_, err := w.service.Allocate(w.ctx, request)
+	Expect(err).NotTo(HaveOccurred(), "allocating for %s", key)
 }
 
 func (w *world) remove(object client.Object) {
-	w.t.Helper()
-	w.must(w.land.Client().Delete(w.t.Context(), object, client.GracePeriodSeconds(0)))
+	GinkgoHelper()
+	err := w.land.Client().Delete(w.ctx, object, client.GracePeriodSeconds(0))
+	Expect(err).NotTo(HaveOccurred(), "deleting %s", object.GetName())
 }
 
-// held are the keys of those who hold something.
+// held returns the keys of the owners that hold something.
 func (w *world) held() string {
+	GinkgoHelper()
 	var keys []string
-	w.must(w.ledger().All(context.WithoutCancel(w.t.Context()), func(a network.Allocation) error {
+	Expect(w.ledger().All(w.ctx, func(a network.Allocation) error {
 		keys = append(keys, a.Owner.Key)
 		return nil
-	}))
+	})).To(Succeed(), "reading the ledger")
 	slices.Sort(keys)
 	return strings.Join(keys, " ")
 }
 
-// pass makes one after a time, and gives what failed.
+// pass makes one pass after a time, and returns what failed.
 func (w *world) pass(after time.Duration) string {
-	w.t.Helper()
+	GinkgoHelper()
 	w.clock.Step(after)
-	ctx, cancel := context.WithTimeout(w.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
 	w.failed = nil
 	if err := w.found.Pass(ctx); err != nil {
@@ -233,7 +255,7 @@ func (w *world) pass(after time.Duration) string {
 	return strings.Join(w.failed, "; ")
 }
 
-// way is the way to kube-apiserver, which can be closed.
+// way is a proxy for connections to kube-apiserver, which can be closed.
 type way struct {
 	config *rest.Config
 	target string
@@ -243,16 +265,14 @@ type way struct {
 	connections map[net.Conn]struct{}
 }
 
-func newWay(t *testing.T, config *rest.Config) *way {
-	t.Helper()
+func newWay(config *rest.Config) *way {
+	GinkgoHelper()
 	target, err := url.Parse(config.Host)
 	if err != nil || target.Host == "" {
 		target = &url.URL{Host: config.Host}
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "listening")
 	w := &way{config: rest.CopyConfig(config), target: target.Host, connections: map[net.Conn]struct{}{}}
 	w.config.Host = "https://" + listener.Addr().String()
 	go func() {
@@ -264,7 +284,10 @@ func newWay(t *testing.T, config *rest.Config) *way {
 			go w.forward(connection)
 		}
 	}()
-	t.Cleanup(func() { _ = listener.Close(); w.close() })
+	DeferCleanup(func() {
+		_ = listener.Close()
+		w.close()
+	})
 	return w
 }
 

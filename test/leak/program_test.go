@@ -9,10 +9,10 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strings"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -20,6 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/file"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const programProfile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
@@ -44,85 +45,78 @@ kubernetes: {kubeconfig: %[3]s}
 leaks: {period: 1m}
 `
 
-// TestProgram runs the real program on a ledger with a missing owner, and searches for leaks.
-func TestProgram(t *testing.T) {
-	w := newWorld(t, land, "v1", false)
-	folder, err := os.MkdirTemp("", "leaks") // the names of unix sockets are short
-	w.must(err)
-	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	const binary = "../../bin/graft-network-provider"
-	w.must(env.CheckBuilt(binary))
-	w.inherit(filepath.Join(folder, "ledger"))
-	search, err := w.land.CreateServiceAccount(t.Context(), account(w.namespace))
-	w.must(err)
-	addresses, err := env.FreeAddresses(t.Context(), 1)
-	w.must(err)
-	metrics := addresses[0]
-	for name, text := range map[string]string{"profile.yaml": programProfile, "config.yaml": fmt.Sprintf(programConfig, folder, metrics, search.Kubeconfig)} {
-		w.must(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
-	}
-	start(t, binary, filepath.Join(folder, "config.yaml"))
+var _ = Describe("the network provider with a kubeconfig", func() {
+	It("looks for leaks, and reports a deleted owner in its metrics and in graft ledger gc", func(ctx SpecContext) {
+		const binary = "../../bin/graft-network-provider"
+		Expect(env.CheckBuilt(binary)).To(Succeed())
+		w := newWorld(land, "v1", false)
+		folder, err := os.MkdirTemp("", "leaks") // the path of a unix socket has at most 107 characters
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(os.RemoveAll, folder)
+		w.inherit(filepath.Join(folder, "ledger"))
+		search, err := w.land.CreateServiceAccount(ctx, account(w.namespace))
+		Expect(err).NotTo(HaveOccurred(), "creating the account of the program")
+		addresses, err := env.FreeAddresses(ctx, 1)
+		Expect(err).NotTo(HaveOccurred(), "finding a free port")
+		metrics := addresses[0]
+		for name, text := range map[string]string{
+			"profile.yaml": programProfile,
+			"config.yaml":  fmt.Sprintf(programConfig, folder, metrics, search.Kubeconfig),
+		} {
+			Expect(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)).To(Succeed())
+		}
+		start(binary, filepath.Join(folder, "config.yaml"))
 
-	w.eventually("the program has looked", func() bool {
-		text, _ := env.Get(t.Context(), "http://"+metrics+"/metrics")
-		return strings.Contains(text, `graft_network_leaks{reason="missing"} 1`) && strings.Contains(text, "graft_network_leaks_unjudged 0")
+		Eventually(env.Get).WithContext(ctx).WithArguments("http://"+metrics+"/metrics").Should(And(
+			ContainSubstring(`graft_network_leaks{reason="missing"} 1`), ContainSubstring("graft_network_leaks_unjudged 0"),
+		), "metrics after the first search")
+		administration, err := remote.Dial("unix://" + remote.Socket(filepath.Join(folder, "ledger")))
+		Expect(err).NotTo(HaveOccurred(), "connecting to the socket for administration")
+		DeferCleanup(administration.Close)
+		var suspects []string
+		Expect(administration.GC(ctx, false, func(s remote.Suspect) error {
+			suspects = append(suspects, fmt.Sprintf("%s %s %v", s.Allocation.Owner.Key, s.Reason, s.Freed))
+			return nil
+		})).To(Succeed(), "asking for leaks")
+		Expect(suspects).To(Equal([]string{"gone missing false"}), "the leaks that the program reports")
 	})
-	administration, err := remote.Dial("unix://" + remote.Socket(filepath.Join(folder, "ledger")))
-	w.must(err)
-	defer administration.Close()
-	var said []string
-	w.must(administration.GC(t.Context(), false, func(s remote.Suspect) error {
-		said = append(said, fmt.Sprintf("%s %s %v", s.Allocation.Owner.Key, s.Reason, s.Freed))
-		return nil
-	}))
-	w.want("what is said of a holder that is missing", "gone missing false", strings.Join(said, "; "))
-}
+})
 
-// inherit makes a ledger with one holder that lives, and one that is gone.
+// inherit writes a ledger with the allocations of a claim that exists, and of one that does not.
 func (w *world) inherit(path string) {
-	w.t.Helper()
+	GinkgoHelper()
 	store, err := file.Open(path, file.Options{})
-	w.must(err)
-	defer func() { w.must(store.Close()) }()
+	Expect(err).NotTo(HaveOccurred(), "opening the store")
+	defer func() { Expect(store.Close()).To(Succeed()) }()
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange("10.0.0.1-10.0.0.250"))
 	dynamic, err := b.IPSet()
-	w.must(err)
-	book, err := ledger.Open(w.t.Context(), store, ledger.Pool{Name: "pool", Subnets: []ledger.Subnet{{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}}})
-	w.must(err)
+	Expect(err).NotTo(HaveOccurred())
+	subnet := ledger.Subnet{Prefix: netip.MustParsePrefix("10.0.0.0/24"), Dynamic: dynamic}
+	book, err := ledger.Open(w.ctx, store, ledger.Pool{Name: "pool", Subnets: []ledger.Subnet{subnet}})
+	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 	lives := w.claim("lives")
-	w.must(w.land.Client().Create(w.t.Context(), lives))
-	for key, uid := range map[string]string{"lives": string(lives.GetUID()), "gone": "00000000-0000-0000-0000-000000000000"} {
-		_, _, err := book.Reserve(w.t.Context(), ledger.Intent{
-			Owner: network.Owner{Contract: "dranet", Key: key}, Pool: "pool", State: network.Bound, Now: time.Now().Add(-time.Hour),
+	Expect(w.land.Client().Create(w.ctx, lives)).To(Succeed())
+	for key, uid := range map[string]string{
+		"lives": string(lives.GetUID()), "gone": "00000000-0000-0000-0000-000000000000",
+	} {
+		_, _, err := book.Reserve(w.ctx, ledger.Intent{
+			Owner: network.Owner{Contract: "dranet", Key: key}, Pool: "pool",
+			State: network.Bound, Now: time.Now().Add(-time.Hour),
 			Holder: network.Holder{Kind: "ResourceClaim", UID: uid},
 		})
-		w.must(err)
+		Expect(err).NotTo(HaveOccurred(), "writing the allocation of %s", key)
 	}
 }
 
-// start runs the program until the test ends; what it logs is shown when the test fails.
-func start(t *testing.T, binary, config string) {
-	t.Helper()
+// start runs the program until the end of the spec.
+func start(binary, config string) {
+	GinkgoHelper()
 	p, err := env.Start(&env.Log{}, nil, binary, "--config", config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Stop(); err != nil || !p.State().Success() {
-			t.Errorf("the program has ended with %v, %v", p.State(), err)
-		}
-		if t.Failed() {
-			t.Log(p.Log)
-		}
+	Expect(err).NotTo(HaveOccurred(), "starting the program")
+	suite.ShowLog("the program", p.Log)
+	DeferCleanup(func() {
+		Expect(p.Stop()).To(Succeed(), "stopping the program")
+		Expect(p.State().ExitCode()).To(BeZero(), "exit status of the program; it printed:\n%s", p.Log)
 	})
-}
-
-func (w *world) eventually(what string, is func() bool) {
-	w.t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			w.t.Fatalf("it does not come true: %s", what)
-		}
-	}
 }
