@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drift tests graft drift, and the extension that looks for drift itself, against a real kube-apiserver: objects that were admitted before the
-// webhook was there, while it was away, and under another profile are found, touched, and gone. Enter at TestDrift.
+// Package drift tests graft drift, and the search for drift in the extension, with a real kube-apiserver: it finds and
+// touches objects that were admitted before the webhook was registered, while it was away, and under another profile.
 package drift

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package network runs several graft-network-provider processes on one real etcd with certificates, as a service with replicas does: they give
-// out of one pool at the same time, one is killed, and the others go on with what it has left. They are passed sockets as
-// systemd does it, too. Enter at TestReplicas and at TestSockets.
+// Package network runs several graft-network-provider processes on one real etcd with certificates, as replicas of one
+// service: they allocate from one pool at the same time, one is killed, and the other ones continue with its allocations.
+// The specs also pass sockets to the program, as systemd does.
 package network
