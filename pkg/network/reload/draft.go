@@ -11,9 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
@@ -36,10 +34,7 @@ type draft struct {
 type behind struct {
 	// declared is the text of the declaration in canonical form.
 	declared string
-	cloud    cloud.Cloud
-	gate     *service.Gate
-	// settles is how long after its begin a call may still take effect.
-	settles time.Duration
+	service.Cloud
 }
 
 // errNoProfiles is for a server that would answer nothing.
@@ -105,7 +100,7 @@ func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[
 	idle := maps.Clone(declared)
 	maps.DeleteFunc(idle, func(name string, _ policy.CloudSpec) bool { _, is := served[name]; return is })
 	made, findings := o.clouds(idle, before)
-	maps.DeleteFunc(made, func(_ string, of *behind) bool { return of.cloud == nil })
+	maps.DeleteFunc(made, func(_ string, of *behind) bool { return of.Cloud.Cloud == nil })
 	return made, findings
 }
 
@@ -130,14 +125,14 @@ func (o *Options) clouds(specs map[string]policy.CloudSpec, before map[string]*b
 			continue
 		}
 		fresh[name] = spec
-		all[name] = &behind{declared: declared, gate: o.gate(name, spec, before[name]), settles: o.Settle(spec)}
+		all[name] = &behind{declared, service.Cloud{Gate: o.gate(name, spec, before[name]), Settle: o.Settle(spec)}}
 	}
 	if len(fresh) == 0 {
 		return all, nil
 	}
 	made, findings := o.Clouds(fresh)
 	for name := range fresh {
-		all[name].cloud = made[name]
+		all[name].Cloud.Cloud = made[name]
 	}
 	return all, findings
 }
@@ -168,8 +163,8 @@ func (o *Options) gate(name string, spec policy.CloudSpec, before *behind) *serv
 	if limit.Parallel == 0 {
 		limit.Parallel = defaultParallel
 	}
-	if before != nil && before.gate.Limit() == limit {
-		return before.gate
+	if before != nil && before.Gate.Limit() == limit {
+		return before.Gate
 	}
 	return service.NewGate(name, limit, o.Service.Clock)
 }
@@ -191,7 +186,7 @@ func (d *draft) servicePools() map[string]service.Pool {
 	for name, p := range d.policy.Pools {
 		pool := service.Pool{Rest: p.Rest}
 		if of := d.clouds[p.Cloud]; of != nil {
-			pool.Cloud, pool.CloudName, pool.Gate, pool.Settle = of.cloud, p.Cloud, of.gate, of.settles
+			pool.Cloud, pool.CloudName, pool.Gate, pool.Settle = of.Cloud.Cloud, p.Cloud, of.Gate, of.Settle
 		}
 		pools[name] = pool
 	}
@@ -202,7 +197,7 @@ func (d *draft) servicePools() map[string]service.Pool {
 func (d *draft) serviceClouds() map[string]service.Cloud {
 	clouds := map[string]service.Cloud{}
 	for name, of := range d.clouds {
-		clouds[name] = service.Cloud{Cloud: of.cloud, Gate: of.gate, Settle: of.settles}
+		clouds[name] = of.Cloud
 	}
 	return clouds
 }

@@ -109,7 +109,7 @@ func (s *Service) bindOnce(ctx context.Context, a network.Allocation, state netw
 		earlier = time.Time{}
 	}
 	binding := a.Binding
-	if !known(binding) && of.cloud != nil {
+	if !known(binding) && of.Cloud != nil {
 		if binding, err = s.callBind(ctx, a, of, p); err != nil {
 			return a, err
 		}
@@ -124,14 +124,14 @@ func bindUntil(now time.Time, settle time.Duration) time.Time {
 }
 
 // mustExtend reports whether a call that begins now could have an effect after the allocation's BindUntil.
-func (s *Service) mustExtend(a network.Allocation, of backend) bool {
-	return of.cloud != nil && of.settle > 0 && a.BindUntil.Before(s.options.Clock.Now().Add(of.settle+of.settle/2))
+func (s *Service) mustExtend(a network.Allocation, of Cloud) bool {
+	return of.Cloud != nil && of.Settle > 0 && a.BindUntil.Before(s.options.Clock.Now().Add(of.Settle+of.Settle/2))
 }
 
 // callDeadline returns a context in which a call cannot be sent too late for the allocation's BindUntil, even if this
 // process is paused before it. It writes a later BindUntil if the call had to wait for its turn.
-func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of backend) (context.Context, context.CancelFunc, error) {
-	if of.settle == 0 {
+func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cloud) (context.Context, context.CancelFunc, error) {
+	if of.Settle == 0 {
 		return ctx, func() {}, nil
 	}
 	if s.mustExtend(*a, of) {
@@ -141,7 +141,7 @@ func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of ba
 		}
 		*a = extended
 	}
-	ctx, cancel := context.WithTimeout(ctx, a.BindUntil.Add(-of.settle).Sub(s.options.Clock.Now()))
+	ctx, cancel := context.WithTimeout(ctx, a.BindUntil.Add(-of.Settle).Sub(s.options.Clock.Now()))
 	return ctx, cancel, nil
 }
 
@@ -150,7 +150,7 @@ const poll = 50 * time.Millisecond
 
 // takeOver makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
 // effect. It waits while another server that holds its lease works on it. Earlier is until when earlier calls may take effect.
-func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of backend, err error) {
+func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool) (now network.Allocation, earlier time.Time, of Cloud, err error) {
 	a, bound, err := s.waitForWorker(ctx, a)
 	if err != nil {
 		return a, earlier, of, err
@@ -172,7 +172,7 @@ func (s *Service) takeOver(ctx context.Context, a network.Allocation, binds bool
 			return fmt.Errorf("%w: another server works on it", network.ErrUnavailable)
 		}
 		if found.Worker = s.ledger.Server(); extends {
-			found.BindUntil = bindUntil(s.options.Clock.Now(), of.settle)
+			found.BindUntil = bindUntil(s.options.Clock.Now(), of.Settle)
 		}
 		return nil
 	})
@@ -227,7 +227,7 @@ func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Co
 }
 
 // callBind calls the cloud, and again after a pause that it asks for, if there is time.
-func (s *Service) callBind(ctx context.Context, a network.Allocation, of backend, p *pass) (binding network.Binding, err error) {
+func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, p *pass) (binding network.Binding, err error) {
 	p = of.turn(p)
 	for {
 		err = s.callCloud(ctx, p, func(ctx context.Context) error {
@@ -236,7 +236,7 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of backend
 				return err
 			}
 			defer cancel()
-			binding, err = of.cloud.Bind(ctx, a)
+			binding, err = of.Cloud.Bind(ctx, a)
 			return err
 		})
 		if errors.Is(err, network.ErrExhausted) {
@@ -248,10 +248,10 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of backend
 			return binding, err
 		case after == 0:
 			return binding, fmt.Errorf("%w: %w", network.ErrUnavailable, err)
-		case of.gate == nil || !s.lasts(ctx, after):
+		case of.Gate == nil || !s.lasts(ctx, after):
 			return binding, &network.Busy{RetryAfter: after, Of: "the cloud of the pool " + a.Pool}
 		}
-		p = of.gate.queue(true)
+		p = of.Gate.queue(true)
 	}
 }
 
@@ -262,12 +262,12 @@ func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
 }
 
 // turn returns a place in the queue of the cloud: the given one if it is of this cloud.
-func (b backend) turn(p *pass) *pass {
-	if p != nil && p.gate == b.gate {
+func (b Cloud) turn(p *pass) *pass {
+	if p != nil && p.gate == b.Gate {
 		return p
 	}
 	p.cancel()
-	return b.gate.queue(false)
+	return b.Gate.queue(false)
 }
 
 // outcome is the result of a cloud call, with the time until which earlier calls may still take effect.
@@ -573,7 +573,7 @@ func (s *Service) takeRelease(ctx context.Context, a network.Allocation) error {
 // unbindUnless calls the cloud to unbind an allocation, unless a condition holds when it is its turn.
 func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pass, so func() (bool, error)) error {
 	of, err := s.backend(a)
-	if err != nil || of.cloud == nil {
+	if err != nil || of.Cloud == nil {
 		p.cancel()
 		return err
 	}
@@ -581,7 +581,7 @@ func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pas
 		if is, err := so(); is || err != nil {
 			return err
 		}
-		return of.cloud.Unbind(ctx, a)
+		return of.Cloud.Unbind(ctx, a)
 	})
 }
 

@@ -33,20 +33,17 @@ type reconciler struct {
 	*Service
 	mutex  sync.Mutex
 	queues map[string]workqueue.TypedRateLimitingInterface[network.Owner]
-	// start starts the workers of a queue while Run runs; backlog are the owners that were added before, by queue.
-	start   func(cloud string, queue workqueue.TypedRateLimitingInterface[network.Owner])
-	backlog map[string][]network.Owner
-	// releases are the releases that are known to be unfinished, and parked those of them that wait for an unknown cloud, by its name.
-	releases map[network.Owner]struct{}
+	// start starts the workers of a queue. It is set while Run runs.
+	start func(queue workqueue.TypedRateLimitingInterface[network.Owner])
+	// releases are the releases that are known to be unfinished, with the names of their queues.
+	releases map[network.Owner]string
 	// lookAt is when intents have to be looked at again; zero if there are none.
 	lookAt time.Time
-	parked map[string]map[network.Owner]struct{}
 }
 
 func (r *reconciler) init(s *Service) {
 	r.Service, r.queues = s, map[string]workqueue.TypedRateLimitingInterface[network.Owner]{}
-	r.backlog = map[string][]network.Owner{}
-	r.releases, r.parked = map[network.Owner]struct{}{}, map[string]map[network.Owner]struct{}{}
+	r.releases = map[network.Owner]string{}
 }
 
 // spreading is a rate limiter with pauses that are shortened randomly, down to a half.
@@ -64,63 +61,65 @@ func (l spreading) When(owner network.Owner) time.Duration {
 	return pause
 }
 
-// enqueue adds an owner to the queue of a cloud.
+// enqueue adds an owner to the queue of a cloud. Before Run, it does nothing: Run adds all noted releases.
 func (r *reconciler) enqueue(cloud string, owner network.Owner) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.start == nil {
-		r.backlog[cloud] = append(r.backlog[cloud], owner)
 		return
 	}
 	if r.queues[cloud] == nil {
 		r.queues[cloud] = workqueue.NewTypedRateLimitingQueueWithConfig(
 			spreading{workqueue.NewTypedItemExponentialFailureRateLimiter[network.Owner](firstPause, lastPause), r.options.Random},
 			workqueue.TypedRateLimitingQueueConfig[network.Owner]{Clock: r.options.Clock})
-		r.start(cloud, r.queues[cloud])
+		r.start(r.queues[cloud])
 	}
 	r.queues[cloud].Add(owner)
 }
 
 // queueOf returns the name of the queue of an allocation.
 func (r *reconciler) queueOf(a network.Allocation) string {
-	if of, err := r.backend(a); err == nil && of.name == "" && of.cloud != nil {
+	if of, err := r.backend(a); err == nil && of.name == "" && of.Cloud != nil {
 		return "the pool " + a.Pool
 	}
 	return cmp.Or(a.Cloud, "the pool "+a.Pool)
 }
 
-// add queues an allocation, unless its cloud is not known: then it waits for that.
+// add queues an allocation, unless its cloud is unknown: then it waits until the cloud is configured.
 func (r *reconciler) add(a network.Allocation) {
-	if r.parkUnknown(a) {
-		return
+	if r.note(a, true) {
+		r.enqueue(r.queueOf(a), a.Owner)
 	}
-	if a.State == network.Releasing {
-		r.mutex.Lock()
-		r.releases[a.Owner] = struct{}{}
-		r.mutex.Unlock()
-	}
-	r.enqueue(r.queueOf(a), a.Owner)
 }
 
-// park keeps an allocation for when its cloud is configured, and reports whether it was not known to wait.
-func (r *reconciler) park(a network.Allocation) (fresh bool) {
+// note remembers an unfinished release, and returns false if its cloud is unknown. With tell, it reports this once.
+func (r *reconciler) note(a network.Allocation, tell bool) (known bool) {
+	_, err := r.backend(a)
+	known = !errors.Is(err, errUnknownCloud)
+	queue := r.queueOf(a)
 	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.parked[a.Cloud] == nil {
-		r.parked[a.Cloud] = map[network.Owner]struct{}{}
+	noted := r.releases[a.Owner] == queue
+	if a.State == network.Releasing {
+		r.releases[a.Owner] = queue
 	}
-	_, there := r.parked[a.Cloud][a.Owner]
-	r.parked[a.Cloud][a.Owner], r.releases[a.Owner] = struct{}{}, struct{}{}
-	return !there
+	r.mutex.Unlock()
+	if !known && !noted && tell {
+		r.options.Report(a.Owner, err)
+	}
+	return known
 }
 
-// resume queues the work that waits for a cloud.
+// resume queues the releases of a cloud.
 func (r *reconciler) resume(cloud string) {
 	r.mutex.Lock()
-	owners := r.parked[cloud]
-	delete(r.parked, cloud)
+	var owners []network.Owner
+	for owner, queue := range r.releases {
+		if queue == cloud {
+			owners = append(owners, owner)
+		}
+	}
 	r.mutex.Unlock()
-	for owner := range owners {
+	for _, owner := range owners {
 		r.enqueue(cloud, owner)
 	}
 }
@@ -130,9 +129,6 @@ func (r *reconciler) done(owner network.Owner) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	delete(r.releases, owner)
-	for _, owners := range r.parked {
-		delete(owners, owner)
-	}
 }
 
 const (
@@ -145,18 +141,15 @@ const (
 func (r *reconciler) run(ctx context.Context) {
 	var group sync.WaitGroup
 	r.mutex.Lock()
-	r.start = func(_ string, queue workqueue.TypedRateLimitingInterface[network.Owner]) {
+	r.start = func(queue workqueue.TypedRateLimitingInterface[network.Owner]) {
 		for range r.options.Releasers {
 			group.Go(func() { r.process(ctx, queue) })
 		}
 	}
-	backlog := r.backlog
-	r.backlog = map[string][]network.Owner{}
+	noted := maps.Clone(r.releases)
 	r.mutex.Unlock()
-	for cloud, owners := range backlog {
-		for _, owner := range owners {
-			r.enqueue(cloud, owner)
-		}
+	for owner, queue := range noted {
+		r.enqueue(queue, owner)
 	}
 	lookAgain := make(chan struct{}, 1)
 	r.ledger.Pending(func(owner network.Owner) {
@@ -312,7 +305,7 @@ func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.
 	case adopt:
 		return 0, nil // whole requests are adopted by look
 	case unbind:
-		if parks := r.parkUnknown(a); parks {
+		if known := r.note(a, true); !known {
 			return 0, nil
 		}
 		err := r.finishRelease(ctx, a, r.releasePass(a))
@@ -343,25 +336,13 @@ func (r *reconciler) plan(ctx context.Context, a network.Allocation, starting bo
 // abandoned returns the age at which an intent counts as abandoned by its owner and all requests.
 func (r *reconciler) abandoned() time.Duration { return 2*r.options.Budget + time.Minute }
 
-// parkUnknown parks an allocation of an unknown cloud, and reports this once.
-func (r *reconciler) parkUnknown(a network.Allocation) bool {
-	_, err := r.backend(a)
-	if !errors.Is(err, errUnknownCloud) {
-		return false
-	}
-	if r.park(a) {
-		r.options.Report(a.Owner, err)
-	}
-	return true
-}
-
 // releasePass returns a place among the releases that wait for the gate of a cloud.
 func (r *reconciler) releasePass(a network.Allocation) *pass {
 	of, err := r.backend(a)
-	if err != nil || of.cloud == nil {
+	if err != nil || of.Cloud == nil {
 		return nil
 	}
-	return of.gate.queueRelease()
+	return of.Gate.queueRelease()
 }
 
 // recoverAll implements Service.Recover.
@@ -383,11 +364,10 @@ func (r *reconciler) look(ctx context.Context, starting bool) (adopting *sync.Wa
 			return nil // another server serves it
 		}
 		if a.State == network.Releasing {
-			if _, err := r.backend(a); errors.Is(err, errUnknownCloud) {
-				waiting[a.Cloud]++
-				r.park(a) // all of them are reported together
+			if known := r.note(a, false); known {
+				r.enqueue(r.queueOf(a), a.Owner)
 			} else {
-				r.add(a)
+				waiting[a.Cloud]++ // all of them are reported together
 			}
 			return nil
 		}
@@ -573,12 +553,12 @@ func (r *reconciler) find(ctx context.Context, a *network.Allocation) (found boo
 	if err != nil {
 		return false, err
 	}
-	if of.cloud == nil {
+	if of.Cloud == nil {
 		return true, nil
 	}
 	binding := a.Binding
-	err = r.callCloud(ctx, of.gate.queue(false), func(ctx context.Context) (err error) {
-		binding, found, err = of.cloud.Find(ctx, *a)
+	err = r.callCloud(ctx, of.Gate.queue(false), func(ctx context.Context) (err error) {
+		binding, found, err = of.Cloud.Find(ctx, *a)
 		return err
 	})
 	if err != nil {
@@ -602,7 +582,7 @@ func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocat
 		}
 		if of, err := r.backend(a); err != nil {
 			return err
-		} else if of.cloud == nil {
+		} else if of.Cloud == nil {
 			missing = append(missing, a)
 			continue
 		}
@@ -620,7 +600,7 @@ func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocat
 			return err
 		}
 		switch {
-		case of.cloud == nil:
+		case of.Cloud == nil:
 			err = r.forget(ctx, a, 0)
 		case a.BindUntil.After(asked):
 			err = r.undo(ctx, a, false)

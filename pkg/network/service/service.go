@@ -47,19 +47,12 @@ type Pool struct {
 	retired bool
 }
 
-// Cloud is a cloud with its gate.
+// Cloud is a cloud with its gate, as in Pool.
 type Cloud struct {
 	Cloud  cloud.Cloud
 	Gate   *Gate
 	Settle time.Duration
-}
-
-// backend is the cloud of one allocation; its cloud is nil if none is called.
-type backend struct {
 	name   string
-	cloud  cloud.Cloud
-	gate   *Gate
-	settle time.Duration
 }
 
 // Options configure a service.
@@ -134,7 +127,7 @@ func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
 	maps.Copy(next.clouds, clouds)
 	for name, pool := range pools {
 		if next.pools[name] = pool; pool.Cloud != nil && pool.CloudName != "" {
-			next.clouds[pool.CloudName] = Cloud{pool.Cloud, pool.Gate, pool.Settle}
+			next.clouds[pool.CloudName] = Cloud{Cloud: pool.Cloud, Gate: pool.Gate, Settle: pool.Settle}
 		}
 	}
 	s.active.Store(&next)
@@ -157,22 +150,23 @@ func (s *Service) pool(name string) (Pool, error) {
 // errUnknownCloud is wrapped by the error for an allocation of an unconfigured cloud.
 var errUnknownCloud = errors.New("this server has no such cloud")
 
-// backend returns the cloud that has bound an allocation or will bind it.
-func (s *Service) backend(a network.Allocation) (backend, error) {
+// backend returns the cloud that has bound an allocation or will bind it. Its Cloud is nil if none is called.
+func (s *Service) backend(a network.Allocation) (Cloud, error) {
 	pool, err := s.pool(a.Pool)
 	if err != nil {
-		return backend{}, err
+		return Cloud{}, err
 	}
 	name := cmp.Or(a.Cloud, pool.CloudName)
 	if name == "" {
-		return backend{"", pool.Cloud, pool.Gate, pool.Settle}, nil
+		return Cloud{pool.Cloud, pool.Gate, pool.Settle, ""}, nil
 	}
 	of, known := s.active.Load().clouds[name]
 	if !known {
-		return backend{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until all that it has bound is released",
+		return Cloud{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until all that it has bound is released",
 			network.ErrUnavailable, name, errUnknownCloud)
 	}
-	return backend{name, of.Cloud, of.Gate, of.Settle}, nil
+	of.name = name
+	return of, nil
 }
 
 // Loads returns the loads of the gates of all clouds with a name.
@@ -394,7 +388,7 @@ func (s *Service) recordRelease(ctx context.Context, owner network.Owner, releas
 		}
 		pool, err := s.pool(a.Pool)
 		of, unknown := s.backend(a)
-		if err == nil && unknown == nil && of.cloud == nil {
+		if err == nil && unknown == nil && of.Cloud == nil {
 			return now.Add(pool.Rest), ledger.Forgotten
 		}
 		return now, ledger.Marked
