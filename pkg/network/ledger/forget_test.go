@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestForgetIf checks that a condition sees the stored row after another server changed it, not the remembered one.
-func TestForgetIf(t *testing.T) {
+// TestReleaseIf checks that a condition sees the stored row after another server changed it, not the remembered one.
+func TestReleaseIf(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	held := func(uid string) ledger.Intent {
 		in := intent()
@@ -37,7 +37,7 @@ func TestForgetIf(t *testing.T) {
 		meanwhile func(context.Context, *ledger.Ledger) error
 		// uid is of the holder whose allocation is to go.
 		uid string
-		// left is the holder that ForgetIf has found instead, and there who has something afterwards.
+		// left is the holder that ReleaseIf has found instead, and there who has something afterwards.
 		left, there string
 	}{
 		"nothing":                {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
@@ -61,7 +61,12 @@ func TestForgetIf(t *testing.T) {
 			if err := c.meanwhile(t.Context(), two); err != nil {
 				t.Fatal(err)
 			}
-			left, err := one.ForgetIf(t.Context(), in.Owner, now, func(a network.Allocation) (time.Time, bool) { return now, a.Holder.UID == c.uid })
+			left, err := one.ReleaseIf(t.Context(), in.Owner, now, false, func(a network.Allocation) (time.Time, ledger.Release) {
+				if a.Holder.UID == c.uid {
+					return now, ledger.Forgotten
+				}
+				return now, ledger.Kept
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,27 +14,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Forget takes everything from an owner. Its things are in quarantine until a time (or the next full second) if that is after now. An owner that
-// holds nothing is no error.
-func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
-	_, err := l.ForgetIf(ctx, owner, now, func(network.Allocation) (time.Time, bool) { return until, true })
-	return err
-}
-
-// ForgetIf works like Forget if the function returns true for the owner's allocation; the function also returns the end
-// of the cooldown. ForgetIf returns the remaining allocation. The function may be called several times.
-func (l *Ledger) ForgetIf(
-	ctx context.Context, owner network.Owner, now time.Time, is func(network.Allocation) (until time.Time, forget bool),
-) (left *network.Allocation, err error) {
-	return l.release(ctx, owner, now, false, func(a network.Allocation) (time.Time, Release) {
-		until, forget := is(a)
-		if forget {
-			return until, Forgotten
-		}
-		return until, Kept
-	})
-}
-
 // Release is the effect of a release on an allocation.
 type Release int
 
@@ -45,24 +24,18 @@ const (
 	Forgotten
 )
 
-// ReleaseIf releases an owner's allocation as the function decides. The same commit writes the owner's tombstone, even
-// without an allocation, so that older requests are refused; it writes nothing if the function returns Kept. It returns
-// the remaining allocation.
+// Forget takes everything from an owner. Its things are in quarantine until a time (or the next full second) if that is after now. An owner that
+// holds nothing is no error.
+func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
+	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Forgotten })
+	return err
+}
+
+// ReleaseIf releases an owner's allocation as the function decides, which also returns the end of the quarantine and may
+// be called several times. With bury, the same commit writes the owner's tombstone, even without an allocation, so that
+// older requests are refused; it writes nothing if the function returns Kept. It returns the remaining allocation.
 func (l *Ledger) ReleaseIf(
-	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
-) (left *network.Allocation, err error) {
-	return l.release(ctx, owner, now, true, decide)
-}
-
-// TakeIf works like ReleaseIf without a tombstone: the owner may return immediately.
-func (l *Ledger) TakeIf(
-	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (until time.Time, what Release),
-) (left *network.Allocation, err error) {
-	return l.release(ctx, owner, now, false, decide)
-}
-
-func (l *Ledger) release(
-	ctx context.Context, owner network.Owner, now time.Time, bury bool, decide func(network.Allocation) (time.Time, Release),
+	ctx context.Context, owner network.Owner, now time.Time, bury bool, decide func(network.Allocation) (until time.Time, what Release),
 ) (left *network.Allocation, err error) {
 	if !owner.Valid() {
 		return nil, fmt.Errorf("%q is not an owner", owner)

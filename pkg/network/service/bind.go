@@ -589,8 +589,11 @@ func (s *Service) unbindUnless(ctx context.Context, a network.Allocation, p *pas
 // have a new one.
 func (s *Service) forget(ctx context.Context, a network.Allocation, rest time.Duration) error {
 	now := s.options.Clock.Now()
-	_, err := s.ledger.ForgetIf(ctx, a.Owner, now, func(found network.Allocation) (time.Time, bool) {
-		return now.Add(rest), found.State == a.State && sameAllocation(found, a) && (known(a.Binding) || !known(found.Binding))
+	_, err := s.ledger.ReleaseIf(ctx, a.Owner, now, false, func(found network.Allocation) (time.Time, ledger.Release) {
+		if found.State == a.State && sameAllocation(found, a) && (known(a.Binding) || !known(found.Binding)) {
+			return now.Add(rest), ledger.Forgotten
+		}
+		return now, ledger.Kept
 	})
 	return err
 }

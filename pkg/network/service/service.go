@@ -302,23 +302,23 @@ func (e *exhaustions) count(what Exhaustion) {
 // are refused from then on. Running work for the owner is completed first; the release continues if its caller
 // disconnects, because many callers never repeat it.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
-	return s.releaseIf(ctx, owner, s.ledger.ReleaseIf, func(network.Allocation) bool { return true })
+	return s.releaseIf(ctx, owner, true, func(network.Allocation) bool { return true })
 }
 
 // ReleaseSince releases the allocation that the owner has held since a time; it ignores another allocation. The owner
 // may return at once.
 func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
-	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Since.Equal(since) })
+	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Since.Equal(since) })
 }
 
 // ReleaseOf releases the owner's allocation for a holder with a UID; it ignores another allocation.
 func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
-	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(a network.Allocation) bool { return a.Holder.UID == uid })
+	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Holder.UID == uid })
 }
 
 // Retract releases an allocation if its creator could not send the response, unless another request has received it.
 func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
-	return s.releaseIf(ctx, of.Owner, s.ledger.TakeIf, func(a network.Allocation) bool { return sameAllocation(a, of) && !a.Answered })
+	return s.releaseIf(ctx, of.Owner, false, func(a network.Allocation) bool { return sameAllocation(a, of) && !a.Answered })
 }
 
 // errHeld ends an update that changes nothing.
@@ -347,18 +347,13 @@ func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*ne
 	case err != nil || !over:
 		return err
 	}
-	return s.releaseIf(ctx, owner, s.ledger.TakeIf, func(now network.Allocation) bool {
+	return s.releaseIf(ctx, owner, false, func(now network.Allocation) bool {
 		return sameAllocation(a, now) && now.State == network.Releasing
 	})
 }
 
-// releaser is ledger.Ledger.ReleaseIf or TakeIf.
-type releaser func(
-	ctx context.Context, owner network.Owner, now time.Time, decide func(network.Allocation) (time.Time, ledger.Release),
-) (*network.Allocation, error)
-
-// releaseIf releases the allocation of an owner if the function returns true.
-func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+// releaseIf releases the allocation of an owner if the function returns true. Without bury, the owner may return at once.
+func (s *Service) releaseIf(ctx context.Context, owner network.Owner, bury bool, is func(network.Allocation) bool) error {
 	done, err := s.work.begin(true)
 	if err != nil {
 		return err
@@ -370,7 +365,7 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release re
 			err = fmt.Errorf("%w: other work for the owner is not finished: %w", network.ErrUnavailable, err)
 		} else {
 			defer unlock()
-			err = s.recordRelease(ctx, owner, release, is)
+			err = s.recordRelease(ctx, owner, bury, is)
 		}
 		if errors.Is(err, context.DeadlineExceeded) {
 			s.options.Report(owner, err)
@@ -380,9 +375,9 @@ func (s *Service) releaseIf(ctx context.Context, owner network.Owner, release re
 }
 
 // recordRelease records a release. Without a cloud it is complete then.
-func (s *Service) recordRelease(ctx context.Context, owner network.Owner, release releaser, is func(network.Allocation) bool) error {
+func (s *Service) recordRelease(ctx context.Context, owner network.Owner, bury bool, is func(network.Allocation) bool) error {
 	now := s.options.Clock.Now()
-	left, err := release(ctx, owner, now, func(a network.Allocation) (time.Time, ledger.Release) {
+	left, err := s.ledger.ReleaseIf(ctx, owner, now, bury, func(a network.Allocation) (time.Time, ledger.Release) {
 		if !is(a) {
 			return now, ledger.Kept
 		}
