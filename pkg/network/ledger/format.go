@@ -46,17 +46,31 @@ func CheckFormat(ctx context.Context, store Store) error {
 
 // Empty reports whether a store has no rows except that of the format.
 func Empty(ctx context.Context, store Store) (bool, error) {
+	some, err := hasRows(ctx, store, "")
+	return !some && err == nil, err
+}
+
+// HasRecords reports whether a store contains records.
+func HasRecords(ctx context.Context, store Store) (bool, error) {
+	return hasRows(ctx, store, prefixRecord)
+}
+
+// hasRows reports whether a store has rows with a prefix, except that of the format.
+func hasRows(ctx context.Context, store Store, prefix string) (bool, error) {
 	stop := errors.New("a row")
-	err := store.Scan(ctx, "", func(key, _ []byte) error {
+	err := store.Scan(ctx, prefix, func(key, _ []byte) error {
 		if string(key) == keyFormat {
 			return nil
 		}
 		return stop
 	})
 	if errors.Is(err, stop) {
-		return false, nil
+		return true, nil
 	}
-	return err == nil, err
+	if err != nil {
+		return false, fmt.Errorf("reading the ledger: %w", err)
+	}
+	return false, nil
 }
 
 // Importing returns the checksum of an unfinished import into a store, or an empty string. Other errors are those of
@@ -137,19 +151,6 @@ func checkRecord(key string, value []byte) error {
 		return errors.New("the value of a record is not JSON")
 	}
 	return nil
-}
-
-// HasRecords reports whether a store contains records.
-func HasRecords(ctx context.Context, store Store) (bool, error) {
-	stop := errors.New("a record")
-	err := store.Scan(ctx, prefixRecord, func(_, _ []byte) error { return stop })
-	if errors.Is(err, stop) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the ledger: %w", err)
-	}
-	return false, nil
 }
 
 // RecordRow returns the change that creates a record.

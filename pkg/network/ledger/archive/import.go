@@ -59,7 +59,7 @@ func begin(ctx context.Context, store ledger.Store, checksum string) error {
 	}
 	empty, err := ledger.Empty(ctx, store)
 	if err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
+		return err
 	}
 	if !empty {
 		return ErrNotEmpty
