@@ -9,32 +9,66 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
 )
 
-// Keyed is a mutex for each key. The zero value is ready to use.
+// Keyed has a lock for each key. The zero value is ready to use.
 type Keyed[K cmp.Ordered] struct {
 	mutex sync.Mutex
 	locks map[K]*keyedLock
 }
 
 type keyedLock struct {
-	held  chan struct{}
+	*semaphore.Weighted
+	// users counts the holders and waiters.
 	users int
+}
+
+// exclusive is the weight of a lock that is not shared.
+const exclusive = 1 << 30
+
+// Claim names a lock. Several callers can have a shared one.
+type Claim[K cmp.Ordered] struct {
+	Key    K
+	Shared bool
 }
 
 // Lock locks keys in ascending order, which cannot deadlock with another call. It returns the function that unlocks them, or the error of ctx.
 func (k *Keyed[K]) Lock(ctx context.Context, keys ...K) (unlock func(), err error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys)))
+	claims := make([]Claim[K], len(keys))
 	for i, key := range keys {
-		select {
-		case k.enter(key).held <- struct{}{}:
-		case <-ctx.Done():
-			k.leave(key)
-			k.release(keys[:i])
-			return nil, ctx.Err()
+		claims[i].Key = key
+	}
+	return k.Take(ctx, claims...)
+}
+
+// Take takes all claimed locks in their order, or none. It returns the function that releases them, or the error of ctx.
+func (k *Keyed[K]) Take(ctx context.Context, claims ...Claim[K]) (release func(), err error) {
+	var releases []func()
+	release = func() {
+		for _, one := range slices.Backward(releases) {
+			one()
 		}
 	}
-	return func() { k.release(keys) }, nil
+	for _, c := range claims {
+		weight := int64(exclusive)
+		if c.Shared {
+			weight = 1
+		}
+		lock := k.use(c.Key, 1)
+		if err := lock.Acquire(ctx, weight); err != nil {
+			k.use(c.Key, -1)
+			release()
+			return nil, err
+		}
+		releases = append(releases, func() {
+			lock.Release(weight)
+			k.use(c.Key, -1)
+		})
+	}
+	return release, nil
 }
 
 // Held reports whether a key is locked.
@@ -44,33 +78,20 @@ func (k *Keyed[K]) Held(key K) bool {
 	return k.locks[key] != nil
 }
 
-func (k *Keyed[K]) enter(key K) *keyedLock {
+// use changes the number of users of a lock. A lock without users is dropped.
+func (k *Keyed[K]) use(key K, change int) *keyedLock {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if k.locks == nil {
 		k.locks = map[K]*keyedLock{}
 	}
-	if k.locks[key] == nil {
-		k.locks[key] = &keyedLock{held: make(chan struct{}, 1)}
+	of := k.locks[key]
+	if of == nil {
+		of = &keyedLock{Weighted: semaphore.NewWeighted(exclusive)}
+		k.locks[key] = of
 	}
-	k.locks[key].users++
-	return k.locks[key]
-}
-
-func (k *Keyed[K]) release(keys []K) {
-	for _, key := range keys {
-		k.mutex.Lock()
-		lock := k.locks[key]
-		k.mutex.Unlock()
-		<-lock.held
-		k.leave(key)
-	}
-}
-
-func (k *Keyed[K]) leave(key K) {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if k.locks[key].users--; k.locks[key].users == 0 {
+	if of.users += change; of.users == 0 {
 		delete(k.locks, key)
 	}
+	return of
 }

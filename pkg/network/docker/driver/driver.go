@@ -94,18 +94,18 @@ type Driver struct {
 	networks  *record.Table[networkRow]
 	endpoints *record.Table[endpointRow]
 	nodes     *record.Table[nodeRow]
-	locks     locks
+	locks     ledger.Keyed[string]
 
 	// reconciling is held during a reconciliation. It guards seen, which has the times when endpoints without a container
 	// and links without a row were seen first.
 	reconciling sync.Mutex
 	seen        map[string]time.Time
 
-	// mutex guards the fields below.
-	mutex sync.Mutex
-	// reserved has the endpoints that are being created, by key.
-	reserved map[string]endpointRow
-	// reported has the persistent conditions that were reported.
+	// reserving is held while a row is written that must not share addresses with another one.
+	reserving sync.Mutex
+
+	// mutex guards reported, which has the persistent conditions that were reported.
+	mutex    sync.Mutex
 	reported map[string]bool
 }
 
@@ -124,7 +124,6 @@ func New(o Options) *Driver {
 		networks:  record.New[networkRow](o.Store, o.Node, "network"),
 		endpoints: record.New[endpointRow](o.Store, o.Node, "endpoint"),
 		nodes:     record.New[nodeRow](o.Store, o.Node, "node"),
-		locks:     locks{held: map[string]*lock{}},
-		reserved:  map[string]endpointRow{}, reported: map[string]bool{},
+		reported:  map[string]bool{},
 	}
 }

@@ -20,7 +20,7 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
-	unlock, err := d.locks.take(ctx, endpointLocks(e.Network, e.ID)...)
+	unlock, err := d.lock(ctx, endpointLocks(e.Network, e.ID)...)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -54,12 +54,8 @@ func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, erro
 
 // create creates an endpoint without a row.
 func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
-	defer d.unreserve(p.key())
-	if err := d.reserve(ctx, p); err != nil {
-		return Endpoint{}, err
-	}
 	p.State, p.Since, p.Boot = making, d.options.Clock.Now(), d.options.Boot
-	err := d.endpoints.Put(ctx, p.key(), p.endpointRow)
+	err := d.reserve(ctx, p)
 	if err != nil {
 		return Endpoint{}, err
 	}
@@ -88,16 +84,11 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 	return row.Endpoint, nil
 }
 
-// reserve reserves the addresses, the MAC address and the VLAN of an endpoint until unreserve, before its row has
-// them. It removes dead endpoints of the network that have them, because the allocator has given them to this one.
+// reserve writes the row of an endpoint, unless another endpoint has one of its addresses, its MAC address or its VLAN.
+// It removes dead endpoints of the network that have them, because the allocator has given them to this one.
 func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	for {
-		d.mutex.Lock()
-		other, thing, err := d.user(ctx, p.endpointRow)
-		if err == nil && thing == "" {
-			d.reserved[p.key()] = p.endpointRow
-		}
-		d.mutex.Unlock()
+		other, thing, err := d.putUnlessUsed(ctx, p.endpointRow)
 		if err != nil || thing == "" {
 			return err
 		}
@@ -111,29 +102,26 @@ func (d *Driver) reserve(ctx context.Context, p *plan) error {
 	}
 }
 
-func (d *Driver) unreserve(key string) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	delete(d.reserved, key)
+// putUnlessUsed writes a row unless user returns another endpoint. One at a time does so.
+func (d *Driver) putUnlessUsed(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
+	d.reserving.Lock()
+	defer d.reserving.Unlock()
+	if other, thing, err = d.user(ctx, row); err == nil && thing == "" {
+		err = d.endpoints.Put(ctx, row.key(), row)
+	}
+	return other, thing, err
 }
 
 // user returns another endpoint with an address, the MAC address or the VLAN of an endpoint, and the name of the shared
-// resource. The name is "" if there is none. The caller holds the mutex, so that no endpoint moves from the reserved
-// ones to the rows.
+// resource. The name is "" if there is none.
 func (d *Driver) user(ctx context.Context, row endpointRow) (other endpointRow, thing string, err error) {
 	rows, err := d.endpoints.Rows(ctx)
-	if err != nil {
-		return other, "", err
-	}
-	for key, reserved := range d.reserved {
-		rows[key] = reserved
-	}
 	for key, other := range rows {
-		if thing := row.shares(other); thing != "" && key != row.key() {
+		if thing := row.shares(other); err == nil && thing != "" && key != row.key() {
 			return other, thing, nil
 		}
 	}
-	return other, "", nil
+	return other, "", err
 }
 
 // shares returns the name of an exclusive resource that both endpoints have, or "".
@@ -162,7 +150,7 @@ func (r endpointRow) shares(other endpointRow) string {
 func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()
-	unlock, err := d.locks.take(ctx, endpointLock(key))
+	unlock, err := d.lock(ctx, endpointLock(key))
 	if err != nil {
 		return false, err
 	}
@@ -200,7 +188,7 @@ func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow,
 
 // DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
 func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
-	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
+	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return err
 	}
@@ -222,7 +210,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 	if sandbox == "" {
 		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
 	}
-	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
+	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return Endpoint{}, Network{}, err
 	}
@@ -248,7 +236,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoin
 // Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
 // unknown endpoint.
 func (d *Driver) Leave(ctx context.Context, network, id string) error {
-	unlock, err := d.locks.take(ctx, endpointLocks(network, id)...)
+	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,7 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
 	}
-	unlock, err := d.locks.take(ctx, networkLocks(n.ID)...)
+	unlock, err := d.lock(ctx, networkLocks(n.ID)...)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 // replaceNetwork removes a network that another one replaces. It fails with reason if the network has endpoints in
 // use. The caller holds the lock of all networks.
 func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) error {
-	unlock, err := d.locks.take(ctx, networkLock(id, exclusive))
+	unlock, err := d.lock(ctx, networkLock(id))
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown network. The reconciler retries
 // failed steps.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
-	unlock, err := d.locks.take(ctx, networkLocks(id)...)
+	unlock, err := d.lock(ctx, networkLocks(id)...)
 	if err != nil {
 		return err
 	}
@@ -215,8 +215,6 @@ func (d *Driver) Knows(
 	if err != nil {
 		return false, false, err
 	}
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
 	for _, n := range networks {
 		for _, s := range n.Subnets {
 			if s.Space != space || s.Prefix != subnet {
@@ -268,7 +266,7 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 // driver allocates from it: both would allocate the same addresses. No network is created during the check. Overlaps of
 // the current policy are ignored.
 func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
-	unlock, err := d.locks.take(ctx, allNetworks)
+	unlock, err := d.lock(ctx, allNetworks)
 	if err != nil {
 		return err
 	}
@@ -329,7 +327,7 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
 		return fmt.Errorf("%w: that is no address of a machine", ErrImpossible)
 	}
-	unlock, err := d.locks.take(ctx, allNetworks)
+	unlock, err := d.lock(ctx, allNetworks)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
@@ -143,7 +144,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	if m.Endpoint != "" {
 		claims = endpointLocks(m.Network, m.Endpoint)
 	} else if m.Network != "" {
-		claims = []claim{networkLock(m.Network, exclusive)}
+		claims = []claim{networkLock(m.Network)}
 	}
 	unlock, err := d.tryLock(ctx, claims...)
 	if unlock == nil || err != nil {
@@ -201,7 +202,7 @@ func (d *Driver) needsVLAN(ctx context.Context, parent string, vlan uint16, exce
 func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) error {
 	claims := networkLocks(id)
 	if before == ready {
-		claims = []claim{networkLock(id, shared)}
+		claims = []claim{sharedNetworkLock(id)}
 	}
 	unlock, err := d.tryLock(ctx, claims...)
 	if unlock == nil || err != nil {
@@ -293,12 +294,21 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
 }
 
+// lock takes locks, and returns the function that releases them. The error wraps network.ErrUnavailable.
+func (d *Driver) lock(ctx context.Context, claims ...claim) (func(), error) {
+	unlock, err := d.locks.Take(ctx, claims...)
+	if err != nil {
+		return nil, fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
+	}
+	return unlock, nil
+}
+
 // tryLock takes locks that are free within busyTimeout. It returns nil if a request holds one for longer: the next
 // reconciliation looks again.
 func (d *Driver) tryLock(ctx context.Context, claims ...claim) (func(), error) {
 	short, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	unlock, err := d.locks.take(short, claims...)
+	unlock, err := d.lock(short, claims...)
 	if err != nil && ctx.Err() == nil {
 		return nil, nil //nolint:nilnil // a lock that is in use is no error
 	}
