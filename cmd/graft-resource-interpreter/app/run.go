@@ -131,10 +131,9 @@ func (p *program) work(ctx, working context.Context) []func() {
 	if p.Config.Certificate.Secret != nil {
 		every = 10 * time.Second
 	}
-	metrics := certificate.NewMetrics(p.registry, p.source)
 	work := []func(){
 		func() { p.reloader.Run(working) },
-		func() { certificate.Keep(working, p.source, every, metrics, p.log.WithName("certificate")) },
+		func() { certificate.Keep(working, p.source, every, p.registry, p.log.WithName("certificate")) },
 	}
 	if len(p.registrars) > 0 {
 		work = append(work, func() { p.register(working) })

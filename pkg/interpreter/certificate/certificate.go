@@ -21,6 +21,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
@@ -48,16 +51,13 @@ type Held struct {
 	authorities []*x509.Certificate
 }
 
-// errNone is returned before the first certificate was loaded.
-var errNone = errors.New("there is no certificate yet")
-
 // Serve returns a tls.Config.GetCertificate for a source.
 func Serve(s Source) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		if held := s.Held(); held != nil {
 			return held.Certificate, nil
 		}
-		return nil, errNone
+		return nil, errors.New("there is no certificate yet")
 	}
 }
 
@@ -97,11 +97,6 @@ func chainOf(c *tls.Certificate, authorities []*x509.Certificate) []*x509.Certif
 	return nil
 }
 
-// endOf returns the earliest expiry in a chain. Callers reject the chain afterwards.
-func endOf(chain []*x509.Certificate) time.Time {
-	return slices.MinFunc(chain, func(a, b *x509.Certificate) int { return a.NotAfter.Compare(b.NotAfter) }).NotAfter
-}
-
 // parseAll returns the certificates of a PEM bundle. It ignores other blocks.
 func parseAll(bundle []byte) []*x509.Certificate {
 	var all []*x509.Certificate
@@ -121,13 +116,70 @@ func parseAll(bundle []byte) []*x509.Certificate {
 func united(all ...*x509.Certificate) []byte {
 	var bundle bytes.Buffer
 	for i, c := range all {
-		if !contains(all[:i], c) {
+		if !slices.ContainsFunc(all[:i], c.Equal) {
 			bundle.Write(signing.PEM(c))
 		}
 	}
 	return bundle.Bytes()
 }
 
-func contains(all []*x509.Certificate, c *x509.Certificate) bool {
-	return slices.ContainsFunc(all, c.Equal)
+// Keep refreshes a source periodically until the context ends. It logs a failure if its text differs from the
+// one before, and registers metrics.
+func Keep(ctx context.Context, s Source, every time.Duration, registry prometheus.Registerer, log logr.Logger) {
+	failing := prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "graft_interpreter_certificate_failed",
+		Help: "1 if the last refresh of the certificate failed; the previous certificate stays in use.",
+	})
+	failures := prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "graft_interpreter_certificate_failures_total",
+		Help: "Failed refreshes of the certificate.",
+	})
+	registry.MustRegister(failing, failures, ends{s})
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	problem := ""
+	for {
+		err := s.Refresh(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			problem = ""
+			failing.Set(0)
+		default:
+			failing.Set(1)
+			failures.Inc()
+			if err.Error() != problem {
+				problem = err.Error()
+				log.Error(err, "Refreshing the certificate failed; the previous certificate stays in use")
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// ends is a collector for the expiry times.
+type ends struct{ source Source }
+
+var descEnds = prometheus.NewDesc("graft_interpreter_certificate_expiry_timestamp_seconds",
+	"Expiry time of the certificate in use (serving) and of its authority (authority).", []string{"certificate"}, nil)
+
+// Describe implements prometheus.Collector.
+func (e ends) Describe(to chan<- *prometheus.Desc) { to <- descEnds }
+
+// Collect implements prometheus.Collector.
+func (e ends) Collect(to chan<- prometheus.Metric) {
+	held := e.source.Held()
+	if held == nil {
+		return
+	}
+	for name, end := range map[string]time.Time{"serving": held.Ends, "authority": held.AuthorityEnds} {
+		if !end.IsZero() {
+			to <- prometheus.MustNewConstMetric(descEnds, prometheus.GaugeValue, float64(end.Unix()), name)
+		}
+	}
 }

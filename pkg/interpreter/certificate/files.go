@@ -20,8 +20,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // FilesOptions configure a Files.
@@ -44,7 +42,7 @@ type Files struct {
 
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	tried watch.Digest
+	tried [][]byte
 	// next waits until callers trust it; nil if there is none.
 	next *Held
 	// known holds the authorities that callers trust, and those that other replicas may still use.
@@ -72,8 +70,8 @@ func (f *Files) Refresh(context.Context) error {
 	if err := f.read(); err != nil {
 		return fmt.Errorf("reading the certificate: %w", err)
 	}
-	if f.next != nil && f.mayServe() {
-		f.adopt()
+	if f.next != nil {
+		f.serveNext()
 	}
 	f.widen()
 	return nil
@@ -81,32 +79,31 @@ func (f *Files) Refresh(context.Context) error {
 
 // read reads the files. New content becomes next.
 func (f *Files) read() error {
-	var files []source.File
+	var data [][]byte
 	for _, name := range []string{f.CertFile, f.KeyFile, f.CAFile} {
 		if name == "" {
 			continue
 		}
-		data, err := disk.ReadFile(name, disk.CertificateSize)
+		text, err := disk.ReadFile(name, disk.CertificateSize)
 		if err != nil {
 			return err
 		}
-		files = append(files, source.File{Name: name, Data: data})
+		data = append(data, text)
 	}
-	sum := watch.DigestOf(files)
-	if sum == f.tried {
+	if slices.EqualFunc(data, f.tried, bytes.Equal) {
 		return nil
 	}
-	next, err := held(files)
+	next, err := held(data)
 	if err == nil { // otherwise read again next time: another file may be corrected by then
-		f.tried, f.next = sum, next
+		f.tried, f.next = data, next
 	}
 	return err
 }
 
 // held parses the contents of the files. It fails if the certificate is not signed by an authority in the third
 // file.
-func held(files []source.File) (*Held, error) {
-	pair, err := tls.X509KeyPair(files[0].Data, files[1].Data)
+func held(files [][]byte) (*Held, error) {
+	pair, err := tls.X509KeyPair(files[0], files[1])
 	if err != nil {
 		return nil, err
 	}
@@ -114,12 +111,15 @@ func held(files []source.File) (*Held, error) {
 	if len(files) < 3 {
 		return h, nil
 	}
-	h.authorities = parseAll(files[2].Data)
+	h.authorities = parseAll(files[2])
 	chain := chainOf(&pair, h.authorities)
 	if chain == nil {
 		return nil, errors.New("the certificate is not signed by an authority in the CA file")
 	}
-	h.Bundle, h.Ends, h.AuthorityEnds = united(h.authorities...), endOf(chain), chain[len(chain)-1].NotAfter
+	h.Bundle, h.AuthorityEnds = united(h.authorities...), chain[len(chain)-1].NotAfter
+	for _, c := range chain { // callers reject the chain after the earliest expiry in it
+		h.Ends = slices.MinFunc([]time.Time{h.Ends, c.NotAfter}, time.Time.Compare)
+	}
 	return h, nil
 }
 
@@ -162,17 +162,15 @@ func (f *Files) registered(long time.Duration) []*x509.Certificate {
 	return all
 }
 
-// mayServe reports whether next may be served: callers have trusted it for Overlap, or there is no alternative.
-func (f *Files) mayServe() bool {
+// serveNext serves next if callers have trusted it for Overlap, or if there is no alternative. The authorities of
+// the previous certificate stay in the bundle for a while.
+func (f *Files) serveNext() {
 	now := f.current.Load()
-	if now == nil || !f.Told || len(f.next.authorities) == 0 || !f.Clock.Now().Before(now.Ends) {
-		return true
+	if waits := now != nil && f.Told && len(f.next.authorities) > 0 && f.Clock.Now().Before(now.Ends); waits &&
+		!signedBy(f.next.Certificate, f.registered(f.Overlap)) {
+		return
 	}
-	return signedBy(f.next.Certificate, f.registered(f.Overlap))
-}
-
-func (f *Files) adopt() {
-	if now := f.current.Load(); f.Told && now != nil {
+	if now != nil && f.Told {
 		f.remember(now.authorities)
 	}
 	f.current.Store(f.next)
@@ -180,7 +178,7 @@ func (f *Files) adopt() {
 	f.next = nil
 }
 
-// remember adds authorities to known, so that they stay in the bundle for a while.
+// remember adds authorities to known.
 func (f *Files) remember(authorities []*x509.Certificate) {
 	for _, c := range authorities {
 		if !slices.ContainsFunc(f.known, func(k knownAuthority) bool { return k.certificate.Equal(c) }) {
@@ -197,7 +195,7 @@ func (f *Files) Registered(_ context.Context, bundle []byte) error {
 	f.remember(there)
 	for i, k := range f.known {
 		switch {
-		case !contains(there, k.certificate):
+		case !slices.ContainsFunc(there, k.certificate.Equal):
 			f.known[i].since = time.Time{}
 		case k.since.IsZero():
 			f.known[i].since = f.Clock.Now()

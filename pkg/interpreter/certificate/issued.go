@@ -6,35 +6,34 @@ package certificate
 
 import (
 	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// Store keeps issued certificates for all replicas.
-type Store interface {
-	// Read returns the stored data. Data is empty if nothing is stored.
-	Read(ctx context.Context) (Stored, error)
-	// Write replaces the data if its version is still the given one. Otherwise it returns ErrConflict.
-	Write(ctx context.Context, data map[string][]byte, version string) error
-	// String returns a description for people.
-	String() string
+// Policy configures what is issued and when.
+type Policy struct {
+	// DNSNames and Addresses are the server's DNS names and IP addresses.
+	DNSNames, Addresses []string
+	// Authority and Certificate are the validity of each. They are renewed when a third of it is left.
+	Authority, Certificate time.Duration
+	// Overlap is the time for which callers trust an authority before it is used, and at least afterwards.
+	Overlap time.Duration
+	// Told states that Registered reports the callers' authorities. Otherwise callers are assumed to trust an
+	// authority from its begin.
+	Told bool
 }
-
-// Stored is the content of a store. Version is empty if nothing is stored.
-type Stored struct {
-	Data    map[string][]byte
-	Version string
-}
-
-// ErrConflict means that another program changed the store since it was read.
-var ErrConflict = errors.New("the store was changed by another program since it was read")
 
 // Options configure an Issued.
 type Options struct {
@@ -55,8 +54,8 @@ type Issued struct {
 
 // adopted is the current state: as stored, and as served.
 type adopted struct {
-	kept *kept
-	held *Held
+	state *state
+	held  *Held
 }
 
 // NewIssued returns an empty source. Call Refresh to read or issue a certificate. It fails if the policy has no
@@ -89,17 +88,13 @@ const attempts = 5
 
 // Refresh implements Source.
 func (i *Issued) Refresh(ctx context.Context) error {
-	return i.change(ctx, func(k *kept) (*kept, []string, error) {
-		var did []string
+	return i.change(ctx, func(s *state) (did []string, err error) {
 		for {
-			next, what, err := i.Policy.step(k, i.own, i.Clock.Now())
-			if err != nil {
-				return nil, nil, err
+			line, err := i.Policy.step(s, i.own, i.Clock.Now())
+			if err != nil || line == "" {
+				return did, err
 			}
-			if what == "" {
-				return k, did, nil
-			}
-			k, did = next, append(did, what)
+			did = append(did, line)
 		}
 	})
 }
@@ -107,26 +102,21 @@ func (i *Issued) Refresh(ctx context.Context) error {
 // Registered implements Source. It stores the time when callers first trusted the next authority, for all
 // replicas.
 func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
-	if now := i.current.Load(); now == nil || !untold(now.kept, bundle) {
+	if now := i.current.Load(); now == nil || !now.state.untold(bundle) {
 		return nil
 	}
-	return i.change(ctx, func(k *kept) (*kept, []string, error) {
-		if k == nil || !untold(k, bundle) {
-			return k, nil, nil
+	return i.change(ctx, func(s *state) ([]string, error) {
+		if !s.untold(bundle) {
+			return nil, nil
 		}
-		next := *k
-		next.known = i.Clock.Now()
-		return &next, []string{"Callers know the next authority"}, nil
+		s.known = i.Clock.Now()
+		return []string{"Callers know the next authority"}, nil
 	})
 }
 
-// untold reports whether callers trust the next authority without this being stored yet.
-func untold(k *kept, bundle []byte) bool {
-	return k.next != nil && k.known.IsZero() && contains(parseAll(bundle), k.next.Certificate)
-}
-
-// change reads, changes and writes the store, and retries after a conflict. The result is served.
-func (i *Issued) change(ctx context.Context, to func(*kept) (*kept, []string, error)) error {
+// change reads, changes and writes the store, and retries after a conflict. The result is served. do returns
+// lines for the log, or none if nothing is to be written.
+func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err error)) error {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
 	for range attempts {
@@ -134,34 +124,35 @@ func (i *Issued) change(ctx context.Context, to func(*kept) (*kept, []string, er
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", i.Store, err)
 		}
-		before, err := decode(stored.Data)
+		s, err := decode(stored.Data)
 		if err != nil {
 			return fmt.Errorf("%s is damaged; delete it to issue new certificates: %w", i.Store, err)
 		}
-		next, did, err := to(before)
+		before := *s
+		did, err := do(s)
 		if err != nil {
 			return err
 		}
 		if len(did) > 0 {
-			if err = i.write(ctx, next, stored.Version); errors.Is(err, ErrConflict) {
+			if err = i.write(ctx, s, stored.Version); errors.Is(err, ErrConflict) {
 				continue
 			}
 		}
 		if err != nil {
-			i.adopt(before) // another replica may have written it
+			i.adopt(&before) // another replica may have written it
 			return err
 		}
-		for _, what := range did {
-			i.Log.Info(what, "store", i.Store.String())
+		for _, line := range did {
+			i.Log.Info(line, "store", i.Store.String())
 		}
-		i.adopt(next)
+		i.adopt(s)
 		return nil
 	}
 	return fmt.Errorf("writing %s: %w", i.Store, ErrConflict)
 }
 
-func (i *Issued) write(ctx context.Context, k *kept, version string) error {
-	data, err := k.encode()
+func (i *Issued) write(ctx context.Context, s *state, version string) error {
+	data, err := s.encode()
 	if err == nil {
 		err = i.Store.Write(ctx, data, version)
 	}
@@ -171,9 +162,134 @@ func (i *Issued) write(ctx context.Context, k *kept, version string) error {
 	return nil
 }
 
-// adopt serves k, if it is not nil.
-func (i *Issued) adopt(k *kept) {
-	if k != nil {
-		i.current.Store(&adopted{k, k.held()})
+// adopt serves a state, unless it is that of an empty store.
+func (i *Issued) adopt(s *state) {
+	if s.serving != nil {
+		i.current.Store(&adopted{s, s.held()})
 	}
+}
+
+// backdated is subtracted from the begin of certificates, for callers whose clocks are behind.
+const backdated = time.Hour
+
+// begun returns the time when a certificate was issued.
+func begun(c *x509.Certificate) time.Time { return c.NotBefore.Add(backdated) }
+
+// ending reports whether at most a third of a certificate's validity is left.
+func ending(c *x509.Certificate, now time.Time) bool {
+	return !now.Before(c.NotAfter.Add(-c.NotAfter.Sub(begun(c)) / 3))
+}
+
+// step makes the next due change and returns a line for the log, or "" if nothing is due.
+func (p *Policy) step(s *state, own []string, now time.Time) (did string, err error) {
+	switch {
+	case s.authority == nil:
+		if s.authority, err = newAuthority(now, p.Authority); err != nil {
+			return "", err
+		}
+		return p.issue(s, now, own)
+	case !now.Before(s.authority.Certificate.NotAfter):
+		// The successor could not take over in time.
+		if s.next == nil || !now.Before(s.next.Certificate.NotAfter) {
+			if s.next, err = newAuthority(now, p.Authority); err != nil {
+				return "", err
+			}
+		}
+		return "Replaced the expired authority; callers may not trust the new one yet", p.follow(s, now, own)
+	case s.next != nil && p.mayServe(s, now):
+		return "Rotated to the next authority", p.follow(s, now, own)
+	case s.next == nil && ending(s.authority.Certificate, now):
+		s.next, err = newAuthority(now, p.Authority)
+		return "Created the next authority", err
+	}
+	leaf := s.serving.Certificate
+	missing := slices.ContainsFunc(own, func(name string) bool { return leaf.VerifyHostname(name) != nil })
+	switch {
+	case leaf.CheckSignatureFrom(s.authority.Certificate) != nil, ending(leaf, now) && p.longer(s, now):
+		return p.issue(s, now, own)
+	case missing:
+		// Other replicas may need other names, for instance during an upgrade. Their names stay until the
+		// certificate is renewed.
+		return p.issue(s, now, slices.Concat(own, namesOf(leaf)))
+	}
+	count := len(s.retired)
+	s.retired = slices.DeleteFunc(slices.Clone(s.retired), func(r retired) bool { return !now.Before(r.until) })
+	if len(s.retired) < count {
+		return "Removed an authority that has no valid certificates", nil
+	}
+	return "", nil
+}
+
+// longer reports whether a certificate issued now would expire later than the current one.
+func (p *Policy) longer(s *state, now time.Time) bool {
+	end := s.serving.Certificate.NotAfter
+	return s.authority.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
+}
+
+// mayServe reports whether callers have trusted the next authority for Overlap.
+func (p *Policy) mayServe(s *state, now time.Time) bool {
+	known := s.known
+	if !p.Told {
+		known = begun(s.next.Certificate)
+	}
+	return !known.IsZero() && !now.Before(known.Add(p.Overlap))
+}
+
+// follow makes the next authority the current one. The previous one stays in the bundle until all its
+// certificates have expired.
+func (p *Policy) follow(s *state, now time.Time, own []string) error {
+	until := now.Add(p.Overlap)
+	if end := s.serving.Certificate.NotAfter; end.After(until) {
+		until = end
+	}
+	s.retired = slices.Insert(slices.Clone(s.retired), 0, retired{s.authority.Certificate, until})
+	s.authority, s.next, s.known = s.next, nil, time.Time{}
+	_, err := p.issue(s, now, own)
+	return err
+}
+
+// issue replaces the certificate. The new one expires with the authority at the latest.
+func (p *Policy) issue(s *state, now time.Time, names []string) (did string, err error) {
+	end := now.Add(p.Certificate)
+	if last := s.authority.Certificate.NotAfter; end.After(last) {
+		end = last
+	}
+	template := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "graft-resource-interpreter"}, NotBefore: now.Add(-backdated), NotAfter: end, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	for _, name := range names {
+		switch address := net.ParseIP(name); {
+		case address == nil && !slices.Contains(template.DNSNames, name):
+			template.DNSNames = append(template.DNSNames, name)
+		case address != nil && !slices.ContainsFunc(template.IPAddresses, address.Equal):
+			template.IPAddresses = append(template.IPAddresses, address)
+		}
+	}
+	if s.serving, err = signing.New(template, s.authority); err != nil {
+		return "", fmt.Errorf("making a certificate: %w", err)
+	}
+	return "Issued a certificate", nil
+}
+
+// newAuthority returns a new CA certificate with its key.
+func newAuthority(now time.Time, validity time.Duration) (*signing.Pair, error) {
+	made, err := signing.New(&x509.Certificate{
+		Subject:   pkix.Name{CommonName: "graft-resource-interpreter " + now.UTC().Format(time.RFC3339)},
+		NotBefore: now.Add(-backdated), NotAfter: now.Add(validity), IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("making an authority: %w", err)
+	}
+	return made, nil
+}
+
+// namesOf returns the DNS names and the IP addresses in a certificate.
+func namesOf(c *x509.Certificate) []string {
+	names := slices.Clone(c.DNSNames)
+	for _, address := range c.IPAddresses {
+		names = append(names, address.String())
+	}
+	return names
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // rotated is what is kept amid a rotation, with all that there can be.
-func rotated(t testing.TB) *kept {
+func rotated(t testing.TB) *state {
 	t.Helper()
 	now := time.Now().Truncate(time.Second)
 	var all [3]*signing.Pair
@@ -23,9 +23,8 @@ func rotated(t testing.TB) *kept {
 			t.Fatal(err)
 		}
 	}
-	k := &kept{signing: all[0], next: all[1], known: now, retired: []retired{{all[2].Certificate, now.Add(time.Minute)}}}
-	var err error
-	if k.serving, err = sign(k.signing, now, time.Hour, []string{"a"}); err != nil {
+	k := &state{authority: all[0], next: all[1], known: now, retired: []retired{{all[2].Certificate, now.Add(time.Minute)}}}
+	if _, err := (&Policy{Certificate: time.Hour}).issue(k, now, []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -43,7 +42,7 @@ func TestKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !got.known.Equal(k.known) || !got.retired[0].until.Equal(k.retired[0].until) || !got.next.Certificate.Equal(k.next.Certificate) ||
-		!got.next.Key.Equal(k.next.Key) || !got.signing.Key.Equal(k.signing.Key) || !bytes.Equal(got.serving.key, k.serving.key) {
+		!got.next.Key.Equal(k.next.Key) || !got.authority.Key.Equal(k.authority.Key) || !got.serving.Key.Equal(k.serving.Key) {
 		t.Errorf("got %+v", got)
 	}
 	if !bytes.Equal(got.bundle(), k.bundle()) || len(parseAll(k.bundle())) != 3 {
@@ -77,13 +76,13 @@ func FuzzKept(f *testing.F) {
 		k, err := decode(map[string][]byte{
 			keyAuthority: authority, keyAuthorityKey: authorityKey, keyServing: serving, keyServingKey: servingKey, keyRetired: retired, keyTimes: times,
 		})
-		if err != nil || k == nil {
+		if err != nil || k.authority == nil {
 			return
 		}
 		if _, err := k.encode(); err != nil {
 			t.Error(err)
 		}
-		if _, _, err := (&Policy{Authority: time.Hour, Certificate: time.Hour}).step(k, nil, time.Now()); err != nil {
+		if _, err := (&Policy{Authority: time.Hour, Certificate: time.Hour}).step(k, nil, time.Now()); err != nil {
 			t.Error(err)
 		}
 	})
