@@ -13,7 +13,7 @@ COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 # Programs are static, and the tests that link the same packages find them compiled. The race detector needs cgo.
 export CGO_ENABLED ?= 0
 
-# What the programs say about themselves: variables of their package main.
+# Version and commit of the programs: variables of their package main.
 LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 TOOLS := hack/tools/build.sh
@@ -22,8 +22,8 @@ BUILD := hack/start/build.sh
 SAMPLE := pkg/controlplane/sample/static/today-1.34.jsonl
 LINT  := .cache/tools/bin/golangci-lint
 
-# Packages with unit tests, and those of them whose tests do several things at a time: all but those that do one, and for which all of Gardener's
-# components would have to be compiled once more.
+# UNIT are the packages with unit tests. RACE leaves out packages with sequential tests that would compile all of Gardener's components
+# again for the race detector.
 UNIT    = $(filter-out $(MODULE)/test/%,$(shell go list ./...))
 RACE    = $(filter-out $(NO_RACE),$(UNIT))
 NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
@@ -92,7 +92,7 @@ start-interpreter: ## Show the answers to Karmada for a Worker, an Etcd and a cu
 	@$(BUILD) graft-resource-interpreter '1 minute' ./cmd/graft-resource-interpreter ./cmd/graft
 	@exec hack/start/interpreter.sh $(ARGS)
 
-# The servers are built beside the unit tests: neither keeps two cores busy all the time.
+# The servers are built during the unit tests, because neither uses two cores all the time.
 test: ## Run all tests that need no root: units, then suites against a real kube-apiserver (FOCUS=<regexp> and LABELS choose specs).
 	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory -j2 test-unit servers)
 	@$(MAKE) --no-print-directory test-integration
@@ -100,7 +100,7 @@ test: ## Run all tests that need no root: units, then suites against a real kube
 servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/tools/bin.
 	@$(TOOLS) etcd kube-apiserver kubectl host-local
 
-# What vet finds, `make check` finds.
+# `make check` runs vet.
 test-unit: ## Run the unit tests; test-race runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
 	@hack/test.sh -vet=off $(TESTFLAGS) $(UNIT)
@@ -130,14 +130,14 @@ test-race: ## Run the unit tests with the race detector (the first time, ten min
 	@echo '==> unit tests with the race detector'
 	CGO_ENABLED=1 go test -vet=off -race $(TESTFLAGS) $(RACE)
 
-mutants: ## Remove the clauses of the control-plane contract one at a time; the test that docs/contract.md names for each must fail.
+mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	@go run ./hack/mutants
 
-test-system: build ## Run what needs Debian packages (hack/system/packages.txt), and root to install those that are missing.
+test-system: build ## Run the tests that need Debian packages (hack/system/packages.txt), and root to install missing ones.
 	@hack/system/packages.sh
 	@$(TOOLS) etcd kube-apiserver registry oras crane
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
-	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel that has all kinds of links and a clock of its own'
+	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@$(MAKE) --no-print-directory test-gardener
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
@@ -154,7 +154,7 @@ test-system: build ## Run what needs Debian packages (hack/system/packages.txt),
 	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
-test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, whose programs are built from its module, in namespaces of its own.
+test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, built from its module, in separate namespaces.
 	@$(TOOLS) etcd kube-apiserver kubectl gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
@@ -165,40 +165,40 @@ test-neutron: ## Run the cloud for OpenStack against Debian's Neutron and Keysto
 	@echo '==> the cloud for OpenStack against a real Neutron'
 	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron
 
-bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers beside their floors and peers.
+bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers, compared with floors and peers.
 
-bench-admissions: ## Measure admissions beside their floors and Gardener's library (BENCH=<regexp> chooses rows).
+bench-admissions: ## Measure admissions, compared with floors and Gardener's library (BENCH=<regexp> selects rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/benchmark ./test/benchmark
 	@.cache/bin/benchmark -rows '$(BENCH)'
 
-bench-memory: ## Measure what shoots cost the extension in memory and at its start, beside an informer of Clusters (SHOOTS=10,1000,10000).
+bench-memory: ## Measure memory and start of the extension by number of shoots, compared with an informer (SHOOTS=10,1000,10000).
 	@$(TOOLS) etcd kube-apiserver kubectl
 	@mkdir -p bin
 	@go build -o bin/ ./cmd/gardener-extension-provider-graft
 	@go build -o .cache/bin/memory ./test/benchmark/memory
-	@echo '==> memory, about ten minutes, most of which ten thousand Clusters take on the classical way; docs/benchmarks.md explains the rows'
+	@echo '==> memory, about ten minutes, most of them for ten thousand Clusters with an informer; docs/benchmarks.md explains the rows'
 	@.cache/bin/memory -shoots '$(SHOOTS)'
 
-bench-interpretations: ## Measure answers for Karmada beside their floor, and beside Lua (BENCH=<regexp> chooses rows).
-	@echo '==> interpretations over TLS, and beside Lua, about two minutes; docs/benchmarks.md explains the rows'
+bench-interpretations: ## Measure answers for Karmada, compared with their floor and with Lua (BENCH=<regexp> selects rows).
+	@echo '==> interpretations over TLS and in Lua, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/interpretation ./test/benchmark/interpretation
 	@.cache/bin/interpretation -rows '$(BENCH)'
 
-bench-allocations: ## Measure allocations beside the stores alone (STORES=<regexp> HELD=100,1000000 choose).
+bench-allocations: ## Measure allocations, compared with the stores alone (STORES=<regexp> HELD=100,1000000 select).
 	@$(TOOLS) etcd
 	@echo '==> allocations, about ten minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/allocation ./test/benchmark/allocation
 	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
 
-bench-docker: ## Measure endpoints of Docker's controller on Graft, beside Docker's own bridges, in namespaces of its own.
+bench-docker: ## Measure endpoints of Docker's controller on Graft, compared with Docker's own bridges, in separate namespaces.
 	@mkdir -p bin $(LIBNETWORK)
 	@go build -o bin/ ./cmd/graft-network-provider
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 && go build -o ../../.cache/bin/endpoints ./benchmark
-	@echo '==> endpoints, six minutes or more, most of which a thousand endpoints take to be there; docs/benchmarks.md explains the rows'
+	@echo '==> endpoints, six minutes or more, most of them to create a thousand endpoints; docs/benchmarks.md explains the rows'
 	@.cache/bin/endpoints
 
-bench-containers: ## Measure what a network adds to the start of a container, beside Docker's own bridges (it needs Debian's docker.io).
+bench-containers: ## Measure the time of a network at the start of a container, compared with Docker's bridges (needs Debian's docker.io).
 	@mkdir -p bin
 	@go build -o bin/ ./cmd/graft-network-provider
 	@go build -o .cache/bin/containers ./test/benchmark/containers
@@ -244,7 +244,7 @@ format: ## Format the code.
 	@$(TOOLS) golangci-lint
 	$(LINT) fmt
 
-generate: ## Generate what is generated.
+generate: ## Write the generated files.
 	go generate ./...
 	cd test/libnetwork && go generate ./...
 	go run ./hack/charts
@@ -283,5 +283,5 @@ images: ## Build images and charts as OCI archives, and archives of the command 
 	@cd hack/images && go build -o ../../.cache/bin/images .
 	@.cache/bin/images -charts .cache/charts -platforms '$(PLATFORMS)' $(ARGS)
 
-clean: ## Remove what has been built, the servers and linters too.
+clean: ## Remove everything that was built, including servers and linters.
 	rm -rf bin .cache vendor hack/tools/*/vendor test/libnetwork/vendor test/interpreter/types/vendor hack/images/vendor
