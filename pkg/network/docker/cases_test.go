@@ -22,22 +22,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// step is a request and what must be answered, or something that happens between requests.
+// step is a request with the expected answer, or an event between requests.
 type step struct {
 	About string `json:"about"`
-	// Call is the method, Path a path that is none; Body what is sent, or Raw as it is.
+	// Call is the method, or Path another path; Body is sent as JSON, or Raw unchanged.
 	Call   string          `json:"call"`
 	Path   string          `json:"path"`
 	Method string          `json:"method"`
 	Body   json.RawMessage `json:"body"`
 	Raw    *string         `json:"raw"`
-	// Status is 200 when absent, and Answer what the body must be: in its texts a star stands for anything. Absent: {}.
+	// Status is 200 by default, and Answer the expected body, {} by default; a star in its texts matches anything.
 	Status int `json:"status"`
 	Answer any `json:"answer"`
-	// Held is all that the ledger must have, Links all that the kernel must.
+	// Held are all expected rows in the ledger, Links all expected links in the kernel.
 	Held  *[]string `json:"held"`
 	Links *[]string `json:"links"`
-	// Fails are calls of the kernel of which the next fails, and why.
+	// Fails are kernel calls that fail once, with the error.
 	Fails   map[string]string `json:"fails"`
 	Restart bool              `json:"restart"`
 	// Reboot takes all links away, and Advance lets time pass.

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// seeds adds all that the cases and the transcripts send to methods of a prefix.
+// seeds adds the requests of the cases and the transcripts to methods with a prefix.
 func seeds(f *testing.F, prefix string) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/cases/*.yaml")
@@ -41,7 +41,7 @@ func seeds(f *testing.F, prefix string) {
 	}
 }
 
-// answered holds what is so of all answers, and gives the answer.
+// answered checks the properties of all answers, and returns the answer.
 func answered(t *testing.T, w *world, method, body string) map[string]any {
 	t.Helper()
 	status, text, header := w.send(http.MethodPost, "/"+method, body)

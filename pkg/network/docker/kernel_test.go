@@ -23,7 +23,7 @@ type kernel struct {
 	ports    map[string]link.Port
 	peers    map[string][]netip.Addr
 	made     int
-	// fails is what the next call of a name gives; hook is called in each.
+	// fails is the result of the next call of a name; hook is called in each.
 	fails map[string]error
 	hook  func(call string)
 }
@@ -119,7 +119,7 @@ func (k *kernel) Remove(_ context.Context, m link.Marked) error {
 	return nil
 }
 
-// links are all that the kernel has, a line for each.
+// links returns all links in the kernel, one per line.
 func (k *kernel) links() []string {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -19,21 +19,22 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker"
 )
 
-// exchange is what a real controller of Docker sent to a plugin that stood in for this one, and what that answered (test/libnetwork).
+// exchange is a request of a real controller of Docker to a stand-in for this plugin, and the answer (test/libnetwork).
 type exchange struct {
 	Method, Host, Accept string
 	Length               int
 	Request, Answer      json.RawMessage
 }
 
-// refusals are exchanges that are answered by an error here, by transcript and method: what that plugin let pass.
+// refusals are exchanges with an error here, by transcript and method, because the stand-in accepted more.
 var refusals = map[string]map[string]string{
 	"endpoint-options": {"NetworkDriver.CreateEndpoint": `endpoints have no option "acme.com/colour"`},
 	"published-port":   {"NetworkDriver.ProgramExternalConnectivity": "ports (8080/tcp) cannot be published"},
 	"retry":            {"NetworkDriver.CreateEndpoint": "the request came without its body"},
 }
 
-// kept are the parts of answers that must be as in the transcript, by method: what the controller asked for next follows from them.
+// kept are the parts of answers that must be as in the transcript, by method, because the controller's next requests
+// depend on them.
 var kept = map[string][]string{
 	"Plugin.Activate": {"Implements"}, "NetworkDriver.GetCapabilities": {"ConnectivityScope", "GwAllocChecker"},
 	"IpamDriver.GetCapabilities":         {"RequiresMACAddress", "RequiresRequestReplay"},
@@ -65,7 +66,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// pools are the identifiers of pools in the transcripts, and what they are called here.
+// pools maps the identifiers of pools in the transcripts to those in this test.
 var pools = strings.NewReplacer("local/overlay/10.71", "local/first/10.71", "local/overlay/10.72", "local/second/10.72",
 	"local/overlay/10.64", "local/third/10.64", "local/overlay/fd00", "local/third/fd00")
 
@@ -82,7 +83,8 @@ func readTranscript(t testing.TB, file string) []exchange {
 	return all
 }
 
-// replay sends what was sent. Where a call has failed here, what is sent afterwards of the same endpoint fails or does nothing.
+// replay sends the recorded requests. After a call that fails here, later calls for the same endpoint fail or do
+// nothing.
 func (w *world) replay(name string, e exchange, refused map[string]string) {
 	w.t.Helper()
 	if e.Length > 0 && e.Answer == nil {
@@ -120,7 +122,7 @@ func (w *world) replay(name string, e exchange, refused map[string]string) {
 	w.accepted(name, e, text)
 }
 
-// accepted holds what the controllers do not accept: a part of an interface that they have said, and a name that is too long.
+// accepted checks rules of the controllers: no part of an interface that they have set, and no name that is too long.
 func (w *world) accepted(name string, e exchange, text string) {
 	w.t.Helper()
 	type parts struct{ Address, AddressIPv6, MacAddress string }

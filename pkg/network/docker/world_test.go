@@ -127,7 +127,7 @@ func (w *world) shut() {
 	}
 }
 
-// send sends a request as Docker does, which says what it accepts and not what it sends.
+// send sends a request like Docker, with an Accept header and without a content type.
 func (w *world) send(method, path, body string) (int, string, http.Header) {
 	r := httptest.NewRequestWithContext(context.Background(), method, path, strings.NewReader(body))
 	r.Header.Set("Accept", mediaType)
@@ -137,7 +137,7 @@ func (w *world) send(method, path, body string) (int, string, http.Header) {
 	return recorder.Code, string(answer), recorder.Result().Header
 }
 
-// mediaType is what Docker accepts.
+// mediaType is the media type that Docker accepts.
 const mediaType = "application/vnd.docker.plugins.v1.2+json"
 
 func (w *world) call(method, body string) (int, string) {
@@ -145,7 +145,7 @@ func (w *world) call(method, body string) (int, string) {
 	return status, answer
 }
 
-// held is what the ledger says, a line for each allocation.
+// held returns the allocations in the ledger, one per line.
 func (w *world) held() []string {
 	w.t.Helper()
 	lines := []string{}

@@ -32,7 +32,7 @@ func TestBeside(t *testing.T) {
 		{name: "one parent of two bridges", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=7"), text: "the network a has the VLAN 7 of eth0 already"},
 		{name: "one subnet of a driver that permits it", one: spaced("a", "other", "172.30.0.0/24", ""), other: spaced("b", "other", "172.30.0.0/24", "")},
 		{name: "two VLANs", one: bare("a", "parent=eth0", "vlan=7"), other: bare("b", "parent=eth0", "vlan=8")},
-		{name: "VLANs beside a macvlan", one: bare("a", macvlan...), other: bare("b", "kind=vlan", "parent=eth0")},
+		{name: "VLANs and a macvlan", one: bare("a", macvlan...), other: bare("b", "kind=vlan", "parent=eth0")},
 		{name: "passthru", one: bare("a", macvlan...), other: bare("b", append(macvlan, "mode=passthru")...), text: "the network a has the parent eth0 already"},
 		{name: "one vxlan", one: bare("a", "kind=vxlan", "vni=7"), other: bare("b", "kind=vxlan", "vni=7"), text: "the network a has the vxlan 7 already"},
 	} {

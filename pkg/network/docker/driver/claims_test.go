@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// panicking is a store whose commits panic while it is so.
+// panicking is a store with commits that panic while it is set.
 type panicking struct {
 	ledger.Store
 	now bool

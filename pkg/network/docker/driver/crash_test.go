@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 )
 
-// story is what Docker does, one call after the other.
+// story is a sequence of Docker's calls.
 type story []func(w *world) error
 
 // tell goes on with a story until something is stopped, and says how far it came.

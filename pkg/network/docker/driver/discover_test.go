@@ -14,7 +14,7 @@ func (w *world) self(address string) {
 	w.must(w.Discovered(w.t.Context(), netip.MustParseAddr(address), true, false))
 }
 
-// ends are what the kernel was told of a tunnel: its local address and its peers.
+// ends are the local address and the peers of a tunnel in the kernel.
 func (w *world) ends(network string) []string {
 	var all []string
 	if local := w.kernel.segments[network].Local; local.IsValid() {

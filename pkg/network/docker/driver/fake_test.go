@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// kernel is what the kernel has, as far as attach asks for it.
+// kernel is a fake kernel with the state that the driver uses.
 type kernel struct {
 	mutex    sync.Mutex
 	crash    *crash

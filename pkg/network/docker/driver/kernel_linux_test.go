@@ -23,7 +23,7 @@ import (
 // Tests that need the kernel are called TestKernel…: each has a network of its own.
 func TestMain(m *testing.M) { os.Exit(namespace.Main(m, namespace.Options{})) }
 
-// host is a machine of its own, with the interface eth0 that leads to nobody of interest, and a world on it.
+// host is a separate machine with an isolated interface eth0, and a world on it.
 type host struct {
 	*world
 	*namespace.Machine
@@ -79,7 +79,7 @@ func (h *host) link(name string) netlink.Link {
 	return found
 }
 
-// links are the names of all but the loopback and what was there before.
+// links returns the names of all links except the loopback and preexisting ones.
 func (h *host) links() []string {
 	h.t.Helper()
 	all, err := h.look.LinkList()
@@ -134,7 +134,7 @@ func kinds() map[link.Kind]driver.Network {
 	}
 }
 
-// here are those that this kernel has. That the others cannot be had is said, and leaves nothing.
+// here returns the kinds that this kernel supports. For all other kinds, it checks the error, and that nothing is left.
 func (h *host) here() []link.Kind {
 	h.t.Helper()
 	missing := h.kernel.Probe(h.t.Context())
@@ -259,7 +259,7 @@ func TestKernelSandboxGone(t *testing.T) {
 // TestKernelCrash stops the program at every call of the kernel and every row, before and after it is done.
 func TestKernelCrash(t *testing.T) {
 	machine := newHost(t)
-	for _, kind := range []link.Kind{link.Bridge, link.Macvlan} { // one whose interfaces can be found from here wherever they are, and one whose cannot
+	for _, kind := range []link.Kind{link.Bridge, link.Macvlan} { // one with interfaces that can be found from here, and one without
 		for _, after := range []bool{false, true} {
 			for at, over := 1, false; !over; at++ {
 				t.Run(fmt.Sprintf("%s/%d/%v", kind, at, after), func(t *testing.T) {

@@ -23,13 +23,13 @@ type subnetCase struct {
 	Gateway string `json:"gateway"`
 }
 
-// optionCase is a network that is asked for, and what it must be, or why there is none.
+// optionCase is a requested network, and the expected one or the expected error.
 type optionCase struct {
 	About    string            `json:"about"`
 	Options  map[string]string `json:"options"`
 	Subnets  []subnetCase      `json:"subnets"`
 	Internal bool              `json:"internal"`
-	// Want is the network, as JSON, but for what was asked for.
+	// Want is the network as JSON, without the requested values.
 	Want map[string]any `json:"want"`
 	// Bridge are the addresses of its bridge.
 	Bridge []string `json:"bridge"`
@@ -81,7 +81,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// described is a network as JSON, but for what was asked for.
+// described returns a network as JSON, without the requested values.
 func described(t *testing.T, n driver.Network) map[string]any {
 	t.Helper()
 	raw, err := json.Marshal(n)

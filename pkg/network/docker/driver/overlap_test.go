@@ -55,7 +55,7 @@ func TestGuard(t *testing.T) {
 			t.Errorf("%v: %s", c.pools, got)
 		}
 	}
-	w.policy = w.pools("new 172.30.9.128/25") // while nobody looked
+	w.policy = w.pools("new 172.30.9.128/25") // without a check
 	w.reports = nil
 	w.must(w.Recover(t.Context()))
 	if len(w.reports) != 1 || !strings.Contains(w.reports[0], first) {

@@ -261,7 +261,7 @@ func TestTogether(t *testing.T) {
 	w.same("held", nil, w.held())
 }
 
-// life is that of an endpoint; what it has is noted while it has it.
+// life is the life of an endpoint, which records its resources while it has them.
 func life(ctx context.Context, w *world, e driver.Endpoint, note func(string, bool) error) error {
 	made, err := w.CreateEndpoint(ctx, e)
 	if err != nil {

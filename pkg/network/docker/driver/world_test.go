@@ -29,10 +29,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// errStopped is what everything answers after a crash.
+// errStopped is the error of every call after a crash.
 var errStopped = errors.New("the process was stopped")
 
-// crash stops everything at a step: a call of the kernel or a commit, before or after it was done. With once that step fails, and what follows does not.
+// crash stops everything at a step: a kernel call or a commit, before or after it is made. With once, only that step
+// fails.
 type crash struct {
 	mutex   sync.Mutex
 	steps   int
@@ -93,7 +94,7 @@ func (k crashingKernel) RemovePort(ctx context.Context, s link.Segment, endpoint
 	return k.crash.do(func() error { return k.Kernel.RemovePort(ctx, s, endpoint) })
 }
 
-// world is all that lasts when the process ends, and the process.
+// world is the persistent state of a process, and the process.
 type world struct {
 	*driver.Driver
 	t       *testing.T
@@ -163,7 +164,7 @@ func (f finder) Describe(_ context.Context, owner network.Owner, of network.Hold
 	return nil
 }
 
-// start begins the process anew over what lasts.
+// start starts a new process with the persistent state.
 func (w *world) start() {
 	w.t.Helper()
 	store := crashing{w.store, w.crash}
@@ -200,7 +201,7 @@ func (w *world) start() {
 	w.Driver = driver.New(o)
 }
 
-// restart ends the process and begins it anew.
+// restart stops the process and starts a new one.
 func (w *world) restart() {
 	w.t.Helper()
 	w.crash = &crash{}
@@ -210,7 +211,7 @@ func (w *world) restart() {
 	}
 }
 
-// reboot ends the machine, and with it all links and sandboxes, and begins it anew.
+// reboot removes all links and sandboxes of the machine, and starts a new process.
 func (w *world) reboot() {
 	w.t.Helper()
 	w.kernel.clear()
@@ -218,7 +219,7 @@ func (w *world) reboot() {
 	w.restart()
 }
 
-// rows are the keys of what attach keeps.
+// rows returns the keys of the driver's rows.
 func (w *world) rows() []string {
 	w.t.Helper()
 	var keys []string
@@ -246,7 +247,7 @@ func (w *world) held() []string {
 	return texts
 }
 
-// same compares what there is.
+// same compares the state with the expected one.
 func (w *world) same(what string, want, got []string) {
 	w.t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" && len(want)+len(got) > 0 {
@@ -283,7 +284,7 @@ func plain(id, subnet, gateway string, options ...string) driver.Network {
 	return driver.Network{ID: id, Subnets: []driver.Subnet{s}, Options: mapOf(options...)}
 }
 
-// bare is a network of which no IPAM driver gives addresses.
+// bare is a network without addresses of an IPAM driver.
 func bare(id string, options ...string) driver.Network {
 	return driver.Network{ID: id, Options: mapOf(options...)}
 }

@@ -70,7 +70,7 @@ var emptyIsNil = cmp.Transformer("nil", func(s []string) []string {
 	return s
 })
 
-// matches holds an answer against what is wanted, of which a part is any text.
+// matches compares an answer with the expected one, which may contain wildcards.
 func matches(want, got string) bool {
 	before, after, open := strings.Cut(want, "*")
 	if !open {
@@ -79,7 +79,7 @@ func matches(want, got string) bool {
 	return strings.HasPrefix(got, before) && strings.HasSuffix(got, after)
 }
 
-// do does a step, and says what is answered.
+// do executes a step, and returns its answer.
 func (w *world) do(step string) string {
 	words := strings.Fields(step)
 	answer, err := w.step(words[0], words[1:])
@@ -161,7 +161,7 @@ func (w *world) setting(ctx context.Context, verb string, words []string) (strin
 	return "", nil
 }
 
-// begun leaves of what is given what a program leaves that is killed before its cloud has answered.
+// begun changes allocations to the state after a crash before the cloud's answer.
 func (w *world) begun(ctx context.Context, pool string, address netip.Addr) error {
 	a, err := w.ledger.At(ctx, pool, address)
 	if err == nil {
@@ -175,7 +175,7 @@ func (w *world) begun(ctx context.Context, pool string, address netip.Addr) erro
 	return err
 }
 
-// settle lets what goes on in the background come to its end.
+// settle waits for the end of background work.
 func (w *world) settle() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -185,7 +185,7 @@ func (w *world) settle() error {
 		if time.Now().After(deadline) {
 			return errors.New("what goes on in the background comes to no end")
 		}
-		w.clock.Step(time.Second) // for what is tried again
+		w.clock.Step(time.Second) // for retries
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func (d *dying) Scan(ctx context.Context, prefix string, each func(key, value []
 	return d.Store.Scan(ctx, prefix, each)
 }
 
-// life is a client's: what it does, and what it must be answered at last.
+// life is the life of a client: its requests, and the expected final answers.
 var life = []struct{ do, want string }{
 	{"activate", "ok"},
 	{"pool local 10.65.0.0/24 pool=spare", "local/spare/10.65.0.0/24"},
@@ -116,7 +116,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// live lives a client's life, and begins this program anew when its store dies.
+// live runs the requests of a client, and restarts this program when its store fails.
 func (w *world) live(t *testing.T, store *dying) (died bool) {
 	t.Helper()
 	for _, s := range life {
@@ -131,7 +131,8 @@ func (w *world) live(t *testing.T, store *dying) (died bool) {
 				w.do("end local/spare/10.65.0.0/24")
 				w.do("pool local 10.65.0.0/24 pool=spare")
 			}
-			// A manager and a worker on one node cannot be told apart when they give something back: Docker does so once, whatever it is answered.
+			// A manager and a worker on one node are indistinguishable in a release: Docker releases once and ignores
+			// the answer.
 			if !store.after || !strings.HasPrefix(s.do, "free global") {
 				got = w.do(s.do)
 			} else {

@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 )
 
-// model is what leases must be, in a few lines.
+// model is a simple model of the leases.
 type model struct {
 	leases map[netip.Prefix]*modelLease
 	// addresses are those that are held.
@@ -33,7 +33,7 @@ type model struct {
 
 type modelLease struct {
 	activation, term int
-	// lost says that nobody has used it before this program was begun anew.
+	// lost marks leases that were not used before this program was restarted.
 	used, lost bool
 }
 
@@ -75,7 +75,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// step does something, and says what, and what is wrong with the answer.
+// step executes a random operation, and returns its description and any error of the answer.
 func (m *model) step(w *world, chance *rand.Rand) (string, error) {
 	subnets := slices.SortedFunc(maps.Keys(modelPools), func(a, b netip.Prefix) int { return a.Addr().Compare(b.Addr()) })
 	subnet := subnets[chance.IntN(len(subnets))]
@@ -93,7 +93,7 @@ func (m *model) step(w *world, chance *rand.Rand) (string, error) {
 		return "activate", w.Activate(context.Background())
 	case 4:
 		for _, l := range m.leases {
-			l.lost = !l.used // until somebody asks again
+			l.lost = !l.used // until the next request
 		}
 		return "restart", w.begin()
 	case 5:
@@ -137,7 +137,7 @@ func (m *model) releasePool(w *world, subnet netip.Prefix) (string, error) {
 	return "end " + id(subnet), w.ReleasePool(context.Background(), id(subnet))
 }
 
-// use is the lease of which an address is asked, which there is then in any case.
+// use returns the lease of a requested address, which must exist.
 func (m *model) use(subnet netip.Prefix) *modelLease {
 	if m.leases[subnet] == nil {
 		m.terms++

@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// world is leases with all that is around them.
+// world is a set of leases with its environment.
 type world struct {
 	*ipam.Driver
 	t       testing.TB
@@ -44,7 +44,7 @@ type world struct {
 	mutex   sync.Mutex
 	freed   []string
 	reports []string
-	// networks are those that are there, each called net: their subnets, and which addresses of them somebody has.
+	// networks are the existing networks, each called net: their subnets, and the used addresses.
 	networks map[netip.Prefix][]netip.Addr
 }
 
@@ -96,7 +96,7 @@ func (w *world) pools() (kept []ledger.Pool, served map[string]service.Pool) {
 	return kept, served
 }
 
-// begin begins this program anew, on the same store.
+// begin restarts this program with the same store.
 func (w *world) begin() error {
 	w.clock.Step(time.Millisecond)
 	kept, served := w.pools()
@@ -143,7 +143,7 @@ func (w *world) retire(name string) {
 	w.service.Configure(served, nil)
 }
 
-// held are all addresses that somebody has, each with its holder.
+// held returns all allocated addresses, each with its holder.
 func (w *world) held() []string {
 	var all []string
 	err := w.ledger.All(context.Background(), func(a network.Allocation) error {

@@ -41,7 +41,7 @@ func TestKernelBridge(t *testing.T) {
 	talk(t, one, m, "192.0.2.1", false)
 	talk(t, two, m, "2001:db8::1", false)
 
-	// What is in a sandbox is found there, and nothing else is made.
+	// Existing links in a sandbox are found, and no further ones are created.
 	before := m.names(t)
 	again, err := m.EnsurePort(t.Context(), s, second)
 	m.must(t, err)
@@ -201,7 +201,7 @@ func TestKernelForeignNames(t *testing.T) {
 	m.must(t, err)
 }
 
-// holds says what an error must be and say.
+// holds checks the kind and the text of an error.
 func holds(t *testing.T, err, want error, says string) {
 	t.Helper()
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {

@@ -25,7 +25,8 @@ func TestKernelChildren(t *testing.T) {
 		spec Spec
 		// lonely says that endpoints of one machine do not reach each other.
 		lonely bool
-		// routed says that endpoints are reached over the machine's own address, as nobody asks for theirs.
+		// routed configures routes to endpoints over the machine's own address, because no other machine resolves their
+		// addresses.
 		routed bool
 	}{
 		"macvlan":                    {spec: Spec{Kind: Macvlan}},
@@ -121,7 +122,7 @@ func (m machine) outside(t *testing.T, vlan uint16) string {
 	return "sub0"
 }
 
-// refused holds what is said of a kind that this kernel lacks, and whether it lacks it.
+// refused checks the error of a kind that this kernel lacks, and reports whether it lacks it.
 func (m machine) refused(t *testing.T, s Segment) bool {
 	t.Helper()
 	kind := s.Kind
@@ -168,7 +169,7 @@ func TestKernelMacvlanAddresses(t *testing.T) {
 	}
 	m.must(t, m.RemovePort(t.Context(), s, id(2)))
 
-	// Another address is set, another mode makes it anew.
+	// Another address is added; another mode creates the link again.
 	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(3)})
 	m.must(t, err)
 	made.MAC = mac("02:00:00:00:00:03")
@@ -298,7 +299,7 @@ func TestKernelSharedVLAN(t *testing.T) {
 	m.link(t, subOwnName("a-long-parent", 42))
 	m.must(t, m.RemoveSegment(t.Context(), long, false))
 
-	// Half made, it is completed; with something of somebody else on it, it stays.
+	// An incomplete link is completed; with a foreign link on it, it stays.
 	m.must(t, m.RemoveSegment(t.Context(), first, false))
 	half := &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: subOwnName("up0", 42), ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: 42}
 	m.add(t, half)
@@ -314,7 +315,7 @@ func TestKernelSharedVLAN(t *testing.T) {
 	m.must(t, m.look.LinkDel(on))
 	m.must(t, m.Remove(t.Context(), all[0]))
 
-	// Somebody else's.
+	// A foreign link.
 	before := m.add(t, &netlink.Vlan{LinkAttrs: netlink.LinkAttrs{Name: "office", ParentIndex: m.link(t, "up0").Attrs().Index}, VlanId: 42})
 	holds(t, m.EnsureSegment(t.Context(), first), network.ErrUnavailable, "the parent office is down: ip link set office up")
 	m.must(t, m.look.LinkSetUp(before))
@@ -332,7 +333,7 @@ func TestKernelSharedVLAN(t *testing.T) {
 	}
 }
 
-// listed is what Marked lists.
+// listed returns the result of Marked.
 func (m machine) listed(t testing.TB) []Marked {
 	t.Helper()
 	marked, err := m.Marked(t.Context())
@@ -340,7 +341,7 @@ func (m machine) listed(t testing.TB) []Marked {
 	return marked
 }
 
-// marked is what Marked lists, without numbers.
+// marked returns the result of Marked without numbers.
 func (m machine) marked(t testing.TB) []Marked {
 	t.Helper()
 	marked := m.listed(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// state is what there is to be seen of links: all but what the kernel chooses anew.
+// state returns the visible state of links, without values that the kernel chooses each time.
 func (m machine) state(t *testing.T) map[string]string {
 	t.Helper()
 	names := map[int]string{}
@@ -100,7 +100,7 @@ func TestKernelCrash(t *testing.T) {
 			m.must(t, m.look.LinkSetNoMaster(m.link(t, PortName(id(1)))))
 			m.must(t, m.look.LinkSetDown(m.link(t, PortName(id(1)))))
 		}},
-		"a bridge whose endpoint was a macvlan": {bridge, func(t *testing.T, m machine) {
+		"a bridge with a macvlan endpoint": {bridge, func(t *testing.T, m machine) {
 			_, err := m.EnsurePort(t.Context(), child, port)
 			m.must(t, err)
 			m.must(t, m.RemovePort(t.Context(), child, id(1))) // one on the parent would keep it from being a port
@@ -116,7 +116,7 @@ func TestKernelCrash(t *testing.T) {
 			m.must(t, m.EnsureSegment(t.Context(), other))
 			m.must(t, m.look.LinkSetNoMaster(m.link(t, tunnelName(id(0)))))
 		}},
-		"a tunnel whose bridge is gone": {tunnel, func(t *testing.T, m machine) {
+		"a tunnel without its bridge": {tunnel, func(t *testing.T, m machine) {
 			m.must(t, m.EnsureSegment(t.Context(), tunnel))
 			_, err := m.EnsurePort(t.Context(), tunnel, port)
 			m.must(t, err)

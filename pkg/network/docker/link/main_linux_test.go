@@ -25,7 +25,7 @@ import (
 // Tests that need the kernel are called TestKernel…: each has networks of its own.
 func TestMain(m *testing.M) { os.Exit(namespace.Main(m, namespace.Options{})) }
 
-// machine is a network as that of a machine, with a Kernel and a look at what is there.
+// machine is a network namespace of a machine, with a Kernel and functions to inspect it.
 type machine struct {
 	*namespace.Machine
 	*Kernel
@@ -49,7 +49,7 @@ func newMachine(t testing.TB) machine {
 	return m
 }
 
-// lacks says why this kernel does not have a kind; nil: it has it. Its tests then hold what is said of that.
+// lacks returns the reason why this kernel does not support a kind, or nil. The tests of such a kind check its error.
 func (m machine) lacks(t testing.TB, kind Kind) error {
 	t.Helper()
 	return m.Probe(t.Context())[kind]
@@ -84,7 +84,7 @@ func (m machine) link(t testing.TB, name string) netlink.Link {
 	return link
 }
 
-// add makes a link as somebody else would.
+// add creates a foreign link.
 func (m machine) add(t testing.TB, link netlink.Link) netlink.Link {
 	t.Helper()
 	if err := m.look.LinkAdd(link); err != nil {
@@ -110,7 +110,7 @@ func wire(t testing.TB, a machine, nameA string, b machine, nameB string) {
 	b.must(t, b.look.LinkSetUp(b.link(t, nameB)))
 }
 
-// parent gives a machine an interface that leads to nobody of interest.
+// parent gives a machine an isolated interface.
 func (m machine) parent(t testing.TB, name string) netlink.Link {
 	t.Helper()
 	pair := &netlink.Veth{LinkAttrs: netlink.NewLinkAttrs(), PeerName: name + "x"}

@@ -50,7 +50,7 @@ func TestKernelRouterAdvertisements(t *testing.T) {
 	})
 }
 
-// advertise sends a router advertisement (RFC 4861, 4.2) to all that are on a link.
+// advertise sends a router advertisement (RFC 4861, 4.2) to all nodes on a link.
 func (m machine) advertise(t *testing.T, name string) {
 	t.Helper()
 	index := m.link(t, name).Attrs().Index

@@ -52,8 +52,8 @@ func TestNames(t *testing.T) {
 		"an identifier that is short":         {InterfaceName("ab"), "gvfb8e20fc2e4c"},
 		"an identifier that is no name":       {InterfaceName("a/b c:d%e f g h"), "gv84dbcc48445c"},
 		"a VLAN":                              {subName("eth0", 42), "eth0.42"},
-		"a VLAN whose name just fits":         {subName("enp129s0f0", 4094), "enp129s0f0.4094"},
-		"a VLAN whose name does not fit":      {subName("enp129s0f0np", 4094), "gl4094f07602a6"},
+		"a VLAN with the longest name":        {subName("enp129s0f0", 4094), "enp129s0f0.4094"},
+		"a VLAN with a name that is too long": {subName("enp129s0f0np", 4094), "gl4094f07602a6"},
 		"the name under which a VLAN is made": {subOwnName("eth0", 42), "gl429c32a8c7"},
 	} {
 		if test.got != test.want {

@@ -76,7 +76,7 @@ func TestKernelTunnel(t *testing.T) {
 			talk(t, sandboxes[1], machines[0], "192.0.2.1", false)
 			m := machines[0]
 			segments[0].Peers, segments[1].Peers = nil, nil
-			m.must(t, machines[1].EnsureSegment(t.Context(), segments[1])) // nothing comes from there now, of which more would be learned
+			m.must(t, machines[1].EnsureSegment(t.Context(), segments[1])) // no packets arrive from there, so no addresses are learned
 			m.must(t, m.EnsureSegment(t.Context(), segments[0]))
 			if peers := m.peers(t, id(0)); len(peers) > 0 {
 				t.Errorf("left over: %s", peers)
@@ -92,7 +92,7 @@ func TestKernelTunnel(t *testing.T) {
 	}
 }
 
-// peers are all other ends that a tunnel knows, with what is behind them.
+// peers returns all other ends of a tunnel, with the known addresses behind them.
 func (m machine) peers(t *testing.T, network string) []string {
 	t.Helper()
 	entries, err := m.look.NeighList(m.link(t, tunnelName(network)).Attrs().Index, unix.AF_BRIDGE)
@@ -124,7 +124,7 @@ func TestKernelPeers(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 
-	// Other peers go; another local address makes the tunnel anew.
+	// Old peers are removed; another local address creates the tunnel again.
 	s.Peers = s.Peers[:1]
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	if diff := cmp.Diff(want[:1], m.peers(t, id(0))); diff != "" {

@@ -30,7 +30,7 @@ func TestKernelUntouched(t *testing.T) {
 		changes, done := make(chan netlink.LinkUpdate, 1000), make(chan struct{})
 		handle := netns.NsHandle(int(m.File.Fd()))
 		m.must(t, netlink.LinkSubscribeWithOptions(changes, done, netlink.LinkSubscribeOptions{Namespace: &handle}))
-		// said is what the kernel says until a link comes that is made now: all that was changed before.
+		// said returns the notifications of the kernel until a new link appears: all changes before it.
 		marks := 0
 		said := func() (all []string) {
 			marks++
