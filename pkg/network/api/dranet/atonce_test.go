@@ -23,7 +23,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// watched is a clock that says when it is asked, as the service asks it for each request before it looks what is being done for the owner.
+// watched is a clock that reports when it is read: the service reads it for each request before it looks for work in
+// flight of the owner.
 type watched struct {
 	*clocktesting.FakeClock
 	asked func()
@@ -37,7 +38,7 @@ func (w watched) Now() time.Time {
 	return w.FakeClock.Now()
 }
 
-// telling is a store that says what is about to be committed.
+// telling is a store that reports each commit before it is made.
 type telling struct {
 	ledger.Store
 	commits func(key string)

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// step is a request and what must be answered, or something that happens between requests.
+// step is a request with the expected answer, or an event between requests.
 type step struct {
 	About  string          `json:"about"`
 	Path   string          `json:"path"`
@@ -29,9 +29,9 @@ type step struct {
 	// Raw is a body as it is sent, in the place of Body.
 	Raw    *string `json:"raw"`
 	Status int     `json:"status"`
-	// Answer is what the body must be: JSON, or a text; a star stands for anything. Absent: empty.
+	// Answer is the expected body: JSON, or a text; a star matches anything. Absent: empty.
 	Answer any `json:"answer"`
-	// Held is all that the ledger must have.
+	// Held are all expected allocations in the ledger.
 	Held    *[]string `json:"held"`
 	Restart bool      `json:"restart"`
 	Advance string    `json:"advance"`

@@ -21,13 +21,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// nic is a device of a claim as a node sees it, and what was given to it.
+// nic is a device of a claim on a node, and its allocation.
 type nic struct {
 	claim, pci, name, mac string
 	address               string
 }
 
-// known is a device with some of what is known of it: all of it at first, and later enough to tell it apart.
+// known is a device with some of its identities: all of them at first, and later enough to identify it.
 func (n *nic) known(random *rand.Rand) device.Device {
 	d := device.Device{Name: n.name, PCI: n.pci, MAC: n.mac}
 	if n.address == "" {
@@ -99,7 +99,7 @@ func (w *world) want(step int, n *nic, d device.Device) {
 	n.address = got
 }
 
-// drop releases with what is left of the device: some identity, and mostly the configuration.
+// drop releases with the remaining identities of the device, and mostly with its configuration.
 func (w *world) drop(n *nic, d device.Device) {
 	w.t.Helper()
 	config := device.Config{Profile: "acme.com/overlay"}

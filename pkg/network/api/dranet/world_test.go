@@ -121,7 +121,7 @@ func (w *world) post(path, body string) (int, string) {
 	return status, answer
 }
 
-// held is what the ledger says, a line for each allocation.
+// held returns the allocations in the ledger, one per line.
 func (w *world) held() []string {
 	w.t.Helper()
 	lines := []string{}
@@ -145,7 +145,7 @@ func (w *world) held() []string {
 
 var errLost = errors.New("the answer got lost")
 
-// fakeCloud counts what it is asked, and answers when it is told.
+// fakeCloud counts its calls, and answers on command.
 type fakeCloud struct {
 	mutex       sync.Mutex
 	binds, ends int

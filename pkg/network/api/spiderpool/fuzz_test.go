@@ -35,7 +35,7 @@ func seeds(f *testing.F, path string) {
 	}
 }
 
-// fine are the statuses that a body can have, whatever it is.
+// fine are the possible statuses of any body.
 var fine = []int{
 	http.StatusOK, http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity,
 	http.StatusServiceUnavailable,

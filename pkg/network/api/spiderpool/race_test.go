@@ -33,7 +33,7 @@ func body(pod int, address string, release bool) string {
 	return "{" + who + `,"iaasIPsAllocationRequest":[{` + item + "}]}"
 }
 
-// result reads what belongs to the address of an answer.
+// result reads the part of an answer for an address.
 func result(t *testing.T, recorder *httptest.ResponseRecorder) map[string]any {
 	t.Helper()
 	var answer struct {

@@ -34,7 +34,7 @@ type exchange struct {
 	// answer is the line with the status, and headers that matter.
 	answer string
 	want   string
-	// event is what happens, such as "wait 30s", or what is looked at, such as "asked" or "held", with what is found in want.
+	// event is an event, such as "wait 30s", or a query, such as "asked" or "held", with the expected result in want.
 	event string
 }
 
@@ -72,7 +72,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// replay does what an exchange says, and puts what comes of it in the place of what was wanted.
+// replay executes an exchange, and replaces its expected result with the actual one.
 func (w *world) replay(t *testing.T, e *exchange) {
 	t.Helper()
 	name, argument, _ := strings.Cut(e.event, " ")

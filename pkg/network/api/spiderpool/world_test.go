@@ -31,7 +31,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// fabric is a cloud that writes down what it is asked, gives MAC addresses and VLANs of its own, and refuses addresses that it is told to.
+// fabric is a cloud that records its calls, assigns MAC addresses and VLANs, and refuses configured addresses.
 type fabric struct {
 	mutex   sync.Mutex
 	calls   []string
@@ -72,7 +72,7 @@ func (f *fabric) Find(context.Context, network.Allocation) (network.Binding, boo
 	return network.Binding{}, false, nil
 }
 
-// asked is what it was asked since the last time.
+// asked returns the calls since the last time.
 func (f *fabric) asked() []string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -171,7 +171,7 @@ func (w *world) send(method, path string, header http.Header, body string) *http
 	return recorder
 }
 
-// pass lets time pass, and what rests wake.
+// pass advances the clock, and ends quarantines.
 func (w *world) pass(d time.Duration) {
 	w.clock.Step(d)
 	if _, err := w.ledger.Wake(context.Background(), w.clock.Now()); err != nil {
@@ -179,7 +179,7 @@ func (w *world) pass(d time.Duration) {
 	}
 }
 
-// held are the addresses of a pool that somebody has, in order, each with its holder and state.
+// held returns the allocated addresses of a pool, in order, each with its holder and state.
 func (w *world) held() []string {
 	var held []string
 	err := w.ledger.All(context.Background(), func(a network.Allocation) error {
@@ -197,7 +197,7 @@ func (w *world) held() []string {
 	return held
 }
 
-// eventually waits for what happens in the background.
+// eventually waits for a condition that background work fulfils.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
