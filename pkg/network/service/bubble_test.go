@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// rows is a store whose commits take no time, for the time of a bubble.
+// rows is a store with commits that take no time in a bubble.
 type rows struct {
 	mutex sync.Mutex
 	rows  map[string][]byte
@@ -68,7 +68,7 @@ func (r *rows) Scan(_ context.Context, prefix string, each func(key, value []byt
 
 func (r *rows) Close() error { return nil }
 
-// limited is a cloud that turns away whoever asks too much of it.
+// limited is a cloud that rejects calls above a rate.
 type limited struct {
 	limiter *rate.Limiter
 	takes   time.Duration

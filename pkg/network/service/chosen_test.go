@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// newChoosing is a world with a pool of which the cloud chooses the addresses: one for all.
+// newChoosing is a world with a pool with addresses that the cloud chooses: one for all.
 func newChoosing(t *testing.T) (w *world, address netip.Addr) {
 	t.Helper()
 	w = newWorld(t)

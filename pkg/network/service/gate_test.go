@@ -25,7 +25,7 @@ import (
 // again is when a Pod that failed tries once more, after so many attempts.
 type again func(random *rand.Rand, attempt int, err error) time.Duration
 
-// kubelet puts a Pod off by 10 to 15 seconds, whatever the error says.
+// kubelet is the delay of 10 to 15 seconds after any error of a Pod.
 func kubelet(random *rand.Rand, _ int, _ error) time.Duration {
 	return time.Duration(float64(10*time.Second) * (1 + random.Float64()/2))
 }

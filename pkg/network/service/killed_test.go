@@ -222,7 +222,7 @@ func newLife(t *testing.T, store ledger.Store, pools map[string]service.Pool) *s
 	return service.New(book, pools, service.Options{Clock: clock.RealClock{}})
 }
 
-// holders returns how many owners hold what they want, and reports those of which the ledger and the clouds say different things.
+// holders returns the number of complete owners, and reports owners with differences between the ledger and the clouds.
 func holders(t *testing.T, s *service.Service, requests []service.Request, clouds map[byte]*bindings) (count int) {
 	t.Helper()
 	var states []string

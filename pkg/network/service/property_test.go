@@ -39,7 +39,7 @@ func (f *faults) strike(of int) error {
 	return nil
 }
 
-// shaky is a store that fails before and after it has done what it is asked.
+// shaky is a store that fails before and after commits.
 type shaky struct {
 	ledger.Store
 	*faults
@@ -108,7 +108,7 @@ func (j *jealous) Find(_ context.Context, a network.Allocation) (network.Binding
 	return network.Binding{}, len(a.Addresses) > 0 && j.at[a.Addresses[0]] == a.Owner, nil
 }
 
-// chaos is a service in which things fail, and all that is around it.
+// chaos is a service with failures and its environment.
 type chaos struct {
 	*service.Service
 	t      *testing.T
@@ -216,7 +216,7 @@ func TestChaos(t *testing.T) {
 	<-done
 }
 
-// check is what is not as it must be when all has come to its end.
+// check returns the inconsistencies after all work has ended.
 func (c *chaos) check() (problems []string) {
 	var (
 		things = map[string]string{}

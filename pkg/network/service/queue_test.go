@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// releaseAll allocates for many owners, and releases all of it while nobody works in the background.
+// releaseAll allocates for many owners, and releases all of them while background work is stopped.
 func releaseAll(t *testing.T, s *service.Service, owners int) {
 	t.Helper()
 	for i := range owners {
@@ -238,7 +238,7 @@ func TestReleasedAgainElsewhere(t *testing.T) {
 		time.Sleep(time.Second)
 		release("x")
 		time.Sleep(5 * time.Second)
-		if err := one.ledger.Forget(t.Context(), request("cloudy", "x").Owner, time.Now(), time.Now()); err != nil { // by another server, to which the cloud has answered
+		if err := one.ledger.Forget(t.Context(), request("cloudy", "x").Owner, time.Now(), time.Now()); err != nil { // by another server, after the answer of the cloud
 			t.Fatal(err)
 		}
 		one.allocate(t, request("plain", "x"))

@@ -21,7 +21,7 @@ import (
 
 var errDead = errors.New("the server is dead")
 
-// mortal lets a server do so many things, commits and what it does to clouds, of which each has happened when it dies. Later ones do not happen.
+// mortal lets a server make a number of commits and cloud calls, which all take effect. Later ones do not.
 type mortal struct {
 	ledger.Store
 	left atomic.Int64

@@ -42,7 +42,7 @@ func TestAnothersWork(t *testing.T) {
 			one.way.arrives = arrives
 			return goOn, func() { _, _ = one.Allocate(t.Context(), r) }
 		},
-		"it looks at what was begun": func(t *testing.T, one *server) (chan struct{}, func()) {
+		"it recovers started work": func(t *testing.T, one *server) (chan struct{}, func()) {
 			one.way.arrives = func(string) error { return errBroken }
 			if _, err := one.Allocate(t.Context(), r); !errors.Is(err, network.ErrUnavailable) {
 				t.Errorf("got error %v", err)
@@ -76,10 +76,10 @@ func TestBoundAfterARelease(t *testing.T) {
 		gives netip.Prefix
 		again bool
 	}{
-		"nobody has it":                {},
-		"the owner has it again":       {again: true},
-		"what the cloud has chosen":    {gives: netip.MustParsePrefix("10.9.0.1/24")},
-		"and the owner has that again": {gives: netip.MustParsePrefix("10.9.0.1/24"), again: true},
+		"no owner":                       {},
+		"the owner has it again":         {again: true},
+		"an address chosen by the cloud": {gives: netip.MustParsePrefix("10.9.0.1/24")},
+		"and the owner has that again":   {gives: netip.MustParsePrefix("10.9.0.1/24"), again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

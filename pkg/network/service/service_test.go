@@ -227,7 +227,7 @@ func TestAnOwnerComesBack(t *testing.T) {
 		t.Errorf("got %+v, while %v rests", again, first.Addresses)
 	}
 	w.asked("bind a, unbind a, bind a")
-	// The release that still waits must not take what the owner has now.
+	// The waiting release must not remove the new allocation of the owner.
 	w.run()
 	time.Sleep(20 * time.Millisecond)
 	if got := w.state("a"); got != network.Bound {

@@ -16,10 +16,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// shared is the way of one server to rows that several have. What others write it is told late: never, in these tests.
+// shared is one server's access to common rows. Changes of other servers are reported late: never, in these tests.
 type shared struct {
 	*rows
-	// read is called once, unless it is nil, when a row was read and nobody knows of it yet.
+	// read is called once, if set, after a row was read and before the reader uses it.
 	read func()
 	// reads are how many there were.
 	reads int
@@ -99,7 +99,7 @@ func (s *server) again(o service.Options, pools map[string]service.Pool) {
 	s.Service = service.New(s.ledger, pools, o)
 }
 
-// servers are two of one store and one cloud, of which the pools cloudy, of one address, and plain are; in a bubble.
+// servers are two servers with one store and one cloud, and the pools cloudy (one address) and plain; in a bubble.
 func servers(t *testing.T) (one, two *server) {
 	t.Helper()
 	common, cloud := &rows{rows: map[string][]byte{}}, newFake()
@@ -132,7 +132,7 @@ func (s *server) allocate(t *testing.T, r service.Request) {
 	}
 }
 
-// holds holds that the ledger and the cloud say that an owner has what it was given.
+// holds checks that the ledger and the cloud have the allocation of an owner.
 func (s *server) holds(t *testing.T, r service.Request) {
 	t.Helper()
 	a, err := s.Get(t.Context(), r.Owner)
@@ -143,7 +143,7 @@ func (s *server) holds(t *testing.T, r service.Request) {
 	}
 }
 
-// once blocks the first call of a name until goOn is closed; what it gives is the error of that call.
+// once blocks the first call of a name until goOn is closed; its result is the error of that call.
 func once(name string, failure error) (on func(call string) error, goOn chan struct{}) {
 	goOn = make(chan struct{})
 	var first sync.Once

@@ -51,7 +51,7 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("got error %v, and the ledger says %s", err, w.state("third"))
 	}
 
-	// What another contract had rests for its own caller: nobody else decides about that.
+	// The quarantine of another contract's address ends for its last owner only.
 	if err := w.Release(t.Context(), third.Owner); err != nil {
 		t.Fatal(err)
 	}

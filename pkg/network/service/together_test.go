@@ -52,7 +52,7 @@ func TestTogether(t *testing.T) {
 			{pools: "ccc", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")},
 			{pools: "ccc", states: all("bound")},
 		},
-		"one refused, others without a cloud": {{pools: "pcp", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")}},
+		"one refused, the rest without a cloud": {{pools: "pcp", answers: map[string]error{"bind b": errNo}, err: network.ErrRefused, states: all("none")}},
 		"one broken, and then served": {
 			{pools: "pcc", answers: map[string]error{"bind b": errBroken}, err: network.ErrUnavailable, states: all("intended")},
 			{pools: "pcc", states: all("bound")},

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// failing is a store of which one commit fails.
+// failing is a store with one failing commit.
 type failing struct {
 	ledger.Store
 	commits atomic.Int64

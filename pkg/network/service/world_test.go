@@ -26,7 +26,7 @@ import (
 
 var errBroken = errors.New("the cloud is broken")
 
-// fakeCloud writes down what it is asked, and fails as it is told.
+// fakeCloud records its calls, and fails on command.
 type fakeCloud struct {
 	mutex sync.Mutex
 	calls []string
@@ -94,7 +94,7 @@ func (f *fakeCloud) said() string {
 	return strings.Join(f.calls, ", ")
 }
 
-// world is a service with all that is around it.
+// world is a service with its environment.
 type world struct {
 	*service.Service
 	t       *testing.T
@@ -111,7 +111,7 @@ type counting struct {
 	ledger.Store
 	mutex sync.Mutex
 	count int
-	// done is called, unless it is nil, when a commit was made and nobody knows of it yet.
+	// done is called, if set, after a commit was made and before its caller knows.
 	done func()
 }
 
@@ -164,7 +164,7 @@ func (w *world) run() {
 	w.t.Cleanup(func() { cancel(); <-done })
 }
 
-// eventually waits for what happens in the background.
+// eventually waits for a condition that background work fulfils.
 func (w *world) eventually(what string, is func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
