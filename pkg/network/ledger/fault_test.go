@@ -152,7 +152,7 @@ func TestTwoServersThatBegin(t *testing.T) {
 	}
 }
 
-// between is a store in which something happens before the next commit.
+// between is a store that runs a function before the next commit.
 type between struct {
 	ledger.Store
 	before func()
@@ -191,7 +191,7 @@ func TestAtWhatChangedHands(t *testing.T) {
 	}
 }
 
-// moved is a store in which something happens after the next read.
+// moved is a store that runs a function after the next read.
 type moved struct {
 	ledger.Store
 	after func()

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// telling is a store that tells late what is committed, and that several servers share.
+// telling is a store of several servers that reports commits late.
 type telling struct {
 	ledger.Store
 	// lag bounds how long each change waits, and answer how long each answer; misses is how many changes are told until some are missed,
@@ -274,7 +274,7 @@ func TestServersAgree(t *testing.T) {
 	}
 }
 
-// disturb does at random what servers do, and leaves something behind.
+// disturb makes random changes of servers, and leaves rows behind.
 func disturb(t *testing.T, l *ledger.Ledger, caller int) {
 	random := rand.New(rand.NewPCG(uint64(caller), 1))
 	for round := range 80 {

@@ -33,9 +33,9 @@ func TestReleaseIf(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		// meanwhile is what the other server does.
+		// meanwhile is the action of the other server.
 		meanwhile func(context.Context, *ledger.Ledger) error
-		// uid is of the holder whose allocation is to go.
+		// uid is the UID of the holder to release.
 		uid string
 		// left is the holder that ReleaseIf has found instead, and there who has something afterwards.
 		left, there string

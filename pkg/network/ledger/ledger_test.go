@@ -20,7 +20,7 @@ import (
 
 var errBroken = errors.New("the connection broke")
 
-// doubtful is a store whose answers get lost.
+// doubtful is a store that loses answers.
 type doubtful struct {
 	ledger.Store
 	// before and after break a commit before and after it is made.

@@ -139,7 +139,7 @@ func TestQuotaReadBefore(t *testing.T) {
 	}
 }
 
-// afterRead is a store in which something happens between the reading of a row and its answer, once.
+// afterRead is a store that runs a function once between the read of a row and its answer.
 type afterRead struct {
 	ledger.Store
 	key  string

@@ -45,13 +45,13 @@ func TestStranded(t *testing.T) {
 		pools []ledger.Pool
 		want  []string
 	}{
-		"as it was":            {[]ledger.Pool{both, chosen}, nil},
-		"one family shrinks":   {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9", "fd00::9-fd00::9"), chosen}, []string{"a"}},
-		"without a family":     {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9"), chosen}, []string{"a"}},
-		"a cloud chooses now":  {[]ledger.Pool{{Name: both.Name}, chosen}, nil},
-		"one pool is gone":     {[]ledger.Pool{both}, []string{"c"}},
-		"no pool is there":     {nil, []string{"a", "c"}},
-		"what rests is nobody": {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.1", "fd00::1-fd00::1"), chosen}, nil},
+		"as it was":                 {[]ledger.Pool{both, chosen}, nil},
+		"one family shrinks":        {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9", "fd00::9-fd00::9"), chosen}, []string{"a"}},
+		"without a family":          {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9"), chosen}, []string{"a"}},
+		"a cloud chooses now":       {[]ledger.Pool{{Name: both.Name}, chosen}, nil},
+		"one pool is gone":          {[]ledger.Pool{both}, []string{"c"}},
+		"no pool is there":          {nil, []string{"a", "c"}},
+		"a quarantine has no owner": {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.1", "fd00::1-fd00::1"), chosen}, nil},
 	} {
 		stranded, err := l.ConfigureUnless(t.Context(), func(network.Allocation) bool { return true }, test.pools...)
 		if err != nil {

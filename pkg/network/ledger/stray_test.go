@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// strayWorld is a store with two ledgers, of which one may only be told what the other does.
+// strayWorld is a store with two ledgers. One of them gets the changes of the other only on command.
 type strayWorld struct {
 	// does reserves and gives back, and asked is the one that must know; both are the same on a store that is not shared.
 	does, asked *ledger.Ledger
@@ -59,7 +59,7 @@ func (w strayWorld) configure(t *testing.T, pools ...ledger.Pool) {
 	}
 }
 
-// reserve gives what a pool chooses, or an address by name, or the error.
+// reserve returns the choice of a pool, or an address by name, or the error.
 func reserve(t *testing.T, l *ledger.Ledger, pool, key, address string) string {
 	t.Helper()
 	in := intent()
@@ -209,10 +209,10 @@ func TestEqualPoolsAreNotRead(t *testing.T) {
 		ranges string
 		reads  bool
 	}{
-		{"10.0.0.1-10.0.0.9", true}, // nobody has accepted it yet
+		{"10.0.0.1-10.0.0.9", true}, // no server has accepted it yet
 		{"10.0.0.1-10.0.0.9", false},
 		{"10.0.0.1-10.0.0.8", true},
-		{"10.0.0.1-10.0.0.8", true}, // what was drained may be refused now
+		{"10.0.0.1-10.0.0.8", true}, // the drained pool may be refused now
 		{"10.0.0.1-10.0.0.9", true},
 		{"10.0.0.1-10.0.0.9", false},
 	} {

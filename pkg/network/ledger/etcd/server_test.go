@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 )
 
-// server is as much of etcd as the store needs to commit and to read single rows; it loses and delays what it is told to.
+// server implements the part of etcd that commits and single reads need; it loses and delays requests on command.
 type server struct {
 	etcdserverpb.UnimplementedKVServer
 	address string
@@ -62,7 +62,7 @@ func (s *server) open(t *testing.T) *etcd.Store {
 	return store
 }
 
-// patience is a context whose deadline passes when it is told to, however slow or fast the machine is.
+// patience is a context with a deadline that passes on command, independent of the machine's speed.
 type patience struct {
 	context.Context
 	over chan struct{}
@@ -70,7 +70,7 @@ type patience struct {
 
 func newPatience(t *testing.T) patience { return patience{t.Context(), make(chan struct{})} }
 
-// Deadline implements context.Context: there is one, and nobody knows when.
+// Deadline implements context.Context: there is a deadline at an unknown time.
 func (patience) Deadline() (time.Time, bool) { return time.Time{}, false }
 
 // Done implements context.Context.
@@ -86,7 +86,7 @@ func (p patience) Err() error {
 	}
 }
 
-// set changes what the server does.
+// set changes the behaviour of the server.
 func (s *server) set(change func()) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -150,7 +150,7 @@ func (s *server) DeleteRange(_ context.Context, r *etcdserverpb.DeleteRangeReque
 	return &etcdserverpb.DeleteRangeResponse{Header: s.header()}, nil
 }
 
-// Txn goes on whether or not anybody still waits for it, as a transaction does that has been proposed.
+// Txn continues without its caller, like a proposed transaction.
 func (s *server) Txn(_ context.Context, r *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
 	s.mutex.Lock()
 	before, after := s.before, s.after

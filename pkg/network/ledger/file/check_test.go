@@ -23,7 +23,8 @@ import (
 
 const page = 4096
 
-// filled writes a ledger whose rows fill several pages and one page with overflow, some of them replaced and removed, and returns its rows.
+// filled writes a ledger with rows in several pages and one overflow page, some of them replaced and removed, and
+// returns its rows.
 func filled(t testing.TB, folder string) map[string]string {
 	t.Helper()
 	store, err := file.Open(folder, file.Options{})
@@ -72,7 +73,8 @@ func readAll(t testing.TB, folder string, o file.Options) (rows map[string]strin
 	return rows, errors.Join(err, store.Close())
 }
 
-// expect checks the promise of the package: every row is there, or Open refuses and says what to do. It reports whether Open refused.
+// expect checks the promise of the package: every row is present, or Open refuses with an instruction. It reports
+// whether Open refused.
 func expect(t *testing.T, fault, folder string, want map[string]string, o file.Options) (refused bool) {
 	t.Helper()
 	rows, err := readAll(t, folder, o)

@@ -33,7 +33,7 @@ type world struct {
 	http   *http.Client
 }
 
-// serve serves three allocations and a rest on a socket beside their folder.
+// serve serves three allocations and a quarantine on a socket next to their folder.
 func serve(t *testing.T, change func(*remote.Options)) *world {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "ledger")
@@ -102,20 +102,20 @@ func TestSearch(t *testing.T) {
 		query ledger.Query
 		want  string
 	}{
-		"all":                {ledger.Query{}, "test/0 test/1 test/2"},
-		"a pool":             {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
-		"another pool":       {ledger.Query{Pool: "other"}, ""},
-		"an owner":           {ledger.Query{Owner: "test/1"}, "test/1"},
-		"owners":             {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
-		"an address":         {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
-		"an address of one":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
-		"a resting address":  {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"a state":            {ledger.Query{State: network.Releasing}, ""},
-		"a namespace":        {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
-		"a node":             {ledger.Query{Node: "n"}, ""},
-		"before a time":      {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
-		"what rests":         {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"an owner elsewhere": {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
+		"all":                      {ledger.Query{}, "test/0 test/1 test/2"},
+		"a pool":                   {ledger.Query{Pool: "pool"}, "test/0 test/1 test/2"},
+		"another pool":             {ledger.Query{Pool: "other"}, ""},
+		"an owner":                 {ledger.Query{Owner: "test/1"}, "test/1"},
+		"owners":                   {ledger.Query{Owner: "te*"}, "test/0 test/1 test/2"},
+		"an address":               {ledger.Query{Address: netip.MustParseAddr("10.0.0.3")}, "test/2"},
+		"an address of one":        {ledger.Query{Address: netip.MustParseAddr("10.0.0.3"), Pool: "pool"}, "test/2"},
+		"a resting address":        {ledger.Query{Address: netip.MustParseAddr("10.0.0.9")}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"a state":                  {ledger.Query{State: network.Releasing}, ""},
+		"a namespace":              {ledger.Query{Namespace: "default"}, "test/0 test/1 test/2"},
+		"a node":                   {ledger.Query{Node: "n"}, ""},
+		"before a time":            {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
+		"an address in quarantine": {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
+		"an owner elsewhere":       {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{
