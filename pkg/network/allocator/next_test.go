@@ -26,8 +26,8 @@ func TestBetween(t *testing.T) {
 		{"from a gap to a gap", "10.0.0.0-10.0.0.3 10.0.0.8-10.0.0.9 10.0.0.12/32", "10.0.0.5", "10.0.0.11", 4, 5},
 		{"another family", "10.0.0.0/24", "fd00::", "fd00::1", -1, -1},
 		{"nothing", "", "10.0.0.0", "10.0.0.255", -1, -1},
-		{"of a /64 what has positions", "fd00::/64", "fd00::", "fd00::ffff:ffff:ffff:ffff", 0, 1<<32 - 1},
-		{"of a /64 what has none", "fd00::/64", "fd00::1:0:0:0", "fd00::1:0:0:ffff", -1, -1},
+		{"part of a /64 with positions", "fd00::/64", "fd00::", "fd00::ffff:ffff:ffff:ffff", 0, 1<<32 - 1},
+		{"part of a /64 without positions", "fd00::/64", "fd00::1:0:0:0", "fd00::1:0:0:ffff", -1, -1},
 		{"of a /64 a part of both", "fd00::/64", "fd00::ffff:fff0", "fd00::1:0:0", 1<<32 - 16, 1<<32 - 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {

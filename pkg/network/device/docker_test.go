@@ -20,11 +20,11 @@ func TestBeyondDocker(t *testing.T) {
 		want string
 	}{
 		"nothing": {},
-		"what can be": {of: device.Config{
+		"supported settings": {of: device.Config{
 			Profile: "acme.com/overlay", Interface: device.Interface{Name: "net0", MTU: &size, Forwarding: &no},
 			Routes: []device.Route{{Destination: "0.0.0.0/0", Gateway: "10.0.0.2"}, {Destination: "10.1.0.0/16", Scope: 253, Table: 254}},
 		}},
-		"what cannot be": {
+		"unsupported settings": {
 			of: device.Config{
 				Interface: device.Interface{Addresses: []string{"10.0.0.1/8"}, DHCP: &yes, GSOMaxSize: &size, VRF: &device.VRF{Name: "red", Table: &table}},
 				Routes:    []device.Route{{Destination: "10.0.0.0/8"}, {Destination: "10.0.0.0/8", Table: 7, Source: "10.0.0.1"}},

@@ -30,7 +30,7 @@ var (
 	errBroken = errors.New("the server does not answer")
 )
 
-// world is a reconciler with what is around it: what is held, and who lives.
+// world is a reconciler with its environment: allocations and living holders.
 type world struct {
 	t     *testing.T
 	clock *clocktesting.FakeClock
@@ -142,7 +142,7 @@ func (w *world) hold(key, holder string, age time.Duration) {
 	})
 }
 
-// pass makes one, and gives what was reported.
+// pass runs a pass, and returns its report.
 func (w *world) pass(r *gc.Reconciler) string {
 	w.t.Helper()
 	w.reported = nil
@@ -208,12 +208,12 @@ func TestNeverFreed(t *testing.T) {
 				}
 			}
 		}},
-		"a holder without UID whose name came back": {holder: "Pod:x/p:", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:9"} }},
-		"of another node":                            {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.held[0].Holder.Node = "elsewhere" }},
-		"without a kind":                             {holder: ":x/p:1", age: 1000 * time.Hour},
-		"given back, and held anew":                  {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].Since = w.clock.Now().Add(-grace - time.Second) }},
-		"given back, and held anew when it is freed": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.before = func() { w.held[0].Since = w.clock.Now() } }},
-		"being released":                             {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].State = network.Releasing }},
+		"a holder without UID that returns by name": {holder: "Pod:x/p:", age: time.Hour, between: func(w *world) { w.living = []string{"Pod:x/p:9"} }},
+		"of another node":                                 {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.held[0].Holder.Node = "elsewhere" }},
+		"without a kind":                                  {holder: ":x/p:1", age: 1000 * time.Hour},
+		"released and allocated again":                    {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].Since = w.clock.Now().Add(-grace - time.Second) }},
+		"released and allocated again during the release": {holder: "Pod:x/p:1", age: time.Hour, before: func(w *world) { w.before = func() { w.held[0].Since = w.clock.Now() } }},
+		"being released":                                  {holder: "Pod:x/p:1", age: time.Hour, between: func(w *world) { w.held[0].State = network.Releasing }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

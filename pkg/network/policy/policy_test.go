@@ -107,7 +107,7 @@ func TestPoolConfig(t *testing.T) {
 			`{"interface":{"addresses":["10.65.0.1/29","fd00::1/125"]}}`},
 		"an address that the pool has no longer": {"whole", network.Allocation{Addresses: []netip.Addr{addr("10.99.0.1")}},
 			`{"interface":{"addresses":["10.99.0.1/32"]}}`},
-		"what the cloud says": {"chosen", network.Allocation{Addresses: []netip.Addr{addr("192.168.1.9"), addr("fd01::9")}, Binding: network.Binding{
+		"the answer of the cloud": {"chosen", network.Allocation{Addresses: []netip.Addr{addr("192.168.1.9"), addr("fd01::9")}, Binding: network.Binding{
 			MAC: network.HardwareAddr("\x0a\x00\x00\x00\x00\x01"), Addresses: []netip.Prefix{prefix("192.168.1.9/24"), prefix("fd01::9/64")},
 			Gateways: []netip.Addr{addr("192.168.1.1"), addr("fd01::1")}, Routes: []network.Route{{Destination: prefix("10.0.0.0/8"), Gateway: addr("192.168.1.2")}},
 		}},
@@ -213,12 +213,12 @@ func TestDevices(t *testing.T) {
 				`"acme.com/speed":{"int":100},"acme.com/sriov":{"bool":true}}`,
 			config: `{"profile":"acme.com/overlay","interface":{"mtu":1400},"routes":[{"destination":"10.1.0.0/16","gateway":"10.0.0.1"}]}`,
 		},
-		"what fails": {
+		"a failing expression": {
 			of:             device.Device{Name: "broken", MAC: "0a:00:00:00:00:01", PCI: "secret"},
 			attributeError: "evaluating the attribute acme.com/part: policy.yaml:66:56: index out of bounds",
 			configError:    "evaluating the configuration of a device: policy.yaml:67:33: int cannot take the value that it was given",
 		},
-		"what is too large": {
+		"a value that is too large": {
 			of:             device.Device{Name: "large", PCI: "0000:28:00.0"},
 			attributeError: "evaluating the attribute acme.com/name: policy.yaml:69:31: is longer than 64 bytes",
 			configError:    "evaluating the configuration of a device: policy.yaml:70:11: not valid: interface.mtu",
@@ -267,7 +267,7 @@ func TestDeny(t *testing.T) {
 		"without a message": {of: policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}},
 			want: &policy.Denial{Name: "no-pods", Code: 403, Message: "denied by the rule no-pods"}},
 		"a claim is no pod": {of: policy.Subject{Claim: &policy.Claim{Namespace: "kube-system"}}},
-		"what fails": {of: policy.Subject{Config: device.Config{Interface: device.Interface{Name: "x"}}},
+		"a failing expression": {of: policy.Subject{Config: device.Config{Interface: device.Interface{Name: "x"}}},
 			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; what may be missing is read as .?rules.orValue(…)"},
 	}
 	for name, test := range tests {
@@ -291,7 +291,7 @@ func TestQuotas(t *testing.T) {
 		want []ledger.Quota
 		err  string
 	}{
-		"nobody is known": {want: []ledger.Quota{{Name: "namespace/", Limit: 50}, {Name: "namespace/gold", Limit: 10}}},
+		"an unknown owner": {want: []ledger.Quota{{Name: "namespace/", Limit: 50}, {Name: "namespace/gold", Limit: 10}}},
 		"a claim on a node": {of: policy.Subject{Node: "worker-1", Claim: &policy.Claim{Namespace: "default"}},
 			want: []ledger.Quota{{Name: "namespace/default", Limit: 50}, {Name: "node/worker-1", Limit: 110}, {Name: "namespace/gold", Limit: 10}}},
 		"the smaller of two": {of: policy.Subject{Pod: &policy.Pod{Namespace: "gold"}}, want: []ledger.Quota{{Name: "namespace/gold", Limit: 10}}},

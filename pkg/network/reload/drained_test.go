@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// two is a profile with the pool overlay, and a pool b beside it; b is what is asked for.
+// two is a profile with the pools overlay and b; b is used.
 func two(overlay, b string) string {
 	one := func(name, ranges string) string {
 		return "  " + name + ": {exclusive: true, whenShrunk: drain, subnets: [{prefix: " + ranges + "}]}\n"

@@ -98,7 +98,7 @@ func (w *world) try(t *testing.T, text string) (*reload.Reloader, error) {
 	return reload.Open(t.Context(), w.store, w.options)
 }
 
-// load changes the text, and gives what is said of it.
+// load changes the text, and returns the log.
 func (w *world) load(t *testing.T, text string) string {
 	t.Helper()
 	w.text = text
@@ -149,7 +149,7 @@ func (w *world) told(t *testing.T, want ...string) {
 	}
 }
 
-// counts are successes, failures, whether the last failed, and what keeps it from being active.
+// counts are successes, failures, whether the last one failed, and the reasons.
 func (w *world) counts(t *testing.T) [4]float64 {
 	t.Helper()
 	families, err := w.registry.Gather()
@@ -177,7 +177,7 @@ func (w *world) counts(t *testing.T) [4]float64 {
 	return counts
 }
 
-// nothing is a cloud that does nothing but to say what is unbound.
+// nothing is a cloud that only records releases.
 type nothing struct {
 	*world
 	name string

@@ -122,7 +122,7 @@ func TestIdleConnections(t *testing.T) {
 			t.Cleanup(func() { _ = c.Close() })
 		}
 		client := w.client(nil)
-		client.Timeout = 5 * time.Second // connections that nobody uses are closed after ten by themselves
+		client.Timeout = 5 * time.Second // idle connections are closed after ten seconds anyway
 		for range 20 {
 			if got := w.ask(t, client, "http", c.path, "x"); got != c.want {
 				t.Fatalf("%s%s: %s", network, c.path, got)

@@ -56,7 +56,7 @@ func few() serving.Limits {
 	return serving.Limits{Connections: 4, Streams: 32, Requests: 2, Behind: 1, BodyBytes: 1 << 20, BodyTimeout: serving.BodyTimeout}
 }
 
-// newWorldWithin is newWorld with a time in which what was begun is to be finished.
+// newWorldWithin is newWorld with a time limit for open requests.
 func newWorldWithin(t *testing.T, grace time.Duration, l Listener, handle http.HandlerFunc) *world {
 	t.Helper()
 	return newLimitedWorld(t, grace, few(), l, handle)
@@ -130,7 +130,7 @@ func (w *world) count(t *testing.T, name string, labels map[string]string) float
 	return metrics.Count(t, w.registry, name, labels)
 }
 
-// echo answers with what was sent.
+// echo answers with the body of the request.
 func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

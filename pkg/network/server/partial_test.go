@@ -34,11 +34,11 @@ func TestPartialBody(t *testing.T) {
 		handle   http.HandlerFunc
 		want     int
 	}{
-		"nobody reads it":     {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
-		"without a token":     {listener: Listener{TokenFile: token}, path: "/do", most: 9, handle: read, want: http.StatusUnauthorized},
-		"too much to do":      {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
-		"it does not come":    {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
-		"it is not asked for": {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
+		"the handler does not read it": {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
+		"without a token":              {listener: Listener{TokenFile: token}, path: "/do", most: 9, handle: read, want: http.StatusUnauthorized},
+		"too much to do":               {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
+		"it does not come":             {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
+		"it is not asked for":          {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := few()

@@ -62,7 +62,7 @@ func TestSocketOfADeadServer(t *testing.T) {
 	if _, err := unix(path, 0o600).listen(t.Context()); err == nil {
 		t.Fatal("two servers have one socket")
 	}
-	// Somebody takes the path by force: what is there then is not ours to remove.
+	// Another process replaces the path: its socket must not be removed.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}

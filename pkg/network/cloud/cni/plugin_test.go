@@ -46,7 +46,7 @@ func TestCall(t *testing.T) {
 	if _, has, err := c.Find(t.Context(), a); err != nil || !has {
 		t.Errorf("found: %v, %v", has, err)
 	}
-	// The configuration of the pool has changed: what was bound with the old one is released there.
+	// The configuration of the pool has changed: bindings of the old one are released with it.
 	if err := cni.New("another", st.options).Unbind(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}

@@ -31,12 +31,12 @@ func TestMain(m *testing.M) {
 
 // script is the ipam section of the plugin.
 type script struct {
-	// Record is the file in which it writes what it is asked.
+	// Record is the file of recorded inputs.
 	Record string `json:"record"`
-	// Add, Del and Check are what it answers, and Fails names the commands that are failures.
+	// Add, Del and Check are its answers, and Fails names the failing commands.
 	Add, Del, Check string
 	Fails           []string
-	// Hang names the command in which it waits for a child that never ends.
+	// Hang names the command that waits for an endless child process.
 	Hang string
 }
 
@@ -127,7 +127,7 @@ func (st *stage) write(name string, configuration any) {
 	}
 }
 
-// calls are what the plugin was asked.
+// calls returns the recorded inputs of the plugin.
 func (st *stage) calls() (all []recorded) {
 	st.Helper()
 	raw, err := os.ReadFile(st.record)

@@ -128,7 +128,7 @@ func (f *fake) authenticate(w http.ResponseWriter, _ *http.Request) {
 		{"interface": "public", "region": "R", "region_id": "R", "url": %q}]}]}}`, f.url)
 }
 
-// handle makes a handler of what answers with a status and a body.
+// handle returns a handler for a function that returns status and body.
 func (f *fake) handle(call string, do func(*http.Request) (int, any)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f.mutex.Lock()

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// port is what the fabric has.
+// port is a port of the fabric.
 type port struct {
 	ID      string   `json:"id"`
 	Name    string   `json:"name"`
@@ -28,7 +28,7 @@ type port struct {
 
 // fabric is a little cloud in memory, which breaks in the ways that real ones do.
 type fabric struct {
-	// faults are what becomes of calls, one of them of each, by chance.
+	// faults are the possible faults of a call, one of which is chosen at random.
 	faults []fault
 
 	mutex   sync.Mutex
@@ -36,7 +36,7 @@ type fabric struct {
 	last    int
 	ports   map[string]*port // by name
 	headers []http.Header
-	// leaves makes whoever calls on a connection leave, by the address of its end.
+	// leaves disconnects the caller of a connection, by the address of its end.
 	leaves map[string]func()
 }
 
@@ -44,11 +44,11 @@ type fault int
 
 const (
 	none fault = iota
-	// lost does what it is told, and closes the connection without an answer.
+	// lost executes the call and closes the connection without an answer.
 	lost
 	// broken does nothing, and answers with an error.
 	broken
-	// slow does what it is told, and its caller leaves before it answers.
+	// slow executes the call, and its caller leaves before the answer.
 	slow
 	// busy does nothing, and asks to be left alone.
 	busy
@@ -78,7 +78,7 @@ func (f *fabric) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, body := f.serve(r)
 	switch breaks {
 	case slow:
-		_, _ = io.Copy(io.Discard, r.Body) // only then does the server see that nobody waits
+		_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice the disconnect
 		f.mutex.Lock()
 		leave := f.leaves[r.RemoteAddr]
 		f.mutex.Unlock()

@@ -66,7 +66,7 @@ func TestFiles(t *testing.T) {
 	if err := bind(); err != nil {
 		t.Fatal(err)
 	}
-	// While the files do not fit together, what was before them holds.
+	// While the files do not match, the previous ones stay active.
 	certificate, key := ca.Issue("second")
 	write("cert", certificate)
 	if err := bind(); err != nil {

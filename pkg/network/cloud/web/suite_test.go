@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
-// compile reads a document; edits are pairs of a text and what stands in its place.
+// compile reads a document; edits are pairs of a text and its replacement.
 func compile(t *testing.T, name string, edits ...string) (*web.Definition, source.Findings) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("testdata", name))
@@ -91,7 +91,7 @@ func TestSuite(t *testing.T) {
 	}
 }
 
-// impatient is a cloud of which callers leave where the fabric is slow.
+// impatient is a cloud with callers that leave when the fabric is slow.
 type impatient struct {
 	*web.Cloud
 	fabric *fabric

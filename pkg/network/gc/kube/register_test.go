@@ -80,13 +80,13 @@ func TestHas(t *testing.T) {
 		holder         network.Holder
 		lives, counted bool
 	}{
-		"by UID":                {everywhere, network.Holder{UID: "1"}, true, true},
-		"another UID":           {everywhere, network.Holder{UID: "2", Namespace: "x", Name: "a"}, false, true},
-		"by name":               {everywhere, network.Holder{Namespace: "x", Name: "a"}, true, true},
-		"another name":          {everywhere, network.Holder{Namespace: "y", Name: "a"}, false, true},
-		"of the node":           {here, network.Holder{UID: "1", Node: "here"}, true, true},
-		"of another node":       {here, network.Holder{UID: "1", Node: "there"}, false, false},
-		"of nobody knows where": {here, network.Holder{UID: "2"}, false, false},
+		"by UID":          {everywhere, network.Holder{UID: "1"}, true, true},
+		"another UID":     {everywhere, network.Holder{UID: "2", Namespace: "x", Name: "a"}, false, true},
+		"by name":         {everywhere, network.Holder{Namespace: "x", Name: "a"}, true, true},
+		"another name":    {everywhere, network.Holder{Namespace: "y", Name: "a"}, false, true},
+		"of the node":     {here, network.Holder{UID: "1", Node: "here"}, true, true},
+		"of another node": {here, network.Holder{UID: "1", Node: "there"}, false, false},
+		"without a node":  {here, network.Holder{UID: "2"}, false, false},
 	} {
 		if lives, counted := c.of.Has(c.holder); lives != c.lives || counted != c.counted {
 			t.Errorf("%s: lives is %v, counted %v", name, lives, counted)
