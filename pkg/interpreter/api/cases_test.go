@@ -27,18 +27,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
-// messageCase is a request, what the interpreter gives, and what is answered.
+// messageCase is a request, the result of the interpreter, and the expected answer.
 type messageCase struct {
 	About string `json:"about"`
-	// Body is a message, or Raw what is sent as it is; else it is that of the first case with this operation and these fields of the request.
+	// Body is a message, or Raw the unchanged bytes; by default the body of the first case with this operation and
+	// these fields.
 	Body      map[string]any `json:"body"`
 	Raw       *string        `json:"raw"`
 	Operation *string        `json:"operation"`
 	Change    map[string]any `json:"change"`
 	Given     given          `json:"given"`
-	// Asked is what the interpreter is asked; kind and object are those of the message where it does not say them.
+	// Asked is the expected question to the interpreter; kind and object are by default those of the message.
 	Asked map[string]any `json:"asked"`
-	// Answer is the whole answer, or Response its response without uid; else it fails with Code and Message, in which a star stands for anything.
+	// Answer is the whole answer, or Response its response without uid; otherwise it fails with Code and Message, and a
+	// star matches anything.
 	Answer   map[string]any  `json:"answer"`
 	Response *map[string]any `json:"response"`
 	Code     int             `json:"code"`
@@ -48,7 +50,7 @@ type messageCase struct {
 	Status int    `json:"status"`
 }
 
-// given is what an interpreter gives.
+// given is the result of an interpreter.
 type given struct {
 	Patch        json.RawMessage           `json:"patch"`
 	Replicas     *int32                    `json:"replicas"`
@@ -62,7 +64,7 @@ type given struct {
 	Panic        string                    `json:"panic"`
 }
 
-// scripted is an interpreter that gives what it is told to, and remembers what it was asked.
+// scripted is an interpreter with a given result, which records its questions.
 type scripted struct {
 	given given
 	asked *interpreter.Request
@@ -83,7 +85,7 @@ func (s *scripted) Interpret(_ context.Context, r interpreter.Request) (interpre
 		Dependencies: g.Dependencies, Status: g.Status, Healthy: g.Healthy, Because: []string{"a.yaml:1"}}, nil
 }
 
-// files are the cases that are messages, and the first of each is what the others change.
+// files are the message cases; the first of each file is the template of the rest.
 var files = map[string]string{"context": "context", "review": "review", "mistakes": "context"}
 
 func readCases(t testing.TB, name string) []messageCase {
@@ -172,7 +174,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// checkAsked compares all that the interpreter was asked.
+// checkAsked compares the whole question to the interpreter.
 func (c messageCase) checkAsked(t *testing.T, r *interpreter.Request) {
 	t.Helper()
 	if r == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// everything is an interpreter that gives all that can be given.
+// everything is an interpreter with every possible result.
 type everything struct{}
 
 func (everything) Interpret(_ context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -67,7 +67,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// seed adds all that the cases send.
+// seed adds the messages of all cases.
 func seed(f *testing.F) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/cases/*.yaml")

@@ -28,13 +28,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// service is what Karmada asks for when a configuration names a service.
+// service is the host name for a configuration with a Service.
 const (
 	serviceName      = "interpreter"
 	serviceNamespace = "graft"
 )
 
-// transport is the way in which Karmada calls webhooks: the clients of k8s.io/apiserver, with our own types of the messages.
+// transport calls webhooks like Karmada: with the clients of k8s.io/apiserver, and our own types of the messages.
 type transport struct {
 	manager webhookutil.ClientManager
 	url     string
@@ -198,7 +198,7 @@ func blocked(until chan struct{}) working {
 	}
 }
 
-// health is the code of the answer about an object whose text is so long.
+// health returns the code of the answer about an object with a text of the given length.
 func (p *transport) health(t *testing.T, service bool, length int, timeout time.Duration) int32 {
 	t.Helper()
 	var q, a dispatch.ContextMessage

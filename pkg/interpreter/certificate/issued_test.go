@@ -74,7 +74,7 @@ func newWorld(t *testing.T, told bool) *world {
 	t.Helper()
 	overlap := 24 * time.Hour
 	if !told {
-		overlap *= 20 // as long as somebody else needs
+		overlap *= 20 // as long as the other replicas need
 	}
 	w := &world{store: &memory{}, clock: clocktesting.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
 	for n := range 3 {
@@ -138,7 +138,7 @@ func TestRotationFailsNoCall(t *testing.T) {
 	}
 }
 
-// step does what happens at a moment.
+// step simulates one moment.
 func (w *world) step(t *testing.T, random *rand.Rand) {
 	w.store.down = random.IntN(5) == 0
 	for n := range 1 + random.IntN(len(w.replicas)) {
@@ -149,7 +149,7 @@ func (w *world) step(t *testing.T, random *rand.Rand) {
 	}
 	leader := w.replicas[random.IntN(len(w.replicas))]
 	if random.IntN(2) == 0 && !w.store.down {
-		if err := leader.Refresh(t.Context()); err != nil { // what is registered is what is in the store now
+		if err := leader.Refresh(t.Context()); err != nil { // the registration has the current store
 			t.Fatal(err)
 		}
 		w.known = leader.Held().Bundle
@@ -187,7 +187,7 @@ func TestNobodyIsTold(t *testing.T) {
 	if err := w.call(replica, "a.example.com"); err != nil {
 		t.Errorf("the next one was there for long: %v", err)
 	}
-	w.clock.SetTime(begin.AddDate(5, 0, 0)) // nobody was there for years
+	w.clock.SetTime(begin.AddDate(5, 0, 0)) // no replica for years
 	if err := replica.Refresh(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ func TestKept(t *testing.T) {
 	}
 	for key := range data {
 		if key == KeyBundle || key == keyNext || key == keyRetired {
-			continue // it is made of the others, or there need not be one
+			continue // derived from other fields, or optional
 		}
 		broken := map[string][]byte{}
 		for other, value := range data {

@@ -24,7 +24,7 @@ import (
 
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
 
-// webhook starts a server that answers with a response to which it adds the uid of the request, and returns a client.
+// webhook starts a server that answers with a response and the uid of the request, and returns a client.
 func webhook(t *testing.T, answer string, asked *map[string]any) *dispatch.Client {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

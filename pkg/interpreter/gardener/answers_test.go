@@ -39,7 +39,7 @@ func TestAnswers(t *testing.T) {
 	golden.Compare(t, "testdata/answers/want.txt", out.String())
 }
 
-// fits holds that Gardener's types have all that is aggregated.
+// fits checks that Gardener's types have all aggregated fields.
 func fits(t *testing.T, r interpreter.Request, got interpreter.Response) {
 	t.Helper()
 	if r.Operation != interpreter.Aggregate || got.Patch == nil {
@@ -94,7 +94,7 @@ func (q asked) request(t testing.TB) interpreter.Request {
 	}
 }
 
-// describe writes an answer as JSON, without what is not there.
+// describe writes an answer as JSON, without absent fields.
 func describe(t *testing.T, r interpreter.Response, err error) string {
 	t.Helper()
 	var failure *interpreter.Failure

@@ -27,10 +27,10 @@ import (
 type typed struct {
 	interpreter.Kind
 	object client.Object
-	// check is Gardener's own check, and with it what else the profile wants; checks names the functions that are run.
+	// check is Gardener's own check and additional conditions of the profile; checks names the functions.
 	check  func(client.Object) bool
 	checks string
-	// fields are all that the check reads, each with the values that make a difference.
+	// fields are all fields that the check reads, each with its relevant values.
 	fields []variants
 	// dropped are the fields of the status that are not reflected on purpose.
 	dropped []string

@@ -51,7 +51,7 @@ func with(base object, path []string, value any) object {
 	return changed
 }
 
-// listed writes an object whose conditions are fields that are named after them.
+// listed writes an object with conditions as fields by type.
 func listed(t *testing.T, o object) []byte {
 	t.Helper()
 	if status, ok := o["status"].(object); ok {

@@ -19,12 +19,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 )
 
-// wrong are values in places where there should be others.
+// wrong are values of wrong types and forms.
 var wrong = []string{
 	`null`, `-1`, `0`, `1.5`, `2147483648`, `9223372036854775808`, `1e308`, `1e999`, `true`, `"text"`, `""`, `[]`, `[null]`, `[{}]`, `{}`, `{"a":{"b":1}}`,
 }
 
-// accept holds that Karmada's client takes what is answered, that a failure says what does not fit, and that then nothing is answered.
+// accept checks that Karmada's client accepts the answer, and that a failure has a reason and no answer.
 func accept(t testing.TB, r interpreter.Request, got interpreter.Response, err error) {
 	t.Helper()
 	if err != nil {
@@ -82,7 +82,7 @@ func ask(t testing.TB, program *rule.Program, r interpreter.Request) {
 	}
 }
 
-// mutations calls with a text in which one value is another, or is not there.
+// mutations calls with a text in which one value is replaced or removed.
 func mutations(t testing.TB, raw []byte, run func([]byte)) {
 	t.Helper()
 	if len(raw) == 0 {

@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 )
 
-// definition is what an API server holds objects of a kind to.
+// definition is the schema of a kind in an API server.
 type definition struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
@@ -109,7 +109,7 @@ func newDefinition(t *testing.T, schema *apiextensionsv1.CustomResourceValidatio
 // position is that of an item in a path.
 var position = regexp.MustCompile(`\[\d+\]`)
 
-// breaches are what an API server says against an object, without the positions in lists: what it refuses, and the fields that it would drop.
+// breaches returns the errors of an API server about an object, without list positions: rejections, and dropped fields.
 func (d definition) breaches(t *testing.T, raw []byte) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
@@ -128,7 +128,7 @@ func (d definition) breaches(t *testing.T, raw []byte) map[string]bool {
 	return found
 }
 
-// completed is a value with what its schema requires of it.
+// completed adds the required fields of its schema to a value.
 func completed(value any, s *structuralschema.Structural) any {
 	switch value := value.(type) {
 	case object:
@@ -174,7 +174,7 @@ func least(s *structuralschema.Structural) any {
 	return map[string]any{"object": completed(object{}, s), "array": []any{}, "string": "a", "boolean": false, "integer": 1, "number": 1}[s.Type]
 }
 
-// whole is a question with what the definition requires of its objects.
+// whole completes the objects of a question with the required fields of their definitions.
 func (d definition) whole(t *testing.T, r interpreter.Request) interpreter.Request {
 	t.Helper()
 	complete := func(raw []byte, s *structuralschema.Structural) json.RawMessage {
@@ -195,7 +195,8 @@ func (d definition) whole(t *testing.T, r interpreter.Request) interpreter.Reque
 	return r
 }
 
-// came are the breaches of what an answer is made of, but the fields that Karmada puts into a status that it reflects: none of them is to be in an answer.
+// came returns the errors in the inputs of an answer, except for the fields that Karmada adds to a reflected status,
+// which no answer may contain.
 func (d definition) came(t *testing.T, r interpreter.Request) map[string]bool {
 	t.Helper()
 	found := d.breaches(t, r.Object)

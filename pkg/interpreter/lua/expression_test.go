@@ -36,7 +36,7 @@ func file(t testing.TB, name string) []byte {
 	return data
 }
 
-// reflecting is a profile that reflects what an expression gives.
+// reflecting is a profile that reflects the value of an expression.
 func reflecting(t testing.TB, expression string) []*profile.Interpreter {
 	t.Helper()
 	quoted, err := json.Marshal("${ " + expression + " }")

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
-// grammar are the ways in which an expression of each kind is made of others: n numbers, t texts, b conditions, l lists, o what may be absent, and v any
+// grammar has the forms of expressions of each kind: n numbers, t texts, b conditions, l lists, o optionals, and v any
 // value.
 var grammar = map[byte][]string{
 	'n': {

@@ -77,7 +77,7 @@ func (m *mutator) change(value any) any {
 	return value
 }
 
-// small is a number of which Lua can add a few up, which is one of the differences.
+// small is a number that Lua can add several times without losing precision, which is one of the differences.
 func small(number float64) float64 {
 	if number > 1<<48 || number < -1<<48 {
 		return 7

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// karmada is an API server that counts what is written.
+// karmada is an API server that counts writes.
 type karmada struct {
 	*fake.FakeDynamicClient
 	t      *testing.T
@@ -47,7 +47,7 @@ func newKarmada(t *testing.T) *karmada {
 	return k
 }
 
-// there is what is registered.
+// there is the stored registration.
 func (k *karmada) there() *unstructured.Unstructured {
 	k.t.Helper()
 	object, err := k.Resource(Resource).Get(k.t.Context(), "graft", metav1.GetOptions{})
@@ -57,7 +57,7 @@ func (k *karmada) there() *unstructured.Unstructured {
 	return object
 }
 
-// change changes what is registered, as others do.
+// change changes the registration like another client.
 func (k *karmada) change(to func(*unstructured.Unstructured)) {
 	k.t.Helper()
 	object := k.there()
@@ -68,7 +68,7 @@ func (k *karmada) change(to func(*unstructured.Unstructured)) {
 	k.writes = 0
 }
 
-// replica is a Registrar, and what it wants.
+// replica is a Registrar with its desired state.
 type replica struct {
 	*Registrar
 	clock  *clocktesting.FakePassiveClock
@@ -77,7 +77,7 @@ type replica struct {
 	leads  bool
 	told   string
 	owner  string
-	// also is wanted when it was told what is there.
+	// also is added to the desired state after the existing registration was read.
 	also string
 }
 

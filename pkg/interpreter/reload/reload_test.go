@@ -19,13 +19,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// document is a profile by which queues have so many replicas.
+// document is a profile with a number of replicas for queues.
 func document(name, replicas string) []byte {
 	return []byte("apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: " + name + "}\n" +
 		"kinds:\n- apiVersion: acme.com/v1\n  kind: Queue\n  replicas: [{count: \"${ " + replicas + " }\"}]\n")
 }
 
-// files are what the Reloader reads.
+// files are the sources of the Reloader.
 type files struct {
 	texts [][]byte
 	err   error
@@ -96,7 +96,7 @@ func TestReload(t *testing.T) {
 		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it cannot be read", nil, errors.New("gone"), 2, true, "gone"},
-		{"what was active", [][]byte{document("one", "2")}, nil, 2, false, ""},
+		{"the active profiles", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"an expression is wrong", [][]byte{document("one", "objekt.x")}, nil, 2, true, "objekt"},
 		{"it is right again", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},

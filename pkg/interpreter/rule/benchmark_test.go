@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// objectOf makes an object of about a size in bytes: a few fields that rules name, and a template that nobody names.
+// objectOf returns an object of about a size in bytes: a few fields with rules, and a template without.
 func objectOf(size int) json.RawMessage {
 	const (
 		head = `{"apiVersion":"acme.com/v1","kind":"Queue","metadata":{"name":"a","namespace":"b","generation":4},"spec":{"replicas":3,"cpu":"500m",` +

@@ -17,7 +17,7 @@ import (
 // maximumComponent is how long Karmada lets the name of a component be.
 const maximumComponent = 32
 
-// checkResponse holds that an answer has what Karmada's client needs of it, or that there is a Failure.
+// checkResponse checks that an answer has the fields that Karmada's client needs, or that there is a Failure.
 func checkResponse(t *testing.T, r interpreter.Request, got interpreter.Response, err error) {
 	t.Helper()
 	var failure *interpreter.Failure
@@ -52,7 +52,7 @@ func checkResponse(t *testing.T, r interpreter.Request, got interpreter.Response
 	}
 }
 
-// checkPatch holds that a patch can be applied, changes something, and leaves what it does not name as it was.
+// checkPatch checks that a patch can be applied, changes something, and keeps all other fields.
 func checkPatch(t *testing.T, object, raw json.RawMessage) {
 	t.Helper()
 	patch, err := jsonpatch.DecodePatch(raw)

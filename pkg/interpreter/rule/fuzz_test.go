@@ -91,7 +91,7 @@ func TestUnknownFields(t *testing.T) {
 	}
 }
 
-// decorate gives each mapping a field that nobody knows.
+// decorate adds an unknown field to each mapping.
 func decorate(t *testing.T, raw json.RawMessage) json.RawMessage {
 	t.Helper()
 	trimmed := bytes.TrimSpace(raw)

@@ -52,7 +52,7 @@ func (a asked) request() interpreter.Request {
 	return r
 }
 
-// load compiles a profile in which nothing is wrong.
+// load compiles a valid profile.
 func load(t testing.TB, files ...source.File) *rule.Program {
 	t.Helper()
 	documents, findings := profile.LoadInterpreters(files...)

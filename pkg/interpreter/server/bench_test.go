@@ -43,7 +43,7 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// nobody is a response that nobody reads.
+// nobody is a response that is discarded.
 type nobody struct {
 	header http.Header
 	status int

@@ -55,7 +55,7 @@ type fixture struct {
 	prompt   bool
 }
 
-// issued is a source whose authority began some time before now.
+// issued is a source with a CA that was issued some time ago.
 func issued(t *testing.T, begun time.Duration) (*certificate.Issued, *clocktesting.FakePassiveClock) {
 	t.Helper()
 	clock := clocktesting.NewFakePassiveClock(time.Now().Add(-begun))

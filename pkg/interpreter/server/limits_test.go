@@ -83,7 +83,7 @@ func TestRoom(t *testing.T) {
 		}
 		return healthy(ctx, r)
 	}), serving.Limits{BodyBytes: 1 << 20, BodiesBytes: 4 << 20})
-	// Over HTTP/2, bodies that wait would keep others of the same connection waiting, too.
+	// Over HTTP/2, waiting bodies would block other requests of the same connection, too.
 	client := f.client(func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} })
 	ask := func(object string) {
 		if status, text := f.post(client, strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, object, 1), ""); text != "0 " {
@@ -104,10 +104,10 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// protocols are changes of what a client speaks, by name.
+// protocols are settings of a client, by name.
 var protocols = map[string]func(*tls.Config){"HTTP/2": nil, "HTTP/1.1": func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 
-// inTime tries what a machine must be fast enough for with more and more time: bodies may take as long as it is given.
+// inTime tries a time-dependent check with more and more time: bodies may take as long as it is given.
 func inTime(t *testing.T, try func(most time.Duration) error) {
 	t.Helper()
 	for most := 50 * time.Millisecond; ; most *= 4 {
@@ -166,8 +166,9 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCrowd holds that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at once, and
-// the other and the request in progress are answered. Which one is rejected depends on whose body arrives first.
+// TestCrowd checks that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at
+// once, and the other one and the request in progress are answered. The order of their bodies decides which one is
+// rejected.
 func TestCrowd(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32

@@ -73,7 +73,7 @@ func TestLeft(t *testing.T) {
 	var inside atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 		inside.Add(1)
-		<-release // whatever the context says
+		<-release // regardless of the context
 		return healthy(ctx, r)
 	}), serving.Limits{Requests: 2})
 	client := f.client(nil)
