@@ -102,7 +102,7 @@ func unpack(t *testing.T, data []byte) map[string][]byte {
 	}
 }
 
-// blob is what a descriptor names, which must be as it says.
+// blob returns the content of a descriptor, and checks its digest and size.
 func blob(t *testing.T, layout map[string][]byte, d map[string]any, mediaType string, into any) []byte {
 	t.Helper()
 	data := layout["blobs/"+strings.ReplaceAll(d["digest"].(string), ":", "/")]

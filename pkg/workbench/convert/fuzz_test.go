@@ -83,7 +83,7 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, before, after []ma
 	}
 }
 
-// admit takes an object of a control plane of which nothing else is known through all sets.
+// admit admits an object without other known objects in all sets.
 func admit(t *testing.T, program *mutation.Program, object manifest.Object) []byte {
 	t.Helper()
 	raw := object.JSON

@@ -78,14 +78,14 @@ func changed(t *testing.T, random *rand.Rand, raw []byte) []byte {
 	return out
 }
 
-// kept are members that identify an object or an item, members that the contract reserves, and members of which Kubernetes takes a few
-// words only: no webhook changes them to any other value.
+// kept are members that webhooks do not change randomly: members that identify an object or an item, members that the
+// contract reserves, and members with few allowed words in Kubernetes.
 var kept = []string{
 	"apiVersion", "kind", "name", "namespace", "selector", "purpose", "type", "status", "uid", "labels", "replicas", "containerName",
 	"controlledValues", "updateMode",
 }
 
-// change changes something in a value, and gives what is to stand there.
+// change returns a random change of a value.
 func change(random *rand.Rand, value any, name string) any {
 	switch value := value.(type) {
 	case map[string]any:

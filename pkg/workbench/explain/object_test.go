@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// ask is what is asked of an object in a case.yaml.
+// ask has the question about an object in a case.yaml.
 type ask struct {
 	Object, Flag, Field string
 }
@@ -40,7 +40,7 @@ func (a ask) String() string {
 	return text
 }
 
-// telltales are pieces of what the Secret in plane.yaml holds.
+// telltales are parts of the content of the Secret in plane.yaml.
 var telltales = []string{"hunter2", "aHVudGVy", "eu-1-secret", "ZXUtMS1zZWNyZXQ"}
 
 // TestObjects checks the explanations of the objects in testdata/objects/plane.yaml under the profile of each folder,

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// answering answers each operation with what is there for it, and does not know the others.
+// answering returns the given answer of each operation, and does not know any other operation.
 type answering map[interpreter.Operation]any
 
 func (a answering) Interpret(_ context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -33,7 +33,7 @@ func (a answering) Interpret(_ context.Context, r interpreter.Request) (interpre
 	return interpreter.Response{}, &interpreter.Failure{Code: interpreter.CodeUnknown, Message: "not known"}
 }
 
-// ask asks everything about an object, and gives what is written for people.
+// ask asks all questions about an object, and returns the text output.
 func ask(t *testing.T, a answering, named ...interpreter.Operation) string {
 	t.Helper()
 	three := int32(3)

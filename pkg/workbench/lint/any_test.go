@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// replacements are what takes the place of each value in turn.
+// replacements replace each value in turn.
 var replacements = []yaml.Node{
 	{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"},
 	{Kind: yaml.SequenceNode, Tag: "!!seq"},

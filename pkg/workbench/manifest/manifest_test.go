@@ -74,7 +74,7 @@ func TestParse(t *testing.T) {
 		{name: "a key twice in JSON with tabs", data: "{\"apiVersion\":\"v1\",\n\t\"kind\":\"Secret\",\n\t\"kind\":\"Secret\"}",
 			want: "f:3:2: kind: duplicate key, first written in line 2"},
 		{name: "an empty key twice in JSON", data: `[{"":{"":1,"":2}}]`, want: "f:1:12: [0]..: duplicate key, first written in line 1"},
-		{name: "a key beside a merge", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n", want: "f:1:1 v1 ConfigMap /a"},
+		{name: "a key next to a merge", data: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nx: &x {a: 1}\ny: {<<: *x, a: 2}\n", want: "f:1:1 v1 ConfigMap /a"},
 		{name: "a tab", data: "apiVersion: v1\nkind: Secret\nmetadata:\n\tname: a\n",
 			want: "f:4:1: not YAML: the indentation contains a tab; use spaces only"},
 		{name: "no YAML", data: "\n\na: [\n", want: "f:3: not YAML: did not find expected node content"},

@@ -33,7 +33,7 @@ func TestCases(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			var c struct {
 				Profile string
-				// Seed, Own and Elsewhere are the rules beside those that every installation has.
+				// Seed, Own and Elsewhere are the rules in addition to those of every installation.
 				Seed, Own []rbacv1.PolicyRule
 				Elsewhere map[string][]rbacv1.PolicyRule
 				Values    permission.Values

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// lines makes lines of words; the path of a word is what stands before "=".
+// lines makes lines of words; the path of a word is the part before "=".
 func lines(words string) []render.Line {
 	var lines []render.Line
 	for _, word := range strings.Fields(words) {
@@ -45,7 +45,7 @@ func TestBlame(t *testing.T) {
 		{name: "replaced twice is the last step's", before: "a v=0 b", states: []string{"a v=1 b", "a v=2 b"}, want: "a -v=0/1 +v=2/2 b"},
 		{name: "changed and changed back", before: "a v=0 b", states: []string{"a v=1 b", "a v=0 b"}, want: "a v=0 b"},
 		{name: "added and removed again", before: "a b", states: []string{"a x b", "a b"}, want: "a b"},
-		{name: "removed and added again beside another change", before: "a b c", states: []string{"a c", "a b x c"}, want: "a b +x/2 c"},
+		{name: "removed and added again next to another change", before: "a b c", states: []string{"a c", "a b x c"}, want: "a b +x/2 c"},
 		{name: "values of the same places are paired", before: "u=0 v=0", states: []string{"u=1 v=0", "u=1 v=1"}, want: "-u=0/1 +u=1/1 -v=0/2 +v=1/2"},
 		{name: "other lines are not", before: "u v", states: []string{"x y"}, want: "-u/1 -v/1 +x/1 +y/1"},
 		{name: "from nothing", before: "", states: []string{"a"}, want: "+a/1"},

@@ -27,8 +27,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// few are the objects of a control plane that show what there is: a command line, a field, units and files, skipped rules only,
-// and an object without rules.
+// few are objects of a control plane with all kinds of output: a command line, a field, units and files, skipped rules
+// only, and an object without rules.
 var few = []string{"kube-controller-manager", "etcd-main", "gardener-node-agent-general-56b95483c45b6c9b-original", "kube-scheduler"}
 
 // admitted are the objects of these names, or all, of a control plane under the OpenStack profile; one more is denied.
@@ -49,7 +49,7 @@ func admitted(t testing.TB, names ...string) []*render.Change {
 	return append(changes, denied)
 }
 
-// assets are what an HTML report has of its own.
+// assets are the embedded parts of an HTML report.
 var assets = regexp.MustCompile(`(?s)(<style>).*?(</style>)|(<script>).*?(</script>)|sha256-[A-Za-z0-9/=]+(&#43;[A-Za-z0-9/=]+)*`)
 
 // TestFormats checks the output in each format.

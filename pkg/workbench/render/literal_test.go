@@ -16,7 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// literals are what Gardener or the author of testdata/secrets/profile.yaml wrote as it is, though a Secret of the lookups holds "true".
+// literals are texts of Gardener or of testdata/secrets/profile.yaml that stay visible, although a Secret of the
+// lookups has the value "true".
 var literals = map[string][]string{
 	"deployment.json": {
 		"leader-elect=true", "concurrent-serviceaccount-token-syncs=15", "/srv/token", "acme-token", "token-helper:v1", "verbose", "secretKeyRef", "eu-1a",
@@ -24,7 +25,7 @@ var literals = map[string][]string{
 	"operatingsystemconfig.json": {"[Service]", "[Global]", "other=true", "fail-swap=true", "protectKernelDefaults: true", "Restart=always"},
 }
 
-// bare finds what of the Secret must not be shown: its region, plain and as base64, and its flag where rules wrote it.
+// bare finds visible parts of the Secret: its region, plain and as base64, and its flag where rules wrote it.
 var bare = regexp.MustCompile(`eu-1([^a0-9]|$)|ZXUtMQ|cloud-flag[= "]+true|\bflag=true|F", *"?value"?: *"?true|failSwapOn: true`)
 
 // nested is a placeholder in another one.

@@ -45,7 +45,7 @@ var kept = map[string]string{
 	"odd": `a "hunter6" \ %h $x 'y'`,
 }
 
-// veiled are objects into which rules write what is in a Secret, beside the same values that stood there before.
+// veiled are objects with values that rules write from a Secret, and with the same values from before.
 var veiled = map[string]string{
 	"deployment": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns","annotations":{"was":"hunter2"}},
 		"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
@@ -62,7 +62,7 @@ func hide(t *testing.T, object string) *render.Change {
 	return admittedBy(t, unveiled, object, kept)
 }
 
-// admittedBy is the change of an object by a profile of which lookups find the values of a Secret.
+// admittedBy returns the change of an object by a profile with lookups of a Secret.
 func admittedBy(t *testing.T, text, object string, found map[string]string) *render.Change {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
@@ -92,7 +92,7 @@ func admittedBy(t *testing.T, text, object string, found map[string]string) *ren
 	return change
 }
 
-// shows says what of the Secret an output shows, also in base64.
+// shows returns the parts of the Secret in an output, also in base64.
 func shows(output string) string {
 	for _, telltale := range []string{"hunter", "=4711", "BEGIN KEY"} {
 		if strings.Contains(output, telltale) {
@@ -195,7 +195,7 @@ func TestShortSecretsAreHidden(t *testing.T) {
 
 var inBase64 = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
 
-// decoded is a text with what it has in base64 as text.
+// decoded returns a text with its base64 parts decoded.
 func decoded(text string) string {
 	return inBase64.ReplaceAllStringFunc(text, func(word string) string {
 		if decoded, err := base64.StdEncoding.DecodeString(word); err == nil {
@@ -205,7 +205,7 @@ func decoded(text string) string {
 	})
 }
 
-// withText replaces inside of what an object has in base64.
+// withText replaces a text inside the base64 parts of an object.
 func withText(object string, replacer *strings.Replacer) string {
 	return inBase64.ReplaceAllStringFunc(object, func(word string) string {
 		if decoded, err := base64.StdEncoding.DecodeString(word); err == nil {

@@ -102,7 +102,7 @@ func TestWriteEscapes(t *testing.T) {
 	}
 }
 
-// spoil puts the text before every text but keys, in whatever it is.
+// spoil adds a prefix to every text except keys, at any depth.
 func spoil(value reflect.Value, text string) {
 	switch value.Kind() {
 	case reflect.String:

@@ -38,8 +38,8 @@ func TestLeftovers(t *testing.T) {
 			"controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}",
 			[]string{"no rule of NEW writes flag --v of container kube-scheduler, pod label p any more (flag, label)"},
 		},
-		{"what records take back", scheduler, "controlplane: {kube-scheduler: [{labels: {set: {l: '1'}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
-		{"what never stood there", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{"values restored from records", scheduler, "controlplane: {kube-scheduler: [{labels: {set: {l: '1'}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
+		{"values that were never written", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
 		{"a removed flag that Gardener does not set", scheduler, "controlplane: {kube-scheduler: [{flags: {remove: [contention-profiling]}}]}", "controlplane: {kube-scheduler: [{annotations: {set: {a: b}}}]}", nil},
 		{
 			"a removed flag that Gardener sets", strings.Replace(scheduler, `,"--v=3"`, "", 1),

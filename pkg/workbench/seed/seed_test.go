@@ -30,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
 
-// server answers with what stands under verb and path; a path that is not there is not found.
+// server answers with the given answer for verb and path, or not found.
 type server struct {
 	answers map[string]string
 	// status is another status than 200 for a verb and path, once for each that is listed.
@@ -238,7 +238,7 @@ func TestControlPlanes(t *testing.T) {
 	if _, err := connect(t, s).ControlPlanes(t.Context(), compile(t, objects)); !errors.Is(err, seed.ErrNoControlPlane) {
 		t.Errorf("got error %v", err)
 	}
-	// One that cannot be read does not keep the others from being read.
+	// An unreadable control plane does not prevent reading the rest.
 	var seen []int
 	planes, err := connect(t, s).Scenes(t.Context(), []string{"a", "b"}, func(done, of int) { seen = append(seen, 10*done+of) }, compile(t, objects))
 	if err != nil || planes[0].Err == nil || planes[1].Name != "b" || !cmp.Equal(seen, []int{12, 22}) {
@@ -310,7 +310,7 @@ func TestInstalled(t *testing.T) {
 		name   string
 		answer string
 		codes  []int
-		// labels, denied and unknown are what is made of the answer.
+		// labels, denied and unknown are the expected result.
 		labels, denied, unknown string
 	}{
 		{name: "it is changed", answer: stored(`,"labels":{"a":"b"},"annotations":{"graft.provider.extensions.gardener.cloud/mutated-by-controlplane":"p"}`), labels: `{"a":"b"}`},
@@ -319,7 +319,7 @@ func TestInstalled(t *testing.T) {
 		{name: "not permitted", answer: status("you may not update"), codes: []int{403}, unknown: "the dry run is not permitted, which needs the verb update"},
 		{name: "no answer", answer: status(`Internal error occurred: failed calling webhook "x": refused`), codes: []int{500}, unknown: "the installed webhooks do not answer"},
 		{name: "refused", answer: status("spec: invalid"), codes: []int{422}, unknown: "the API server refuses the object as Gardener writes it: spec: invalid"},
-		{name: "written meanwhile", codes: []int{409}, labels: `{"a":"c"}`},
+		{name: "changed by another client", codes: []int{409}, labels: `{"a":"c"}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := &server{answers: map[string]string{
