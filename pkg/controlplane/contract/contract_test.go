@@ -94,7 +94,7 @@ func TestProtect(t *testing.T) {
 			set(containerPath, "volumeMounts", `[{"name":"d","mountPath":"/var/etcd/data"},{"name":"e","mountPath":"/var/etcd/data/new.etcd"}]`), "v", "etcd/data"},
 		{"mount above the data of etcd", "etcd-main", pod("etcd", ""), contract.Today,
 			set(containerPath, "volumeMounts", `[{"name":"d","mountPath":"/var/etcd/data"},{"name":"e","mountPath":"/var/"}]`), "v", "etcd/data"},
-		{"mount beside the data of etcd", "etcd-main", pod("etcd", ""), contract.Today,
+		{"mount next to the data of etcd", "etcd-main", pod("etcd", ""), contract.Today,
 			set(containerPath, "volumeMounts", `[{"name":"d","mountPath":"/var/etcd/data"},{"name":"e","mountPath":"/var/etcd/data2"}]`), "v", ""},
 		{"data of etcd", "etcd-main", pod("etcd", ""), contract.Today, set(containerPath, "volumeMounts", `[]`), "-", "etcd/data"},
 		{"command line becomes a shell", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,

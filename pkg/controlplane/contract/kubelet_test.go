@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// kubeletCase is an edit of what a machine gets, and the part of the error that it has.
+// kubeletCase is an edit of an OperatingSystemConfig, and the expected part of the error.
 type kubeletCase struct {
 	name string
 	edit func(*document.Node) error
@@ -110,7 +110,7 @@ func TestProtectKubelet(t *testing.T) {
 	}
 }
 
-// holdKubelet holds what the wall says of an edit of an OperatingSystemConfig with some units.
+// holdKubelet compares the contract check's error for an edit of an OperatingSystemConfig with some units.
 func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 	t.Helper()
 	parsed, err := document.Parse([]byte(`{"metadata":{"name":"x"},"spec":{"units":[` + strings.Join(units, ",") + `],"files":[

@@ -29,7 +29,7 @@ const (
 	// known needs to know the shoot, and contracted a container of an object.
 	known      = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: tier, annotations: {set: {shoot: "${ shoot.name }"}}}]}]}`
 	contracted = `controlplane: {kube-apiserver: [{name: tier, labels: {set: {tier: silver}}}]}`
-	// same writes what silver does, under another name.
+	// same writes the same as silver, under another name.
 	same = `controlplane: {objects: [{apiVersion: v1, kind: ConfigMap, name: cloud-*, rules: [{name: level, annotations: {set: {tier: silver}}}]}]}`
 )
 
@@ -37,7 +37,7 @@ const (
 func TestStates(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// was is the profile of the webhook through which the object came, and is the one by which is looked.
+		// was is the profile that mutated the object, and is the profile of the search.
 		was, is string
 		// later changes the object without the webhook.
 		later func(s *seed)

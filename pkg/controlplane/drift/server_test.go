@@ -170,7 +170,7 @@ func TestSmallerPages(t *testing.T) {
 	}
 }
 
-// endless is an API server whose lists do not end.
+// endless is an API server with lists that do not end.
 type endless struct {
 	*seed
 	pages int

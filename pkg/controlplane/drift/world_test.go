@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// engine is a program with the facts of nobody.
+// engine is a program without facts.
 type engine struct{ *mutation.Program }
 
 func (e engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {

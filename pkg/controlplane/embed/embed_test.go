@@ -26,7 +26,7 @@ import (
 
 var _ extensionswebhook.Mutator = (*embed.Mutator)(nil)
 
-// elsewhere are versions of which the flags are not known, so that rules may write flags that no component has.
+// elsewhere are versions without known flags, so that rules may write any flags.
 var elsewhere, _ = semver.NewConstraint("< 1.31")
 
 const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nmetadata: {name: p}\nproviders: [acme]\n"

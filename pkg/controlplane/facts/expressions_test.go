@@ -105,7 +105,7 @@ func TestExpressionErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"unknown field", `${ shoot.nope }`, ":1:10: undefined field 'nope'"},
 		{"similar field", `${ shoot.kuberntes }`, `:1:10: undefined field 'kuberntes' (did you mean "kubernetes"?)`},
-		{"what is not known", `${ seed.name }`, ":1:4: seed is not known here"},
+		{"an unknown variable", `${ seed.name }`, ":1:4: seed is not known here"},
 		{"no status", `${ garden.status }`, ":1:11: undefined field 'status'"},
 		{"a bad version", `${ shoot.kubernetes }`, ":1:10: the Kubernetes version is not a version"},
 		{"a bad spec", `${ shoot.spec.x }`, ":1:15: the resource cannot be decoded"},

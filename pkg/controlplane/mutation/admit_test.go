@@ -131,7 +131,7 @@ func readRequest(t *testing.T, folder string) request {
 	return r
 }
 
-// admit takes the object through the program, and gives what became of it and the object with the patch applied.
+// admit runs the program on the object, and returns the result and the patched object.
 func admit(t *testing.T, program *mutation.Program, r request, object []byte) (outcome, []byte) {
 	t.Helper()
 	metadata := r.Object["metadata"].(map[string]any)

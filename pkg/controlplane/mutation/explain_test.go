@@ -88,13 +88,13 @@ func requestOf(t *testing.T, r request) mutation.Request {
 func TestExplainShowsNoSecret(t *testing.T) {
 	for _, c := range []struct{ name, rule string }{
 		{"a comparison", `{when: "${ lookups.s.password == 'x' && operation == 'CREATE' }", labels: {set: {x: y}}}`},
-		{"what is left of a text", `{when: "${ lookups.s.password.replace('2', '') != object.name }", labels: {set: {x: y}}}`},
+		{"a replaced text", `{when: "${ lookups.s.password.replace('2', '') != object.name }", labels: {set: {x: y}}}`},
 		{"compared with a variable", `{when: "${ variables.through != '' }", labels: {set: {x: y}}}`},
 		{"in a function", `{when: "${ size(lookups.s.list.split(',')) > 1 && lookups.s.password.startsWith('x') }", labels: {set: {x: y}}}`},
 		{"as JSON", `{when: "${ toJSON([lookups.s.password]) != '' }", labels: {set: {x: y}}}`},
 		{"an item", `{forEach: "${ lookups.s.list.split(',') }", when: "${ item != 'x' }", annotations: {set: {x: "${ item }"}}}`},
 		{"a key", `{when: "${ {'x': 1}[lookups.s.password] == 1 }", labels: {set: {x: y}}}`},
-		{"what a key finds", `{when: "${ {lookups.s.password: lookups.s.number}[variables.direct] != object.name }", labels: {set: {x: y}}}`},
+		{"a value found by a key", `{when: "${ {lookups.s.password: lookups.s.number}[variables.direct] != object.name }", labels: {set: {x: y}}}`},
 		{"a failure", `{when: "${ int(lookups.s.password) > 1 }", labels: {set: {x: y}}}`},
 		{"a failure of a value", `{labels: {set: {x: "${ int(lookups.s.password) }"}}}`},
 		{"a loop", `{when: "${ lookups.s.list.split(',').exists(p, p == 'x') }", labels: {set: {x: y}}}`},
@@ -143,7 +143,7 @@ controlplane:
 	}
 }
 
-// withoutStates is all that is said but the object itself.
+// withoutStates returns the whole explanation except the object itself.
 func withoutStates(e *explanation.Explanation) []string {
 	said := []string{fmt.Sprint(e.Denied, e.Lookups)}
 	for _, rule := range e.Rules {

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// programsOf compiles profiles by their names, with what an installation says.
+// programsOf compiles profiles by name, with the settings of an installation.
 func programsOf(t *testing.T, o compiler.Options, rules map[string]string) (*mutation.Program, map[string]string) {
 	t.Helper()
 	var files []source.File

@@ -86,7 +86,7 @@ controlplane:
 			}
 		}
 	}
-	// In the east, nobody reads the configuration. Texts whose hashes take turns in one place are not remembered.
+	// In the east, no rule reads the configuration. Texts that alternate in one slot of the cache are not cached.
 	if entries, _ := program.Remembered(); entries == 0 || entries > 10 {
 		t.Errorf("%d outcomes are remembered, of two regions with four objects and one with two", entries)
 	}
@@ -208,7 +208,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		most = max(most, entries)
 	}
-	// Each entry has the texts before and what became of them.
+	// Each entry has the original texts and the results.
 	least := 2 * len(strings.Repeat("# some\n", 300))
 	if entries, taken := program.Remembered(); taken < entries*least {
 		t.Errorf("%d outcomes are said to take %d bytes, each takes %d at least", entries, taken, least)

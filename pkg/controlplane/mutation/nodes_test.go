@@ -46,7 +46,7 @@ controlplane:
 	}
 }
 
-// expectNode holds that the rules for a purpose, and no others, have changed an object.
+// expectNode checks that exactly the rules for a purpose have changed an object.
 func expectNode(t *testing.T, result *mutation.Result, purpose string, flag []byte) {
 	t.Helper()
 	reconciles := purpose == "reconcile"

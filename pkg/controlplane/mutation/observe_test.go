@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// asked is a source that counts what is looked up, by name, and does something more with it.
+// asked is a source that counts lookups by name, and runs a function for each.
 type asked struct {
 	facts.Static
 
@@ -42,7 +42,7 @@ func (a *asked) Lookup(ctx context.Context, namespace string, l facts.LookupRequ
 	return a.Static.Lookup(ctx, namespace, l)
 }
 
-// admitEtcd admits an Etcd and gives the result and the rules with what became of them.
+// admitEtcd admits an Etcd, and returns the result and the rules with their outcomes.
 func admitEtcd(t *testing.T, rules string, source facts.Source, until time.Time) (*mutation.Result, []string) {
 	t.Helper()
 	program, _ := programsOf(t, compiler.Options{}, map[string]string{"p": rules})

@@ -28,7 +28,7 @@ func TestQuadraticRule(t *testing.T) {
 	const (
 		size       = 813 << 10
 		mostMemory = 64 << 20
-		mostTime   = 5 * time.Second // of the CPU, of which watching the heap takes most
+		mostTime   = 5 * time.Second // of CPU, mostly for watching the heap
 	)
 	documents, findings := profile.Load(source.File{Name: "quadratic.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// writing are rules of which each leaves something on an Etcd.
+// writing are rules that each leave a value on an Etcd.
 const writing = `
 lookups: {s: {secret: s, keys: [k]}}
 controlplane:
@@ -40,18 +40,18 @@ func TestTakenBack(t *testing.T) {
 	original := `{"gone":"once","other":"theirs"} {} {"quota":"8Gi"}`
 	for name, test := range map[string]struct {
 		after string
-		// meanwhile changes the object before the rules go.
+		// meanwhile changes the object before the rules are removed.
 		meanwhile func(string) string
 		want      string
 	}{
-		"the profile is retired":  {after: "retired: true\n" + writing, want: original},
-		"it is only observed":     {after: "mode: observe\n" + writing, want: original},
-		"a rule is observed":      {after: strings.Replace(writing, "- fields", "- mode: observe\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"8Gi"}`},
-		"a condition is false":    {after: strings.Replace(writing, "- fields", "- when: ${ operation == \"x\" }\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
-		"a value is another":      {after: strings.Replace(writing, "9Gi", "10Gi", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"10Gi"}`},
-		"nothing goes":            {after: writing, want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
-		"somebody changed a part": {after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "9Gi", "7Gi", 1) }, want: `{"gone":"once","other":"theirs"} {} {"quota":"7Gi"}`},
-		"somebody lost the record": {
+		"the profile is retired":        {after: "retired: true\n" + writing, want: original},
+		"it is only observed":           {after: "mode: observe\n" + writing, want: original},
+		"a rule is observed":            {after: strings.Replace(writing, "- fields", "- mode: observe\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"8Gi"}`},
+		"a condition is false":          {after: strings.Replace(writing, "- fields", "- when: ${ operation == \"x\" }\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
+		"a value is another":            {after: strings.Replace(writing, "9Gi", "10Gi", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"10Gi"}`},
+		"nothing goes":                  {after: writing, want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
+		"another client changed a part": {after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "9Gi", "7Gi", 1) }, want: `{"gone":"once","other":"theirs"} {} {"quota":"7Gi"}`},
+		"another client removed the record": {
 			after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "/written-", "/lost-", 1) }, want: original,
 		},
 	} {
@@ -130,7 +130,7 @@ func taken(t *testing.T, rules string, object, old []byte) []byte {
 	return request.Object
 }
 
-// summary is what the rules write, but for what Graft notes.
+// summary returns the values that rules write, without Graft's annotations.
 func summary(t *testing.T, object []byte) string {
 	t.Helper()
 	var read struct {

@@ -35,7 +35,7 @@ func quoted(text string) string {
 	return `"` + strings.NewReplacer("\n", `\n`, `"`, `\"`).Replace(text) + `"`
 }
 
-// insideOf is what the rules write, with the documents opened.
+// insideOf returns the values that rules write, with decoded documents.
 func insideOf(t *testing.T, object []byte) map[string]any {
 	t.Helper()
 	var read struct {

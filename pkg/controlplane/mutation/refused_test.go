@@ -54,7 +54,7 @@ func TestWarned(t *testing.T) {
 	}
 }
 
-// elsewhere are versions of which the flags are not known, so that cases may write flags that no component has.
+// elsewhere are versions without known flags, so that cases may write any flags.
 var elsewhere, _ = semver.NewConstraint("< 1.31")
 
 // compile loads and compiles profiles, which errors call by their base names.

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// theSecret is what must not be seen, in any of the forms that the rules below give it.
+// theSecret is a value that must be hidden in all the forms that the rules below write.
 var theSecret = map[string]string{"password": "hunter2hunter2", "list": "hunter2a,hunter2b", "number": "84648464", "map": `{"hunter2key":"hunter2"}`}
 
 // telltales are pieces of theSecret, as text, as base64 and in capitals, and its checksum.

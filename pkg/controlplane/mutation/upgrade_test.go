@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// lagging is a source whose Read is behind; it counts how often each of its methods was called.
+// lagging is a source with an outdated Read; it counts the calls of each of its methods.
 type lagging struct {
 	facts.Static
 
@@ -38,8 +38,8 @@ func (l *lagging) Refresh(context.Context, string) (*facts.Facts, error) {
 	return l.stored, l.down
 }
 
-// programOf compiles a profile of the provider acme that has these rules.
-// compiled is a program of a profile; what is wrong with it is fatal.
+// programOf compiles a profile of the provider acme that has these rules. compiled compiles a profile; findings are
+// fatal.
 func compiled(t testing.TB, options compiler.Options, text string) *mutation.Program {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "p.yaml", Data: []byte(text)})
@@ -113,7 +113,7 @@ controlplane:
 			}
 		})
 	}
-	t.Run("nobody answers", func(t *testing.T) {
+	t.Run("no answer", func(t *testing.T) {
 		s := &lagging{cached: versioned("1.33.4"), down: fmt.Errorf("no: %w", facts.ErrUnavailable)}
 		_, err := program.Admit(t.Context(), requestFor(apiServer, "kube-apiserver:v1.34.2"), s)
 		var failure *mutation.Failure
@@ -173,7 +173,7 @@ controlplane:
 			}
 		})
 	}
-	t.Run("a pool that nobody knows", func(t *testing.T) {
+	t.Run("an unknown pool", func(t *testing.T) {
 		s := &lagging{cached: pooled(pools{"a": "1.33.4"}), stored: pooled(pools{"a": "1.33.4"})}
 		_, err := program.Admit(t.Context(), nodeRequest("gone", image+"1.33.4"), s)
 		var failure *mutation.Failure
@@ -195,7 +195,8 @@ func pooled(versions pools) *facts.Facts {
 	return &facts.Facts{Shoot: shoot}
 }
 
-// nodeRequest has an OperatingSystemConfig whose kubelet comes from the image; "-" makes it an inline file, "" leaves it out.
+// nodeRequest has an OperatingSystemConfig with the kubelet from the image; "-" makes it an inline file, "" leaves it
+// out.
 func nodeRequest(pool, image string) mutation.Request {
 	files := fmt.Sprintf(`{"path":"/opt/bin/kubelet","content":{"imageRef":{"image":%q,"filePathInImage":"/kubelet"}}}`, image)
 	switch image {

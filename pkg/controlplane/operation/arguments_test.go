@@ -24,7 +24,7 @@ type place struct {
 	example
 	path     string
 	argument operation.Argument
-	// parent is the mapping in which it stands; nil for what stands below the operation itself.
+	// parent is the mapping that contains it; nil directly below the operation.
 	parent, value *yaml.Node
 }
 

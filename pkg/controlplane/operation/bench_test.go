@@ -87,7 +87,7 @@ func (b *bench) extended(own map[string]v1alpha1.Lookup) *expression.Environment
 	return environment
 }
 
-// with is what compiling for the first target says when something else stands in the place of a value for a while.
+// with returns the findings for the first target with another value in a place.
 func (b *bench) with(d operation.Definition, e example, at, value *yaml.Node) source.Findings {
 	before := *at
 	defer func() { *at = before }()

@@ -183,7 +183,7 @@ func (b *bench) apply(t *testing.T, name, on, rule, object string) string {
 	return string(parsed.Bytes())
 }
 
-// variables are what the expressions of a rule see: the lookups that the operation needs, which have found a checksum.
+// variables are the variables of a rule: the lookups of the operation, with a checksum.
 func (b *bench) variables(t *testing.T, d operation.Definition, arguments source.Node) operation.Variables {
 	t.Helper()
 	if d.Lookups == nil {
@@ -206,7 +206,7 @@ func (b *bench) variables(t *testing.T, d operation.Definition, arguments source
 	return variables
 }
 
-// at returns what stands at a JSON pointer: the text of a string, else JSON.
+// at returns the value at a JSON pointer: the text of a string, otherwise JSON.
 func at(t *testing.T, object, pointer string) string {
 	t.Helper()
 	parsed, err := document.Parse([]byte(object))

@@ -22,7 +22,7 @@ func TestEmbedded(t *testing.T) {
 		{"append", "yaml", "a: # x\n- 1.0 # one\n- b\n", "a: # x\n- 1.0 # one\n- b\n- c\n", func(e *embedded) error {
 			return e.add(fieldPath{{Key: "a"}}, []byte(`["b","c"]`), true)
 		}},
-		{"append what is there", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`), false) }},
+		{"append an existing item", "yaml", "a: [1, b]\n", "a: [1, b]\n", func(e *embedded) error { return e.add(fieldPath{{Key: "a"}}, []byte(`"b"`), false) }},
 		{"append to nothing", "yaml", "b: 1\n", "b: 1\na:\n  l:\n  - x\n", func(e *embedded) error {
 			return e.add(fieldPath{{Key: "a"}, {Key: "l"}}, []byte(`"x"`), false)
 		}},

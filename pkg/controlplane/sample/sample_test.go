@@ -85,7 +85,7 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// checkObject holds what every object promises: kind, namespace, JSON of the object, nothing that a server adds.
+// checkObject checks the properties of every object: kind, namespace, JSON, no fields of a server.
 func checkObject(t *testing.T, o Object, namespace string) {
 	t.Helper()
 	gvk := o.Object.GetObjectKind().GroupVersionKind()

@@ -31,7 +31,7 @@ func TestAudit(t *testing.T) {
 			}},
 			map[string]string{"profiles": "a@12345678,b@12345678", "rules": `a/says "x", b/each, b/last`},
 		},
-		"what only taking back changed": {mutation.Result{}, map[string]string{"rules": ""}},
+		"only restored values": {mutation.Result{}, map[string]string{"rules": ""}},
 		"too many": {
 			mutation.Result{Applied: []mutation.Applied{changed("a", long+"1", ""), changed("a", long+"2", ""), changed("a", long+"3", ""), changed("a", long+"4", "")}},
 			map[string]string{"rules": "a/" + long + "1, a/" + long + "2 and 2 more"},

@@ -35,7 +35,7 @@ func (s *segments) ReadSegments(context.Context) ([]Segment, error) {
 	return *s, nil
 }
 
-// caller is what decides on callers, over a registrar.
+// caller decides on callers, with a registrar.
 type caller struct {
 	*Callers
 	*bench
@@ -97,7 +97,8 @@ func TestCallers(t *testing.T) {
 	c.reconcile(t)
 	expectRegistered(t, c.bench, secondPath)
 
-	// The Secrets of both are lost, and another is made: what is registered stays accepted until the registration changes, and a while longer.
+	// The Secrets of both are lost, and a new one is created: the registered segment stays accepted until the
+	// registration changes, and a minute longer.
 	c.known = segments{{"third", start.Add(2 * time.Hour)}}
 	c.bench.clock.SetTime(start.Add(2 * time.Hour))
 	c.expectAccepted(t, secondPath, paths...)
@@ -226,7 +227,7 @@ func TestReadSegments(t *testing.T) {
 	}
 }
 
-// other is an installation beside that of the bench.
+// other is a second installation.
 func other(namespace string, created time.Time, serves string) (*corev1.Namespace, *admissionregistrationv1.MutatingWebhookConfiguration) {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, CreationTimestamp: metav1.NewTime(created)}},
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
@@ -255,7 +256,7 @@ func TestInstallations(t *testing.T) {
 		"being deleted": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
 			n.DeletionTimestamp, n.Finalizers = &metav1.Time{Time: start}, []string{"kubernetes"}
 		}, false},
-		"beside a virtual garden": {start.Add(time.Hour), openstackName, func(_ *corev1.Namespace, c *admissionregistrationv1.MutatingWebhookConfiguration) {
+		"with a virtual garden": {start.Add(time.Hour), openstackName, func(_ *corev1.Namespace, c *admissionregistrationv1.MutatingWebhookConfiguration) {
 			c.Labels[nameLabel] = service.Service + "-runtime"
 		}, false},
 	} {

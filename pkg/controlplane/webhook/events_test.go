@@ -31,7 +31,7 @@ type told struct {
 	Kind, Reason, Message string
 }
 
-// listener is a recorder that keeps what it is told.
+// listener is a recorder that keeps its Events.
 type listener struct {
 	record.EventRecorder
 	told []told
@@ -41,7 +41,7 @@ func (l *listener) Event(object runtime.Object, kind, reason, message string) {
 	l.told = append(l.told, told{object.(*corev1.ObjectReference), kind, reason, message})
 }
 
-// serveEvents is a handler whose events are kept.
+// serveEvents returns a handler that records its Events.
 func serveEvents(t *testing.T, e Engine) (*fixture, *listener) {
 	t.Helper()
 	f, l := &fixture{registry: prometheus.NewRegistry()}, &listener{}

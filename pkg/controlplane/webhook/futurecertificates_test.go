@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// ofTime is a Secret of the library, or of others, issued at a time.
+// ofTime is a Secret, of the library or not, issued at a time.
 func ofTime(namespace, name string, labels map[string]string, issued string) *corev1.Secret {
 	labels = maps.Clone(labels)
 	labels["issued-at-time"] = issued
@@ -38,7 +38,7 @@ func TestDropFuture(t *testing.T) {
 	others := []string{"elsewhere/future", "garden/of-a-clock-a-little-ahead", "garden/of-others", "garden/past", "garden/wrong"}
 	refused := errors.New("refused")
 	for name, c := range map[string]struct {
-		// server is how far the clock of the API server is ahead of this machine's; asked is what asking it fails with.
+		// server is the lead of the API server's clock over this machine's; asked is the error of reading it.
 		server time.Duration
 		asked  error
 		left   []string
@@ -47,7 +47,7 @@ func TestDropFuture(t *testing.T) {
 		"both were set right":      {left: others},
 		"this machine is behind":   {server: time.Hour, left: append(slices.Clone(others), "garden/future")},
 		"the API server is behind": {server: -time.Hour, left: others},
-		"nobody knows":             {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
+		"no answer":                {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := fake.NewClientBuilder().WithObjects(
@@ -77,7 +77,7 @@ func TestDropFutureOnly(t *testing.T) {
 	ours := map[string]string{"managed-by": "secrets-manager", "manager-identity": certificates.identity()}
 	future := strconv.FormatInt(now.Add(time.Hour).Unix(), 10)
 	for name, renew := range map[string]func(context.Context, client.Client) error{
-		"made anew": func(ctx context.Context, c client.Client) error {
+		"created again": func(ctx context.Context, c client.Client) error {
 			if err := c.Delete(ctx, ofTime("garden", "ca", ours, future)); err != nil {
 				return err
 			}

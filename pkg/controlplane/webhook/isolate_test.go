@@ -20,7 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// compileTogether is compile, and refuses two profiles for one provider of which the parameter value differs.
+// compileTogether compiles like compile, and rejects two profiles for one provider with different values of the
+// parameter.
 func compileTogether(documents []*profile.Document) (Program, error) {
 	values := map[string]source.Node{}
 	for _, document := range documents {
@@ -86,7 +87,7 @@ func TestIsolation(t *testing.T) {
 			{[]source.File{valued("a", "one", "1"), valued("b", "one", "1")}, "a valid, b valid", []string{"a=1", "b=1"}, nil},
 			{[]source.File{valued("a", "one", "2"), valued("b", "one", "1")}, "a last-good, b valid", []string{"a=1", "b=1"}, nil},
 		},
-		"the last good version contradicts what is new": {
+		"the last good version contradicts a new profile": {
 			{[]source.File{valued("a", "one", "1")}, "a valid", []string{"a=1"}, nil},
 			{[]source.File{typo(valued("a", "one", "1")), valued("b", "one", "2")}, "a last-good, b invalid", []string{"a=1"}, nil},
 		},

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// replica is one process: a store that has restored what another one kept.
+// replica is one process: a store with the restored state of another one.
 type replica struct {
 	*Store
 	lastGood *LastGood
@@ -41,7 +41,7 @@ func newReplica(t *testing.T, c client.Client, parameters profile.Parameters) re
 	return replica{store, lastGood, log}
 }
 
-// load loads files and keeps what is good.
+// load loads files and stores valid versions.
 func (r replica) load(t *testing.T, files ...source.File) {
 	t.Helper()
 	_ = r.Load(t.Context(), &reader{files: files}) // its outcome is in the states

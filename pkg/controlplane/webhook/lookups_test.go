@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// answering is a source whose lookups have one answer.
+// answering is a source with one answer for all lookups.
 type answering struct {
 	Source
 	found *facts.Found
@@ -34,7 +34,7 @@ func TestCountedSource(t *testing.T) {
 		"optional and absent":   {answering{}, "absent"},
 		"not found":             {answering{err: fmt.Errorf("reading: %w", facts.ErrNotFound)}, "absent"},
 		"the server is away":    {answering{err: fmt.Errorf("reading: %w", facts.ErrUnavailable)}, "failed"},
-		"what cannot be read":   {answering{err: facts.ErrUndecodable}, "failed"},
+		"an undecodable object": {answering{err: facts.ErrUndecodable}, "failed"},
 		"the context has ended": {answering{err: context.Canceled}, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -21,7 +21,7 @@ func exported(t *testing.T) map[string][]string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	m := NewMetrics(registry)
-	// What has labels is exported once it was counted.
+	// Metrics with labels are exported after their first count.
 	x := &exchange{route: Route{Set: target.ControlPlane, Provider: "a"}, started: time.Now()}
 	m.admission(x, "kube-apiserver", "denied")
 	m.failure(x, mutation.Internal)

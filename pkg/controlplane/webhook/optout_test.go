@@ -40,7 +40,7 @@ func TestOptOuts(t *testing.T) {
 		{"it is deleted unseen", func() { o.forget(toolscache.DeletedFinalStateUnknown{Obj: namespaceWith("b", "broken, too")}) }, true, 1},
 		{"the annotation goes", func() { o.see(namespaceWith("a", "")) }, false, 0},
 		{"it is deleted", func() { o.forget(namespaceWith("a", "")) }, false, 0},
-		{"what is no namespace", func() { o.see("a"); o.forget(1) }, false, 0},
+		{"not a namespace", func() { o.see("a"); o.forget(1) }, false, 0},
 	} {
 		step.do()
 		if got := o.Contains("a"); got != step.out {

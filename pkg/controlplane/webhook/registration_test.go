@@ -133,7 +133,7 @@ func TestMatchConditions(t *testing.T) {
 		condition := matchconditions.MatchCondition(conditions[i])
 		accessors[i] = &condition
 	}
-	// NewExpressions is what the API server allows when a configuration is written.
+	// NewExpressions has the CEL limits of the API server for a new configuration.
 	compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion(), true))
 	evaluator := compiler.CompileCondition(accessors, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.NewExpressions)
 	if problems := evaluator.CompilationErrors(); len(problems) > 0 {
@@ -157,7 +157,7 @@ func TestMatchConditions(t *testing.T) {
 		"another Service":        {version: "v1", kind: "Service", resource: "services", name: "vpn-seed-server"},
 		"every name of a kind":   {group: "extensions.gardener.cloud", version: "v1alpha1", kind: "OperatingSystemConfig", resource: "operatingsystemconfigs", name: "anything", want: true},
 		"beginning":              {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "cloud-config", want: true},
-		"exact beside beginning": {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "exact", want: true},
+		"exact name and prefix":  {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "exact", want: true},
 		"another beginning":      {version: "v1", kind: "ConfigMap", resource: "configmaps", name: "my-cloud-config"},
 		"only a beginning":       {version: "v1", kind: "ServiceAccount", resource: "serviceaccounts", name: "cloud-x", want: true},
 		"beginning, generated":   {version: "v1", kind: "ConfigMap", resource: "configmaps", generateName: "cloud-"},

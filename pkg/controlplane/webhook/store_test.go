@@ -51,7 +51,7 @@ func (p program) Admit(context.Context, mutation.Request) (*mutation.Result, err
 	return &mutation.Result{Target: p[0].Metadata.Name}, nil
 }
 
-// compile refuses profiles whose parameter refuse is true, with a finding.
+// compile rejects profiles with refuse: true among the parameters, with a finding.
 func compile(documents []*profile.Document) (Program, error) {
 	for _, document := range documents {
 		if refuse, ok := document.Parameters["refuse"]; ok && refuse.Value == "true" {

@@ -45,9 +45,9 @@ func TestSpans(t *testing.T) {
 		"patched": {admitted, path, reviewOf(nil), of("openstack", "kube-apiserver", "patched", 2), false},
 		"denied": {failing(mutation.LookupFailed), path, reviewOf(nil),
 			of("openstack", "kube-apiserver", "denied", 0, "graft.reason=LookupFailed"), true},
-		"a stranger":  {admitted, "/webhooks/controlplane/strange", reviewOf(nil), of("unknown", "kube-apiserver", "denied", 0, "graft.reason=NotLoaded"), true},
-		"no review":   {admitted, path, []byte("{"), of("openstack", "", "", 0, "graft.reason=ReviewUnreadable"), true},
-		"what panics": {func(context.Context, mutation.Request) (*mutation.Result, error) { panic("x") }, path, reviewOf(nil), of("openstack", "kube-apiserver", "denied", 0, "graft.reason=Panicked"), true},
+		"a stranger": {admitted, "/webhooks/controlplane/strange", reviewOf(nil), of("unknown", "kube-apiserver", "denied", 0, "graft.reason=NotLoaded"), true},
+		"no review":  {admitted, path, []byte("{"), of("openstack", "", "", 0, "graft.reason=ReviewUnreadable"), true},
+		"a panic":    {func(context.Context, mutation.Request) (*mutation.Result, error) { panic("x") }, path, reviewOf(nil), of("openstack", "kube-apiserver", "denied", 0, "graft.reason=Panicked"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := tracetest.NewSpanRecorder()

@@ -31,7 +31,7 @@ func TestValidator(t *testing.T) {
 	for name, c := range map[string]struct {
 		data    map[string]string
 		label   string
-		denied  string // what the message has; empty: allowed
+		denied  string // the expected part of the message; empty: allowed
 		warning string
 	}{
 		"right":               {data: map[string]string{"p.yaml": string(valued("a", "one", "2").Data)}},

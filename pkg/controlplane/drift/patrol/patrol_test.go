@@ -39,7 +39,7 @@ func (e engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result
 	return e.Program.Admit(ctx, r, &facts.Static{})
 }
 
-// seed has a control plane with some ConfigMaps, of which those that were touched are as they should be.
+// seed has a control plane with some ConfigMaps; touched ones conform.
 type seed struct {
 	mutex   sync.Mutex
 	count   int
@@ -89,7 +89,7 @@ func (s *seed) touches() int {
 	return len(s.touched)
 }
 
-// newPatrol is a patrol of a seed, with a clock that stands.
+// newPatrol returns a patrol of a seed, with a stopped clock.
 func newPatrol(t *testing.T, s *seed) (*Patrol, *clocktesting.FakeClock) {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "acme.yaml", Data: []byte(rules)})
@@ -251,7 +251,7 @@ func TestFutile(t *testing.T) {
 		{want: "cloud-3; 0 rest"},
 		{want: three + "3 rest"},
 		{want: "; 3 rest"},
-		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // somebody else has fixed it
+		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // another client has fixed it
 		{want: "; 0 rest", then: func() { delete(s.touched, "cloud-0") }},
 		{want: three + "3 rest"},
 		{want: "; 2 rest", then: func() { p.Finder.Engine = renamed{p.Finder.Engine} }},

@@ -31,7 +31,7 @@ func makeSecret(namespace, name string, data map[string]string) *corev1.Secret {
 	return secret
 }
 
-// watching is a client that lists by name, as the API server does, and counts what is asked of it.
+// watching is a client that lists by name, as the API server does, and counts its requests.
 func watching(t *testing.T, asked *[]string, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(scheme(t)).WithObjects(objects...).
@@ -225,7 +225,7 @@ func BenchmarkLookups(b *testing.B) {
 	}
 }
 
-// synced says whether the watcher has seen what there was when it began.
+// synced reports whether the watcher has its initial list.
 func synced(w *watcher) bool {
 	w.mutex.RLock()
 	defer w.mutex.RUnlock()

@@ -71,7 +71,7 @@ func makeNamespace(name string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"a": "b"}}}
 }
 
-// failing is a reader of which every call fails.
+// failing is a reader with calls that all fail.
 func failing(t *testing.T, err error) client.Client {
 	t.Helper()
 	return fake.NewClientBuilder().WithScheme(scheme(t)).WithInterceptorFuncs(interceptor.Funcs{

@@ -185,7 +185,7 @@ func TestOneReads(t *testing.T) {
 	}
 }
 
-// many is a seed in which each shoot has a Cluster with a copy of a cloud profile of 300 KB.
+// many is a seed with a Cluster for each shoot, each with a copy of a cloud profile of 300 KB.
 type many struct {
 	client.Reader // the namespaces
 
@@ -239,7 +239,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// heap is what is in use.
+// heap returns the heap in use.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats

@@ -135,7 +135,7 @@ func TestBuffer(t *testing.T) {
 	if first.CloudProfile == second.CloudProfile || get(one).CloudProfile != first.CloudProfile {
 		t.Error("a cloud profile is not kept once for each content")
 	}
-	// Now and then a pool has nothing, as the garbage collector and the race detector empty it: the median is what counts.
+	// Sometimes a pool is empty, because the garbage collector and the race detector clear it: the median decides.
 	each := make([]uint64, 101)
 	for i := range each {
 		before := allocated()
