@@ -25,7 +25,7 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// layout makes a folder with files, links and what is neither, beside a token that is not in it.
+// layout creates a folder with files, links and other kinds of files, and a token outside of it.
 func layout(t *testing.T) string {
 	t.Helper()
 	base, err := os.MkdirTemp("", "disk") // sockets have short paths

@@ -268,7 +268,7 @@ func TestSubDocument(t *testing.T) {
 	if string(object.Bytes()) != `{"a":2}` || string(object.Original().Raw()) != `{"a":1}` || review.Changed() {
 		t.Errorf("bytes %s, original %s", object.Bytes(), object.Original().Raw())
 	}
-	// A value that was edited or brought in stands on its own too.
+	// An edited or inserted value does not depend on its source either.
 	set(t, review.Root().Get("request"), "object", `{"b":[1]}`)
 	other := review.Root().Find("request", "object").Document()
 	edited := review.Root().Get("request").Document()

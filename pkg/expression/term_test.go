@@ -73,7 +73,7 @@ func TestTerms(t *testing.T) {
 			`41   shoot.annotations["enable-vac"] == "true": true`,
 			`41     shoot.annotations["enable-vac"]: "true"`,
 		}},
-		{"what may be absent", `${ shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none() }`, []string{
+		{"optional fields", `${ shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none() }`, []string{
 			`4 shoot.spec.?hibernation.?enabled.orValue(true) && shoot.spec.?nothing != optional.none(): false`,
 			`4   shoot.spec.?hibernation.?enabled.orValue(true): true`,
 			`54   shoot.spec.?nothing != optional.none(): false`,
@@ -127,7 +127,7 @@ func TestTerms(t *testing.T) {
 			`32     w.name == "a": false`,
 			`32       w.name: "b"`,
 		}},
-		{"what a loop makes", `${ shoot.workers.map(w, w.name) == ["a", shoot.name] }`, []string{
+		{"the result of a loop", `${ shoot.workers.map(w, w.name) == ["a", shoot.name] }`, []string{
 			`4 shoot.workers.map(w, w.name) == ["a", shoot.name]: false`,
 			`4   shoot.workers.map(w, w.name): ["a","b"]`,
 			`4     shoot.workers: [{"kubernetes":"1.32.0","name":"a"},{"kubernetes":"1.33.4","name":"b"}]`,
@@ -200,7 +200,7 @@ func items(from, to int) []string {
 	return lines
 }
 
-// written writes terms: the column where each begins, two spaces for each step down, the text and what it came to.
+// written writes terms: their columns, indented by depth, with text and value.
 func written(term Term, depth int) []string {
 	var came string
 	switch {
@@ -281,7 +281,7 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-// agree holds that what a term came to follows from the terms below it.
+// agree checks that the value of a term follows from the terms below it.
 func agree(t *testing.T, term Term) {
 	t.Helper()
 	if term.Value == nil {

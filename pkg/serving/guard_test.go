@@ -35,7 +35,7 @@ type guarded struct {
 	client   *http.Client
 }
 
-// withLimits fills in what a test does not say.
+// withLimits sets the limits that a test leaves out.
 func withLimits(l Limits) Limits {
 	fill := func(field *int, value int) {
 		if *field == 0 {
@@ -79,7 +79,7 @@ func serveGuarded(t *testing.T, l Limits, handle func(context.Context, http.Resp
 	return f
 }
 
-// echoLength answers with the length of the body, or with what was wrong with it.
+// echoLength answers with the length of the body, or with its error.
 func echoLength(_ context.Context, w http.ResponseWriter, r *http.Request) {
 	body, err := ReadAll(r, 1<<20)
 	fmt.Fprint(w, len(body), " ", err)
@@ -241,7 +241,7 @@ func TestBytes(t *testing.T) {
 		t.Errorf("%v were refused", got)
 	}
 	for range 8 {
-		go func() { // who is ended does not take all that is sent
+		go func() { // an ended request does not read all of its body
 			c, err := net.Dial("tcp", f.address)
 			if err != nil {
 				return
@@ -277,9 +277,9 @@ func TestPlaces(t *testing.T) {
 		want   []string
 	}{
 		"they wait":          {Limits{Requests: 1, Waiting: 8, Patience: time.Minute}, []string{"200", "200", "200"}},
-		"they wait in vain":  {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
+		"they time out":      {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
 		"too many wait":      {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
-		"nobody may wait":    {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
+		"no waiting allowed": {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
 		"there is room":      {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
 		"there is just room": {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
 	} {

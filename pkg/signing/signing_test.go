@@ -46,11 +46,11 @@ func TestNew(t *testing.T) {
 		pair  *Pair
 		leads bool
 	}{
-		"signed by the root":       {made(t, template("leaf", false), root), true},
-		"signed by what is signed": {made(t, template("leaf", false), between), true},
-		"the root itself":          {root, true},
-		"signed by another":        {made(t, template("leaf", false), other), false},
-		"signed by nobody":         {made(t, template("leaf", false), nil), false},
+		"signed by the root":           {made(t, template("leaf", false), root), true},
+		"signed by an intermediate CA": {made(t, template("leaf", false), between), true},
+		"the root itself":              {root, true},
+		"signed by another":            {made(t, template("leaf", false), other), false},
+		"without a signer":             {made(t, template("leaf", false), nil), false},
 	} {
 		roots, all := x509.NewCertPool(), x509.NewCertPool()
 		roots.AddCert(root.Certificate)

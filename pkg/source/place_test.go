@@ -12,7 +12,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// placed is what the places below stand in; the columns of the cases are those of its text.
+// placed is the text of the places below; the columns of the cases refer to it.
 const placed = `name: a
 routes:
 - gateway: b

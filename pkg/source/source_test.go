@@ -182,7 +182,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// once holds that keys are plain texts and stand once, so that places can be looked up beside what is decoded.
+// once checks that keys are plain and unique texts, so that positions can be found next to decoded values.
 func once(t *testing.T, n source.Node) {
 	t.Helper()
 	for _, field := range n.Fields() {
@@ -206,7 +206,7 @@ func TestDuplicates(t *testing.T) {
 		"texts":                     {"a: 1\na: 2\n", "{a: 1}"},
 		"unlike":                    {"a: 1\na: [2]\n", "{a: 1}"},
 		"nothing first":             {"a:\na: [1]\na: [2]\n", "{a: [1, 2]}"},
-		"below what has an anchor":  {"&x {a: 1, a: 2}", "{a: 1}"},
+		"below an anchor":           {"&x {a: 1, a: 2}", "{a: 1}"},
 		"an alias that is like one": {"x: &a 1\n*a : 2\na: [3]\n", "{x: 1, a: [3]}"},
 		"a merge that is like one":  {"!!merge a: []\na: [3]\n", "{a: [3]}"},
 	}

@@ -103,7 +103,7 @@ func TestCommandLineErrors(t *testing.T) {
 	}{
 		{"shell", `{"command":["/bin/sh","-c","x --a=1"]}`, ErrShell},
 		{"shell over both lists", `{"command":["sh"],"args":["-ec","x --a=1"]}`, ErrShell},
-		{"shell behind others", `{"command":["/usr/bin/env","bash","-e","-c","x"]}`, ErrShell},
+		{"shell after other commands", `{"command":["/usr/bin/env","bash","-e","-c","x"]}`, ErrShell},
 		{"shell of busybox", `{"command":["busybox","sh","-c","x"]}`, ErrShell},
 		{"shell behind an init", `{"command":["tini","--","sh","-c","x"]}`, ErrShell},
 		{"script", `{"command":["sh","/run.sh","--config=c"]}`, nil},
@@ -158,7 +158,7 @@ func TestCommandLineEdit(t *testing.T) {
 		{"bare", `{"args":["--a=1","--b","--a"]}`, setBare("a"), `{"args":["--b","--a"]}`},
 		{"bare in place", `{"args":["--a","1","--b"]}`, setBare("a"), `{"args":["--a","--b"]}`},
 		{"bare and new", `{"args":["--b"]}`, setBare("a"), `{"args":["--b","--a"]}`},
-		{"escapes of others stay", `{"args":["--b=\u00e9","--a=1"]}`, setting("a", "é"), `{"args":["--b=\u00e9","--a=é"]}`},
+		{"escapes of other flags stay", `{"args":["--b=\u00e9","--a=1"]}`, setting("a", "é"), `{"args":["--b=\u00e9","--a=é"]}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestCommandLineRefused(t *testing.T) {
 		{"name with dashes", `{}`, func(c *CommandLine) error { return c.Set("--a", "1") }, ErrFlag},
 		{"name with a value", `{}`, func(c *CommandLine) error { return c.Set("a=b", "1") }, ErrFlag},
 		{"no name", `{}`, func(c *CommandLine) error { return c.Remove("") }, ErrFlag},
-		{"list broken meanwhile", `{}`, func(c *CommandLine) error {
+		{"list that became invalid", `{}`, func(c *CommandLine) error {
 			if _, err := c.container.Set("args", []byte(`[1]`)); err != nil {
 				return err
 			}

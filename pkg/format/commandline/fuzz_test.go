@@ -29,7 +29,7 @@ func lineOf(t *testing.T, command, args string) (*document.Document, *CommandLin
 	return d, c
 }
 
-// others are the tokens that are no part of a flag, byte for byte.
+// others are the tokens that belong to no flag, byte for byte.
 func others(c *CommandLine, name string) []string {
 	skip := map[int]bool{}
 	for _, f := range c.Flags {

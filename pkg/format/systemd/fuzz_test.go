@@ -43,12 +43,12 @@ func commentLines(text string) []string {
 	return out
 }
 
-// foreign matches what go-systemd reads otherwise than systemd: comments that are continued or stand in a
-// continuation, escaped backslashes and blanks at the end of a line, other line endings, blank lines in a
-// continuation, white space that is none to systemd, text before the first section.
+// foreign matches texts that go-systemd and systemd read differently: continued comments and comments in a
+// continuation, escaped backslashes and blanks at the end of a line, other line endings, blank lines in a continuation,
+// other white space, and text before the first section.
 var foreign = regexp.MustCompile(`(?m)\r|\\\n\s*[#;]|^\s*[#;].*\\ ?$|\\\\$|\\\s*\n\s*\n|\\\n?\z|\A[^\[]|[^\n\x20-\x7e]|\\[ \t]+$|^\[.*\\$`)
 
-// checkOracle compares with what go-systemd reads.
+// checkOracle compares the unit with go-systemd's result.
 func checkOracle(t *testing.T, u *Unit) {
 	t.Helper()
 	text := u.Text()
@@ -108,7 +108,7 @@ func FuzzUnit(f *testing.F) {
 	})
 }
 
-// checkUnit checks a unit behind an edit, and returns one read anew from its text.
+// checkUnit checks a unit after an edit, and returns one parsed from its text.
 func checkUnit(t *testing.T, u *Unit, section, option string, wanted []string, rest []assignment, comments []string) *Unit {
 	t.Helper()
 	again := unitOf(t, u.Text())

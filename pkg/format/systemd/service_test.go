@@ -36,7 +36,7 @@ func TestEffectiveService(t *testing.T) {
 		{"a second command in a drop-in", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=/y")}, "unit has several commands"},
 		{"another command in a drop-in", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=", "ExecStart=/y")}, "/y"},
 		{"a command that a drop-in takes away", map[string]string{main: program, main + ".d/a.conf": service("ExecStart=")}, "unit has no command"},
-		{"drop-ins by name, whatever their directory", map[string]string{
+		{"drop-ins by name, in any directory", map[string]string{
 			main: program, main + ".d/20.conf": service("ExecStart=", "ExecStart=/y"),
 			"/usr/lib/systemd/system/x.service.d/30.conf": service("ExecStart=", "ExecStart=/z"),
 		}, "/z"},

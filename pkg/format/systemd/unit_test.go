@@ -129,7 +129,7 @@ func TestUnitEdits(t *testing.T) {
 		"dangling with a comment":   {"[A]\nP=1 \\\n# c\n", set("2"), "[A]\nP=1 \\\n# c\n\nO=2\n"},
 		"set nothing":               {"[A]\nO=1\nO=2\nP=3\n", set(), "[A]\nP=3\n"},
 		"add":                       {"[A]\nO=1\nP=2\n", add("O", "2"), "[A]\nO=1\nO=2\nP=2\n"},
-		"add what is there":         {"[A]\nO=1\nO=2\n", add("O", "1"), "[A]\nO=1\nO=2\n"},
+		"add an existing value":     {"[A]\nO=1\nO=2\n", add("O", "1"), "[A]\nO=1\nO=2\n"},
 		"add behind a reset":        {"[A]\nO=1\nO=\n", add("O", "1"), "[A]\nO=1\nO=\nO=1\n"},
 		"ExecStartPre": {"[A]\nX=1\n# start\n\n# the\n# kubelet\nExecStart=x\n", add("ExecStartPre", "y"),
 			"[A]\nX=1\n# start\n\nExecStartPre=y\n# the\n# kubelet\nExecStart=x\n"},

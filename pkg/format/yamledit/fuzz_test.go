@@ -75,7 +75,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// without returns a decoded value without what stands at a path, and the mappings that become empty so.
+// without returns a decoded value without the value at a path, and without the mappings that become empty.
 func without(value any, path []string) any {
 	object, ok := value.(map[string]any)
 	if !ok {
@@ -146,7 +146,7 @@ func FuzzEdit(f *testing.F) {
 	})
 }
 
-// checkYAMLResult reads a document anew and compares it with what was set at a path, and with all the other fields.
+// checkYAMLResult parses a document again, and compares it with the value set at a path and with all other fields.
 func checkYAMLResult(t *testing.T, text string, path []string, others any, raw string, merge bool) *File {
 	t.Helper()
 	y, err := Parse([]byte(text))

@@ -120,7 +120,7 @@ func TestNetworkWrong(t *testing.T) {
 	mistakes(t, "network-mistakes.yaml", networkHead, func(text string) error { _, err := decodeNetwork(text); return err })
 }
 
-// mistakes holds what is said of each mistake in a file of testdata, which stand below a head.
+// mistakes checks the message of each mistake in a file of testdata, written below a head.
 func mistakes(t *testing.T, file, head string, decode func(string) error) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
