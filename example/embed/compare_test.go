@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
-// compare holds that what a webhook made is what the engine made, but for what acme does in Go.
+// compare compares the results of a webhook and of the engine, except for acme's changes in Go.
 func compare(t *testing.T, o sample.Object, webhook, engine []byte) {
 	t.Helper()
 	got, want := tree(t, webhook), tree(t, engine)

@@ -147,7 +147,7 @@ func engine(t *testing.T) *mutation.Program {
 	return program
 }
 
-// byEngine is what the engine makes of an object that is created.
+// byEngine returns the engine's result for a new object.
 func byEngine(t *testing.T, mgr manager.Manager, program *mutation.Program, set target.Set, object []byte) []byte {
 	t.Helper()
 	var meta metav1.PartialObjectMetadata
@@ -165,7 +165,7 @@ func byEngine(t *testing.T, mgr manager.Manager, program *mutation.Program, set 
 	return patched(t, object, result.Patch)
 }
 
-// byWebhook is what the webhook makes of it, with the patch applied as an API server does.
+// byWebhook returns the webhook's result, with the patch applied.
 func byWebhook(t *testing.T, h hook, o sample.Object, object, old []byte) []byte {
 	t.Helper()
 	operation := admissionv1.Create

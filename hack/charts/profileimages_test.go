@@ -34,9 +34,9 @@ func TestProfileImages(t *testing.T) {
 		garden bool
 		want   []string
 	}{
-		"in a seed":               {"profile-images", false, both},
-		"beside a virtual garden": {"profile-images", true, both},
-		"in ConfigMaps alone":     {"everything", false, nil},
+		"in a seed":             {"profile-images", false, both},
+		"with a virtual garden": {"profile-images", true, both},
+		"in ConfigMaps alone":   {"everything", false, nil},
 	} {
 		t.Run(title, func(t *testing.T) {
 			values := cases(t, name)[c.values]

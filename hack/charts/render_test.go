@@ -60,7 +60,7 @@ func load(t *testing.T, name string) *chart.Chart {
 	return loaded
 }
 
-// render does what helm install does before it sends anything: it checks the values, and gives the manifests.
+// render checks the values and returns the manifests, like helm install before it sends them.
 func render(loaded *chart.Chart, values chartutil.Values) ([]string, error) {
 	options := chartutil.ReleaseOptions{Name: loaded.Name(), Namespace: "garden", Revision: 1, IsInstall: true}
 	all, err := chartutil.ToRenderValues(loaded, values, options, nil)

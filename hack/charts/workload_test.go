@@ -115,7 +115,7 @@ func TestRoles(t *testing.T) {
 	})
 }
 
-// interpreterConfiguration reads that of a resource interpreter, and holds what some values must come to.
+// interpreterConfiguration returns the configuration of a resource interpreter, and checks some of its values.
 func interpreterConfiguration(t *testing.T, file source.File, values string) error {
 	t.Helper()
 	c, err := configv1alpha1.DecodeResourceInterpreterConfiguration(file)

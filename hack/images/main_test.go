@@ -211,8 +211,8 @@ ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM, OUT OF OR IN CONNECTION WIT
 	}{
 		"nothing":             {want: nobodyKnows},
 		"MIT":                 {texts: map[string][]byte{"LICENSE": []byte(mit)}, want: "MIT"},
-		"a notice beside":     {texts: map[string][]byte{"LICENSE": []byte(mit), "NOTICE": []byte("made by somebody")}, want: "MIT"},
-		"words of somebody":   {texts: map[string][]byte{"LICENSE": []byte("You may look at it on Mondays.")}, want: nobodyKnows},
+		"with a notice":       {texts: map[string][]byte{"LICENSE": []byte(mit), "NOTICE": []byte("made by somebody")}, want: "MIT"},
+		"an unknown licence":  {texts: map[string][]byte{"LICENSE": []byte("You may look at it on Mondays.")}, want: nobodyKnows},
 		"one that is unclear": {texts: map[string][]byte{"LICENSE": []byte(mit), "COPYING": []byte("Ask me.")}, want: nobodyKnows},
 	} {
 		t.Run(name, func(t *testing.T) {

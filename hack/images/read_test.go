@@ -46,7 +46,7 @@ func mustRun(t *testing.T, o options) {
 	}
 }
 
-// contents are the files of an archive, by their names, and what stands at their heads.
+// contents are the files of an archive by name, with their headers.
 func contents(t *testing.T, in io.Reader) (map[string][]byte, []*tar.Header) {
 	t.Helper()
 	files, headers := map[string][]byte{}, []*tar.Header(nil)

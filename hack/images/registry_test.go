@@ -31,7 +31,7 @@ func mustSucceed(t *testing.T, problems ...error) {
 	}
 }
 
-// newRegistry is a registry that keeps everything in memory, and knows what refers to what.
+// newRegistry returns a registry in memory with support for referrers.
 func newRegistry(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.WithReferrersSupport(true), registry.Logger(log.New(io.Discard, "", 0))))

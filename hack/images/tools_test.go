@@ -33,11 +33,11 @@ import (
 const (
 	repositoryRoot = "../.."
 	page           = repositoryRoot + "/docs/operations/packaging.md"
-	// pageRegistry is the registry of the page, in whose place that of the test comes.
+	// pageRegistry is the registry on the page, which the test's registry replaces.
 	pageRegistry = "registry.example.com"
 )
 
-// stand is a folder in which the commands of the page are typed, with a registry and the tools.
+// stand is a folder for the commands of the page, with a registry and the tools.
 type stand struct {
 	folder, registry string
 	environment      []string
@@ -58,7 +58,7 @@ storage: {filesystem: {rootdirectory: %[1]s/registry}}
 http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/ca.key}}
 `, s.folder, s.registry)
 	mustSucceed(t, os.WriteFile(s.folder+"/registry.yaml", []byte(config), 0o600))
-	// All tools are in Go, and take certificates from there; what they keep is kept here.
+	// All tools are Go programs, and read certificates from there; their state is stored here.
 	s.environment = append(os.Environ(), "PATH="+bin+":"+programs+":"+os.Getenv("PATH"), "SSL_CERT_FILE="+s.folder+"/ca.crt", "HOME="+s.folder,
 		"XDG_RUNTIME_DIR="+s.folder, "OTEL_TRACES_EXPORTER=none")
 	server := exec.Command(filepath.Join(bin, "registry"), "serve", s.folder+"/registry.yaml")
@@ -179,7 +179,7 @@ func TestPageOfImages(t *testing.T) {
 			}
 			s.run(t, "crane validate --remote "+image)
 			about := s.run(t, "oras discover --platform linux/amd64 --format json "+image)
-			// skopeo leaves alone what refers to an image.
+			// skopeo does not copy referrers of an image.
 			if with := strings.HasPrefix(command, "oras cp -r "); strings.Contains(about, spdxType) != with {
 				t.Errorf("about the image there is %s", about)
 			}

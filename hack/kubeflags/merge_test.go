@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
 )
 
-// dumpOf is a release of which all components say the same.
+// dumpOf is a release with the same flags in all components.
 func dumpOf(t *testing.T, release string, minor int, text string) dump {
 	t.Helper()
 	d := dump{release: release, minor: minor, parts: map[string]part{}}

@@ -26,7 +26,7 @@ func TestReadMetrics(t *testing.T) {
 			`var x = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "graft_a_total", Help: "A."}, []string{"b", "c"})`,
 			[]metric{{"graft_a_total", "counter", "A.", []string{"b", "c"}}},
 		},
-		"a histogram whose buckets are no labels": {
+		"a histogram with buckets": {
 			`var x = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "graft_a", Help: "A " + "b.", Buckets: []float64{1}})`,
 			[]metric{{name: "graft_a", kind: "histogram", help: "A b."}},
 		},

@@ -73,7 +73,7 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// holdGate holds what gardenlet goes by.
+// holdGate checks the fields that gardenlet reads.
 func holdGate(t *testing.T, gate string, registration *core.ControllerRegistration) {
 	t.Helper()
 	if gate == "" {
@@ -94,7 +94,8 @@ func holdGate(t *testing.T, gate string, registration *core.ControllerRegistrati
 	}
 }
 
-// holdInstalled holds that the program answers what is registered, and may, and otherwise neither.
+// holdInstalled checks that the program answers the registered type with the needed permissions, and otherwise does
+// neither.
 func holdInstalled(t *testing.T, gate string, files map[string]string) {
 	t.Helper()
 	if got := strings.Contains(files["configmap.yaml"], "enabled: true\n      type: "+gate); got != (gate != "") {
@@ -173,7 +174,7 @@ func TestGateOfOperator(t *testing.T) {
 		t.Fatal(err)
 	}
 	holdInstalled(t, "graft", render(t, archive, values))
-	// gardener-operator gives the same values beside a virtual garden, if an operator writes them there.
+	// gardener-operator passes the same values for a virtual garden, if an operator sets them there.
 	values["gardener"] = map[string]any{"runtimeCluster": map[string]any{"enabled": true}}
 	if text := render(t, archive, values)["rbac.yaml"]; strings.Contains(text, "resources: [extensions]") {
 		t.Error("the gate has permissions beside a virtual garden")

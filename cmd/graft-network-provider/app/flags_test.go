@@ -89,7 +89,7 @@ func TestEachNode(t *testing.T) {
 	}{
 		"of the environment":     {"worker-1", nil, true},
 		"given":                  {"worker-1", []string{"--node=worker-1"}, false},
-		"of nobody":              {"", nil, false},
+		"without a node":         {"", nil, false},
 		"given as that of nodes": {"worker-1", []string{"--node="}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// node is a folder with all that one server has.
+// node is a folder with the files of one server.
 type node struct {
 	folder string
 	// more are arguments in place of the socket.
@@ -63,7 +63,7 @@ func (n *node) start(t *testing.T) {
 	n.InProcess = env.Main(Main).Start(t, n.arguments()...)
 }
 
-// try begins the program, which is to end by itself, and gives what it says.
+// try starts a program that should end by itself, and returns its output.
 func (n *node) try(t *testing.T, more ...string) (status int, said string) {
 	t.Helper()
 	return n.main(t, n.arguments(append(more, "--log-level=error")...)...)

@@ -48,7 +48,7 @@ func TestCompareCommand(t *testing.T) {
 	for _, c := range []struct {
 		name, arguments string
 		status          int
-		// out and err are in what is written.
+		// out and err are expected parts of the output.
 		out, err string
 	}{
 		{"the same", "two.yaml two.yaml --exit-code", 0, "nothing changes", ""},

@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// commandStep is a command line, what it writes to standard output and standard error, and its status.
+// commandStep is a command line, its standard output and standard error, and its status.
 type commandStep struct {
 	Run    string
 	Out    string `yaml:",omitempty"`
@@ -37,7 +37,7 @@ func runStep(command string) commandStep {
 	return commandStep{Run: command, Out: out.String(), Err: problems.String(), Status: status}
 }
 
-// rewriteSteps writes what commands said, with -update, below the head of the file.
+// rewriteSteps writes the output of the commands below the head of the file, with -update.
 func rewriteSteps[S any](t *testing.T, path string, content []byte, steps []S) {
 	t.Helper()
 	if !golden.Updating() {

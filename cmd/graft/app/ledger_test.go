@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// ledgerStep is a command, what it writes to standard output and standard error, and its status.
+// ledgerStep is a command, its standard output and standard error, and its status.
 type ledgerStep struct {
 	Run    string
 	Rows   map[string]string `yaml:",omitempty"` // written into the folder before

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// world is a control plane in which a rule writes what is in a Secret.
+// world is a control plane with a rule that writes a Secret's value.
 const world = "../../../pkg/workbench/scene/testdata/"
 
 // graft runs a command on the world.

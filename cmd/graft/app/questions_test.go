@@ -42,7 +42,7 @@ func TestQuestionsInterrupted(t *testing.T) {
 	}
 }
 
-// never is a terminal at which nobody types.
+// never is a terminal without input.
 type never struct{}
 
 func (never) Read([]byte) (int, error) { select {} }

@@ -25,7 +25,7 @@ func TestTest(t *testing.T) {
 	for _, step := range []struct {
 		arguments string
 		status    int
-		// out and err are parts of what is written.
+		// out and err are expected parts of the output.
 		out, err string
 	}{
 		{"test tests/diff.yaml", 1, "FAIL tests/diff.yaml/differs\n    tests/diff/differs.diff: the result differs", ""},

@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// program is a command line with all that the manual has to write.
+// program is a command line with every element that the manual supports.
 func program() *cobra.Command {
 	run := func(*cobra.Command, []string) {}
 	root := &cobra.Command{Use: "tool", Short: "Do things", Long: "Do things.\n\nOn your machine."}

@@ -23,16 +23,16 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// A case is what becomes of one alert while some series are as written.
+// A case is the expected result of one alert for given series.
 type alertCase struct {
 	Alert string
 	// Series are values by series, one a minute, as `promtool test rules` writes them.
 	Series map[string]string
 	// Silent is a time at which the alert does not fire; without one it fires nowhere until Fires.
 	Silent model.Duration
-	// Fires is a time at which it does; none in cases in which it never does.
+	// Fires is a time at which the alert fires; absent in cases without a firing.
 	Fires model.Duration
-	// Labels are those of each alert that fires, beside those of the rule.
+	// Labels are the labels of each firing alert, in addition to those of the rule.
 	Labels []map[string]string
 	// Says is a part of the description of the first.
 	Says string
@@ -138,7 +138,7 @@ func firing(rule *rules.AlertingRule) []*rules.Alert {
 	return alerts
 }
 
-// check holds what fires against what should, and that what it says is whole.
+// check compares the firing alerts with the expected ones, and checks that their texts are complete.
 func (c alertCase) check(t *testing.T, rule *rules.AlertingRule, alerts []*rules.Alert) {
 	t.Helper()
 	var got []map[string]string

@@ -31,7 +31,7 @@ func metrics(t *testing.T) map[string][]string {
 	}
 	known := map[string][]string{}
 	for _, row := range regexp.MustCompile("(?m)^\\| `(graft_[a-z_]+)(?:\\{([a-z,]+)\\})?` \\| ([a-z]+) \\|").FindAllStringSubmatch(string(page), -1) {
-		// What Prometheus adds for each Pod that it scrapes.
+		// Labels that Prometheus adds for each scraped Pod.
 		labels := append(strings.Split(row[2], ","), "namespace", "pod", "job", "instance")
 		if strings.HasPrefix(row[1], "graft_server_") {
 			labels = append(labels, "server") // the page names it above the table: all metrics of a server have it
@@ -70,7 +70,7 @@ func expressions(t *testing.T, chart string) map[string]string {
 	return all
 }
 
-// dashboard is what Plutono shows, as far as it is looked at here.
+// dashboard has the checked parts of a Plutono dashboard.
 type dashboard struct {
 	Title  string  `json:"title"`
 	UID    string  `json:"uid"`
