@@ -31,7 +31,7 @@ func TestUnreachable(t *testing.T) {
 		etcd.Options
 		reason string // of a member that refuses late there are several
 	}{
-		"nobody listens":    {etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: c.TLS}, "connection refused"},
+		"no server":         {etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: c.TLS}, "connection refused"},
 		"with a user":       {etcd.Options{Endpoints: []string{"https://127.0.0.1:1"}, TLS: c.TLS, Username: "u", Password: "secret"}, "connection refused"},
 		"no certificate":    {etcd.Options{Endpoints: c.Endpoints, TLS: anonymous}, ""},
 		"an unknown issuer": {etcd.Options{Endpoints: c.Endpoints}, "unknown authority"},

@@ -42,7 +42,7 @@ var effectiveCases = map[string]map[string]string{
 	"another command in a drop-in": {
 		unitFile: run("RUN --a=1"), dropIn("a"): "[Service]\nExecStart=\nExecStart=RUN --b=2\n",
 	},
-	"drop-ins by name, whatever their directory": {
+	"drop-ins by name, in any directory": {
 		unitFile: run("RUN"), dropIn("20"): "[Service]\nExecStart=\nExecStart=RUN y\n",
 		"/usr/local/lib/systemd/system/graft-x.service.d/30.conf": "[Service]\nExecStart=\nExecStart=RUN z\n",
 	},
