@@ -15,7 +15,7 @@ import (
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
-// auditWebhook begins the keys under which the API server writes down what the webhook says for the audit log.
+// auditWebhook is the prefix of the webhook's keys in the audit log of the API server.
 const auditWebhook = "controlplane.acme.graft.extensions.gardener.cloud/"
 
 // audited are the audit annotations that the webhook has given for a request of a namespace, by the verb of the request, without the webhook's name.

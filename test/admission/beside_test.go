@@ -55,7 +55,7 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// registerProvider registers a webhook that writes flags as providers' own code does: it replaces what is there.
+// registerProvider registers a webhook that writes flags as providers' own code does: it replaces existing ones.
 func registerProvider(t *testing.T, name, namespace string, again admissionregistrationv1.ReinvocationPolicyType) {
 	t.Helper()
 	registerAgain(t, name, namespace, again, func(object *unstructured.Unstructured) {

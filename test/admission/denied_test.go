@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// secretValue stands in Secrets that lookups read; it must be found nowhere but in the objects that rules write it into.
+// secretValue is the value of looked-up Secrets; it must appear only in objects that rules write it into.
 const secretValue = "s3cr3t-0f-the-cl0ud"
 
 // expectDenied holds the error that a client gets: its code and parts of its message, and that it has no value of a Secret.

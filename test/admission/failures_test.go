@@ -109,7 +109,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// testFailingUpdate holds that a denied update leaves what is stored.
+// testFailingUpdate checks that a denied update leaves the stored object unchanged.
 func testFailingUpdate(t *testing.T, p *program) {
 	before := create(t, deployment(newShoot(t, "failures-update", "gates"), "kube-controller-manager", "--v=2"))
 	after := before.DeepCopy()
@@ -238,7 +238,7 @@ func failures() map[string]failure {
 				return object
 			},
 		},
-		// A kube-apiserver sends none of the following; something on the way changes what it sends.
+		// A kube-apiserver sends none of the following; a proxy changes its requests.
 		"ReviewUnreadable": tampered(webhook.ReviewUnreadable, 500, "failed calling webhook", func(r *http.Request, body []byte) []byte {
 			return bytes.Replace(body, []byte(`"object":{`), []byte(`"nothing":{`), 1)
 		}),
@@ -287,7 +287,7 @@ func writeOtherKey(t *testing.T, _ *program, namespace string) {
 	}
 }
 
-// writeUndecodableCluster writes a Cluster whose Shoot has a version that is none.
+// writeUndecodableCluster writes a Cluster with a Shoot with an invalid version.
 func writeUndecodableCluster(t *testing.T, _ *program, namespace string) {
 	t.Helper()
 	cluster, err := sample.Cluster(sample.Options{Namespace: namespace, Kubernetes: "1.33.6"})
@@ -300,8 +300,8 @@ func writeUndecodableCluster(t *testing.T, _ *program, namespace string) {
 	}
 }
 
-// revokeClusters takes the permission to read Clusters away until the end of the test. What was read before stays in the cache;
-// the test asks for a Cluster that is not in it.
+// revokeClusters removes the permission to read Clusters until the end of the test. Earlier reads stay in the cache;
+// the test needs a Cluster that is not in it.
 func revokeClusters(t *testing.T, p *program, namespace string) {
 	t.Helper()
 	p.changeClusterRules(t, namespace, true, "clusters")

@@ -20,11 +20,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// attributes is the annotation by which a shoot asks for VolumeAttributesClass before Kubernetes 1.34.
+// attributes is the annotation of a shoot that enables VolumeAttributesClass before Kubernetes 1.34.
 const attributes = "openstack.provider.extensions.gardener.cloud/enable-volume-attributes-class"
 
-// wantToday is what the OpenStack profile changes on the control plane of a shoot of 1.33.6 with that annotation. Objects that
-// are not named stay as they are: the Services, the OperatingSystemConfigs and all others.
+// wantToday are the changes of the OpenStack profile on the control plane of a shoot of 1.33.6 with that annotation.
+// All other objects stay unchanged: the Services, the OperatingSystemConfigs and more.
 var wantToday = map[string][]string{
 	"Deployment cluster-autoscaler": {"+ /spec/template/spec/containers/0/command/31 --feature-gates=VolumeAttributesClass=true"},
 	"Deployment kube-apiserver": {
@@ -96,7 +96,7 @@ func TestFlow(t *testing.T) {
 	})
 }
 
-// expectCreated creates the objects in two namespaces, of which no webhook is called for the first, and compares what was stored.
+// expectCreated creates the objects in two namespaces, the first without webhooks, and compares the stored objects.
 func expectCreated(t *testing.T, objects []sample.Object, plain, namespace string, want map[string][]string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -119,8 +119,8 @@ func expectCreated(t *testing.T, objects []sample.Object, plain, namespace strin
 	}
 }
 
-// expectReset replaces the pod template by what Gardener wants, as gardenlet does at every reconciliation
-// (controllerutils.GetAndCreateOrMergePatch), and holds that the result is what was stored before: no pod is replaced.
+// expectReset replaces the pod template by Gardener's, as gardenlet does at every reconciliation
+// (controllerutils.GetAndCreateOrMergePatch), and checks that the result is the same as before: no Pod is replaced.
 func expectReset(t *testing.T, p *program, wanted *unstructured.Unstructured) {
 	t.Helper()
 	before := stored(t, wanted)
@@ -142,7 +142,7 @@ func expectReset(t *testing.T, p *program, wanted *unstructured.Unstructured) {
 	}
 }
 
-// expectKeptStorage resets an etcd as gardenlet does; what it has cannot change any more.
+// expectKeptStorage resets an etcd as gardenlet does, and checks that its storage stays.
 func expectKeptStorage(t *testing.T, p *program, namespace string) {
 	t.Helper()
 	before := stored(t, etcd(namespace, "etcd-main"))
@@ -161,7 +161,7 @@ func expectKeptStorage(t *testing.T, p *program, namespace string) {
 	}
 }
 
-// expectUnchanged updates an object with what it is, and holds that nothing moved.
+// expectUnchanged updates an object with itself, and checks that nothing changes.
 func expectUnchanged(t *testing.T, p *program, target string, object *unstructured.Unstructured) {
 	t.Helper()
 	before := stored(t, object)
@@ -177,7 +177,7 @@ func expectUnchanged(t *testing.T, p *program, target string, object *unstructur
 	}
 }
 
-// testReinvocation lets a webhook of somebody else, which is called after Graft's, take back what Graft did.
+// testReinvocation lets a foreign webhook, which is called after Graft's, undo Graft's changes.
 func testReinvocation(t *testing.T, p *program) {
 	namespace := newShoot(t, "reinvocation", "openstack")
 	calls := registerMutator(t, "zz-later", namespace, func(object *unstructured.Unstructured) {
@@ -201,7 +201,7 @@ func testReinvocation(t *testing.T, p *program) {
 	}
 }
 
-// testApply writes an object by server-side apply: what each manager owns stays its own, and what Graft wrote stays too.
+// testApply writes an object by server-side apply: each manager keeps its fields, and Graft's fields stay too.
 func testApply(t *testing.T) {
 	namespace := newShoot(t, "apply", "openstack")
 	object := deployment(namespace, "kube-controller-manager", "--v=2")
@@ -292,7 +292,7 @@ func testFutureField(t *testing.T) {
 	}
 }
 
-// testChangedCluster changes the Shoot in a Cluster that was read before: the next reconciliation goes by what it is now.
+// testChangedCluster changes the Shoot in a cached Cluster: the next reconciliation uses the new version.
 func testChangedCluster(t *testing.T) {
 	const gate = "--feature-gates=VolumeAttributesClass=true"
 	namespace := newShoot(t, "changed", "openstack")

@@ -47,7 +47,7 @@ func expectReady(t *testing.T, e *extensionsv1alpha1.Extension) {
 	}
 }
 
-// expectShut waits for an error, and holds what it says.
+// expectShut waits for an error, and compares it.
 func expectShut(t *testing.T, e *extensionsv1alpha1.Extension, text string) {
 	t.Helper()
 	eventually(t, "an error that gardenlet shows", func() error {
@@ -114,7 +114,7 @@ func TestGate(t *testing.T) {
 	expectShut(t, e, "The webhooks for this control plane are not in place: reading the registration")
 	expectReady(t, waited(t, unserved, "graft", "graft"))
 	expectReady(t, waited(t, leftAlone, "graft", "graft"))
-	optOut(t, leftAlone, "") // others count those that are left alone
+	optOut(t, leftAlone, "") // others count opted-out ones
 	expectShut(t, e, "not in place")
 
 	permit()
@@ -126,7 +126,7 @@ func TestGate(t *testing.T) {
 	syncWebhooks(t)
 	expectFlags(t, create(t, deployment(served, "kube-controller-manager")), map[string]bool{"--gate=open": true})
 
-	// A control plane that moves to another seed, and one that goes, also when nobody is there to answer.
+	// A control plane that moves to another seed, and one that is deleted, also without a running program.
 	if err := gardenerextensions.MigrateExtensionObject(t.Context(), land.Client(), e); err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (f engineFunc) Admit(ctx context.Context, r mutation.Request) (*mutation.Re
 	return f(ctx, r)
 }
 
-// elsewhere are versions of which the flags are not known, so that profiles may write flags that no component has.
+// elsewhere are versions without known flags, so that profiles may write any flags.
 var elsewhere, _ = semver.NewConstraint("< 1.31")
 
 // withFacts is the real engine with a profile that needs the facts.

@@ -90,7 +90,7 @@ func TestIsolation(t *testing.T) {
 	})
 }
 
-// testApply applies an invalid ConfigMap with kubectl, and one of which only the metadata changes while it is right.
+// testApply applies an invalid ConfigMap with kubectl, and a change of the metadata of a valid one.
 func (p *isolated) testApply(t *testing.T) {
 	edited := configMap(p.program, "one", strings.Replace(p.one.Data["profile.yaml"], "flags:", "flagz:", 1))
 	edited.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}
@@ -119,7 +119,7 @@ func (p *isolated) testApply(t *testing.T) {
 		}
 		return nil
 	})
-	// What was applied before the webhook was called is applied again as it was.
+	// An object that was applied before the webhook was called is applied again unchanged.
 	p.update(t, p.one, p.one.Data["profile.yaml"])
 	p.expectState(t, "valid")
 }

@@ -19,7 +19,8 @@ import (
 const plugins = "NamespaceLifecycle,LimitRanger,ServiceAccount,NodeRestriction,DefaultStorageClass,DefaultTolerationSeconds," +
 	"PodSecurityPolicy,Priority,ResourceQuota,MutatingAdmissionWebhook,ValidatingAdmissionWebhook"
 
-// wantLegacy is what the OpenStack profile changes on a control plane of the older generation, with the Service of a load balancer.
+// wantLegacy are the changes of the OpenStack profile on a control plane of the older generation, with a Service of
+// type LoadBalancer.
 var wantLegacy = map[string][]string{
 	"Deployment kube-apiserver": {
 		"~ /spec/template/spec/containers/0/command/1 --enable-admission-plugins=" +
@@ -38,7 +39,7 @@ func TestFlowLegacy(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"openstack": ""}, Arguments: []string{"--gardener-version=v1.20.0"}})
 	for name, test := range map[string]struct {
 		options sample.LegacyOptions
-		leave   string // what is then left alone
+		leave   string // unchanged in this case
 	}{
 		"load balancer": {},
 		"SNI":           {sample.LegacyOptions{SNI: true}, "Service kube-apiserver"},
@@ -73,8 +74,8 @@ func TestFlowLegacy(t *testing.T) {
 	}
 }
 
-// expectKeptTemplate updates a StatefulSet with what Gardener wants. The API server refuses a volume claim template that differs from
-// the one before, so that the update fails unless the webhook keeps it.
+// expectKeptTemplate updates a StatefulSet with Gardener's version. The API server rejects a changed volume claim
+// template, so the update fails unless the webhook keeps it.
 func expectKeptTemplate(t *testing.T, wanted *unstructured.Unstructured) {
 	t.Helper()
 	before := stored(t, wanted)

@@ -93,7 +93,7 @@ func TestLookups(t *testing.T) {
 		writeAgain(t, created, "1")
 	})
 
-	// What is followed is read anew soon after it changed; what is missing may appear.
+	// Watched objects are read again soon after a change; missing ones may appear.
 	secret.Labels["cloud.example.com/region"] = "eu-2"
 	if err := land.Client().Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func TestLookups(t *testing.T) {
 	}
 }
 
-// writeAgain writes a Deployment as Gardener would again, and returns what was made of it.
+// writeAgain writes a Deployment as Gardener would again, and returns the result.
 func writeAgain(t *testing.T, created *unstructured.Unstructured, step string) *unstructured.Unstructured {
 	t.Helper()
 	object := deployment(created.GetNamespace(), created.GetName())

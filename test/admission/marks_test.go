@@ -73,14 +73,14 @@ func TestTakenBack(t *testing.T) {
 	if got := object.GetAnnotations(); len(got) != len(others(got)) {
 		t.Errorf("what Graft noted stays: %v", got)
 	}
-	// The managed fields follow what an admission removed with the next update only.
+	// The managed fields are updated after a removal by an admission only with the next update.
 	if err := land.Client().Update(t.Context(), object); err != nil {
 		t.Fatal(err)
 	}
 	expectUnchanged(t, p, "etcd-main", object)
 }
 
-// others are the annotations but for what Graft notes.
+// others returns the annotations without Graft's.
 func others(annotations map[string]string) map[string]string {
 	left := maps.Clone(annotations)
 	maps.DeleteFunc(left, func(key, _ string) bool { return strings.HasPrefix(key, "graft.provider.extensions.gardener.cloud/") })

@@ -30,7 +30,7 @@ func head(name, provider string) string {
 		"metadata: {name: " + name + "}\nproviders: [" + provider + "]\n"
 }
 
-// setFlag is a profile that sets a flag of the kube-controller-manager. The value stands in line 7, column 26.
+// setFlag is a profile that sets a flag of the kube-controller-manager. The value is at line 7, column 26.
 func setFlag(name, provider, flag, value string) string {
 	return head(name, provider) + "controlplane:\n  kube-controller-manager:\n  - flags: {set: {" + flag + ": " + value + "}}\n"
 }
@@ -51,7 +51,7 @@ func TestNamespaces(t *testing.T) {
 		// The providers of the shoot, of the seed and of the backup.
 		shoot, seed, backup string
 		labels              map[string]string
-		// What is changed, and how many webhooks are called for the three objects.
+		// The changes, and the number of webhooks that are called for the three objects.
 		flags map[string]bool
 		class string
 		note  string
@@ -94,7 +94,7 @@ func TestNamespaces(t *testing.T) {
 			p.expectCount(t, test.calls, "graft_admissions_total", nil, func() {
 				create(t, manager)
 				create(t, main)
-				if test.shoot != "openstack" { // for which there is a rule that does not apply
+				if test.shoot != "openstack" { // with a rule that does not apply
 					create(t, other)
 				}
 			})
@@ -109,7 +109,8 @@ func TestNamespaces(t *testing.T) {
 	t.Run("the garden", func(t *testing.T) { testGarden(t, p) })
 }
 
-// testNoTargets writes, in a namespace whose webhooks are registered, all that is no target, and holds that Graft is never asked.
+// testNoTargets writes objects that are no targets in a namespace with registered webhooks, and checks that Graft is
+// never called.
 func testNoTargets(t *testing.T, p *program) {
 	namespace := newShoot(t, "unrelated", "openstack", func(o *landscape.ShootOptions) { o.Seed = landscape.NewSeed("openstack") })
 	target := create(t, deployment(namespace, "kube-controller-manager"))
@@ -177,7 +178,7 @@ func testGarden(t *testing.T, p *program) {
 	if got := changes(plain, server); len(got) != 1 || !strings.HasSuffix(got[0], " --constant=1") {
 		t.Errorf("what the webhook changes: %q", got)
 	}
-	// Objects of a shoot have nothing to do with it, whatever they are called.
+	// Objects of a shoot are not affected, with any name.
 	create(t, deployment(garden, "kube-controller-manager"))
 
 	manager := stored(t, deployment(garden, "virtual-garden-kube-controller-manager"))

@@ -25,7 +25,7 @@ type nodeInputs struct {
 // nodeInput is an OperatingSystemConfig, and the denial that its client gets; without one it is admitted with the profile's edits.
 type nodeInput struct {
 	Name, Profile, Purpose, Unit, Configuration, Encoding string
-	// Repeated is a line that stands for the word REPEATED so often that the unit has about so many bytes.
+	// Repeated is a line that replaces the word REPEATED as often as needed for a unit of about this size in bytes.
 	Repeated struct {
 		Line  string
 		Bytes int
@@ -129,7 +129,7 @@ func (in nodeInput) unit() string {
 	return strings.ReplaceAll(in.Unit, "REPEATED\n", strings.Repeat(line, in.Repeated.Bytes/len(line)))
 }
 
-// expectEdited holds that an object was admitted with the edits of its profile and is otherwise what was sent.
+// expectEdited checks that an object was admitted with exactly the edits of its profile.
 func expectEdited(t *testing.T, in nodeInput, got, sent *unstructured.Unstructured) {
 	t.Helper()
 	if in.Unit != "-" {

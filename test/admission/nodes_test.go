@@ -29,7 +29,7 @@ var added = []string{
 
 var index = regexp.MustCompile(`/[0-9]+`)
 
-// expectNode compares the places that changed, and of a kubelet what changed there.
+// expectNode compares the changed places, and the changes of a kubelet.
 func expectNode(t *testing.T, without, with *unstructured.Unstructured) {
 	t.Helper()
 	purpose, _, _ := unstructured.NestedString(with.Object, "spec", "purpose")

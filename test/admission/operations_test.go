@@ -104,8 +104,8 @@ func testProfiling(t *testing.T) {
 	}
 }
 
-// testRuntime runs a program for the seed and one that gardener-operator installed in the same cluster: neither touches what
-// is the other's.
+// testRuntime runs a program for the seed and one that gardener-operator installed in the same cluster: neither changes
+// objects of the other.
 func testRuntime(t *testing.T) {
 	seed := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "seed", `"1"`)}})
 	runtime := start(t, programOptions{
@@ -131,7 +131,7 @@ func testRuntime(t *testing.T) {
 	}
 }
 
-// testCommandLine runs the program for what it prints.
+// testCommandLine runs the program for its output.
 func testCommandLine(t *testing.T) {
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
 	if err := os.WriteFile(wrong, []byte(strings.Replace(setFlag("wrong", "acme", "secure-port", `"1"`), "providers", "provider", 1)), 0o600); err != nil {

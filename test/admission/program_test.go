@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// patience bounds every wait. It is long, since a wait ends as soon as what it waits for is there.
+// patience bounds every wait. It is long, since a wait ends as soon as its condition holds.
 const patience = 60 * time.Second
 
 // programOptions say how a program is started.
@@ -40,7 +40,7 @@ type programOptions struct {
 	// Arguments are added to the command line, and Environment to that of the tests.
 	Arguments   []string
 	Environment []string
-	// Reach makes the kubeconfig by which the program reaches the API server; by default that of its account.
+	// Reach creates the kubeconfig of the program for the API server; by default with its account.
 	Reach func(*landscape.Account) string
 	// Values are laid over the default values of the chart, which decide on the permissions.
 	Values map[string]any
@@ -50,7 +50,7 @@ type programOptions struct {
 	Namespace string
 	// Before is called when the program's namespace is there, and the program not.
 	Before func(namespace string)
-	// Beside is a program whose namespace and permissions this one shares, as another replica.
+	// Beside is a program that shares namespace and permissions with this one, as another replica.
 	Beside *program
 }
 
@@ -123,7 +123,7 @@ func launch(t *testing.T, options programOptions) *program {
 func (p *program) arguments(config string) []string {
 	return append(append(p.Arguments(config, p.account.Kubeconfig, p.profiles), p.ByURL(p.namespace)...),
 		"--heartbeat-namespace="+p.namespace, // as in the chart
-		"--kubernetes-versions=< 1.31")       // of which no flags are known: the profiles of the tests write flags of their own
+		"--kubernetes-versions=< 1.31")       // without known flags: the profiles of the tests write invented flags
 }
 
 func (p *program) writeConfig(more string) string {
@@ -198,7 +198,7 @@ func (p *program) wait() int {
 	return p.State().ExitCode()
 }
 
-// unregister removes the registrations of programs that have ended: they would turn away what the next test writes.
+// unregister removes the registrations of ended programs, which would deny the writes of the next test.
 func unregister(t *testing.T) {
 	for _, name := range []string{programName, programName + "-runtime"} {
 		err := land.Client().DeleteAllOf(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{}, named(name))
@@ -213,7 +213,7 @@ func named(name string) client.MatchingLabels {
 	return client.MatchingLabels{"app.kubernetes.io/name": name}
 }
 
-// registration is what the program has registered.
+// registration returns the registration of the program.
 func registration(t *testing.T) *admissionregistrationv1.MutatingWebhookConfiguration {
 	t.Helper()
 	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
@@ -332,7 +332,7 @@ func example(t *testing.T, name string) string {
 	return string(text)
 }
 
-// copyFiles puts the files beside an example where its profile is put.
+// copyFiles copies the files of an example to its profile.
 func copyFiles(t *testing.T, name, folder string) {
 	t.Helper()
 	beside := filepath.Join(root, "example", "profiles", name)
@@ -348,7 +348,7 @@ func copyFiles(t *testing.T, name, folder string) {
 	}
 }
 
-// logBuffer takes what a program prints while others read it.
+// logBuffer collects the output of a program while tests read it.
 type logBuffer struct{ env.Log }
 
 // waitFor returns when the log holds a text.

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// segmented puts the secret segment of what is registered into the path of a webhook.
+// segmented puts the registered secret segment into the path of a webhook.
 func segmented(t *testing.T, path string) string {
 	t.Helper()
 	parts := strings.Split(*registration(t).Webhooks[0].ClientConfig.URL, "/")
@@ -50,7 +50,7 @@ func (p *program) client(t *testing.T) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// proxy stands between the API server and the program, and changes what passes.
+// proxy changes messages between the API server and the program.
 func (p *program) proxy(t *testing.T, path string, change func(*http.Request, []byte) []byte) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	to := p.client(t)

@@ -22,8 +22,8 @@ import (
 
 const leaseName = programName + "-leader-election"
 
-// testReadiness starts a replica while another one holds the lease: it lives, and is not ready before that is registered which
-// leads to it, with the CA of what it serves.
+// testReadiness starts a replica while another one holds the lease: it is live, and ready only when it is registered
+// with the CA of its certificate.
 func testReadiness(t *testing.T) {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: leaseName}, Spec: coordinationv1.LeaseSpec{
 		HolderIdentity: ptr.To("somebody else"), LeaseDurationSeconds: ptr.To(int32(3600)),
@@ -62,7 +62,7 @@ func testReadiness(t *testing.T) {
 	}
 }
 
-// testRegistration holds what the API server is told, and that what others do to it is undone.
+// testRegistration checks the registration, and that foreign changes of it are undone.
 func testRegistration(t *testing.T) {
 	p := start(t, programOptions{
 		Profiles:  map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
@@ -93,7 +93,7 @@ func testRegistration(t *testing.T) {
 		TimeoutSeconds:          ptr.To(int32(10)),
 		AdmissionReviewVersions: []string{"v1"},
 		ReinvocationPolicy:      ptr.To(admissionregistrationv1.IfNeededReinvocationPolicy),
-		MatchConditions:         got.MatchConditions, // TestNamespaces holds what they do
+		MatchConditions:         got.MatchConditions, // TestNamespaces checks their effect
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the webhook (-want +got):\n%s", diff)

@@ -57,7 +57,7 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 	const (
 		workers = 4
 		edits   = 3
-		beside  = 20    // admissions beside each edit, at least
+		beside  = 20    // admissions during each edit, at least
 		most    = 20000 // requests of a worker, should the edits never be seen
 	)
 	var (
@@ -287,7 +287,7 @@ func TestMissingDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What needs a Cluster waits for it.
+	// Objects that need a Cluster wait for it.
 	object := deployment(namespace, "kube-controller-manager")
 	expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), 503, "FactsUnavailable", "Cluster")
 

@@ -55,7 +55,7 @@ func testCertificates(t *testing.T) {
 	if err := land.Client().DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(p.namespace)); err != nil {
 		t.Fatal(err)
 	}
-	// The registration of the one before still stands, with CAs that are gone.
+	// The previous registration still exists, with CAs that are gone.
 	next := start(t, programOptions{Profiles: profiles, Beside: p})
 	if after := registration(t).Webhooks[0].ClientConfig.CABundle; bytes.Equal(after, before) || len(after) == 0 {
 		t.Error("the registration did not follow the new CA")
@@ -71,7 +71,7 @@ func testCertificates(t *testing.T) {
 	})
 }
 
-// testReplicas runs two: both are ready, one leads, and when it ends the other takes over what the first had registered.
+// testReplicas runs two replicas: both are ready, one leads, and when it ends the other one keeps its registration.
 func testReplicas(t *testing.T) {
 	profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
 	first := start(t, programOptions{Profiles: profiles})
@@ -100,7 +100,7 @@ func testReplicas(t *testing.T) {
 	})
 }
 
-// testNobodyAnswers kills the program. Its failure policy decides, and the objects of others are not its business.
+// testNobodyAnswers kills the program. The failure policy decides, and objects of other providers are not affected.
 func testNobodyAnswers(t *testing.T) {
 	for policy, denied := range map[string]bool{"Fail": true, "Ignore": false} {
 		t.Run(policy, func(t *testing.T) {

@@ -191,10 +191,10 @@ func expectFlags(t *testing.T, object *unstructured.Unstructured, flags map[stri
 	}
 }
 
-// bookkeeping are the fields in which the same object differs from one namespace, or write, to another.
+// bookkeeping are the fields of an object that differ between namespaces and writes.
 var bookkeeping = []string{"/metadata/creationTimestamp", "/metadata/generation", "/metadata/managedFields", "/metadata/namespace",
 	"/metadata/resourceVersion", "/metadata/uid", "/spec/clusterIP", "/spec/ports/0/nodePort", "/status",
-	// TestMarks and TestTakenBack hold what Graft notes.
+	// TestMarks and TestTakenBack check Graft's annotations.
 	"/metadata/annotations/graft.provider.extensions.gardener.cloud~1",
 }
 
@@ -248,8 +248,8 @@ func flatten(path string, value any, into map[string]string) {
 
 var beacons int
 
-// syncWebhooks returns when the kube-apiserver acts by every MutatingWebhookConfiguration that was written before: it learns of
-// them in the order in which they were written, so that it is enough to see it act by one that is written now.
+// syncWebhooks returns when the kube-apiserver uses every earlier MutatingWebhookConfiguration: it processes them in
+// the order of their writes, so it is sufficient to see the effect of a new one.
 func syncWebhooks(t *testing.T) {
 	t.Helper()
 	beacons++

@@ -4,8 +4,8 @@
 
 package admission_test
 
-// wantSidecar is the container that the OpenStack profile adds to the machine-controller-manager, with what the API server
-// sets by default.
+// wantSidecar is the container that the OpenStack profile adds to the machine-controller-manager, with the defaults of
+// the API server.
 func wantSidecar(namespace string) []string {
 	fields := []string{
 		"args/0 --control-kubeconfig=inClusterConfig",

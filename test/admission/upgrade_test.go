@@ -25,15 +25,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// line stands between a program and the kube-apiserver. It counts the Clusters that are got, and can hold up what watches of Clusters tell,
-// as a network, or a kube-apiserver with too much to do, holds it up.
+// line is a proxy between a program and the kube-apiserver. It counts reads of Clusters, and can delay the events of
+// their watches, as a network or an overloaded kube-apiserver does.
 type line struct {
 	proxy *httputil.ReverseProxy
 
 	mutex sync.Mutex
 	got   map[string]int // by name
 	open  chan struct{}  // closed while nothing is held up
-	held  string         // what is held up
+	held  string         // delayed events
 }
 
 const clustersPath = "/apis/extensions.gardener.cloud/v1alpha1/clusters"
@@ -101,7 +101,7 @@ func (l *line) times(cluster string, do func()) int {
 	return count() - before
 }
 
-// holdUp holds up what watches of Clusters tell from now on; what it returns lets it pass.
+// holdUp delays the events of watches of Clusters; the returned function releases them.
 func (l *line) holdUp() (pass func()) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -120,7 +120,7 @@ func (l *line) holds(cluster string) error {
 	return nil
 }
 
-// news are what a watch of Clusters tells.
+// news are the events of a watch of Clusters.
 type news struct {
 	io.ReadCloser
 
@@ -139,7 +139,7 @@ func (n news) Read(into []byte) (int, error) {
 	}
 }
 
-// arrived returns what is closed when this may pass.
+// arrived returns a channel that is closed when the event may pass.
 func (l *line) arrived(told []byte) <-chan struct{} {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -151,7 +151,7 @@ func (l *line) arrived(told []byte) <-chan struct{} {
 	return l.open
 }
 
-// upgraded is an object of which the version of Kubernetes is told by an image, and what gates it has once it is stored.
+// upgraded is an object with an image that determines the Kubernetes version, and its feature gates after it is stored.
 type upgraded struct {
 	object func(namespace, version string) *unstructured.Unstructured
 	gates  func(t *testing.T, stored *unstructured.Unstructured) string
@@ -255,7 +255,7 @@ func TestUpgrade(t *testing.T) {
 			defer pass()
 			newShoot(t, shoot, "acme", version(after))
 			eventually(t, "news of the Cluster to be held up", func() error { return line.holds(namespace) })
-			known(before, "OnlyBefore") // it is what the program knows
+			known(before, "OnlyBefore") // known to the program
 			for range 2 {
 				step++
 				var gate string

@@ -34,8 +34,8 @@ func serveTLS(t *testing.T, handler http.Handler) admissionregistrationv1.Webhoo
 	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: bundle}
 }
 
-// register makes a registration of the test's own, for Deployments named kube-controller-manager in a namespace, with what
-// change makes of it. It is removed at the end of the test.
+// register creates a separate registration for Deployments named kube-controller-manager in a namespace, modified by
+// change. It is removed at the end of the test.
 func register(
 	t *testing.T, name, namespace string, to admissionregistrationv1.WebhookClientConfig, change func(*admissionregistrationv1.MutatingWebhook),
 ) {
@@ -70,13 +70,13 @@ func register(
 	syncWebhooks(t)
 }
 
-// registerMutator registers a webhook of somebody else, which does what mutate does. It counts its calls.
+// registerMutator registers a foreign webhook with the function mutate. It counts its calls.
 func registerMutator(t *testing.T, name, namespace string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
 	t.Helper()
 	return registerAgain(t, name, namespace, admissionregistrationv1.NeverReinvocationPolicy, mutate)
 }
 
-// registerAgain is registerMutator of a webhook that says whether it is to be called again after others.
+// registerAgain is registerMutator with a reinvocation policy.
 func registerAgain(
 	t *testing.T, name, namespace string, again admissionregistrationv1.ReinvocationPolicyType, mutate func(*unstructured.Unstructured),
 ) *atomic.Int32 {

@@ -32,7 +32,7 @@ import (
 
 const (
 	root = "../.."
-	// announced is the length of the bodies of which one byte comes.
+	// announced is the announced length of the bodies, of which one byte is sent.
 	announced = 8 << 20
 	// mostGrowth is by how much a program may grow under attack, in bytes: the 240 or 500 bodies that are announced would be 1.9 or 4 GiB.
 	mostGrowth = 128 << 20
@@ -152,7 +152,7 @@ func (t *target) dial(ctx context.Context, protocol string) net.Conn {
 	return c
 }
 
-// streams opens streams on one connection of HTTP/2, of which each announces a body and sends one byte.
+// streams opens streams on one HTTP/2 connection. Each announces a body and sends one byte.
 func (t *target) streams(ctx context.Context, count int) {
 	GinkgoHelper()
 	c := t.dial(ctx, "h2")
@@ -181,7 +181,7 @@ func (t *target) streams(ctx context.Context, count int) {
 	}
 }
 
-// requests opens connections of HTTP/1.1, of which each announces a body and sends one byte.
+// requests opens HTTP/1.1 connections. Each announces a body and sends one byte.
 func (t *target) requests(ctx context.Context, count int) {
 	GinkgoHelper()
 	for range count {
@@ -210,7 +210,7 @@ func (t *target) healthy() error {
 	return nil
 }
 
-// honest is an error while a caller who connects anew gets no answer, whatever it is.
+// honest returns an error while a new client gets no answer.
 func (t *target) honest(ctx context.Context) error {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},

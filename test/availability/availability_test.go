@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scene is what the parts of the test share.
+// scene has the shared state of the parts of the test.
 type scene struct {
 	*fleet
 	load *load
@@ -138,7 +138,7 @@ func serials(replicas []*replica) map[string]bool {
 
 func serial(chain []*x509.Certificate) string { return chain[0].SerialNumber.String() }
 
-// kill kills the replica that leads. What was on its way to it is lost, and another one leads.
+// kill kills the leader. Its open calls are lost, and another replica leads.
 func (s scene) kill() {
 	leader, _ := s.leader()
 	s.lose(leader, func() {
@@ -185,8 +185,8 @@ func (s scene) lose(r *replica, do func()) {
 	s.t.Logf("%d calls failed, with %+v connections", len(webhook), marked)
 }
 
-// etcd stops etcd for so long that nobody leads any more. No call fails but for what the kube-apiserver cannot do itself: also the replica that led answers
-// all that comes, and ends by itself only when nobody calls it. Afterwards another one leads.
+// etcd stops etcd until no replica leads. Only calls that the kube-apiserver itself cannot serve fail: the former
+// leader also answers, and ends only when no calls arrive. Afterwards another replica leads.
 func (s scene) etcd() {
 	pid, _ := server(s.t, "etcd")
 	leader, _ := s.leader()

@@ -21,7 +21,7 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// balancer hands connections on to replicas that are ready, as a Service does: what is open stays with whom it was opened to.
+// balancer forwards connections to ready replicas, as a Service does: open connections stay with their replica.
 type balancer struct {
 	listener net.Listener
 	lock     sync.Mutex
@@ -37,7 +37,7 @@ type endpoint struct {
 	marked  marked
 }
 
-// marked is what was so of a replica when it was marked, and came since.
+// marked is the state of a replica at a mark, and its output since then.
 type marked struct{ asking, idle, opened int }
 
 // most is how many calls can be lost: one for each connection.
@@ -64,7 +64,7 @@ func (l *link) asks(asking bool) {
 	}
 }
 
-// telling is a writer that tells of what it is given.
+// telling is a writer that reports its input.
 type telling struct {
 	io.Writer
 	tell func()

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// end lets all replicas begin with a certificate that has ended, as after a landscape was off for weeks, or its clocks have jumped. The replica that leads
-// makes another one, and the kubelet starts those again that are not healthy for a while, which is longer each time: what must be done in it takes its time
-// on a machine that is busy.
+// end starts all replicas with an expired certificate, as after weeks without power or a clock jump. The leader issues
+// a new one, and the kubelet restarts unhealthy replicas after a growing delay, within which the work must complete on
+// a busy machine.
 func (s scene) end() {
 	for _, r := range s.all() {
 		r.signal(syscall.SIGTERM)

@@ -79,7 +79,7 @@ func (f *fleet) write(text string) {
 	}
 }
 
-// start starts a replica, whose readiness the balancer follows.
+// start starts a replica, and the balancer follows its readiness.
 func (f *fleet) start() *replica {
 	f.t.Helper()
 	at, err := env.NewExtension(f.t.Context())
@@ -88,7 +88,7 @@ func (f *fleet) start() *replica {
 	}
 	process, err := env.Start(&env.Log{Limit: 1 << 18}, nil, binary, append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
 		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(), "--webhook-config-namespace="+namespace, "--heartbeat-namespace="+namespace,
-		"--kubernetes-versions=< 1.31")...) // of which no flags are known: the profile writes flags of its own
+		"--kubernetes-versions=< 1.31")...) // without known flags: the profile writes invented flags
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func (r *replica) signal(signal syscall.Signal) {
 	}
 }
 
-// stop ends what is left.
+// stop stops the remaining replicas.
 func (f *fleet) stop() {
 	for _, r := range f.all() {
 		r.Kill()
@@ -202,7 +202,7 @@ func (f *fleet) leader() (leader, other *replica) {
 	return leader, other
 }
 
-// registration is what is registered.
+// registration returns the stored registration.
 func (f *fleet) registration() *admissionregistrationv1.MutatingWebhookConfiguration {
 	f.t.Helper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}

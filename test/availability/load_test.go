@@ -26,7 +26,7 @@ const (
 	clients = 8
 	// callTimeout is longer than the webhook's.
 	callTimeout = 40 * time.Second
-	// pause is between the calls of a client, who would otherwise take what a server that comes back needs.
+	// pause is the time between the calls of a client, which would otherwise take the CPU that a starting server needs.
 	pause = 5 * time.Millisecond
 )
 
@@ -82,7 +82,8 @@ func (l *load) stop() {
 	l.finished.Wait()
 }
 
-// call writes an object that lacks what the profile gives it, and holds the answer. Every fourth one is new, and every fourth one a dry run.
+// call writes an object without the profile's values, and checks the answer. Every fourth object is new, and every
+// fourth call is a dry run.
 func (l *load) call(ctx context.Context, i, n int, shoot string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -104,7 +105,7 @@ func (l *load) call(ctx context.Context, i, n int, shoot string) {
 		l.calls[i].Add(1)
 		return
 	case apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err):
-		// A call before this one has failed, and has been counted; whether it was carried out nobody knows.
+		// An earlier call has failed and was counted; its effect is unknown.
 		return
 	}
 	l.lock.Lock()
@@ -158,7 +159,7 @@ func (l *load) none() {
 	}
 }
 
-// manager is a kube-controller-manager as gardenlet would write it, without what the profile gives it.
+// manager is a kube-controller-manager as gardenlet would write it, without the profile's values.
 func manager(shoot string, n int) *unstructured.Unstructured {
 	const name = "kube-controller-manager"
 	selected := map[string]any{"app": name}
@@ -177,7 +178,7 @@ func manager(shoot string, n int) *unstructured.Unstructured {
 	}}
 }
 
-// numberOf is the number that the profile has given an object, which must have all that the profile gives.
+// numberOf returns the number that the profile has written, after it checked all of the profile's values.
 func numberOf(object *unstructured.Unstructured) (int64, error) {
 	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 	if len(containers) != 1 {

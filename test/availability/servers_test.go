@@ -30,7 +30,7 @@ func server(t *testing.T, name string) (pid int, arguments []string) {
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has ended since
 		}
 		arguments = strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
 		if filepath.Base(arguments[0]) == name && strings.Contains(string(raw), land.Folder()) {

@@ -146,7 +146,7 @@ func benchmark(b *testing.B, mux http.Handler, name, path string, body []byte) {
 	})
 }
 
-// discard is a response that nobody reads.
+// discard is a response that is discarded.
 type discard struct{ header http.Header }
 
 func (d *discard) Header() http.Header         { return d.header }

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// claim is an owner of the crash test, and what it knows of itself.
+// claim is an owner of the crash test with its known state.
 type claim struct {
 	uid string
-	// address is what it was answered; empty: it holds nothing. It knows nothing where the last call was not answered.
+	// address is the last answered address; empty without one. It is unknown after a lost answer.
 	address string
 	sure    bool
 }
@@ -62,7 +62,7 @@ func TestKilled(t *testing.T) {
 	for _, c := range claims {
 		p.eventually(c.uid+" has given back what it has", func() bool { return p.release(c) })
 	}
-	// Each can have an address again, if not all at the same time. What a plugin did after its server was killed ends with that, too.
+	// Each can get an address again, if not all at the same time. Late work of plugins ends with that, too.
 	for half := range slices.Chunk(claims, len(claims)/2) {
 		for _, c := range half {
 			p.eventually(c.uid+" has an address", func() bool { return p.allocate(c) == http.StatusOK })
@@ -75,8 +75,8 @@ func TestKilled(t *testing.T) {
 	p.eventually("all is given back", func() bool { return len(p.kept()) == 0 })
 }
 
-// live lets all claims ask for what they have not, and give back what they have, until the program is killed: some calls were answered by then, however
-// long each takes on this machine, and the others are lost wherever they are.
+// live lets all claims request and release addresses until the program is killed: some calls are answered by then, and
+// the rest is lost at any step.
 func (p *program) live(claims []*claim) {
 	var group sync.WaitGroup
 	var answered atomic.Int64
@@ -93,7 +93,7 @@ func (p *program) live(claims []*claim) {
 				case c.address == "" && p.allocate(c) != http.StatusOK:
 					time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 				case c.address != "" && rand.IntN(2) == 0:
-					return // it keeps what it has
+					return // it keeps its address
 				case c.address != "":
 					p.release(c)
 				}
@@ -127,20 +127,21 @@ func (p *program) allocate(c *claim) int {
 		}
 		c.address, c.sure = configuration.Interface.Addresses[0], true
 	default:
-		// None is left, or what it gave back is still being released.
+		// No address is free, or its release is still in progress.
 		c.address, c.sure = "", true
 	}
 	return status
 }
 
-// release gives back what a claim has.
+// release releases the address of a claim.
 func (p *program) release(c *claim) bool {
 	status, _ := p.post("/ReleaseProfileConfig", c.uid)
 	c.address, c.sure = "", status == http.StatusOK
 	return c.sure
 }
 
-// look holds that all claims have what they were answered, and each something else; those that know nothing give it up.
+// look checks that all claims have their answered addresses, each a different one; those with an unknown state release
+// it.
 func (p *program) look(claims []*claim) {
 	p.Helper()
 	owners := map[string]string{}

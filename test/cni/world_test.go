@@ -39,7 +39,7 @@ func plugins(t *testing.T) string {
 	return folder
 }
 
-// host is a machine: its folders of configurations and of what host-local keeps.
+// host is a machine: its folders of configurations and of host-local's state.
 type host struct {
 	*testing.T
 	options cni.Options
@@ -83,7 +83,7 @@ func (h *host) kept() []string {
 	return texts
 }
 
-// server is a network provider on the host, as far as addresses go: it begins with what the one before it has left.
+// server is a network provider on the host that allocates addresses; it starts with the state of the previous one.
 type server struct {
 	*service.Service
 	host   *host
@@ -182,7 +182,7 @@ func (s *server) holds(claim int) bool {
 	return err == nil
 }
 
-// eventually waits for what happens in the background.
+// eventually waits for a condition that background work fulfils.
 func (h *host) eventually(what string, is func() bool) {
 	h.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {

@@ -54,7 +54,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// examples are the command lines of an example. What is neither one nor a comment is an error.
+// examples returns the command lines of an example. Any other line must be a comment.
 func examples(t *testing.T, command *cobra.Command) []string {
 	t.Helper()
 	var out []string

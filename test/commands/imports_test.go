@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// heavy are packages, with all below them, that would make graft slow to start: each registers hundreds of types before main begins. What
-// needs them runs as graft-controlplane.
+// heavy are packages, with all below them, that would make graft slow to start: each registers hundreds of types before
+// main begins. Commands that need them run graft-controlplane.
 var heavy = []string{
 	"sigs.k8s.io/controller-runtime",
 	"k8s.io/client-go/kubernetes",

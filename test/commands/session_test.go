@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
 
-// session is what somebody does at a terminal, and what comes of it; the screen stands beside it, in a file that ends in .txt.
+// session is the input of a terminal and its result; the screen is in a file next to it that ends in .txt.
 type session struct {
 	// Command is run by bash, in a terminal with Width columns, with more variables in its environment.
 	Command     string

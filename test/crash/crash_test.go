@@ -21,12 +21,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// owner is a device of a claim, and what its client knows of it.
+// owner is a device of a claim, and the state that its client knows.
 type owner struct {
 	uid, device, profile string
-	// address is what an answer said that it holds; empty when it holds nothing.
+	// address is the address in the last answer; empty without one.
 	address string
-	// sure says that the last request was answered. An owner of whom nothing is sure may hold something or nothing.
+	// sure means that the last request was answered. Otherwise the owner may have an address or not.
 	sure bool
 }
 
@@ -101,7 +101,7 @@ func TestCrash(t *testing.T) {
 	s.end()
 }
 
-// missing says what no kill has met so far, of what at least one must: whom a kill meets is a matter of chance.
+// missing returns the required points without a kill so far; kills happen at random.
 func (s *story) missing(hit map[point]int) string {
 	for _, at := range points {
 		if hit[at] == 0 {
@@ -143,7 +143,7 @@ func (s *story) live(at point) (hit bool) {
 	return hit
 }
 
-// reach is called at each point; false says that the program was killed, and nobody waits for an answer.
+// reach is called at each point; false means that the program was killed, and its caller is gone.
 func (s *story) reach(at point) bool {
 	if s.at.Load() == at && s.count.Add(-1) == 0 {
 		s.Kill()
@@ -151,7 +151,7 @@ func (s *story) reach(at point) bool {
 	return !s.Killed.Load()
 }
 
-// check asks for everybody of whom it is sure what they hold: they must hold it still. Nobody else may.
+// check requests the addresses of all owners with a known state: they must still have them. No other owner may.
 func (s *story) check() {
 	holders := map[string]string{}
 	for _, o := range s.owners {
@@ -224,7 +224,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 			o.address, o.sure = addressOf(answer), true
 			s.reach(answerReceived)
 		case 0, 500:
-			// Nobody knows, and the next attempt goes on with it.
+			// The state is unknown, and the next attempt continues.
 		default:
 			s.t.Errorf("%s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
 		}
@@ -239,14 +239,14 @@ func (s *story) act(o *owner, delay time.Duration) {
 		o.address, o.sure = "", true
 		s.reach(releaseConfirmed)
 	case 0:
-		// It holds it or not; whoever asks next is told.
+		// It has the address or not; the next request tells.
 		o.address = ""
 	default:
 		s.t.Errorf("the release of %s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
 	}
 }
 
-// soon kills the program a little after a request was sent: in the middle of what it does then.
+// soon kills the program shortly after a request was sent, during its work.
 func (s *story) soon(at point, delay time.Duration) {
 	if s.at.Load() == at && s.count.Add(-1) == 0 {
 		time.AfterFunc(delay, s.Kill)

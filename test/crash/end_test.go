@@ -23,7 +23,7 @@ func (s *story) end() {
 	s.checkPods()
 	s.leave()
 	for _, o := range s.owners {
-		if o.profile == "lan" { // what a plugin did after the program was killed is known when its owner asks again
+		if o.profile == "lan" { // late work of a plugin becomes known when its owner sends a request
 			s.post("/GetProfileConfig", o, o.config())
 		}
 		if status, answer := s.post("/ReleaseProfileConfig", o, o.config()); status != 200 {
@@ -54,7 +54,7 @@ func (s *story) fill(profile string, size int) {
 		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), device: "eth1", profile: profile}
 		status, answer := s.post("/GetProfileConfig", &o, o.config())
 		if status != 200 {
-			// What was released a moment ago rests.
+			// Recently released addresses are in quarantine.
 			time.Sleep(20 * time.Millisecond)
 			continue
 		}
@@ -121,7 +121,7 @@ func (s *story) fillTrunk(pods []*pod) {
 	for _, p := range pods {
 		status, links, text := s.ask(p)
 		for ; status == http.StatusServiceUnavailable && time.Now().Before(deadline); status, links, text = s.ask(p) {
-			// What was released a moment ago rests.
+			// Recently released addresses are in quarantine.
 			time.Sleep(20 * time.Millisecond)
 		}
 		if status != http.StatusOK {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// fabric is the cloud behind the pool: it delivers an address to one owner at a time, and says when it is asked for what cannot be.
+// fabric is the cloud behind the pool: it delivers an address to one owner at a time, and reports impossible calls.
 type fabric struct {
 	*httptest.Server
 
@@ -23,7 +23,7 @@ type fabric struct {
 	bound    map[string]string // address → owner
 	links    map[string]string // a VLAN of an interface of a node → owner
 	problems []string
-	// reached is told of each point that is reached; it may kill the server, and says whether the call is to be answered.
+	// reached is called at each point; it may kill the server, and returns whether the call is answered.
 	reached func(point) bool
 }
 
