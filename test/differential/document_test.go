@@ -14,10 +14,10 @@ import (
 
 const (
 	documentPath = "../../docs/differences.md"
-	tableHead    = "| difference | on samples | Gardener's library | Graft | what follows |\n|---|---|---|---|---|\n"
+	tableHead    = "| difference | on samples | Gardener's library | Graft | effect |\n|---|---|---|---|---|\n"
 )
 
-// TestDocument holds that docs/differences.md ends in the table of the differences.
+// TestDocument checks that docs/differences.md ends with the table of the differences.
 func TestDocument(t *testing.T) {
 	content, err := os.ReadFile(documentPath)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestDocument(t *testing.T) {
 	golden.Compare(t, documentPath, before+tableHead+table())
 }
 
-// TestNames holds that each difference has a name of its own and is explained.
+// TestNames checks that each difference has a unique name and an explanation.
 func TestNames(t *testing.T) {
 	seen := map[string]bool{}
 	for _, d := range differences {
