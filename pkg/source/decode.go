@@ -72,7 +72,7 @@ func decodeStruct(n Node, path string, into reflect.Value) Findings {
 	for _, field := range n.Fields() {
 		inner := join(path, field.Key.Value)
 		if field.Key.Kind != yaml.ScalarNode {
-			continue // which is said already
+			continue // already reported
 		}
 		index, ok := fields[field.Key.Value]
 		if !ok {
@@ -283,7 +283,7 @@ func (d *Duration) DecodeNode(n Node, path string) Findings {
 	}
 	duration, err := time.ParseDuration(text)
 	if err != nil || duration < 0 {
-		return Findings{n.Finding(path, "%q is no duration: write it like 500ms, 10s or 5m", text).Of(WrongValue)}
+		return Findings{n.Finding(path, "%q is not a duration, such as 500ms, 10s or 5m", text).Of(WrongValue)}
 	}
 	d.Duration, d.Set = duration, true
 	return nil

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// machine is a folder with all that one program has.
+// machine is a folder with the files of one program.
 type machine struct {
 	folder string
 	more   []string
@@ -69,7 +69,7 @@ func (m *machine) start(t *testing.T) {
 	m.InProcess = env.Main(Main).Start(t, m.arguments()...)
 }
 
-// try begins the program, which is to end by itself, and gives what it says.
+// try starts a program that should end by itself, and returns its output.
 func (m *machine) try(t *testing.T, more ...string) (status int, said string) {
 	t.Helper()
 	return env.Main(Main).Try(t, m.folder, m.arguments(append(more, "--log-level=error")...)...)
@@ -128,7 +128,8 @@ func (m *machine) ask(t *testing.T, bundle string) string {
 	return found
 }
 
-// TestProgram goes through the life of a program on a laptop: it issues its certificate, reads profiles again, and is the same after a restart.
+// TestProgram runs a program on one machine: it issues its certificate, reloads profiles, and keeps both after a
+// restart.
 func TestProgram(t *testing.T) {
 	m := newMachine(t)
 	m.write(t, "config.yaml", "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ResourceInterpreterConfiguration\n"+
@@ -162,7 +163,7 @@ func TestProgram(t *testing.T) {
 	m.Stop(t)
 }
 
-// TestFiles holds that the program serves the certificate of files, and another one when they change.
+// TestFiles checks that the program serves the certificate in its files, and a new one when the files change.
 func TestFiles(t *testing.T) {
 	m := newMachine(t, "--gardener=false")
 	m.more = append(m.more, "--tls-cert-file="+m.path("tls.crt"), "--tls-key-file="+m.path("tls.key"))
@@ -182,7 +183,7 @@ func TestFiles(t *testing.T) {
 	m.Stop(t)
 }
 
-// TestRefuses holds what is said of installations that are wrong, by --check as by a start.
+// TestRefuses checks the messages of invalid installations, with --check and at a start.
 func TestRefuses(t *testing.T) {
 	m := newMachine(t, "--gardener=false")
 	m.profile(t, "1")
@@ -216,15 +217,15 @@ func TestRefuses(t *testing.T) {
 		"a pipe": {append(folder, "--profiles="+m.path("pipe")), "Error: reading a profile: read pipe: it is a pipe"},
 		"no cluster": {append(folder, "--register=a", "--url=https://a", "--karmada-kubeconfig=x"),
 			"Error: registration.kubeconfig: reading the kubeconfig: stat x: no such file or directory\n"},
-		"nowhere to ask":               {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
-		"no name":                      {append(folder, "--url=https://a"), "Error: --url is for --register\n"},
-		"a service":                    {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
-		"a URL":                        {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
-		"an address":                   {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
-		"names":                        {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is no name of DNS\n--ip-address: \"1.2.3\" is no address\n"},
-		"a profile without the others": {append(folder, "--gardener-optional=cluster"), "Error: --gardener-optional needs --gardener\n"},
-		"a level":                      {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
-		"a profile of Gardener":        {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
+		"nowhere to ask":                         {append(folder, "--register=a"), "Error: registration: exactly one of url and service is needed\n"},
+		"no name":                                {append(folder, "--url=https://a"), "Error: --url is for --register\n"},
+		"a service":                              {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
+		"a URL":                                  {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
+		"an address":                             {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
+		"names":                                  {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is not a DNS name\n--ip-address: \"1.2.3\" is no address\n"},
+		"an optional profile without --gardener": {append(folder, "--gardener-optional=cluster"), "Error: --gardener-optional needs --gardener\n"},
+		"a level":                                {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
+		"a profile of Gardener":                  {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
 	} {
 		status, said := m.try(t, append(slices.Clone(test.more), "--check")...)
 		if about == "a level" {

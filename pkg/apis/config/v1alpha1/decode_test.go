@@ -89,17 +89,17 @@ func TestWrong(t *testing.T) {
 		"port out of range":      {head + "server: {webhookPort: 70000}\n", "config.yaml:3:23: server.webhookPort: must be 1 to 65535"},
 		"timeout of zero":        {head + "webhook: {timeoutSeconds: 0}\n", "config.yaml:3:27: webhook.timeoutSeconds: must be 1 to 30"},
 		"failure policy":         {head + "webhook: {failurePolicy: ignore}\n", `config.yaml:3:26: webhook.failurePolicy: must be one of Fail, Ignore (did you mean "Ignore"?)`},
-		"duration":               {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is no duration: write it like 500ms, 10s or 5m`},
+		"duration":               {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is not a duration, such as 500ms, 10s or 5m`},
 		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
-			"config.yaml:3:34: drift.interval: must be a minute at least: each look reads every object that profiles have rules for"},
+			"config.yaml:3:34: drift.interval: must be at least 1m: each search reads every object with rules"},
 		"drift that is off": {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
-		"a gate of no name": {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must be lower case letters, digits and '-': gardenlet makes objects of this name"},
+		"a gate of no name": {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
 		"drift too fast":    {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
-		"negative duration": {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is no duration: write it like 500ms, 10s or 5m`},
+		"negative duration": {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
 		"short sync period": {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
 		"address":           {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
 		"contention alone":  {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
-		"double path":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or a double entry: "a"`},
+		"double path":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)

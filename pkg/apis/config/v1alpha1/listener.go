@@ -158,9 +158,9 @@ func (l NetworkListener) Check() map[string]error {
 	note("address", err)
 	switch exposed := l.Exposed() && !l.Insecure; {
 	case exposed && netw == "unix":
-		note("mode", errors.New("lets all users of the machine in: take the last digit to 0, or add tokenFile, or insecure: true where all may allocate and release"))
+		note("mode", errors.New("permits all users of the machine: set the last digit to 0, add tokenFile, or set insecure: true"))
 	case exposed:
-		note("address", errors.New("is off loopback: add tls, or insecure: true where everybody who can reach it may allocate and release"))
+		note("address", errors.New("is not a loopback address: add tls, or set insecure: true to let every caller allocate and release"))
 	}
 	_, err = l.FileMode()
 	note("mode", err)
@@ -177,7 +177,7 @@ func (l NetworkListener) Check() map[string]error {
 	only("owner", l.Owner != "", "unix")
 	only("tls", l.TLS != nil, "tcp", "systemd")
 	if netw == "unix" && l.Insecure && !l.Exposed() {
-		note("insecure", errors.New("is for listeners of tcp, and for sockets whose mode lets everybody in"))
+		note("insecure", errors.New("is only for TCP listeners and for sockets that all users can open"))
 	}
 	if l.Insecure && l.TLS != nil {
 		note("insecure", errors.New("contradicts tls"))

@@ -54,10 +54,10 @@ const (
 
 func (v *validator) docker(d Docker) {
 	if d.Scope == "global" && d.Connectivity == "local" {
-		v.add("must be global where scope is: a network of a Swarm is on all its machines", "docker", "connectivity")
+		v.add("must be global if scope is global: a Swarm network is on all its machines", "docker", "connectivity")
 	}
 	if d.Sweep.Period.Set && d.Sweep.Period.Duration < time.Second {
-		v.add("must be a second at least", "docker", "sweep", "period")
+		v.add("must be at least 1s", "docker", "sweep", "period")
 	}
 	if d.KernelTimeout.Set && (d.KernelTimeout.Duration < 100*time.Millisecond || d.KernelTimeout.Duration > longestKernelTimeout) {
 		v.add("must be 100ms to "+longestKernelTimeout.String(), "docker", "kernelTimeout")
@@ -65,7 +65,7 @@ func (v *validator) docker(d Docker) {
 	}
 	setDuration(&d.KernelTimeout, defaultKernelTimeout)
 	if least := max(turns*d.KernelTimeout.Duration, leastGrace); d.Sweep.Grace.Set && d.Sweep.Grace.Duration < least {
-		v.add(fmt.Sprintf("must be %s at least, as docker.kernelTimeout is %s: what is still being made would be taken for left over",
+		v.add(fmt.Sprintf("must be at least %s, because docker.kernelTimeout is %s: unfinished links would be removed",
 			least, d.KernelTimeout.Duration), "docker", "sweep", "grace")
 	}
 }
@@ -79,10 +79,10 @@ func (l NetworkListener) dockerProblem(netw string) (field string, err error) {
 	case !l.Answers(ContractDocker):
 		return "", nil
 	case l.TokenFile != "":
-		return "tokenFile", errors.New("Docker shows no token: over TCP it shows a certificate, and a socket has a mode")
+		return "tokenFile", errors.New("Docker sends no token: use tls with clientCAFile over TCP, or the mode of a socket")
 	case netw == "tcp" && !l.Mutual() && !l.Insecure:
-		return "address", errors.New("is for Docker, which makes links as root: over TCP it needs tls with clientCAFile, " +
-			"or insecure: true where everybody who can reach it may do so")
+		return "address", errors.New("serves Docker, which creates links as root: over TCP it needs tls with clientCAFile, " +
+			"or insecure: true to permit every caller")
 	default:
 		return "", nil
 	}

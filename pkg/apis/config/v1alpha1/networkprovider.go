@@ -122,7 +122,7 @@ func (a Administration) Socket() (path string, err error) {
 		return "", nil
 	}
 	if !strings.HasPrefix(a.Address, "unix://") {
-		return "", errors.New("must be unix:///path: administration goes over sockets alone")
+		return "", errors.New("must be unix:///path: administration uses Unix sockets only")
 	}
 	_, path, err = NetworkListener{Address: a.Address}.Endpoint()
 	return path, err

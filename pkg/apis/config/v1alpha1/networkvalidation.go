@@ -34,10 +34,10 @@ func (v *validator) leaks(l Leaks, cluster bool) {
 		v.add("needs kubernetes: without it the owners of allocations cannot be checked", "leaks", "mode")
 	}
 	if l.Period.Set && l.Period.Duration < time.Minute {
-		v.add("must be a minute at least", "leaks", "period")
+		v.add("must be at least 1m", "leaks", "period")
 	}
 	if l.Grace.Set && l.Grace.Duration < time.Minute {
-		v.add("must be a minute at least", "leaks", "grace")
+		v.add("must be at least 1m", "leaks", "grace")
 	}
 }
 
@@ -46,10 +46,10 @@ func (v *validator) ledger(l Ledger) {
 		return
 	}
 	if l.Path != "" {
-		v.add("there is one ledger: write path or etcd", "ledger", "etcd")
+		v.add("excludes ledger.path: set one of them", "ledger", "etcd")
 	}
 	if len(l.Etcd.Endpoints) == 0 {
-		v.add("must have the URL of a member at least", "ledger", "etcd", "endpoints")
+		v.add("must have at least one URL", "ledger", "etcd", "endpoints")
 	}
 	for i, node := range find(v.root, "ledger", "etcd", "endpoints").Items() {
 		if at, err := url.Parse(l.Etcd.Endpoints[i]); err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" {
@@ -57,7 +57,7 @@ func (v *validator) ledger(l Ledger) {
 		}
 	}
 	if (l.Etcd.CertFile == "") != (l.Etcd.KeyFile == "") {
-		v.add("certFile and keyFile go together", "ledger", "etcd")
+		v.add("needs both certFile and keyFile", "ledger", "etcd")
 	}
 }
 
@@ -91,7 +91,7 @@ func (v *validator) administration(a Administration, listeners []NetworkListener
 	}
 	for _, l := range listeners {
 		if netw, at, _ := l.Endpoint(); path != "" && netw == "unix" && at == path {
-			v.add("is that of a listener, too", "administration", "address")
+			v.add("is already the address of a listener", "administration", "address")
 		}
 	}
 }

@@ -157,7 +157,7 @@ type RegisteredService struct {
 
 // InterpreterElection configures the Lease of the replicas.
 type InterpreterElection struct {
-	// Enabled is enables the election; true by default, false with certificate.folder. There is none without a
+	// Enabled enables the election; true by default, false with certificate.folder. There is none without a
 	// registration.
 	Enabled *bool `json:"enabled,omitempty"`
 	// ResourceName is the name of the Lease; graft-resource-interpreter by default.

@@ -77,7 +77,7 @@ func CheckDNSName(name string) error {
 		wrong = validation.IsWildcardDNS1123Subdomain(name)
 	}
 	if len(wrong) > 0 {
-		return fmt.Errorf("%q is no name of DNS", name)
+		return fmt.Errorf("%q is not a DNS name", name)
 	}
 	return nil
 }
@@ -88,11 +88,11 @@ func CheckDNSName(name string) error {
 func (c *InterpreterCertificate) CheckLifetimes() error {
 	switch {
 	case c.Validity.Duration < time.Minute:
-		return fmt.Errorf("validity must be a minute at least")
+		return fmt.Errorf("validity must be at least 1m")
 	case c.AuthorityValidity.Duration < 3*c.Validity.Duration:
-		return fmt.Errorf("authorityValidity must be three times validity at least")
+		return fmt.Errorf("authorityValidity must be at least three times validity")
 	case c.Overlap.Duration > c.AuthorityValidity.Duration/9:
-		return fmt.Errorf("overlap must be a ninth of authorityValidity at most")
+		return fmt.Errorf("overlap must be at most a ninth of authorityValidity")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func RegisteredOperations() []string {
 func (r *Registration) Check() error {
 	switch {
 	case r.Name != "" && len(validation.IsDNS1123Subdomain(r.Name)) > 0:
-		return fmt.Errorf("the name %q is none of an object in Kubernetes", r.Name)
+		return fmt.Errorf("%q is not a valid name of a Kubernetes object", r.Name)
 	case (r.URL == "") == (r.Service == nil):
 		return fmt.Errorf("exactly one of url and service is needed")
 	case r.Service != nil && (r.Service.Namespace == "" || r.Service.Name == ""):

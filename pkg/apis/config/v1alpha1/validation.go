@@ -26,13 +26,13 @@ func (c *ControllerConfiguration) validate(root source.Node) source.Findings {
 	v.debugging(c.Debugging)
 	v.paths(c.Profiles.Paths)
 	if c.Drift.Interval.Set && c.Drift.Interval.Duration < time.Minute {
-		v.add("must be a minute at least: each look reads every object that profiles have rules for", "drift", "interval")
+		v.add("must be at least 1m: each search reads every object with rules", "drift", "interval")
 	}
 	if c.Drift.Touch && !c.Drift.Enabled {
 		v.add("needs drift.enabled", "drift", "touch")
 	}
 	if c.Gate.Type != "" && len(validation.IsDNS1123Label(c.Gate.Type)) > 0 {
-		v.add("must be lower case letters, digits and '-': gardenlet makes objects of this name", "gate", "type")
+		v.add("must have only lower case letters, digits and '-': gardenlet creates objects with this name", "gate", "type")
 	}
 	return v.findings
 }
@@ -57,7 +57,7 @@ func (v *validator) paths(paths []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		if path == "" || seen[path] {
-			v.add("has an empty or a double entry: "+strconv.Quote(path), "profiles", "paths")
+			v.add("has an empty or duplicate entry: "+strconv.Quote(path), "profiles", "paths")
 		}
 		seen[path] = true
 	}
