@@ -31,8 +31,7 @@ import (
 // object is a JSON Schema or a part of one. The dialect is draft 7, which YAML language servers support best.
 type object = map[string]any
 
-// declared is a type with its own schema in addition to that of its fields, because it decodes itself or limits
-// its values.
+// declared is a type with an additional schema, because it decodes itself or limits its values.
 type declared interface{ JSONSchema() string }
 
 // builder collects the definitions of a schema.

@@ -32,10 +32,10 @@ type fields struct {
 	written map[string]string
 }
 
-// small is the number of fields up to which a mapping has no table of its own.
+// small is the maximum number of fields of a mapping without a separate table.
 const small = 3
 
-// section is a mapping that gets a table of its own.
+// section is a mapping with a separate table.
 type section struct {
 	path  string
 	below *Schema
@@ -107,7 +107,7 @@ func (w *fields) line(name, kind, description string) {
 	row(w.out, cells...)
 }
 
-// below returns the mapping whose fields belong to a field, and the step of the path that leads to it.
+// below returns the mapping with the fields of a field, and the step of the path that leads to it.
 func (w *fields) below(field *Schema) (*Schema, string) {
 	found, step := w.root.resolve(field), ""
 	if values := found.Values(); values != nil {
@@ -148,7 +148,7 @@ type argument struct {
 	Name     string
 	Type     operation.Type
 	Required bool
-	// Computed says that ${ CEL } is evaluated in it.
+	// Computed means that the value may contain ${ CEL }.
 	Computed bool
 	Summary  string
 }
@@ -303,7 +303,7 @@ type Schema struct {
 	Definitions          map[string]*Schema `json:"definitions"`
 }
 
-// readSchema builds a schema, which may be newer than what is compiled in.
+// readSchema builds a schema from the current source, which may be newer than this program.
 func readSchema(name string) (*Schema, error) {
 	data, err := build(name)
 	if err != nil {
@@ -326,7 +326,7 @@ func (s *Schema) resolve(of *Schema) *Schema {
 	return of
 }
 
-// Order returns the names of the fields: the head of a document first, then the others sorted.
+// Order returns the names of the fields: the head of a document first, then the rest sorted.
 func (s *Schema) Order() []string {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, name := range []string{"providers", "metadata", "kind", "apiVersion"} {
@@ -337,7 +337,7 @@ func (s *Schema) Order() []string {
 	return names
 }
 
-// Values returns the schema of the entries of a mapping whose names are free; nil for anything else.
+// Values returns the schema of the entries of a mapping with free names; nil for any other schema.
 func (s *Schema) Values() *Schema {
 	raw, err := json.Marshal(s.AdditionalProperties)
 	var values Schema

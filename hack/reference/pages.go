@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// writeProfile writes the page of the document: its fields, those of a rule, and the targets.
+// writeProfile writes the page of the document: its fields, the fields of a rule, and the targets.
 func writeProfile(out *bytes.Buffer) error {
 	schema, err := readSchema("providerprofile.json")
 	if err != nil {
@@ -39,7 +39,7 @@ func writeProfile(out *bytes.Buffer) error {
 		row(out, code(name), rule.Properties[name].Kind(), prose(rule.Properties[name].Description))
 	}
 	fmt.Fprintf(out, "\n`purposes` is for the targets kubelet and node.\n\n## Targets\n\nEach set has lists of rules by target.\n\n")
-	table(out, "target", "what it is", "objects", "own container")
+	table(out, "target", "meaning", "objects", "own container")
 	for _, name := range target.Names() {
 		found, _ := target.Lookup(name)
 		var forms []string
@@ -56,10 +56,19 @@ func writeProfile(out *bytes.Buffer) error {
 func writeOthers(out *bytes.Buffer, s *Schema) {
 	fmt.Fprintf(out, "\n## Other objects\n\n%s of a set are a list of:\n\n", code(v1alpha1.ObjectsField))
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
-	fmt.Fprintf(out, "\nWhich operations there are depends on the kind:\n\n")
-	table(out, "kind", "operations")
-	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all others"})) {
-		row(out, other.Name, code(operationsOf(other)...))
+	fmt.Fprintf(out, "\nOperations by kind:\n\n")
+	table(out, "kinds", "operations")
+	var order []string
+	kinds := map[string][]string{}
+	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all other kinds"})) {
+		operations := code(operationsOf(other)...)
+		if kinds[operations] == nil {
+			order = append(order, operations)
+		}
+		kinds[operations] = append(kinds[operations], other.Name)
+	}
+	for _, operations := range order {
+		row(out, strings.Join(kinds[operations], ", "), operations)
 	}
 }
 
@@ -76,7 +85,7 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 	}
 }
 
-// writeOperations writes the page of operations: what each does, its arguments, examples, and the targets that have it.
+// writeOperations writes the page of operations: their effects, arguments, examples, and targets.
 func writeOperations(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# Operations\n\nFor authors of profiles. A [rule](profile.md#rules) has one of these operations as its key. *Text* is a string, a "+
 		"number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules with `forEach` names may too.\n\n")
@@ -94,7 +103,7 @@ func writeOperations(out *bytes.Buffer) error {
 		}
 		fmt.Fprintf(out, "```\n")
 		if d.KeepsByDefault {
-			fmt.Fprintf(out, "\nOn update it keeps what the old object has, unless the rule has `onUpdate: set`.\n")
+			fmt.Fprintf(out, "\nOn update it keeps the old value, unless the rule has `onUpdate: set`.\n")
 		}
 	}
 	return nil
@@ -132,9 +141,9 @@ func writeArguments(out *bytes.Buffer, arguments []argument) {
 	}
 }
 
-// writeExpressions writes the page of what expressions see: each variable with its fields and their types.
+// writeExpressions writes the page of variables of expressions, with their fields and types.
 func writeExpressions(out *bytes.Buffer) error {
-	fmt.Fprintf(out, "# What expressions see\n\nFor authors of profiles. Look up variables and their fields here, and functions in "+
+	fmt.Fprintf(out, "# Variables of expressions\n\nFor authors of profiles. Look up variables and their fields here, and functions in "+
 		"[expressions](../usage/expressions.md#values-and-conditions). Fields of a `dyn` value are checked at evaluation; read optional ones "+
 		"with `?`.\n\n")
 	writeVariables(out, facts.Variables(), facts.Summary)
@@ -175,7 +184,7 @@ func writeObjects(out *bytes.Buffer, heading string, variables []expression.Vari
 	}
 }
 
-// writeNetworkProfile writes the page of the document, of what is set on devices, and of what expressions see.
+// writeNetworkProfile writes the page of the document, of the configuration of devices, and of variables.
 func writeNetworkProfile(out *bytes.Buffer) error {
 	schema, err := readSchema("networkprofile.json")
 	if err != nil {
@@ -184,17 +193,17 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# Reference of the NetworkProfile\n\nFor authors of network profiles. Look up each field here; "+
 		"[network profiles](../usage/network-profile.md) has examples.\n\n## Fields\n\n")
 	config := networkFields(out, schema, schema, "[configuration of a device](#configuration-of-a-device)")
-	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields are those of DRANET's NetworkConfig, whose documentation explains them. Each may be an expression.\n\n")
+	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields of DRANET's NetworkConfig. Each may be an expression.\n\n")
 	networkFields(out, schema, config, "")
-	fmt.Fprintf(out, "\n## What expressions see\n\nFacts of `devices` see only `device`. Clouds see "+
+	fmt.Fprintf(out, "\n## Variables of expressions\n\nFacts of `devices` see only `device`. Clouds see "+
 		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
 	writeVariables(out, policy.Variables(), policy.Summary)
 	writeObjects(out, "###", policy.Variables(), policy.Summary)
 	return nil
 }
 
-// networkFields writes the fields of a schema and of its references. The configuration of a device has a table of its own,
-// without descriptions; networkFields returns its schema, or nil if there is none.
+// networkFields writes the fields of a schema and of its references. The configuration of a device has a separate table
+// without descriptions; networkFields returns its schema, or nil without one.
 func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 	var config *Schema
 	w := &fields{out: out, root: root, brief: device == "" && s != root}
@@ -220,7 +229,7 @@ func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 	return config
 }
 
-// writeInterpreterProfile writes the page of the document, and of what expressions see in each operation.
+// writeInterpreterProfile writes the page of the document, and of the variables in each operation.
 func writeInterpreterProfile(out *bytes.Buffer) error {
 	schema, err := readSchema("interpreterprofile.json")
 	if err != nil {
@@ -229,7 +238,7 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# Reference of the InterpreterProfile\n\nFor authors of interpreter profiles. Look up each field here; "+
 		"[interpreter profiles](../usage/interpreter.md) has examples.\n\n## Fields\n\n")
 	networkFields(out, schema, schema, "")
-	fmt.Fprint(out, "\n## What expressions see\n\nFields of objects have no type. Read optional fields with `?`, as in "+
+	fmt.Fprint(out, "\n## Variables of expressions\n\nFields of objects have no type. Read optional fields with `?`, as in "+
 		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
 	table(out, "operation", "variables")
 	seen := map[string]bool{}
@@ -294,7 +303,7 @@ func testKind(s *Schema) string {
 		case "expectations":
 			return "[expectations](#expectations)"
 		case "want":
-			return "[what is wanted](#what-is-wanted)"
+			return "[expected answer](#expected-answers)"
 		}
 		return ""
 	}
@@ -317,7 +326,7 @@ func testKind(s *Schema) string {
 	return words
 }
 
-// writeInterpreterTest writes the page of tests for interpreter profiles: tables and what is wanted.
+// writeInterpreterTest writes the page of tests for interpreter profiles: tables and expected answers.
 func writeInterpreterTest(out *bytes.Buffer) error {
 	schema, err := readSchema("interpreterprofiletest.json")
 	if err != nil {
@@ -328,7 +337,7 @@ func writeInterpreterTest(out *bytes.Buffer) error {
 	testRows(out, schema, nil)
 	fmt.Fprint(out, "\n## Cases\n\n")
 	testRows(out, schema.Properties["cases"].Items, nil)
-	fmt.Fprintf(out, "\n## What is wanted\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
+	fmt.Fprintf(out, "\n## Expected answers\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
 	testRows(out, schema.Definitions["want"], nil)
 	return nil
 }

@@ -343,8 +343,8 @@ func (b *builder) entries(t operation.Type, kind, member string) (object, error)
 	return schema, err
 }
 
-// interpolation matches any string with an expression. Rules with forEach may compute values that are fixed in
-// others, so that expressions are allowed in all checked strings.
+// interpolation matches any string with an expression. Rules with forEach may compute values that are otherwise fixed,
+// so expressions are allowed in all checked strings.
 const interpolation = `\$\{`
 
 func stringSchema(t operation.Type) object {
@@ -420,7 +420,7 @@ func (b *builder) withNames(operation, component string) string {
 		}
 		set["properties"] = b.offered("flag", set["additionalProperties"], component, kubeflags.Flags, versions)
 		for _, own := range []string{"disable-admission-plugins", "enable-admission-plugins", "feature-gates"} {
-			delete(set["properties"].(object), own) // there are operations for them
+			delete(set["properties"].(object), own) // they have operations
 		}
 		properties["set"], special["properties"] = set, properties
 	case "featureGates":
@@ -491,7 +491,7 @@ func providerProfileTest() (object, error) {
 
 // defineTests defines the types of tables.
 func (b *builder) defineTests() error {
-	// null means that there is no value
+	// null expects that the value is missing
 	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil }
 	several := func() (object, error) {
 		return object{"type": []string{"string", "array"}, "items": object{"type": "string"}}, nil
@@ -577,7 +577,7 @@ func subject() object { return object{"type": []string{"object", "string"}} }
 // interpreterTests returns a builder with the types of tables.
 func interpreterTests() (*builder, error) {
 	b := newBuilder()
-	// null means that there is no value
+	// null expects that the value is missing
 	b.special[reflect.TypeFor[source.Node]()] = func() (object, error) { return object{}, nil }
 	b.special[reflect.TypeFor[v1alpha1.TestTexts]()] = func() (object, error) {
 		word := object{"enum": interpreter.Operations()}

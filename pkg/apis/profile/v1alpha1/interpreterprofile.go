@@ -42,7 +42,7 @@ type InterpretedKind struct {
 	Aggregate []InterpretAggregate `json:"aggregate,omitempty"`
 	// Status selects the reflected status; all matching rules add theirs.
 	Status []InterpretStatus `json:"status,omitempty"`
-	// Health decides if an object is healthy; the first rule that applies counts.
+	// Health decides whether an object is healthy; the first matching rule answers.
 	Health []InterpretHealth `json:"health,omitempty"`
 	// Dependencies are the dependencies of an object; all matching rules add theirs.
 	Dependencies []InterpretDependencies `json:"dependencies,omitempty"`
@@ -52,7 +52,7 @@ type InterpretedKind struct {
 
 // InterpretReplicas returns the number of replicas.
 type InterpretReplicas struct {
-	// When is the condition, a boolean ${ CEL } expression; always when absent.
+	// When is the condition, a boolean ${ CEL } expression; always by default.
 	When source.Text `json:"when,omitempty"`
 	// Count is the number, a whole number or an expression for one.
 	Count source.Node `json:"count"`
@@ -78,9 +78,9 @@ func (InterpretRequirements) JSONSchema() string {
 
 // InterpretComponents returns parts of an object, each with its own replicas.
 type InterpretComponents struct {
-	// When is the condition; always when absent. With forEach it is evaluated for each item.
+	// When is the condition; always by default. With forEach it is evaluated for each item.
 	When source.Text `json:"when,omitempty"`
-	// ForEach is a list, a ${ CEL } expression: each of its items, the variable item, is a component.
+	// ForEach is a ${ CEL } expression for a list; each item (variable item) is a component.
 	ForEach source.Text `json:"forEach,omitempty"`
 	// Name is the name of the component, at most 32 characters.
 	Name source.Text `json:"name"`
@@ -92,7 +92,7 @@ type InterpretComponents struct {
 
 // InterpretEdit changes an object.
 type InterpretEdit struct {
-	// When is the condition; always when absent.
+	// When is the condition; always by default.
 	When source.Text `json:"when,omitempty"`
 	// Set are values by path, such as spec.replicas; texts may contain ${ CEL }. Null removes the field.
 	Set map[string]source.Node `json:"set,omitempty"`
@@ -117,13 +117,13 @@ type InterpretRetain struct {
 type InterpretItems struct {
 	// Path is the path of the list in both objects.
 	Path source.Text `json:"path"`
-	// Key is the field that identifies items, such as name. The first of equal ones counts.
+	// Key is the field that identifies items, such as name. The first item with a key counts.
 	Key source.Text `json:"key"`
 }
 
 // InterpretStatus selects the reflected part of a status.
 type InterpretStatus struct {
-	// When is the condition; always when absent.
+	// When is the condition; always by default.
 	When source.Text `json:"when,omitempty"`
 	// Keep are paths relative to status; without keep and set, the whole status is reflected.
 	Keep []source.Text `json:"keep,omitempty"`
@@ -133,7 +133,7 @@ type InterpretStatus struct {
 
 // InterpretHealth decides if an object is healthy.
 type InterpretHealth struct {
-	// When is the condition; always when absent.
+	// When is the condition; always by default.
 	When source.Text `json:"when,omitempty"`
 	// Healthy is a boolean ${ CEL } expression.
 	Healthy source.Text `json:"healthy"`
@@ -141,15 +141,15 @@ type InterpretHealth struct {
 
 // InterpretDependencies returns objects that must be propagated with another.
 type InterpretDependencies struct {
-	// When is the condition; always when absent. With forEach it is evaluated for each item.
+	// When is the condition; always by default. With forEach it is evaluated for each item.
 	When source.Text `json:"when,omitempty"`
-	// ForEach is a list, a ${ CEL } expression: each of its items, the variable item, is a dependency.
+	// ForEach is a ${ CEL } expression for a list; each item (variable item) is a dependency.
 	ForEach source.Text `json:"forEach,omitempty"`
 	// APIVersion is the apiVersion of the dependency.
 	APIVersion source.Text `json:"apiVersion"`
 	// Kind is the kind of the dependency.
 	Kind source.Text `json:"kind"`
-	// Namespace is the namespace of the dependency; that of the object when absent, none when empty.
+	// Namespace is the namespace of the dependency; by default the object's, none if empty.
 	Namespace source.Text `json:"namespace,omitempty"`
 	// Name is the name of the dependency; without it, labelSelector is required.
 	Name source.Text `json:"name,omitempty"`
@@ -163,13 +163,13 @@ type InterpretDependencies struct {
 type InterpretAggregate struct {
 	// Field is the path to set, such as status.readyReplicas.
 	Field source.Text `json:"field"`
-	// When is the condition; always when absent.
+	// When is the condition; always by default.
 	When source.Text `json:"when,omitempty"`
-	// Sum adds the numbers of all members that have one.
+	// Sum adds the numbers of the members.
 	Sum source.Text `json:"sum,omitempty"`
-	// Min is the smallest number; members that have none do not count.
+	// Min is the smallest number; members without one are ignored.
 	Min source.Text `json:"min,omitempty"`
-	// Max is the largest number; members that have none do not count.
+	// Max is the largest number; members without one are ignored.
 	Max source.Text `json:"max,omitempty"`
 	// All is true if the value is true for all members; a missing value is not true.
 	All source.Text `json:"all,omitempty"`
@@ -179,9 +179,9 @@ type InterpretAggregate struct {
 	Same source.Text `json:"same,omitempty"`
 	// First is the value of the first member with one, by cluster name.
 	First source.Text `json:"first,omitempty"`
-	// Join is the texts of all members with cluster names; that of a single member unchanged.
+	// Join is the texts of all members with cluster names; the text of a single member stays unchanged.
 	Join source.Text `json:"join,omitempty"`
-	// Common contains the items that are in the lists of all members that have one, in the order of the first.
+	// Common contains the items that all members' lists have in common, in the order of the first.
 	Common source.Text `json:"common,omitempty"`
 	// Worst is the first value of an order that a member has.
 	Worst *InterpretWorst `json:"worst,omitempty"`

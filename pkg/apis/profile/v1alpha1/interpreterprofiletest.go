@@ -24,9 +24,9 @@ type InterpreterProfileTest struct {
 	Gardener bool `json:"gardener,omitempty"`
 	// Optional are the names of Gardener's optional profiles to activate, such as worker-replicas.
 	Optional []source.Text `json:"optional,omitempty"`
-	// Objects are objects for cases, by name. One with from is that object, with a merge patch (RFC 7386).
+	// Objects are objects for cases, by name. With from, the entry is a merge patch of another object (RFC 7386).
 	Objects map[string]source.Node `json:"objects,omitempty"`
-	// Cases are run one by one.
+	// Cases are the cases in order.
 	Cases []InterpreterTestCase `json:"cases"`
 }
 
@@ -60,18 +60,18 @@ type InterpreterTestQuestion struct {
 
 // InterpreterTestMember is the state of a copy in one member cluster.
 type InterpreterTestMember struct {
-	// Status is the status of the copy; when absent, there is none yet.
+	// Status is the status of the copy; by default it has none.
 	Status source.Node `json:"status,omitempty"`
-	// Applied reports if the object could be applied there; true when absent.
+	// Applied reports whether the object was applied there; true by default.
 	Applied *bool `json:"applied,omitempty"`
-	// Message is the reason why it could not be applied.
+	// Message is the reason why it was not applied.
 	Message string `json:"message,omitempty"`
 	// Health is Healthy, Unhealthy or Unknown.
 	Health string `json:"health,omitempty" oneOf:"Healthy,Unhealthy,Unknown"`
 }
 
-// InterpreterTestWant is the expected part of an answer. Each member of a mapping is expected, and further ones
-// are allowed; lists and strings are compared as a whole, and null expects that there is no value.
+// InterpreterTestWant is the expected part of an answer. Mappings may have more members; lists and strings are compared
+// as a whole; null expects no value.
 type InterpreterTestWant struct {
 	// Replicas is the number of replicas (replicas).
 	Replicas source.Node `json:"replicas,omitempty"`
@@ -91,7 +91,7 @@ type InterpreterTestWant struct {
 	Fields map[string]source.Node `json:"fields,omitempty"`
 	// Patch is the complete RFC 6902 patch of the object; [] expects no change.
 	Patch source.Node `json:"patch,omitempty"`
-	// Failure expects that there is no answer.
+	// Failure expects a failure instead of an answer.
 	Failure *InterpreterTestFailure `json:"failure,omitempty"`
 }
 
@@ -99,7 +99,7 @@ type InterpreterTestWant struct {
 type InterpreterTestFailure struct {
 	// Code is 404 without rules, 422 if the object does not fit, 500 if interrupted; any by default.
 	Code int32 `json:"code,omitempty"`
-	// Message is a part of the message; any when absent.
+	// Message is a part of the message; any by default.
 	Message source.Text `json:"message,omitempty"`
 
 	// At is the whole expectation.

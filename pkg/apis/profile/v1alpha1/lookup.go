@@ -22,34 +22,33 @@ type Lookup struct {
 
 	// Keys are keys of the data of a Secret or ConfigMap, seen as lookups.<name>.<key>: strings.
 	Keys []string `json:"keys,omitempty"`
-	// Paths are dotted paths to fields, by the name under which they are seen: lookups.<name>.<path's name>, of any type.
+	// Paths are dotted paths to fields, by name; seen as lookups.<name>.<path's name>, of any type.
 	Paths map[string]string `json:"paths,omitempty"`
-	// Labels are keys of labels, seen in the map lookups.<name>.labels; one that the object does not have is not in it.
+	// Labels are keys of labels, seen in the map lookups.<name>.labels if present.
 	Labels []string `json:"labels,omitempty"`
 	// Annotations are keys of annotations, seen in the map lookups.<name>.annotations.
 	Annotations []string `json:"annotations,omitempty"`
-	// Checksum gives lookups.<name>.checksum, the SHA-256 of the data of a Secret or ConfigMap as Gardener computes it, in
-	// hexadecimal.
+	// Checksum sets lookups.<name>.checksum, Gardener's SHA-256 of the data of a Secret or ConfigMap in hexadecimal.
 	Checksum bool `json:"checksum,omitempty"`
 
-	// Optional says that the object and each of its keys and paths may be missing: they are absent then.
+	// Optional permits that the object, or any of its keys and paths, is missing.
 	Optional bool `json:"optional,omitempty"`
-	// Missing handles a missing object, key or path that is not optional: deny (the default) denies the admission,
-	// skip skips the rules that use the lookup.
+	// Missing handles a missing object, key or path: deny (the default) denies the admission, skip skips the rules that
+	// use the lookup.
 	Missing string `json:"missing,omitempty" oneOf:"deny,skip"`
 }
 
 // LookupObject names an object of any kind.
 type LookupObject struct {
-	// APIVersion is that of the object, such as v1 or apps/v1.
+	// APIVersion is the apiVersion of the object, such as v1 or apps/v1.
 	APIVersion string `json:"apiVersion"`
-	// Kind is that of the object.
+	// Kind is the kind of the object.
 	Kind string `json:"kind"`
 	// Name is the name of the object.
 	Name source.Text `json:"name"`
-	// Namespace is its namespace; that of the control plane when empty. It means nothing for a kind without namespaces.
+	// Namespace is its namespace; by default the namespace of the control plane.
 	Namespace source.Text `json:"namespace,omitempty"`
-	// Resource is the plural of the kind; derived from the kind when empty.
+	// Resource is the plural of the kind; by default derived from the kind.
 	Resource string `json:"resource,omitempty"`
 }
 

@@ -6,13 +6,13 @@ package v1alpha1
 
 import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 
-// NetworkCloud makes addresses work outside of the machine. Exactly one of http, cni and openstack says how.
+// NetworkCloud is the backend that attaches addresses to the network. Exactly one of http, cni and openstack is set.
 type NetworkCloud struct {
 	// Limit limits the requests to the cloud.
 	Limit NetworkLimit `json:"limit,omitempty"`
-	// Timeout is that of one call; 10s when absent, and 30s for openstack.
+	// Timeout limits one call; 10s by default, and 30s for openstack.
 	Timeout source.Duration `json:"timeout,omitempty"`
-	// HTTP is a cloud that is asked by declared HTTP requests.
+	// HTTP is a cloud with declared HTTP requests.
 	HTTP *NetworkHTTP `json:"http,omitempty"`
 	// CNI leaves addresses to the IPAM plugin of a CNI network configuration.
 	CNI *NetworkCNI `json:"cni,omitempty"`
@@ -47,38 +47,39 @@ type NetworkCNI struct {
 	Configuration source.Text `json:"configuration"`
 }
 
-// NetworkHTTP is a cloud that is asked by HTTP. Files are those of the server.
+// NetworkHTTP is a cloud with declared HTTP requests. Files are read by the server.
 type NetworkHTTP struct {
 	// URL is the base URL of the calls, such as https://fabric.example.com/v1.
 	URL source.Text `json:"url"`
-	// CAFile the CA certificates of the cloud, in PEM; by default the system's.
+	// CAFile is the file with the CA certificates of the cloud; by default the system's.
 	CAFile source.Text `json:"caFile,omitempty"`
-	// CertFile and KeyFile hold a client certificate and its key, in PEM.
+	// CertFile is the file with the client certificate.
 	CertFile source.Text `json:"certFile,omitempty"`
-	KeyFile  source.Text `json:"keyFile,omitempty"`
-	// TokenFile holds a bearer token; it is read again when it changes.
+	// KeyFile is the file with its key.
+	KeyFile source.Text `json:"keyFile,omitempty"`
+	// TokenFile holds a bearer token; it is reloaded when it changes.
 	TokenFile source.Text `json:"tokenFile,omitempty"`
 	// Headers are sent with each request.
 	Headers map[string]source.Text `json:"headers,omitempty"`
 	// Bind binds the addresses of an allocation.
 	Bind *NetworkHTTPBind `json:"bind,omitempty"`
-	// Unbind makes it stop.
+	// Unbind removes the binding.
 	Unbind *NetworkHTTPCall `json:"unbind,omitempty"`
 	// Find asks the cloud for its state of an allocation. Without it, bind is repeated after an unknown outcome and
 	// must be idempotent.
 	Find *NetworkHTTPFind `json:"find,omitempty"`
 }
 
-// NetworkHTTPCall is one request. Its texts may hold ${ CEL } over allocation and reference, its conditions also over status, headers and answer.
+// NetworkHTTPCall is one request. Its texts may contain ${ CEL } over allocation and reference, its conditions also over
+// status, headers and answer.
 type NetworkHTTPCall struct {
-	// Method is that of HTTP.
+	// Method is the HTTP method.
 	Method string `json:"method" oneOf:"GET,POST,PUT,PATCH,DELETE"`
 	// Path is added to the URL, with an optional query. Computed values are escaped.
 	Path source.Text `json:"path"`
-	// Body is sent as JSON; nothing is when absent.
+	// Body is sent as JSON; by default nothing.
 	Body source.Node `json:"body,omitempty"`
-	// Succeeded is the condition of success; by default a status of 200 to 299, and in unbind and find also 404 and
-	// 410.
+	// Succeeded is the condition of success; by default a status of 200 to 299, in unbind and find also 404 and 410.
 	Succeeded source.Text `json:"succeeded,omitempty"`
 	// Refused is the condition of a permanent rejection; by default never.
 	Refused source.Text `json:"refused,omitempty"`
@@ -88,7 +89,7 @@ type NetworkHTTPCall struct {
 type NetworkHTTPBind struct {
 	NetworkHTTPCall
 
-	// Answer is the values of the allocation in the answer.
+	// Answer reads the allocation from the answer.
 	Answer NetworkHTTPAnswer `json:"answer,omitempty"`
 }
 
@@ -96,13 +97,13 @@ type NetworkHTTPBind struct {
 type NetworkHTTPFind struct {
 	NetworkHTTPCall
 
-	// Found is the condition that the cloud has the allocation; a status of 200 to 299 when absent.
+	// Found is the condition that the cloud has the allocation; by default a status of 200 to 299.
 	Found source.Text `json:"found,omitempty"`
-	// Answer is the values of the allocation in the answer; by default as in bind.
+	// Answer reads the allocation from the answer; by default as in bind.
 	Answer *NetworkHTTPAnswer `json:"answer,omitempty"`
 }
 
-// NetworkHTTPAnswer is read out of an answer by ${ CEL } over answer, status, headers and allocation.
+// NetworkHTTPAnswer reads values by ${ CEL } over answer, status, headers and allocation.
 type NetworkHTTPAnswer struct {
 	// MAC is the MAC address of the cloud; by default the pool's.
 	MAC source.Text `json:"mac,omitempty"`
@@ -111,10 +112,10 @@ type NetworkHTTPAnswer struct {
 	// Addresses are the addresses chosen by the cloud, with prefix lengths, for pools without subnets: a list or an
 	// expression.
 	Addresses source.Node `json:"addresses,omitempty"`
-	// Gateways are the routers that go with them: a list of addresses, or an expression for one.
+	// Gateways are their routers: a list of addresses, or an expression for one.
 	Gateways source.Node `json:"gateways,omitempty"`
 	// Routes are a list of {destination, gateway}, or an expression for one.
 	Routes source.Node `json:"routes,omitempty"`
-	// Reference is any value that the other calls see as reference.
+	// Reference is any value, seen by other calls as reference.
 	Reference source.Node `json:"reference,omitempty"`
 }

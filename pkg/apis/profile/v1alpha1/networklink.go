@@ -10,27 +10,27 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 type NetworkLink struct {
 	// Kind is bridge (the default), macvlan, ipvlan, vlan or vxlan.
 	Kind string `json:"kind,omitempty" oneOf:"bridge,macvlan,ipvlan,vlan,vxlan"`
-	// Parent is the interface of the machine that leads outside, such as eth0. A bridge and a vxlan need none.
+	// Parent is the machine's external interface, such as eth0; optional for bridge and vxlan.
 	Parent source.Text `json:"parent,omitempty"`
-	// VLAN is the VLAN of the parent's sub-interface, created if missing. Without it, containers of the kind vlan use
-	// that of their allocation.
+	// VLAN is the VLAN of the parent's sub-interface, created if missing. By default, the kind vlan uses the VLAN of the
+	// allocation.
 	VLAN int `json:"vlan,omitempty" between:"1,4094"`
 	// Mode is bridge (the default), private, vepa or passthru for macvlan; l2 (the default), l3 or l3s for ipvlan.
 	Mode string `json:"mode,omitempty" oneOf:"bridge,private,vepa,passthru,l2,l3,l3s"`
-	// VNI is the number of the vxlan, equal on all machines. Without it, the user sets it, or a Swarm.
+	// VNI is the number of the vxlan, equal on all machines; by default the user or Swarm sets it.
 	VNI int `json:"vni,omitempty" between:"1,16777215"`
-	// Port is the UDP port of a vxlan; 4789 when absent.
+	// Port is the UDP port of a vxlan; 4789 by default.
 	Port int `json:"port,omitempty" between:"1,65535"`
-	// Local is the address of this machine in the tunnel of a vxlan; the kernel chooses when absent.
+	// Local is this machine's tunnel address of a vxlan; by default the kernel chooses.
 	Local source.Text `json:"local,omitempty"`
-	// Peers are the addresses of the other machines of a vxlan that are known beforehand. Those that Docker discovers are added.
+	// Peers are tunnel addresses of other machines of a vxlan. Docker adds discovered ones.
 	Peers []source.Text `json:"peers,omitempty"`
 	// Gateway sets the owner of the gateway addresses: machine for the bridge (the default without a parent), outside
 	// for external routers.
 	Gateway string `json:"gateway,omitempty" oneOf:"machine,outside"`
 	// Isolated prevents a gateway through another network of Docker.
 	Isolated bool `json:"isolated,omitempty"`
-	// Prefix begins the names of the interfaces in containers, which Docker numbers; eth when absent.
+	// Prefix is the prefix of interface names in containers; eth by default.
 	Prefix source.Text `json:"prefix,omitempty"`
 }
 

@@ -10,27 +10,27 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// NetworkPool has the address ranges of a pool, and the routes, rules and neighbours that are set with an address.
+// NetworkPool has the address ranges of a pool, and the routes, rules and neighbours of an address.
 type NetworkPool struct {
-	// Subnets are at most one of each family. Without any, the cloud of the pool chooses the addresses.
+	// Subnets are at most one of each family; by default the cloud of the pool chooses the addresses.
 	Subnets []NetworkSubnet `json:"subnets,omitempty"`
 	// Routes are set with each address.
 	Routes []NetworkRoute `json:"routes,omitempty"`
 	// Rules select the routing table for packets.
 	Rules []NetworkRule `json:"rules,omitempty"`
-	// Neighbors need no discovery.
+	// Neighbors are permanent neighbour entries.
 	Neighbors []NetworkNeighbor `json:"neighbors,omitempty"`
-	// MTU is that of the interface, in bytes; left as it is when absent.
+	// MTU is the MTU of the interface, in bytes; unchanged by default.
 	MTU int32 `json:"mtu,omitempty" between:"68,65535"`
 	// VLANs are the range of VLANs, such as 100-4000; none by default. A VLAN is unique on an interface, not in the
 	// pool.
 	VLANs NetworkVLANs `json:"vlans,omitempty"`
-	// MACPrefix begins the MAC addresses that are given, one to five bytes such as "0a:58"; none are given when absent.
+	// MACPrefix is the prefix of allocated MAC addresses, one to five bytes such as "0a:58"; by default none are allocated.
 	MACPrefix source.Text `json:"macPrefix,omitempty"`
 	// Rest is the quarantine after a release, except for the last owner by name and for Pods of Spiderpool; 0s by
 	// default.
 	Rest source.Duration `json:"rest,omitempty"`
-	// Quotas bound how many allocations of the pool some owners may hold together.
+	// Quotas bound the number of allocations of some owners.
 	Quotas []NetworkQuota `json:"quotas,omitempty"`
 	// WhenShrunk handles a change that moves allocated addresses out of the pool: refuse (the default) keeps the
 	// active profile, drain activates the new one and does not allocate these addresses again.
@@ -40,7 +40,7 @@ type NetworkPool struct {
 	Nodes []source.Text `json:"nodes,omitempty"`
 	// Exclusive declares that exactly one server serves the pool.
 	Exclusive bool `json:"exclusive,omitempty"`
-	// Cloud is the name of the cloud behind the pool; builtin when absent, which makes nothing outside of the machine.
+	// Cloud is the name of the cloud behind the pool; builtin by default, which changes nothing outside of the machine.
 	Cloud source.Text `json:"cloud,omitempty"`
 }
 
@@ -50,46 +50,46 @@ const (
 	WhenShrunkDrain  = "drain"
 )
 
-// CloudBuiltin is the name of the cloud of pools that name none.
+// CloudBuiltin is the default cloud of a pool.
 const CloudBuiltin = "builtin"
 
-// NetworkSubnet is one family of a pool. The network's own address, the broadcast address and the gateway are never given.
+// NetworkSubnet is one family of a pool. Network, broadcast and gateway addresses are never allocated.
 type NetworkSubnet struct {
 	// Prefix is the subnet, such as 10.64.0.0/16.
 	Prefix source.Text `json:"prefix"`
-	// Ranges are given out: addresses, prefixes, and ranges such as 10.64.1.0-10.64.1.99; all of the prefix when absent.
+	// Ranges are allocated: addresses, prefixes, and ranges such as 10.64.1.0-10.64.1.99; by default the whole prefix.
 	Ranges []source.Text `json:"ranges,omitempty"`
-	// Exclude are never given.
+	// Exclude are never allocated.
 	Exclude []source.Text `json:"exclude,omitempty"`
-	// Reserved are given only to those who ask for them by name; they need not be in a range.
+	// Reserved are allocated only if requested by name; they need not be in a range.
 	Reserved []source.Text `json:"reserved,omitempty"`
-	// Gateway is the address of the router. It makes no route by itself.
+	// Gateway is the address of the router. It creates no route.
 	Gateway source.Text `json:"gateway,omitempty"`
 }
 
-// NetworkRoute is a route by the interface.
+// NetworkRoute is a route over the interface.
 type NetworkRoute struct {
 	// Destination is a prefix, such as 0.0.0.0/0.
 	Destination source.Text `json:"destination"`
-	// Gateway is the address of the router; required unless scope is 253, where the route is over the link.
+	// Gateway is the address of the router; required unless scope is 253 (over the link).
 	Gateway source.Text `json:"gateway,omitempty"`
 	// Source is the preferred source address.
 	Source source.Text `json:"source,omitempty"`
-	// Scope is that of the kernel: 0 the universe, 253 the link.
+	// Scope is the kernel's scope: 0 the universe, 253 the link.
 	Scope int `json:"scope,omitempty" between:"0,255"`
-	// Table is the routing table; the main one when absent.
+	// Table is the routing table; by default the main one.
 	Table int `json:"table,omitempty" between:"0,2147483647"`
 }
 
 // NetworkRule is a policy routing rule: it selects the routing table for packets.
 type NetworkRule struct {
-	// Priority orders rules; the lowest is asked first.
+	// Priority orders rules; the lowest applies first.
 	Priority int `json:"priority,omitempty" between:"0,32767"`
-	// Source is the prefix of the packets' source addresses; any when absent.
+	// Source is the prefix of source addresses; any by default.
 	Source source.Text `json:"source,omitempty"`
-	// Destination is the prefix of the packets' destinations; any when absent.
+	// Destination is the prefix of destination addresses; any by default.
 	Destination source.Text `json:"destination,omitempty"`
-	// Table is the routing table that is asked.
+	// Table is the selected routing table.
 	Table int `json:"table" between:"1,2147483647"`
 }
 
@@ -101,13 +101,13 @@ type NetworkNeighbor struct {
 	HardwareAddr source.Text `json:"hardwareAddr"`
 }
 
-// NetworkQuota bounds how many allocations some owners may hold together.
+// NetworkQuota bounds the number of allocations of some owners.
 type NetworkQuota struct {
-	// By selects who shares the quota: all requests with the same text, such as namespace/${ request.namespace }.
+	// By is the key of the quota, such as namespace/${ request.namespace }: requests with the same key share it.
 	By source.Text `json:"by"`
-	// Limit is how many allocations they may hold together.
+	// Limit is the number of allocations.
 	Limit int `json:"limit" between:"1,1000000000"`
-	// When is the condition under which a request counts, a boolean ${ CEL } expression; always when absent.
+	// When is the condition of the quota, a boolean ${ CEL } expression; always by default.
 	When source.Text `json:"when,omitempty"`
 }
 
@@ -116,7 +116,7 @@ func (NetworkQuota) JSONSchema() string {
 	return `{"allOf": [{"properties": {"when": ` + conditionSchema + `}}]}`
 }
 
-// NetworkVLANs are a range of VLANs as it is written, or one VLAN.
+// NetworkVLANs are a range of VLANs as written, or one VLAN.
 type NetworkVLANs struct {
 	Value string
 	At    source.Node

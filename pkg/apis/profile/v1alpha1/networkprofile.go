@@ -9,7 +9,7 @@ import "github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 // KindNetworkProfile is the kind of a NetworkProfile.
 const KindNetworkProfile = "NetworkProfile"
 
-// NetworkProfile configures which addresses a network provider allocates to which owners, and describes the network devices of machines.
+// NetworkProfile configures the allocation of addresses to owners, and describes the network devices of machines.
 type NetworkProfile struct {
 	// APIVersion is graft.provider.extensions.gardener.cloud/v1alpha1.
 	APIVersion string `json:"apiVersion"`
@@ -23,7 +23,7 @@ type NetworkProfile struct {
 	Pools map[string]NetworkPool `json:"pools,omitempty"`
 	// Profiles are the profiles that users choose, by names such as acme.com/overlay.
 	Profiles map[string]NetworkChoice `json:"profiles,omitempty"`
-	// Devices are facts of network devices: all entries that apply to a device, in their order, later ones win.
+	// Devices are facts of network devices: all matching entries apply, later ones win.
 	Devices []NetworkDevices `json:"devices,omitempty"`
 	// Deny are rules that deny requests; the first match denies.
 	Deny []NetworkDenial `json:"deny,omitempty"`
@@ -31,8 +31,8 @@ type NetworkProfile struct {
 
 // NetworkChoice is a set of pools that users select by name.
 type NetworkChoice struct {
-	// Pools are the pools in order: the next one of this server is used when one is exhausted. Without pools, the
-	// profile gives no address.
+	// Pools are the pools in order: if one is exhausted, the next one of this server is used. By default, the profile
+	// allocates no address.
 	Pools []source.Text `json:"pools,omitempty"`
 	// Families are IPv4, IPv6 or both; by default all families of the pool.
 	Families []source.Text `json:"families,omitempty"`
@@ -44,7 +44,7 @@ type NetworkChoice struct {
 
 // NetworkDevices are facts of some network devices.
 type NetworkDevices struct {
-	// When is the condition, a boolean ${ CEL } expression over device; all devices when absent.
+	// When is the condition, a boolean ${ CEL } expression over device; by default all devices.
 	When source.Text `json:"when,omitempty"`
 	// Attributes are attributes for selectors of devices, by names such as acme.com/rack: texts, integers, booleans,
 	// and versions as ${ semver("1.2.3") }.
@@ -71,7 +71,7 @@ type NetworkDenial struct {
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
-	// Code is the HTTP status of the answer: 400, 403, 404, 409, 422, 429 or 500; 403 when absent.
+	// Code is the HTTP status: 400, 403, 404, 409, 422, 429 or 500; 403 by default.
 	Code int `json:"code,omitempty"`
 	// Message is the message for the user; it may contain ${ CEL }.
 	Message source.Text `json:"message,omitempty"`

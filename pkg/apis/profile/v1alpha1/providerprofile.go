@@ -20,15 +20,15 @@ type ProviderProfile struct {
 	Mode string `json:"mode,omitempty"`
 	// Retired disables all rules and restores recorded values.
 	Retired bool `json:"retired,omitempty"`
-	// Observe lists sets whose rules are only observed: controlplane, controlplaneexposure, controlplanebackup.
+	// Observe lists sets with rules that are only observed: controlplane, controlplaneexposure, controlplanebackup.
 	Observe []string `json:"observe,omitempty"`
 	// Parameters are defaults for parameters.<name> in expressions; the installation may override them with values of
 	// the same type.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
-	// Kubernetes is the constraint, such as ">= 1.31", on the versions of shoots that the profile supports; all when empty.
+	// Kubernetes is the constraint on supported versions of shoots, such as ">= 1.31"; all by default.
 	Kubernetes string `json:"kubernetes,omitempty"`
-	// Gardener is the constraint on Gardener versions, such as "< 1.96"; all when empty. Other installations ignore
-	// the profile.
+	// Gardener is the constraint on Gardener versions, such as "< 1.96"; all by default. Other installations ignore the
+	// profile.
 	Gardener string `json:"gardener,omitempty"`
 	// ImageVector is the path of an image vector in Gardener's format, relative to the profile; expressions read
 	// images["<name>"].
@@ -41,18 +41,17 @@ type ProviderProfile struct {
 	Deny []Denial `json:"deny,omitempty"`
 	// ControlPlane is applied in namespaces labelled shoot.gardener.cloud/provider.
 	ControlPlane Set `json:"controlplane,omitempty"`
-	// ControlPlaneExposure is applied in namespaces labelled seed.gardener.cloud/provider; Gardener's documentation calls
-	// it seedprovider today.
+	// ControlPlaneExposure is applied in namespaces labelled seed.gardener.cloud/provider (Gardener's seedprovider).
 	ControlPlaneExposure Set `json:"controlplaneexposure,omitempty"`
 	// ControlPlaneBackup is applied in namespaces labelled backup.gardener.cloud/provider.
 	ControlPlaneBackup Set `json:"controlplanebackup,omitempty"`
 }
 
-// Metadata is the part of a Kubernetes object's metadata that a document has.
+// Metadata is the metadata of a document.
 type Metadata struct {
 	// Name is unique among the profiles of an installation.
 	Name string `json:"name"`
-	// Labels and Annotations are for the people and tools that keep the document; Graft does not read them.
+	// Labels and Annotations are for authors and tools; Graft ignores them.
 	Labels      map[string]string `json:"labels,omitempty"`
 	Annotations map[string]string `json:"annotations,omitempty"`
 }

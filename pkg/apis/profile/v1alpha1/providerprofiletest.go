@@ -16,15 +16,15 @@ type ProviderProfileTest struct {
 	APIVersion string `json:"apiVersion"`
 	// Kind is ProviderProfileTest.
 	Kind string `json:"kind"`
-	// Metadata names the table for those who keep it; reports name it by its file.
+	// Metadata names the table for its authors; reports name it by its file.
 	Metadata Metadata `json:"metadata,omitempty"`
 	// Profiles are the profiles, relative to this file; by default the nearest profile.yaml in this folder or above.
 	Profiles []source.Text `json:"profiles,omitempty"`
-	// Defaults are the settings of all cases that do not say otherwise.
+	// Defaults are the default settings of all cases.
 	Defaults TestSetting `json:"defaults,omitempty"`
-	// Shoots are kinds of shoots by name, such as ha: {highAvailability: true}; each case is run for each of them.
+	// Shoots are kinds of shoots by name, such as ha: {highAvailability: true}; each case runs for all of them.
 	Shoots map[string]TestSetting `json:"shoots,omitempty"`
-	// Cases are run one by one, each for all its shoots and versions.
+	// Cases are the cases; each runs for all its shoots and versions.
 	Cases []TestCase `json:"cases"`
 }
 
@@ -53,11 +53,11 @@ type TestSetting struct {
 	// defaults. By default the newest one.
 	Kubernetes TestVersions `json:"kubernetes,omitempty"`
 
-	// HighAvailability asks for failure tolerance of type zone.
+	// HighAvailability requests failure tolerance of type zone.
 	HighAvailability bool `json:"highAvailability,omitempty"`
 	// IPv6 makes the shoot's networks IPv6 only.
 	IPv6 bool `json:"ipv6,omitempty"`
-	// Hibernated is a shoot that has finished to hibernate.
+	// Hibernated is a hibernated shoot.
 	Hibernated bool `json:"hibernated,omitempty"`
 	// Workerless is a shoot without nodes.
 	Workerless bool `json:"workerless,omitempty"`
@@ -68,17 +68,17 @@ type TestSetting struct {
 	// SNI is the feature gate APIServerSNI of the older generation.
 	SNI bool `json:"sni,omitempty"`
 
-	// Provider is the type of the shoot's infrastructure; the first provider of the profile when absent.
+	// Provider is the type of the shoot's infrastructure; by default the first provider of the profile.
 	Provider string `json:"provider,omitempty"`
-	// SeedProvider is that of the seed's infrastructure; the shoot's when absent.
+	// SeedProvider is the type of the seed's infrastructure; by default the shoot's.
 	SeedProvider string `json:"seedProvider,omitempty"`
-	// BackupProvider is that of the etcd backups; the seed's when absent.
+	// BackupProvider is the type of the etcd backups; by default the seed's.
 	BackupProvider string `json:"backupProvider,omitempty"`
-	// Annotations are those of the Shoot.
+	// Annotations are annotations of the Shoot.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// InfrastructureConfig is that of the Shoot.
+	// InfrastructureConfig is the InfrastructureConfig of the Shoot.
 	InfrastructureConfig source.Node `json:"infrastructureConfig,omitempty"`
-	// ControlPlaneConfig is that of the Shoot.
+	// ControlPlaneConfig is the ControlPlaneConfig of the Shoot.
 	ControlPlaneConfig source.Node `json:"controlPlaneConfig,omitempty"`
 	// WorkerConfig is the provider's configuration of the first worker pool.
 	WorkerConfig source.Node `json:"workerConfig,omitempty"`
@@ -86,7 +86,7 @@ type TestSetting struct {
 	CloudProfileConfig source.Node `json:"cloudProfileConfig,omitempty"`
 	// SeedConfig is the provider's configuration in the Seed.
 	SeedConfig source.Node `json:"seedConfig,omitempty"`
-	// Shoot is merged into the Shoot that is generated (RFC 7386).
+	// Shoot is merged into the generated Shoot (RFC 7386).
 	Shoot source.Node `json:"shoot,omitempty"`
 	// CloudProfile is merged into the CloudProfile in the same way.
 	CloudProfile source.Node `json:"cloudProfile,omitempty"`
@@ -95,14 +95,14 @@ type TestSetting struct {
 
 	// Parameters are parameters of the installation.
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
-	// Present lists the objects that lookups find. All other objects are missing.
+	// Present lists the objects for lookups. All other objects are missing.
 	Present []source.Node `json:"present,omitempty"`
 	// Manifests are files and folders, relative to this file, with a control plane in place of the generated one: the Cluster or
 	// the Shoot, and the objects for the webhooks. Without the latter, they are generated for this shoot.
 	Manifests []source.Text `json:"manifests,omitempty"`
-	// Objects are more objects that pass the webhooks.
+	// Objects are additional objects for the webhooks.
 	Objects []source.Node `json:"objects,omitempty"`
-	// Edits change objects before they pass the webhooks.
+	// Edits change objects before the admission.
 	Edits []TestEdit `json:"edits,omitempty"`
 	// Old edits the existing objects; they are then updated instead of created.
 	Old []TestEdit `json:"old,omitempty"`
@@ -110,9 +110,9 @@ type TestSetting struct {
 
 // TestEdit changes objects of a test.
 type TestEdit struct {
-	// Of says which objects: a target, or kind and name such as Deployment/acme.
+	// Of selects objects: a target, or kind and name such as Deployment/acme.
 	Of source.Text `json:"of"`
-	// Purposes are those of the OperatingSystemConfigs that are meant by kubelet and node; reconcile when absent.
+	// Purposes select the OperatingSystemConfigs of kubelet and node; reconcile by default.
 	Purposes []string `json:"purposes,omitempty"`
 	// Patch is an RFC 6902 patch.
 	Patch []source.Node `json:"patch,omitempty"`
@@ -120,7 +120,7 @@ type TestEdit struct {
 	Replace []TestReplacement `json:"replace,omitempty"`
 }
 
-// TestReplacement puts one text into the place of another, which must be there, in a unit or a file.
+// TestReplacement replaces a text in a unit or a file. The old text must exist.
 type TestReplacement struct {
 	// Unit is the name of the unit.
 	Unit string `json:"unit,omitempty"`

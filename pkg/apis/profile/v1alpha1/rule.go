@@ -28,13 +28,13 @@ type TargetRules struct {
 // ObjectsField is the field of a set with the rules for objects that are not targets.
 const ObjectsField = "objects"
 
-// Objects are objects in the namespaces of a set that are no targets of the contract.
+// Objects are objects in the namespaces of a set that are not targets of the contract.
 type Objects struct {
-	// APIVersion is that of the objects, such as v1 or apps/v1.
+	// APIVersion is the apiVersion of the objects, such as v1 or apps/v1.
 	APIVersion string `json:"apiVersion"`
-	// Kind is that of the objects.
+	// Kind is the kind of the objects.
 	Kind string `json:"kind"`
-	// Name is the name of the object, or its beginning and a * behind; empty: any.
+	// Name is the name of the object, or a prefix followed by *; any by default.
 	Name string `json:"name,omitempty"`
 	// Resource is the plural of the kind; by default the kind in lower case with an s.
 	Resource string `json:"resource,omitempty"`
@@ -44,7 +44,7 @@ type Objects struct {
 type Rule struct {
 	// Name is the name of the rule in messages and metrics; by default the operation and its index.
 	Name string
-	// When is the condition, a boolean ${ CEL } expression; absent: always.
+	// When is the condition, a boolean ${ CEL } expression; always by default.
 	When source.Node
 	// ForEach repeats the rule for each item of a list or mapping, or of an expression.
 	ForEach source.Node
@@ -52,9 +52,9 @@ type Rule struct {
 	Override string
 	// Purposes are the purposes of OperatingSystemConfigs: reconcile (the default), provision, or both.
 	Purposes source.Node
-	// OnUpdate keep or set: handles updates of the object; by default as the operation does.
+	// OnUpdate is keep or set: the handling of updates of the object; the default depends on the operation.
 	OnUpdate string
-	// Mode is enforce, or observe for a rule that is computed but not applied; by default as the set or the profile.
+	// Mode is enforce, or observe for a rule that is computed but not applied; by default the mode of the set or profile.
 	Mode string
 	// Operations are the entries that are none of the above; a valid rule has exactly one, named by its operation.
 	Operations []source.Field
@@ -69,7 +69,7 @@ var RuleFields = []string{"name", "when", "override", "purposes", "onUpdate", "f
 
 // The values of onUpdate.
 const (
-	// OnUpdateKeep leaves the place as the old object has it.
+	// OnUpdateKeep keeps the value of the old object.
 	OnUpdateKeep = "keep"
 	// OnUpdateSet writes the place on every update.
 	OnUpdateSet = "set"
@@ -93,7 +93,7 @@ func (s *Set) DecodeNode(n source.Node, path string) source.Findings {
 	for _, field := range n.Fields() {
 		inner := path + "." + field.Key.Value
 		if field.Key.Kind != yaml.ScalarNode {
-			continue // which is said already
+			continue // already reported
 		}
 		if field.Key.Value == ObjectsField {
 			findings = append(findings, s.decodeObjects(field.Value, inner)...)

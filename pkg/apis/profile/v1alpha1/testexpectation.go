@@ -15,8 +15,9 @@ import (
 
 // Words that replace the fields of an expectation.
 const (
-	// TestChanged is an object that rules change, TestUnchanged one that stays as it is.
-	TestChanged   = "changed"
+	// TestChanged is an object that rules change.
+	TestChanged = "changed"
+	// TestUnchanged is an object that no rule changes.
 	TestUnchanged = "unchanged"
 	// TestDenied is an object that is not admitted.
 	TestDenied = "denied"
@@ -24,10 +25,10 @@ const (
 	TestAbsent = "absent"
 )
 
-// TestStates are the words that may stand in place of an expectation's fields.
+// TestStates are the words that can replace an expectation's fields.
 var TestStates = []string{TestChanged, TestUnchanged, TestDenied, TestAbsent}
 
-// TestApplied is a rule that changed the object, or found it so already.
+// TestApplied is a rule that applied: the object has its values, changed or not.
 const TestApplied = "applied"
 
 // TestOutcomes are the possible expectations about a rule.
@@ -49,15 +50,15 @@ type TestExpectation struct {
 type TestExpected struct {
 	// State is changed or unchanged, or that the object is denied or absent.
 	State string `json:"state,omitempty" oneOf:"changed,unchanged,denied,absent"`
-	// Denied says why the object is denied.
+	// Denied is the reason of the denial.
 	Denied *TestDenial `json:"denied,omitempty"`
 	// Rules are the outcomes of rules, by name: changed, unchanged, skipped, overridden or observed; applied is
 	// changed or unchanged.
 	Rules map[string]source.Text `json:"rules,omitempty"`
-	// Purposes are those of the OperatingSystemConfigs that are meant by kubelet and node; reconcile when absent.
+	// Purposes select the OperatingSystemConfigs of kubelet and node; reconcile by default.
 	Purposes []string `json:"purposes,omitempty"`
 
-	// Container is the container that flags and env are of; the target's own when absent.
+	// Container is the container of flags and env; by default the target's own.
 	Container string `json:"container,omitempty"`
 	// Flags are values of flags by name: a text, a list for a repeated flag, or "" without a value.
 	Flags map[string]source.Node `json:"flags,omitempty"`
@@ -65,24 +66,24 @@ type TestExpected struct {
 	MapFlags map[string]source.Node `json:"mapFlags,omitempty"`
 	// ListFlags are items of list flags, by flag: true if present, false if absent.
 	ListFlags map[string]source.Node `json:"listFlags,omitempty"`
-	// FeatureGates are gates by name: those of the flag --feature-gates, for a kubelet those of its configuration.
+	// FeatureGates are gates by name, of the flag --feature-gates or of a kubelet's configuration.
 	FeatureGates map[string]source.Node `json:"featureGates,omitempty"`
 	// Env are environment variables of the container by name: the value, or fields of the variable.
 	Env map[string]source.Node `json:"env,omitempty"`
 
-	// Labels are those of the object.
+	// Labels are the labels of the object.
 	Labels map[string]source.Node `json:"labels,omitempty"`
-	// Annotations are those of the object.
+	// Annotations are the annotations of the object.
 	Annotations map[string]source.Node `json:"annotations,omitempty"`
-	// PodLabels are those of the pod template.
+	// PodLabels are the labels of the pod template.
 	PodLabels map[string]source.Node `json:"podLabels,omitempty"`
-	// PodAnnotations are those of the pod template.
+	// PodAnnotations are the annotations of the pod template.
 	PodAnnotations map[string]source.Node `json:"podAnnotations,omitempty"`
-	// Containers are containers of the pod template by name, init containers too, with fields of theirs.
+	// Containers are fields of containers and init containers by name.
 	Containers map[string]source.Node `json:"containers,omitempty"`
-	// Volumes are volumes of the pod template by name, with fields of theirs.
+	// Volumes are fields of volumes by name.
 	Volumes map[string]source.Node `json:"volumes,omitempty"`
-	// Fields are values by the path of the field, such as spec.storageClass.
+	// Fields are values by path, such as spec.storageClass.
 	Fields map[string]source.Node `json:"fields,omitempty"`
 
 	// Configuration are fields of the kubelet's configuration, by path.
@@ -93,11 +94,11 @@ type TestExpected struct {
 	Files map[string]TestText `json:"files,omitempty"`
 }
 
-// TestDenial is why an object is denied.
+// TestDenial is the expected reason of a denial.
 type TestDenial struct {
-	// Reason is that of docs/failures.md, such as LookupMissing; any when absent.
+	// Reason is a reason of docs/failures.md, such as LookupMissing; any by default.
 	Reason source.Text `json:"reason,omitempty"`
-	// Message is a part of the message; any when absent.
+	// Message is a part of the message; any by default.
 	Message source.Text `json:"message,omitempty"`
 }
 
@@ -105,7 +106,7 @@ type TestDenial struct {
 type TestText struct {
 	// Contains are parts of the text: one, or a list of them.
 	Contains TestTexts `json:"contains,omitempty"`
-	// Lacks are texts that are no part of it.
+	// Lacks are texts that it must not contain.
 	Lacks TestTexts `json:"lacks,omitempty"`
 	// Content is the whole text.
 	Content source.Text `json:"content,omitempty"`
