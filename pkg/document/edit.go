@@ -204,7 +204,7 @@ func (n *Node) reset() {
 	}
 }
 
-// shed drops the children, since the value they belong to goes.
+// shed drops the children of a removed value.
 func (n *Node) shed() {
 	for _, k := range n.kids {
 		k.gone = true

@@ -449,7 +449,8 @@ func (d *Document) Original() *Node {
 	return d.came
 }
 
-// CameText returns the string at a path of keys as it came; empty where there is none. It makes no nodes, and checks no keys.
+// CameText returns the original string at a path of keys; empty if it is missing. It creates no nodes, and checks no
+// keys.
 func (d *Document) CameText(path ...string) string {
 	if d == nil {
 		return ""
@@ -521,7 +522,7 @@ func (d *Document) Edits() int {
 	return d.version
 }
 
-// Losses counts those of the edits that removed or replaced something. Additions alone are no loss.
+// Losses returns the number of edits that removed or replaced a value. Additions alone are not counted.
 func (d *Document) Losses() int {
 	if d == nil {
 		return 0
@@ -549,8 +550,8 @@ func (d *Document) Bytes() []byte {
 	return append(out, after...)
 }
 
-// Release gives the index and the nodes back for the next Parse. Neither the document nor a node or a sub-document of it may be
-// used afterwards; bytes and strings that they returned stay valid. Calling Release is optional.
+// Release returns the index and the nodes to the pool for the next Parse. The document, its nodes and sub-documents
+// must not be used afterwards; returned bytes and strings stay valid. Calling Release is optional.
 func (d *Document) Release() {
 	if d == nil || !d.whole {
 		return

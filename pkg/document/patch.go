@@ -73,7 +73,7 @@ type patcher struct {
 // patchers are used again.
 var patchers = sync.Pool{New: func() any { return new(patcher) }}
 
-// leave gives the patcher to the next patch, with nothing in it.
+// leave returns the empty patcher to the pool.
 func (p *patcher) leave() {
 	clear(p.out)
 	p.path, p.out = p.path[:0], p.out[:0]

@@ -102,7 +102,7 @@ type evaluation struct {
 	steps   int
 	ended   bool
 	cost    uint64
-	// exceeded is the first exceeded limit; then there is no result, whatever the rest of the expression returns.
+	// exceeded is the first exceeded limit. The expression then has no result.
 	exceeded error
 }
 

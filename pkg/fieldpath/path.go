@@ -26,9 +26,9 @@ type Step struct {
 	Key string
 	// By is the member that identifies an item; empty for other steps.
 	By string
-	// Quoted says that Key was in quotes and is text, though it may look like a number.
+	// Quoted means that Key was in quotes and is text, even if it looks like a number.
 	Quoted bool
-	// Position says that Key is one.
+	// Position means that Key is a position.
 	Position bool
 }
 

@@ -12,8 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CallerGone reports whether the caller of a request has closed its connection. Unlike the request's context it tells so for a request that was
-// read only after its caller had left, such as by a server that was paused or restarted behind a socket of systemd.
+// CallerGone reports whether the caller of a request has closed its connection. Unlike the request's context, it also
+// works for a request that was read after its caller had left, for example by a server that was paused or restarted
+// behind a socket of systemd.
 func CallerGone(ctx context.Context) bool {
 	c, _ := ctx.Value(connectionKey{}).(net.Conn)
 	if wrapped, ok := c.(*connection); ok {

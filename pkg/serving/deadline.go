@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Deadline is a context with a deadline. Unlike that of context.WithDeadline, it starts a timer only on the
-// first call of Done. Most requests never call it, because they check Err before each expensive step.
+// Deadline is a context with a deadline. Unlike context.WithDeadline, it starts a timer only on the first call of Done.
+// Most requests never call it, because they check Err before each expensive step.
 type Deadline struct {
 	context.Context
 

@@ -30,7 +30,8 @@ func (f Finding) Replace(n Node, text string) Finding {
 	return f
 }
 
-// Instead fixes the finding by the only known word that is near to a scalar; none is, or several are: there is no fix.
+// Instead fixes the finding by the only known word that is similar to a scalar. It fixes nothing if no word or several
+// words are.
 func (f Finding) Instead(n Node, known []string) Finding {
 	if n.Node == nil {
 		return f

@@ -25,7 +25,7 @@ type File struct {
 	Data []byte
 	// Attachments are the files that documents in this file use, by their paths in the documents.
 	Attachments map[string][]byte
-	// Problem says why the file could not be read, where it could not: it has no Data then, and Parse finds that.
+	// Problem is the reason why the file could not be read. The file then has no Data, and Parse reports the problem.
 	Problem string
 	// Refused maps unreadable files that documents use to the reason; missing files are in neither map.
 	Refused map[string]string
@@ -94,7 +94,7 @@ func (n Node) Naming(value Node, text string) Node {
 	return found
 }
 
-// naming also says whether the value is at or below the node.
+// naming also reports whether the value is at or below the node.
 func (n Node) naming(value Node, text string) (Node, bool) {
 	if n.Node == nil || value.Node == nil {
 		return Node{}, false
@@ -272,7 +272,7 @@ var (
 	tabbed = regexp.MustCompile(`tab character|cannot start any token`)
 	// tab is one in the indentation of a line.
 	tab = regexp.MustCompile(`^ *(\t)`)
-	// secondColon is that of a value within a value.
+	// secondColon is the colon of a value within a value.
 	secondColon = regexp.MustCompile(`^[^'"#]*?:\s[^'"#]*?(:)\s`)
 	// closeColon matches a line with a field and no space between its colon and its value, including the indentation.
 	closeColon = regexp.MustCompile(`^((?: |- )*)[A-Za-z][^\s:]*(:)[^\s:/]`)

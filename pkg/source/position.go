@@ -120,7 +120,7 @@ func (f Findings) Sort() {
 	sort.SliceStable(f, func(i, j int) bool { return f[i].Before(f[j].Position) })
 }
 
-// Of gives the rule to those findings that have none.
+// Of sets the rule of all findings without one.
 func (f Findings) Of(rule Rule) Findings {
 	for i := range f {
 		if f[i].Rule == "" {
@@ -156,7 +156,7 @@ const (
 	InvalidName Rule = "invalid-name"
 	// MissingField is a field without which the document means nothing.
 	MissingField Rule = "missing-field"
-	// ExclusiveFields are fields of which exactly one is required.
+	// ExclusiveFields means that exactly one of several fields is required.
 	ExclusiveFields Rule = "exclusive-fields"
 	// MissingFile is a missing or unreadable file that a document uses.
 	MissingFile Rule = "missing-file"
@@ -174,7 +174,7 @@ const (
 	Unused Rule = "unused"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity int
 
 const (

@@ -152,7 +152,7 @@ func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool)
 	}
 }
 
-// overlap checks two subnets of which one contains the other.
+// overlap checks two subnets if one contains the other.
 func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlier ledger.Subnet) {
 	if pool.Name == other.Name {
 		return // which is said already

@@ -57,7 +57,7 @@ type Gate struct {
 }
 
 const (
-	// turnOfReleases is the number of calls of which one is a release under full load, because releases free resources.
+	// turnOfReleases makes every eighth call a release under full load, because releases free resources.
 	turnOfReleases = 8
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024

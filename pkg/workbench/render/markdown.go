@@ -190,7 +190,7 @@ func (s Style) markdownIdle(c *Change) string {
 	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", count(n, "rule"), &rows)
 }
 
-// fence wraps lines in a code block with a delimiter that none of them contains.
+// fence wraps lines in a code block. Its delimiter is longer than any run of backticks in the lines.
 func fence(language string, lines []string) string {
 	longest := 2
 	for i := range lines {

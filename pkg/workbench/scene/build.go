@@ -351,7 +351,7 @@ func decode(o manifest.Object) (map[string]any, error) {
 	return decoded, nil
 }
 
-// ErrForeign means that manifests have objects, and that none is of a control plane.
+// ErrForeign means that no object in the manifests belongs to a control plane.
 var ErrForeign = errors.New("the manifests have no control plane")
 
 // Foreign returns the objects that Build omits: those in namespaces without a control plane, as in a dump of a whole

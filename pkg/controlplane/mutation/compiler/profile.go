@@ -35,7 +35,7 @@ type profileCompiler struct {
 	views map[string][]versionView
 	// seen holds the environments of expressions, by the properties of targets that determine them.
 	seen map[[2]bool]*expression.Environment
-	// set is the set of which rules are compiled, and rules are those compiled so far.
+	// set is the set of the rules that are being compiled, and rules are the rules compiled so far.
 	set   target.Set
 	rules []*mutation.Rule
 	// broken holds the values and rules that could not be compiled; the names that they use are unknown.

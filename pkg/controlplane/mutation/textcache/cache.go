@@ -24,7 +24,7 @@ const (
 	Bytes = 8 << 20
 	// EntryBytes limits the size of an entry.
 	EntryBytes = 64 << 10
-	// Candidates is the number of recent keys of which one must come again to be kept.
+	// Candidates is the number of recent keys that are remembered. A result is cached when its key occurs again.
 	Candidates = 256
 	// overhead is about the size of an entry without its key and texts: the map's slot and the order of keys.
 	overhead = 128

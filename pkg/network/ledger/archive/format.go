@@ -71,7 +71,7 @@ type Summary struct {
 	SHA256  string `json:"sha256"`
 }
 
-// ErrForeign says that a file is no archive of a ledger.
+// ErrForeign means that a file is not an export of a ledger.
 var ErrForeign = errors.New("it is no export of a ledger")
 
 // Error is an error in a line.
