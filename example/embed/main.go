@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command embed is as much of a Gardener extension as shows how one that exists uses profiles inside its own manager: for the shoot's
-// provider behind Gardener's generic mutator, beside what it still does in Go, and for the seed's provider as a mutator of whole
-// objects. It is an example and not installed anywhere. Enter at newControlPlane and newSeedProvider.
+// Command embed shows how an existing Gardener extension uses profiles inside its own manager: for the shoot's provider
+// behind Gardener's generic mutator, together with its remaining Go code, and for the seed's provider as a mutator of
+// whole objects. It is an example and not installed anywhere. Start reading at newControlPlane and newSeedProvider.
 package main
 
 import (

@@ -30,12 +30,12 @@ const provider = "acme"
 //go:embed profiles
 var folder embed.FS
 
-// mutator does what profiles say, and what acme goes on doing in Go.
+// mutator applies profiles, and then acme's remaining Go code.
 type mutator struct {
 	*graft.Mutator
 }
 
-// inGo is the annotation by which one sees that acme's own code was called.
+// inGo is the annotation that shows that acme's own code was called.
 const inGo = "acme.example.com/in-go"
 
 // Mutate applies the profiles, and then acme's own code to the kube-scheduler.
@@ -54,7 +54,7 @@ func (m mutator) Mutate(ctx context.Context, current, old client.Object) error {
 	return nil
 }
 
-// newControlPlane makes the webhook for shoots on acme.
+// newControlPlane returns the webhook for shoots on acme.
 func newControlPlane(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	profiles, err := newMutator(mgr, target.ControlPlane)
 	if err != nil {
@@ -68,7 +68,7 @@ func newControlPlane(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	})
 }
 
-// newSeedProvider makes the webhook for seeds on acme.
+// newSeedProvider returns the webhook for seeds on acme.
 func newSeedProvider(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	profiles, err := newMutator(mgr, target.Exposure)
 	if err != nil {
@@ -77,7 +77,7 @@ func newSeedProvider(mgr manager.Manager) (*extensionswebhook.Webhook, error) {
 	return controlplane.New(mgr, controlplane.Args{Kind: controlplane.KindSeed, Provider: provider, Types: profiles.Types(), Mutator: profiles})
 }
 
-// newMutator makes a mutator of the profiles with facts from the caches of the manager.
+// newMutator returns a mutator of the profiles with facts from the caches of the manager.
 func newMutator(mgr manager.Manager, set target.Set) (*graft.Mutator, error) {
 	documents, err := load()
 	if err != nil {

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiles holds the example profiles with what stands beside them, for programs that begin new profiles from them. It holds
-// nothing else. Enter at Files.
+// Package profiles embeds the example profiles with their files, for programs that create new profiles from them. Start
+// reading at Files.
 package profiles
 
 import (

@@ -138,7 +138,7 @@ type generator struct {
 	used         map[string]bool
 }
 
-// value returns the schema of a value: that of values.yaml, overridden by its fragment.
+// value returns the schema of a value in values.yaml, overridden by its fragment.
 func (g *generator) value(node *yaml.Node, path string) (map[string]any, error) {
 	said, err := g.fragment(path)
 	if err != nil {

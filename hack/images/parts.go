@@ -41,7 +41,7 @@ const bundleNotice = `The CA certificates are those of Mozilla's NSS (certdata.t
 Their source is at https://hg.mozilla.org/projects/nss/file/tip/lib/ckfw/builtins/certdata.txt.
 `
 
-// certificates are those of Mozilla's that hold without a condition, in PEM.
+// certificates are Mozilla's unconditionally trusted certificates, in PEM.
 func certificates() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -52,7 +52,7 @@ func certificates() []byte {
 	return out.Bytes()
 }
 
-// bundleVersion is that of the certificates, as this program was built with.
+// bundleVersion is the version of the certificates that this program was built with.
 func bundleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dependency := range info.Deps {
@@ -126,7 +126,7 @@ func known(id string) bool {
 	}, id)
 }
 
-// judge says which licences the texts are, joined; NOASSERTION where that is not clear.
+// judge returns the licences of the texts, joined, or NOASSERTION if they are unclear.
 func judge(texts map[string][]byte) string {
 	found := map[string]bool{}
 	for name, text := range texts {

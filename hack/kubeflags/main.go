@@ -154,8 +154,8 @@ func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, e
 	return s, nil
 }
 
-// mergeFlags returns a row for each flag. Type and message are those of the newest version that has the flag.
-// It is deprecated since the first of the consecutive versions that deprecate it.
+// mergeFlags returns a row for each flag, with type and message of the newest version that has the flag. It is
+// deprecated since the first of the consecutive versions that deprecate it.
 func (t *table) mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagRow, error) {
 	rows := map[string]kubeflags.FlagRow{}
 	for _, d := range dumps {

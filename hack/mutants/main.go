@@ -304,7 +304,7 @@ func (f *finder) condition(e ast.Expr, clause string) {
 			f.add(binary.X, f.replaced(binary.X, "false && "+f.textOf(binary.X)), clause)
 			f.add(binary.Y, f.replaced(binary.Y, "false && "+f.textOf(binary.Y)), clause)
 		}
-		_, function := n.(*ast.FuncLit) // its returns are decisions of their own
+		_, function := n.(*ast.FuncLit) // its returns are separate decisions
 		return !function
 	})
 }

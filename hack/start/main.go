@@ -219,7 +219,7 @@ func (s *shown) deploy(ctx context.Context) error {
 	return errors.Join(denied...)
 }
 
-// compare prints the differences between the stored objects and the profiles, of which there should be none.
+// compare prints the differences between the stored objects and the profiles. It fails if it finds any.
 func (s *shown) compare(ctx context.Context) error {
 	line := []string{demo.Graft, "diff", "--live", "--no-dry-run", "--exit-code", "--kubeconfig", s.landscape.Kubeconfig(), "-n", s.namespace}
 	for _, path := range s.profiles {

@@ -30,7 +30,7 @@ const Graft = "bin/graft"
 type Demo struct {
 	// Once ends the program when all has been shown.
 	Once bool
-	// Colour says that text may be coloured, and Width is the number of columns of the terminal; 0: any number.
+	// Colour permits coloured text, and Width is the number of columns of the terminal; 0: any number.
 	Colour bool
 	Width  int
 	// Folder is for files of the demonstration; it is removed at the end.
@@ -100,7 +100,7 @@ func (d *Demo) Printf(format string, arguments ...any) {
 // Title prints the title of the next steps.
 func (d *Demo) Title(format string, arguments ...any) { d.Printf("\n"+d.Bold(format), arguments...) }
 
-// Bold returns text in bold where there are colours.
+// Bold returns bold text if colours are permitted.
 func (d *Demo) Bold(text string) string {
 	if !d.Colour {
 		return text

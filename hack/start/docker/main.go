@@ -2,11 +2,11 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command docker shows two containers of a dockerd that talk over a network of graft-network-provider, what they hold in its ledger, and
-// that they keep working while the provider is killed. dockerd and the provider run in their own namespaces, so that this machine gets no link,
-// no route and no service. `make start-docker` builds what it needs and runs it.
-//
-// Where dockerd cannot be had, the network controllers of Docker Engine, built from their Go modules, take its place. Enter at show.
+// Command docker shows two containers of a dockerd that communicate over a network of graft-network-provider, their
+// rows in its ledger, and that they keep working while the provider is killed. dockerd and the provider run in their
+// own namespaces, so that this machine gets no link, no route and no service. `make start-docker` builds and runs it.
+// Without dockerd, it uses the network controllers of Docker Engine, built from their Go modules. Start reading at
+// show.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// create is the command that makes the network.
+// create is the command that creates the network.
 const create = "network create -d graft -o profile=acme.com/overlay --ipam-driver graft --ipam-opt profile=acme.com/overlay blue"
 
 // claim is a request of DRANET for an address of the same pool.
@@ -50,7 +50,7 @@ type stage struct {
 	machine  *engine.Machine
 	dockerd  *engine.Dockerd
 	provider *engine.Process
-	// addresses are those of the containers by name.
+	// addresses are the addresses of the containers by name.
 	addresses map[string]string
 }
 
@@ -201,7 +201,7 @@ func (s *stage) claim(ctx context.Context) error {
 	return nil
 }
 
-// kill ends the provider during two seconds in which the containers talk, and starts it again.
+// kill stops the provider for two seconds while the containers communicate, and starts it again.
 func (s *stage) kill(ctx context.Context) error {
 	line := "exec one /bin/ping -i 0.1 -c 20 -W 3 -q " + s.addresses["two"]
 	s.Printf("  $ docker %s", line)

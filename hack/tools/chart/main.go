@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command chart renders Helm charts with their default values, or with others, and decodes every manifest that comes out, strictly where
-// the kind is one of Kubernetes' own. It needs neither a cluster nor the helm program. Usage: chart [-print] [-values FILE] FOLDER...
+// Command chart renders Helm charts with their default values, or with given ones, and decodes every resulting
+// manifest, strictly if the kind belongs to Kubernetes. It needs neither a cluster nor the helm program. Usage: chart
+// [-print] [-values FILE] FOLDER...
 package main
 
 import (
@@ -79,8 +80,8 @@ type manifest struct {
 	text  string
 }
 
-// render gives the manifests of a chart, in the order of their files. A chart that gives none is an error. Values that are not given
-// are the default ones.
+// render returns the manifests of a chart, in the order of their files. It fails for a chart without manifests. Missing
+// values have their defaults.
 func render(folder string, given chartutil.Values) ([]manifest, error) {
 	loaded, err := loader.LoadDir(folder)
 	if err != nil {
@@ -138,7 +139,7 @@ func isEmpty(text string) bool {
 	return true
 }
 
-// checker decodes manifests: the kinds of its scheme strictly, others as any object.
+// checker decodes manifests: the kinds of its scheme strictly, and all other kinds as unstructured objects.
 type checker struct {
 	scheme  *runtime.Scheme
 	decoder runtime.Decoder
