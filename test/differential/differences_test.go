@@ -67,7 +67,7 @@ var flagDifferences = []difference{
 		},
 	},
 	{
-		name:    "kube-apiserver: new flags stand in command",
+		name:    "kube-apiserver: new flags are in command",
 		library: "A new flag is in `command`, before `args`.",
 		engine:  "It is at the end.",
 		why:     "None.",
@@ -101,7 +101,7 @@ var flagDifferences = []difference{
 		},
 	},
 	{
-		name:    "a flag that is set stands several times",
+		name:    "a flag occurs several times",
 		library: "Each occurrence gets the value.",
 		engine:  "The flag has the given occurrences.",
 		why:     "Repeated flags get one value.",
@@ -113,7 +113,7 @@ var flagDifferences = []difference{
 		},
 	},
 	{
-		name:    "a flag and its value stand apart",
+		name:    "a flag and its value are separate arguments",
 		library: "`--cloud-config=` does not match `--cloud-config /etc/cloud.conf`.",
 		engine:  "`--x=v`, `--x v` and `--x` are read.",
 		why:     "The edit takes effect.",
@@ -177,7 +177,7 @@ var fieldDifferences = []difference{
 		input: input{target: sample.TargetKubeControllerManager, edit: volumeOfTomorrow},
 	},
 	{
-		name:    "unknown fields of list items are given to others",
+		name:    "unknown fields move to other list items",
 		library: "They stay at the index of the removed item.",
 		engine:  "They stay with their item.",
 		why:     "Volumes keep their own fields.",
@@ -187,7 +187,7 @@ var fieldDifferences = []difference{
 		input: input{target: sample.TargetKubeControllerManager, edit: volumeOfTomorrow},
 	},
 	{
-		name:    "a volume that is there is replaced",
+		name:    "an existing volume is replaced",
 		library: "`EnsureVolumeWithName` replaces it with its defaults.",
 		engine:  "The given fields are set.",
 		why:     "A conforming object gets no patch.",
@@ -202,7 +202,7 @@ var fieldDifferences = []difference{
 		},
 	},
 	{
-		name:    "a container that is there is replaced",
+		name:    "an existing container is replaced",
 		library: "`EnsureContainerWithName` replaces defaults and changes of other webhooks.",
 		engine:  "The given fields are set.",
 		why:     "Webhooks do not undo each other.",
@@ -217,7 +217,7 @@ var fieldDifferences = []difference{
 		},
 	},
 	{
-		name:    "a container's policy that is there is replaced",
+		name:    "an existing container policy is replaced",
 		library: "`EnsureVPAContainerResourcePolicyWithName` replaces it.",
 		engine:  "The given fields are set.",
 		why:     "Existing limits stay.",
@@ -232,7 +232,7 @@ var fieldDifferences = []difference{
 		},
 	},
 	{
-		name:    "the storage of an etcd that exists",
+		name:    "the storage of an existing etcd",
 		library: "Class and capacity are also set on updates; the class cannot change, and reconciliation fails.",
 		engine:  "It stays, unless the rule has `onUpdate: set`.",
 		why:     "A profile can be installed next to existing etcds.",
@@ -370,7 +370,7 @@ var nodeDifferences = []difference{
 		input:     input{target: sample.TargetOperatingSystemConfig},
 	},
 	{
-		name:    "a file that is there is replaced",
+		name:    "an existing file is replaced",
 		library: "`EnsureFileWithPath` replaces permissions.",
 		engine:  "The given fields are set.",
 		why:     "Programs stay executable.",
