@@ -52,7 +52,7 @@ func TestTexts(t *testing.T) {
 		t.Errorf("empty texts: %s", diff)
 	}
 	_, err = render(load(t, extensionChart), chartutil.Values{"profiles": "- a list\n"})
-	if err == nil || !strings.Contains(err.Error(), "profiles is no mapping of names to profiles") {
+	if err == nil || !strings.Contains(err.Error(), "profiles is not a mapping of names to profiles") {
 		t.Errorf("a text that is no mapping: %v", err)
 	}
 }

@@ -31,7 +31,7 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
 {{- if and .Values.config.drift.enabled (not .Values.drift.objects) }}
-{{- fail "nothing may be read in search of drift: name what profiles have rules for in drift.objects, which `graft drift --rbac` writes, or set config.drift.enabled to false" }}
+{{- fail "config.drift.enabled needs drift.objects: `graft drift --rbac` prints the objects with rules" }}
 {{- end }}
 {{- end }}
 

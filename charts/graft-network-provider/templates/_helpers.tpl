@@ -42,10 +42,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
 {{- if and (include "graft.volume" .) (or .Values.service.hpa.enabled (gt (int .Values.service.replicas) 1)) }}
-{{- fail "several replicas need a ledger that they share: give ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
+{{- fail "several replicas need a shared ledger: set ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
 {{- end }}
 {{- if and (eq .Values.mode "node") (not (or .Values.node.sockets.dranet.enabled .Values.node.sockets.spiderpool.enabled .Values.node.docker.enabled)) }}
-{{- fail "nowhere to listen: enable one of node.sockets.dranet, node.sockets.spiderpool and node.docker" }}
+{{- fail "no listener: enable one of node.sockets.dranet, node.sockets.spiderpool and node.docker" }}
 {{- end }}
 {{- end }}
 

@@ -25,7 +25,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- define "graft.text" -}}
 {{- if kindIs "string" .written }}
 {{- if not (regexMatch (printf "(?m)^[\"']?kind[\"']?:\\s*[\"']?%s[\"']?\\s*(#.*)?$" .kind) .written) }}
-{{- fail (printf "%s: there is no line kind: %s in it" .name .kind) }}
+{{- fail (printf "%s: the text has no line kind: %s" .name .kind) }}
 {{- end }}
 {{- .written }}
 {{- else }}
@@ -43,7 +43,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- range $path, $_ := .root.Files.Glob (printf "profiles/%s/*.yaml" .folder) }}
 {{- if hasKey $data (base $path) }}
-{{- fail (printf "%s: there is a profile of this name in the values, too" $path) }}
+{{- fail (printf "%s: the values have a profile with this name, too" $path) }}
 {{- end }}
 {{- $_ := set $data (base $path) (include "graft.text" (dict "name" $path "kind" $kind "written" ($root.Files.Get $path))) }}
 {{- end }}

@@ -22,7 +22,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- /* What values cannot be together, beyond what the schema says. */ -}}
 {{- define "graft.check" -}}
 {{- if not (or .Values.profiles.gardener .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline) }}
-{{- fail "no profiles: set profiles.gardener, name ConfigMaps in profiles.configMaps or images in profiles.images, or write InterpreterProfiles in profiles.inline" }}
+{{- fail "no profiles: set profiles.gardener, profiles.configMaps, profiles.images or profiles.inline" }}
 {{- end }}
 {{- end }}
 

@@ -16,8 +16,8 @@ import (
 type Docker struct {
 	// Scope is local or global: one machine, or a Swarm. Default local.
 	Scope string `json:"scope,omitempty" oneOf:"local,global"`
-	// Connectivity is global if containers of different machines can share a network, or local. The default is
-	// that of scope.
+	// Connectivity is global if containers of different machines can share a network, or local. The default is the
+	// scope.
 	Connectivity string `json:"connectivity,omitempty" oneOf:"local,global"`
 	// Sweep is the search for leftover links, endpoints and addresses.
 	Sweep DockerSweep `json:"sweep,omitempty"`

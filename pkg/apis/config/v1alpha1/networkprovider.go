@@ -68,7 +68,7 @@ type Etcd struct {
 	Endpoints []string `json:"endpoints"`
 	// Prefix is the prefix of the ledger's keys; /graft by default.
 	Prefix string `json:"prefix,omitempty"`
-	// CAFile is the file with the CAs of the members; by default those of the system.
+	// CAFile is the file with the CAs of the members; by default the system's.
 	CAFile string `json:"caFile,omitempty"`
 	// CertFile is the client certificate for etcd.
 	CertFile string `json:"certFile,omitempty"`
@@ -84,7 +84,7 @@ type NetworkListener struct {
 	// Mode are the mode of the socket in octal digits; 0600 by default. A mode for all users needs tokenFile or
 	// insecure.
 	Mode string `json:"mode,omitempty"`
-	// Owner is the owner of the socket as uid:gid; by default that of the program.
+	// Owner is the owner of the socket as uid:gid; by default the program's.
 	Owner string `json:"owner,omitempty"`
 	// Contracts are the contracts of the listener; dranet and spiderpool by default. docker must be named; over TCP
 	// it needs tls with clientCAFile, or insecure.

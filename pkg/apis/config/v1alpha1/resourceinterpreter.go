@@ -94,7 +94,7 @@ type CertificateFiles struct {
 
 // SecretName names a Secret.
 type SecretName struct {
-	// Namespace is the namespace of the Secret; by default that of the program.
+	// Namespace is the namespace of the Secret; by default the program's.
 	Namespace string `json:"namespace,omitempty"`
 	// Name is the name of the Secret; graft-resource-interpreter-tls by default.
 	Name string `json:"name,omitempty"`
@@ -105,7 +105,7 @@ type InterpreterCluster struct {
 	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
 	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
-	// Namespace is the namespace of the program; by default that of its ServiceAccount.
+	// Namespace is the namespace of the program; by default that of the ServiceAccount.
 	Namespace string `json:"namespace,omitempty"`
 }
 

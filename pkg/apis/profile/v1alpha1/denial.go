@@ -15,7 +15,7 @@ type Denial struct {
 	Name source.Text `json:"name"`
 	// When is the condition, a boolean ${ CEL } expression.
 	When source.Text `json:"when"`
-	// Message tells the owner of the shoot how to fix the problem; it may contain ${ CEL } without Secrets.
+	// Message is the instruction for the owner of the shoot; it may contain ${ CEL } without Secrets.
 	Message source.Text `json:"message"`
 	// Targets names the targets; by default all targets with rules of the profile.
 	Targets []source.Text `json:"targets,omitempty"`

@@ -28,7 +28,7 @@ type InterpretedKind struct {
 	APIVersion source.Text `json:"apiVersion"`
 	// Kind is the kind of the objects.
 	Kind source.Text `json:"kind,omitempty"`
-	// Kinds are the kinds of the objects, in place of kind, if several have the same rules.
+	// Kinds are the kinds of the objects, instead of kind, if several have the same rules.
 	Kinds []source.Text `json:"kinds,omitempty"`
 	// Replicas give the number of replicas and their requirements; the first matching rule answers.
 	Replicas []InterpretReplicas `json:"replicas,omitempty"`

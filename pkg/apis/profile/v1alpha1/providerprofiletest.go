@@ -97,8 +97,8 @@ type TestSetting struct {
 	Parameters map[string]source.Node `json:"parameters,omitempty"`
 	// Present lists the objects for lookups. All other objects are missing.
 	Present []source.Node `json:"present,omitempty"`
-	// Manifests are files and folders, relative to this file, with a control plane in place of the generated one: the Cluster or
-	// the Shoot, and the objects for the webhooks. Without the latter, they are generated for this shoot.
+	// Manifests are files and folders, relative to this file, with a control plane instead of the generated one: the
+	// Cluster or the Shoot, and the objects for the webhooks. Without objects, they are generated for this shoot.
 	Manifests []source.Text `json:"manifests,omitempty"`
 	// Objects are additional objects for the webhooks.
 	Objects []source.Node `json:"objects,omitempty"`
