@@ -72,12 +72,11 @@ func (c *compiler) addressing(choice *Profile, on place) {
 func (c *compiler) member(choice *Profile, p place, t source.Text) {
 	pool := c.policy.Pools[t.Value]
 	if pool == nil {
-		names := slices.Collect(maps.Keys(c.policy.Pools))
-		c.findings = append(c.findings, p.FindingOf(UnknownReference, "there is no pool %q%s", t.Value, source.Suggest(t.Value, names)).Instead(t.At, names))
+		c.unknown(p, "pool", t.Value, t.At, slices.Collect(maps.Keys(c.policy.Pools)))
 		return
 	}
 	if slices.Contains(choice.Pools, pool) {
-		c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		c.twice(p, t)
 		return
 	}
 	choice.Pools = append(choice.Pools, pool)
@@ -93,7 +92,7 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 		return
 	}
 	if slices.Contains(choice.Families, bits) {
-		c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+		c.twice(p, t)
 		return
 	}
 	choice.Families = append(choice.Families, bits)

@@ -106,6 +106,17 @@ func (c *compiler) warn(p place, rule source.Rule, format string, arguments ...a
 	c.findings = append(c.findings, p.FindingOf(rule, format, arguments...).Warn())
 }
 
+// twice adds the error of a text that is in a list twice.
+func (c *compiler) twice(p place, t source.Text) {
+	c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+}
+
+// unknown adds the error of a name that nothing of a kind has.
+func (c *compiler) unknown(p place, kind, name string, at source.Node, known []string) {
+	finding := p.FindingOf(UnknownReference, "there is no %s %q%s", kind, name, source.Suggest(name, known))
+	c.findings = append(c.findings, finding.Instead(at, known))
+}
+
 // names finds names that stand in two documents; in one, they are keys that stand twice.
 func (c *compiler) names() {
 	seen := map[string]place{}
@@ -340,9 +351,7 @@ func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 	f.attributes = c.attributes(p.At("attributes"))
 	f.config = c.configuration(c.device, spec.Config.Node, p.At("config"))
 	if chosen := p.At("config").At("profile"); !chosen.Absent() && !isComputed(chosen.Node) && c.policy.profiles[chosen.Node.Value] == nil {
-		known := slices.Collect(maps.Keys(c.policy.profiles))
-		finding := chosen.FindingOf(UnknownReference, "there is no profile %q%s", chosen.Node.Value, source.Suggest(chosen.Node.Value, known))
-		c.findings = append(c.findings, finding.Instead(chosen.Node, known))
+		c.unknown(chosen, "profile", chosen.Node.Value, chosen.Node, slices.Collect(maps.Keys(c.policy.profiles)))
 	}
 	return f
 }

@@ -62,9 +62,7 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 		c.add(p.At("subnets"), source.MissingField, "is missing: the cloud %q does not choose addresses", name)
 	}
 	if !ok {
-		known := append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin)
-		finding := p.At("cloud").FindingOf(UnknownReference, "there is no cloud %q%s", name, source.Suggest(name, known))
-		c.findings = append(c.findings, finding.Instead(spec.Cloud.At, known))
+		c.unknown(p.At("cloud"), "cloud", name, spec.Cloud.At, append(slices.Collect(maps.Keys(c.policy.Clouds)), v1alpha1.CloudBuiltin))
 	}
 }
 
@@ -116,7 +114,7 @@ func (c *compiler) nodes(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	for i, node := range spec.Nodes {
 		at := p.At("nodes").Item(i)
 		if c.name(at, node.Value); slices.Contains(pool.Nodes, node.Value) {
-			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%q is listed twice", node.Value).Without(node.At))
+			c.twice(at, node)
 		}
 		pool.Nodes = append(pool.Nodes, node.Value)
 	}
