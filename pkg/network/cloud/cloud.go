@@ -8,7 +8,9 @@ package cloud
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -50,4 +52,23 @@ func NewRetryAfter(after time.Duration, reason string) *RetryAfter {
 // Error implements error.
 func (r *RetryAfter) Error() string {
 	return r.Reason + "; the cloud is to be asked again in " + r.After.String()
+}
+
+// Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number
+// of characters.
+func Line(text string, most int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
 }

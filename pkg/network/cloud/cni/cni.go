@@ -11,6 +11,7 @@
 package cni
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -54,9 +55,7 @@ func generationOf(a network.Allocation) generation { return generation{a.Owner, 
 
 // New makes the cloud of the configuration with a name. The configuration is read when a plugin is run.
 func New(configuration string, o Options) *Cloud {
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Cloud{configuration: configuration, options: o, recent: lru.New(recently)}
 }
 

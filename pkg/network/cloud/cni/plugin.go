@@ -14,9 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
@@ -170,16 +168,7 @@ func sentence(said *types.Error) string {
 	if said.Details != "" {
 		text += ": " + said.Details
 	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > longest {
-		text = string(runes[:longest]) + "…"
-	}
+	text = cloud.Line(text, longest)
 	if said.Code == 0 {
 		return text
 	}

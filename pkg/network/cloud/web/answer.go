@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/google/cel-go/interpreter"
 
@@ -274,7 +273,7 @@ func (r *response) reason() string {
 	if plain := strings.TrimSpace(string(r.body)); text == "" && plain != "" && !strings.ContainsRune("<{[", rune(plain[0])) {
 		text = plain
 	}
-	text = oneLine(text)
+	text = cloud.Line(text, longestReason)
 	if text == "" {
 		return fmt.Sprintf("status %d", r.status)
 	}
@@ -316,22 +315,4 @@ func keys(object map[string]any) []string {
 		return []string{name}
 	}
 	return nil
-}
-
-// oneLine shortens a text and removes non-printable characters.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, ""))
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > longestReason {
-		return string(runes[:longestReason]) + "…"
-	}
-	return text
 }

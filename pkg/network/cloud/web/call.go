@@ -173,7 +173,7 @@ type client struct {
 	files files
 
 	mutex   sync.Mutex
-	content [3][]byte
+	content [3]string
 	current *http.Client
 }
 
@@ -183,7 +183,7 @@ func (c *client) get() (*http.Client, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	content, err := readAll(c.files.ca, c.files.cert, c.files.key)
-	if err == nil && c.current != nil && same(content, c.content) {
+	if err == nil && c.current != nil && content == c.content {
 		return c.current, nil
 	}
 	var made *http.Client
@@ -203,16 +203,7 @@ func (c *client) get() (*http.Client, error) {
 	return made, nil
 }
 
-func same(a, b [3][]byte) bool {
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func readAll(paths ...string) (content [3][]byte, err error) {
+func readAll(paths ...string) (content [3]string, err error) {
 	for i, path := range paths {
 		if path == "" {
 			continue
@@ -224,25 +215,25 @@ func readAll(paths ...string) (content [3][]byte, err error) {
 	return content, nil
 }
 
-func readFile(path string) ([]byte, error) {
+func readFile(path string) (string, error) {
 	raw, err := disk.ReadFile(path, disk.CertificateSize)
 	if err != nil {
-		return nil, fmt.Errorf("reading a file of the cloud: %w", err)
+		return "", fmt.Errorf("reading a file of the cloud: %w", err)
 	}
-	return raw, nil
+	return string(raw), nil
 }
 
 // newClient makes a client of a CA, a certificate and its key.
-func newClient(content [3][]byte) (*http.Client, error) {
+func newClient(content [3]string) (*http.Client, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(content[0]) > 0 {
+	if content[0] != "" {
 		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM(content[0]) {
+		if !trust.RootCAs.AppendCertsFromPEM([]byte(content[0])) {
 			return nil, errors.New("reading caFile: there is no certificate in it")
 		}
 	}
-	if len(content[1]) > 0 || len(content[2]) > 0 {
-		certificate, err := tls.X509KeyPair(content[1], content[2])
+	if content[1] != "" || content[2] != "" {
+		certificate, err := tls.X509KeyPair([]byte(content[1]), []byte(content[2]))
 		if err != nil {
 			return nil, errors.New("reading certFile and keyFile: they are no certificate with its key")
 		}
@@ -276,7 +267,7 @@ func (c *client) token() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	token := strings.TrimSpace(string(raw))
+	token := strings.TrimSpace(raw)
 	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return "", errors.New("reading tokenFile: there is no token in it, or more than that")
 	}

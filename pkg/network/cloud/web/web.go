@@ -11,6 +11,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -43,9 +44,7 @@ type Cloud struct {
 
 // New makes the cloud. Files are read when they are needed, and again when they change; those that cannot be read now are an error.
 func New(d *Definition, o Options) (*Cloud, error) {
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	made := &Cloud{definition: d, options: o, client: &client{files: d.files}}
 	if _, err := made.client.get(); err != nil {
 		return nil, err
@@ -202,7 +201,7 @@ func variables(a network.Allocation) map[string]any {
 	return map[string]any{"allocation": allocationObject.Value(expression.Values{
 		"id": identity(a), "owner": a.Owner.String(), "contract": a.Owner.Contract, "pool": a.Pool, "addresses": addresses,
 		"mac": expression.Optional(a.HardwareAddr().String()), "vlan": expression.Optional(int64(a.VLANID())),
-		"node": expression.Optional(firstOf(a.Trunk.Node, a.Holder.Node)), "parent": expression.Optional(a.Trunk.MAC),
+		"node": expression.Optional(cmp.Or(a.Trunk.Node, a.Holder.Node)), "parent": expression.Optional(a.Trunk.MAC),
 		"holder": holderObject.Value(expression.Values{
 			"kind": expression.Optional(a.Holder.Kind), "namespace": expression.Optional(a.Holder.Namespace), "name": expression.Optional(a.Holder.Name),
 			"uid": expression.Optional(a.Holder.UID), "node": expression.Optional(a.Holder.Node), "device": expression.Optional(a.Holder.Device),
@@ -230,11 +229,4 @@ func referring(a network.Allocation) (map[string]any, error) {
 func identity(a network.Allocation) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
 	return hex.EncodeToString(sum[:16])
-}
-
-func firstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
