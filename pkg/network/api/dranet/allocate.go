@@ -39,7 +39,7 @@ type allocation struct {
 
 // allocate allocates the resources of the device's profile, and returns the same when repeated. It allocates nothing
 // for a configuration without a profile.
-func (h *handler) allocate(ctx context.Context, r *request) (device.Config, error) {
+func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 	uid, err := r.uid()
 	if err == nil {
 		err = checkDevice(r.Device)
@@ -48,11 +48,11 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 		err = r.checkNames(uid)
 	}
 	if err != nil {
-		return device.Config{}, err
+		return nil, err
 	}
 	config := r.config()
 	if err := config.Validate(); err != nil {
-		return device.Config{}, bad("the configuration is not valid: %s", err)
+		return nil, bad("the configuration is not valid: %s", err)
 	}
 	a := &allocation{handler: h, request: r, policy: h.Policy(), claim: uid, subject: r.subject(uid, r.node(h.Node))}
 	if config.Profile == "" {
@@ -62,7 +62,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 	// A request that identifies the same device differently must find this one's allocation.
 	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
-		return device.Config{}, err
+		return nil, err
 	}
 	defer unlock()
 	for range attempts {
@@ -71,7 +71,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (device.Config, erro
 			return answer, err
 		}
 	}
-	return device.Config{}, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
+	return nil, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
 }
 
 // attempts limits how often a request is evaluated again because the device's allocation was released concurrently.

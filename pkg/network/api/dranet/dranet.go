@@ -44,10 +44,10 @@ func newHandler(o api.Options, patience time.Duration) http.Handler {
 	h := &handler{Options: o, patience: patience}
 	return api.NewMux(o.Log,
 		api.Endpoint{Method: http.MethodGet, Path: "/health", Serve: h.health},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: h.attributes},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: h.deviceConfig},
-		api.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: h.profileConfig},
-		api.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: h.releaseProfileConfig},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceAttributes", Serve: serve(h, h.attributes)},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetDeviceConfig", Serve: serve(h, h.deviceConfig)},
+		api.Endpoint{Method: http.MethodPost, Path: "/GetProfileConfig", Serve: serve(h, h.allocate)},
+		api.Endpoint{Method: http.MethodPost, Path: "/ReleaseProfileConfig", Serve: serve(h, h.release)},
 	)
 }
 
@@ -63,108 +63,82 @@ func (h *handler) health(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-func (h *handler) attributes(w http.ResponseWriter, r *http.Request) error {
-	d, err := h.readDevice(w, r)
-	if err != nil {
-		return err
+// serve returns a function that reads a request, and writes its answer within the time of the caller.
+func serve[Q any](h *handler, do func(context.Context, *Q) (any, error)) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		ctx, cancel := context.WithTimeout(r.Context(), h.patience)
+		defer cancel()
+		var asked Q
+		if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
+			return err
+		}
+		answer, err := do(ctx, &asked)
+		if err != nil {
+			return problemOf(err)
+		}
+		api.Write(w, http.StatusOK, answer)
+		return nil
 	}
-	attributes, err := h.Policy().Attributes(r.Context(), d)
+}
+
+func (h *handler) attributes(ctx context.Context, d *device.Device) (any, error) {
+	if err := checkDevice(*d); err != nil {
+		return nil, err
+	}
+	attributes, err := h.Policy().Attributes(ctx, canonical(*d))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := device.ValidateAttributes(attributes); err != nil {
-		return broken("the attributes of the device", err)
+		return nil, broken("the attributes of the device", err)
 	}
-	if attributes == nil {
-		attributes = map[string]device.Attribute{}
-	}
-	api.Write(w, http.StatusOK, attributes)
-	return nil
+	return attributes, nil
 }
 
-func (h *handler) deviceConfig(w http.ResponseWriter, r *http.Request) error {
-	d, err := h.readDevice(w, r)
-	if err != nil {
-		return err
+func (h *handler) deviceConfig(ctx context.Context, d *device.Device) (any, error) {
+	if err := checkDevice(*d); err != nil {
+		return nil, err
 	}
-	config, err := h.Policy().DeviceConfig(r.Context(), d)
+	config, err := h.Policy().DeviceConfig(ctx, canonical(*d))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := config.Validate(); err != nil {
-		return broken("the configuration of the device", err)
+		return nil, broken("the configuration of the device", err)
 	}
-	api.Write(w, http.StatusOK, config)
-	return nil
-}
-
-func (h *handler) readDevice(w http.ResponseWriter, r *http.Request) (device.Device, error) {
-	var d device.Device
-	if err := api.Read(w, r, h.MaximumBytes, &d); err != nil {
-		return d, err
-	}
-	return canonical(d), checkDevice(d)
-}
-
-func (h *handler) profileConfig(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
-	defer cancel()
-	var asked request
-	if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
-		return err
-	}
-	answer, err := h.allocate(ctx, &asked)
-	if err != nil {
-		return problemOf(err)
-	}
-	api.Write(w, http.StatusOK, answer)
-	return nil
-}
-
-func (h *handler) releaseProfileConfig(w http.ResponseWriter, r *http.Request) error {
-	ctx, cancel := context.WithTimeout(r.Context(), h.patience)
-	defer cancel()
-	var asked request
-	if err := api.Read(w, r, h.MaximumBytes, &asked); err != nil {
-		return err
-	}
-	if err := h.release(ctx, &asked); err != nil {
-		return problemOf(err)
-	}
-	api.Write(w, http.StatusOK, nil)
-	return nil
+	return config, nil
 }
 
 // release releases the allocation of a device of a claim. It ignores unknown devices, because they were released
 // before. It requires only the claim and some name of the device; it does not check the configuration, because DRANET
 // has extended it since.
-func (h *handler) release(ctx context.Context, r *request) error {
+func (h *handler) release(ctx context.Context, r *request) (any, error) {
 	uid, err := r.uid()
 	if err == nil {
 		err = checkDevice(r.Device)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	unlock, err := h.claims.Lock(ctx, uid)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unlock()
 	held, err := h.Service.Owned(ctx, ownerOf(uid+"/"))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	by := search{who: identify(r.Device), addresses: addresses(r.listed())}
 	found := by.released(candidates(held))
 	if key, unknown := by.key(uid); len(found) == 0 && unknown == nil {
-		return h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
+		return nil, h.Service.Release(ctx, ownerOf(key)) // a request that is under way must not allocate it later
 	}
 	var problems []error
 	for _, c := range found {
 		problems = append(problems, h.Service.Release(ctx, c.owner))
 	}
-	return errors.Join(problems...)
+	return nil, errors.Join(problems...)
 }
 
 // statuses lists deviations of the contract from the usual codes: it defines 400, 404, 409 and 500, and 500 for

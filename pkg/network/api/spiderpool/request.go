@@ -5,6 +5,7 @@
 package spiderpool
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -134,7 +135,7 @@ func (w *wanted) readItems(p *policy.Policy, items []item, f faults) error {
 		}
 		w.pair(single[here], &nic{parent: parent, pool: pool, addresses: []netip.Addr{address}}, subnet)
 	}
-	return first(f.problem(), unknown)
+	return cmp.Or(f.problem(), unknown)
 }
 
 // pair adds an item to the first interface that has only the other family, or makes a new one.
@@ -196,7 +197,7 @@ func (w *wanted) readSubENIs(p *policy.Policy, items []subENI, f faults) error {
 		w.nics = append(w.nics, n)
 		w.add(n, subnet, address4, address6)
 	}
-	return first(f.problem(), unknown)
+	return cmp.Or(f.problem(), unknown)
 }
 
 // again returns an error for a repeated address.
@@ -225,16 +226,6 @@ func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
 		return pool, nil
 	}
 	return nil, api.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
-}
-
-// first returns the first error.
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // maximumItems bounds the items of a request; it is for the interfaces of one Pod.
