@@ -15,6 +15,7 @@
 package gc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,15 +136,7 @@ type mark struct {
 
 // New makes a reconciler.
 func New(o Options) *Reconciler {
-	if o.Period == 0 {
-		o.Period = 5 * time.Minute
-	}
-	if o.Grace == 0 {
-		o.Grace = 10 * time.Minute
-	}
-	if o.Share == 0 {
-		o.Share = 50
-	}
+	o.Period, o.Grace, o.Share = cmp.Or(o.Period, 5*time.Minute), cmp.Or(o.Grace, 10*time.Minute), cmp.Or(o.Share, 50)
 	if o.Elsewhere == nil {
 		o.Elsewhere = func(network.Allocation) bool { return false }
 	}

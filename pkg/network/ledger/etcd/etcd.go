@@ -14,6 +14,7 @@
 package etcd
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -112,16 +113,8 @@ func (o *Options) complete() error {
 	if (o.Username == "") != (o.Password == "") {
 		return errors.New("a user of etcd has a name and a password")
 	}
-	if o.Prefix == "" {
-		o.Prefix = "/graft"
-	}
-	o.Prefix = strings.TrimRight(o.Prefix, "/")
-	if o.DialTimeout == 0 {
-		o.DialTimeout = 10 * time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 5 * time.Second
-	}
+	o.Prefix = strings.TrimRight(cmp.Or(o.Prefix, "/graft"), "/")
+	o.DialTimeout, o.Timeout = cmp.Or(o.DialTimeout, 10*time.Second), cmp.Or(o.Timeout, 5*time.Second)
 	if o.Report == nil {
 		o.Report = func(error) {}
 	}
