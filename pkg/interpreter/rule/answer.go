@@ -410,81 +410,61 @@ func (r *retain) keep(q *question, object, observed *document.Node) error {
 }
 
 // keepEach calls keep for each item that both objects have and whose condition holds. It reports whether there
-// is one.
+// is one. Conditions see the item of the original object, and changes apply to that of the object as changed so
+// far.
 func (r *retain) keepEach(q *question) (applied bool, err error) {
 	defer func() { q.item, q.kept = nil, nil }()
-	items, err := r.both.read(q)
+	if q.observed == nil {
+		return false, unfit("%s: %s", r.both.list.at, errUnobserved)
+	}
+	came, _, err := r.both.items("the object", q.object.Original())
 	if err != nil {
 		return false, err
 	}
-	now, observed := items.now, items.observed
-	seen := map[string]bool{}
-	for i, item := range items.came {
+	_, now, err := r.both.items("the object", q.object.Root())
+	if err != nil {
+		return false, err
+	}
+	_, observed, err := r.both.items("the observed object", q.observed.Root())
+	if err != nil {
+		return false, err
+	}
+	for i, item := range came {
 		if err := q.ended(spot{name: r.at}, i); err != nil {
 			return applied, err
 		}
 		key, ok := r.both.keyOf(item)
-		if !ok || seen[key] || now[key] == nil || observed[key] == nil {
+		if !ok || now[key] == nil || observed[key] == nil {
 			continue
 		}
-		seen[key] = true
 		q.item, q.kept = valueOf(item), valueOf(observed[key])
-		holds, err := r.when.applies(q)
-		if err != nil {
+		if holds, err := r.when.applies(q); err != nil {
 			return applied, err
+		} else if holds {
+			applied = true
+			if err := r.keep(q, now[key], observed[key]); err != nil {
+				return applied, err
+			}
 		}
-		if !holds {
-			continue
-		}
-		applied = true
-		if err := r.keep(q, now[key], observed[key]); err != nil {
-			return applied, err
-		}
+		delete(observed, key) // the first item with a key counts
 	}
 	return applied, nil
 }
 
-// paired has the items of a list: from the original object in order, and by key from the object as changed so
-// far and from the observed object.
-type paired struct {
-	came          []*document.Node
-	now, observed map[string]*document.Node
-}
-
-// read returns the items of both objects. It fails if the path has a value that is not a list.
-func (b *both) read(q *question) (items paired, err error) {
-	if q.observed == nil {
-		return items, unfit("%s: %s", b.list.at, errUnobserved)
-	}
-	if items.came, err = b.itemsOf("the object", q.object.Original()); err != nil {
-		return items, err
-	}
-	if items.now, err = b.of("the object", q.object.Root()); err != nil {
-		return items, err
-	}
-	items.observed, err = b.of("the observed object", q.observed.Root())
-	return items, err
-}
-
-// itemsOf returns the items in an object, or none if the path does not exist.
-func (b *both) itemsOf(what string, root *document.Node) ([]*document.Node, error) {
+// items returns the items in an object, in order and by key. The first item with a key counts. It fails if the path
+// has a value that is not a list.
+func (b *both) items(what string, root *document.Node) (all []*document.Node, byKey map[string]*document.Node, err error) {
 	list := b.list.find(root)
 	if list != nil && list.Kind() != document.Array {
-		return nil, unfit("%s: %s: %s is %s, and must be a list", b.list.at, what, b.list.text, word(list))
+		return nil, nil, unfit("%s: %s: %s is %s, and must be a list", b.list.at, what, b.list.text, word(list))
 	}
-	return list.Items(), nil
-}
-
-// of returns the items in an object by key. The first item with a key counts.
-func (b *both) of(what string, root *document.Node) (map[string]*document.Node, error) {
-	items := map[string]*document.Node{}
-	all, err := b.itemsOf(what, root)
-	for _, item := range all {
-		if key, ok := b.keyOf(item); ok && items[key] == nil {
-			items[key] = item
+	byKey = map[string]*document.Node{}
+	for _, item := range list.Items() {
+		if key, ok := b.keyOf(item); ok && byKey[key] == nil {
+			byKey[key] = item
 		}
 	}
-	return items, err
+	return list.Items(), byKey, nil
 }
 
 // keyOf returns the key of an item, or false if it has none.

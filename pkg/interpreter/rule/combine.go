@@ -92,23 +92,19 @@ func extreme(at path, better func(a, b float64) bool) combine {
 
 // allTrue reports whether the value is true for all members.
 func allTrue(at path) combine {
-	return func(q *question) ([]byte, error) {
-		count, err := truths(q, at)
-		if err != nil || len(q.members) == 0 {
-			return nil, err
-		}
-		return strconv.AppendBool(nil, count == len(q.members)), nil
-	}
+	return truth(at, func(count, members int) bool { return count == members })
 }
 
 // anyTrue reports whether the value is true for a member.
-func anyTrue(at path) combine {
+func anyTrue(at path) combine { return truth(at, func(count, _ int) bool { return count > 0 }) }
+
+func truth(at path, judge func(count, members int) bool) combine {
 	return func(q *question) ([]byte, error) {
 		count, err := truths(q, at)
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
-		return strconv.AppendBool(nil, count > 0), nil
+		return strconv.AppendBool(nil, judge(count, len(q.members))), nil
 	}
 }
 
@@ -180,101 +176,60 @@ func join(at path) combine {
 	}
 }
 
-// united is the union of the members' lists, under construction.
-type united struct {
-	*question
-	at, key, prefix path
-	out             []byte
-	// seen maps keys to the items in out.
-	seen map[string]span
-	text []byte // reused
+// union returns the items of all lists, each once. It fails if items with the same key differ.
+func union(at, key, prefix path) combine {
+	return func(q *question) ([]byte, error) {
+		all := q.take(at)
+		var items []*document.Node
+		seen := map[string]*document.Node{}
+		for _, f := range all {
+			if f.Kind() != document.Array {
+				return nil, f.misfit(at, "a list")
+			}
+			for _, came := range f.Items() {
+				item, err := f.prefixed(q, at, prefix, came)
+				if err != nil {
+					return nil, err
+				}
+				judged := key.find(item)
+				if judged == nil {
+					return nil, unfit("%s: the member %s: an item in status.%s has no %s", key.at, f.Cluster, at.text, key.text)
+				}
+				name := canonical(judged)
+				if known := seen[name]; known == nil {
+					seen[name], items = item, append(items, item)
+				} else if !known.Equal(item) {
+					return nil, unfit("%s: the member %s: an item in status.%s differs from that of another member with the same %s",
+						key.at, f.Cluster, at.text, key.text)
+				}
+			}
+		}
+		if len(all) == 0 {
+			return nil, nil
+		}
+		return listOf(items), nil
+	}
 }
 
-// span is a part of out.
-type span struct{ from, to int }
-
-// add appends an item unless it exists. It fails if an item with the same key differs.
-func (u *united) add(f found, item *document.Node) error {
-	length := len(u.out)
-	if length > 1 {
-		u.out = append(u.out, ',')
-	}
-	from := len(u.out)
-	name, err := u.write(f, item)
-	if err != nil {
-		return err
-	}
-	known, double := u.seen[string(name)]
-	if !double {
-		u.seen[string(name)] = span{from, len(u.out)}
-		return nil
-	}
-	same, err := equal(u.out[known.from:known.to], u.out[from:])
-	if err != nil {
-		return unreadable(u.at.at.String()+": status."+u.at.text, err)
-	}
-	if !same {
-		return unfit("%s: the member %s: an item in status.%s differs from that of another member with the same %s", u.key.at, f.Cluster, u.at.text, u.key.text)
-	}
-	u.out = u.out[:length]
-	return nil
-}
-
-// write appends an item and returns its key. With several members, it prefixes the text at prefix with the
+// prefixed returns an item of the list at a path. With several members, the text at prefix begins with the
 // cluster's name.
-func (u *united) write(f found, item *document.Node) ([]byte, error) {
-	if len(u.prefix.steps) == 0 || len(u.members) == 1 {
-		u.out = append(u.out, item.Raw()...)
-		return u.keyOf(f, item)
+func (f found) prefixed(q *question, at, prefix path, item *document.Node) (*document.Node, error) {
+	if len(prefix.steps) == 0 || len(q.members) == 1 {
+		return item, nil
 	}
-	field := u.prefix.find(item)
-	var ok bool
-	u.text, ok = field.AppendText(append(append(u.text[:0], f.Cluster...), '/'))
+	copied, err := q.object.Root().Parse(item.Raw())
+	if err != nil {
+		return nil, unreadable(at.at.String()+": status."+at.text, err)
+	}
+	field := prefix.find(copied.Root())
+	text, ok := field.Text()
 	if !ok {
-		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a string", u.prefix.at, f.Cluster, u.at.text, u.prefix.text)
+		return nil, unfit("%s: the member %s: an item in status.%s has no %s that is a string", prefix.at, f.Cluster, at.text, prefix.text)
 	}
-	before, behind := item.Around(field)
-	from := len(u.out)
-	u.out = append(u.out, before...)
-	begin := len(u.out)
-	u.out = document.AppendQuoted(u.out, u.text)
-	end := len(u.out)
-	u.out = append(u.out, behind...)
-	if u.key.text == u.prefix.text && !u.key.selects() {
-		return u.out[begin:end], nil
+	if err := field.ReplaceText(f.Cluster + "/" + text); err != nil {
+		return nil, unreadable(at.at.String()+": status."+at.text, err)
 	}
-	changed, err := u.object.Root().Parse(u.out[from:])
-	if err != nil {
-		return nil, unreadable(u.at.at.String()+": status."+u.at.text, err)
-	}
-	return u.keyOf(f, changed.Root())
-}
-
-// keyOf returns the key that identifies equal items.
-func (u *united) keyOf(f found, item *document.Node) ([]byte, error) {
-	judged := u.key.find(item)
-	if judged == nil {
-		return nil, unfit("%s: the member %s: an item in status.%s has no %s", u.key.at, f.Cluster, u.at.text, u.key.text)
-	}
-	return []byte(canonical(judged)), nil
-}
-
-// equal reports whether two JSON values are equal.
-func equal(a, b []byte) (bool, error) {
-	if bytes.Equal(a, b) {
-		return true, nil
-	}
-	one, err := document.Parse(a)
-	if err != nil {
-		return false, err
-	}
-	defer one.Release()
-	other, err := document.Parse(b)
-	if err != nil {
-		return false, err
-	}
-	defer other.Release()
-	return one.Root().Equal(other.Root()), nil
+	return copied.Root(), nil
 }
 
 // common returns the items that are in the lists of all members that have one, in the order of the first.
@@ -351,9 +306,6 @@ func severity(status *document.Node, bad bool) int {
 	}
 	return len(order)
 }
-
-// usualConditions is the initial capacity for the types of conditions.
-const usualConditions = 8
 
 // listOf writes a list of values as raw JSON.
 func listOf(items []*document.Node) []byte {

@@ -56,9 +56,9 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 type compiler struct {
 	scopes map[interpreter.Operation]scope
 	scope
-	findings  source.Findings
-	answering []answering
-	claimants []claimant
+	findings source.Findings
+	// recorded has the rules of the document so far.
+	recorded []recorded
 	// of is the kind that is being compiled. profile is the name of the document.
 	of      *entry
 	profile string
@@ -87,6 +87,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 	}
 	c.hidden()
 	c.overridden()
+	c.recorded = nil
 	return entries
 }
 
@@ -258,7 +259,7 @@ func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
 	h := health{head: c.head(c.plain, p, spec.When)}
 	c.needed(p, "healthy", spec.Healthy)
 	h.healthy = condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
-	c.first(interpreter.Health, p, h.when)
+	c.record(interpreter.Health, p, h.when)
 	return h
 }
 
@@ -267,7 +268,7 @@ func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
 	r := replicas{head: c.head(c.plain, p, spec.When)}
 	r.count = c.number(c.plain, p.At("count"))
 	r.requirements = c.requirements(c.plain, p.At("requirements"))
-	c.first(interpreter.Replicas, p, r.when)
+	c.record(interpreter.Replicas, p, r.when)
 	return r
 }
 
@@ -278,11 +279,8 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
 	if items != nil {
 		env, check = c.scope.each, func(place, path) {}
 	}
-	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path), both: items}
+	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path, check), both: items}
 	r.each = items != nil
-	for i, field := range r.fields {
-		check(p.At("fields").Item(i), field)
-	}
 	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
 		return r
@@ -314,11 +312,8 @@ const (
 // status compiles a rule of status.
 func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
 	s := status{head: c.head(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
-	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus)
+	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus, c.made)
 	s.all = p.At("keep").Absent() && p.At("set").Absent()
-	for i, kept := range s.keep {
-		c.made(p.At("keep").Item(i), kept)
-	}
 	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
 		c.add(keep, source.MissingField, "is empty; remove it to reflect the whole status")
 	} else {

@@ -167,10 +167,7 @@ func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.I
 	e := edit{head: c.head(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
 	e.refuses = e.refuse.template != nil
 	e.set = c.settings(env, p.At("set"), check)
-	e.remove = c.paths(p.At("remove"), spec.Remove, c.path)
-	for i, removed := range e.remove {
-		check(p.At("remove").Item(i), removed)
-	}
+	e.remove = c.paths(p.At("remove"), spec.Remove, c.path, check)
 	if !spec.Refuse.At.Absent() && len(spec.Set)+len(spec.Remove) > 0 {
 		c.add(p, source.ExclusiveFields, "changes the object and refuses it: split it into two rules")
 	}
@@ -302,14 +299,15 @@ func (c *compiler) inStatus(p place, t source.Text) path {
 	return read
 }
 
-// paths compiles a list of paths.
-func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path) []path {
+// paths compiles and checks a list of paths.
+func (c *compiler) paths(list place, texts []source.Text, one func(place, source.Text) path, check func(place, path)) []path {
 	read := make([]path, len(texts))
 	for i, t := range texts {
 		if t.At.Absent() {
 			c.add(list.Item(i), source.MissingField, "is empty")
 		}
 		read[i] = one(list.Item(i), t)
+		check(list.Item(i), read[i])
 	}
 	return read
 }
@@ -399,30 +397,7 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 	at, key := c.inStatus(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)
 	prefix := c.path(p.At("prefix"), spec.Prefix)
 	c.made(p.At("prefix"), prefix)
-	return func(q *question) ([]byte, error) {
-		all := q.take(at)
-		if len(all) == 0 {
-			return nil, nil
-		}
-		size, count := 2, 0
-		for _, f := range all {
-			if f.Kind() != document.Array {
-				return nil, f.misfit(at, "a list")
-			}
-			n := f.Len()
-			size += len(f.Raw()) + n*(len(f.Cluster)+len("/"))
-			count += n
-		}
-		u := united{question: q, at: at, key: key, prefix: prefix, out: append(make([]byte, 0, size), '['), seen: make(map[string]span, count)}
-		for _, f := range all {
-			for _, item := range f.Items() {
-				if err := u.add(f, item); err != nil {
-					return nil, err
-				}
-			}
-		}
-		return append(u.out, ']'), nil
-	}
+	return union(at, key, prefix)
 }
 
 // worst compiles the selection of the worst value of an order.
@@ -487,30 +462,24 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 		bad[t.Value] = true
 	}
 	return func(q *question) ([]byte, error) {
-		var (
-			name   []byte
-			chosen = make([]*document.Node, 0, usualConditions)
-			ranks  = make([]int, 0, usualConditions)
-			places = map[string]int{} // indexes by type
-		)
+		var chosen []*document.Node
+		places := map[string]int{} // indexes by type
 		all := q.take(at)
 		for _, f := range all {
 			if f.Kind() != document.Array {
 				return nil, f.misfit(at, "a list")
 			}
 			for _, condition := range f.Items() {
-				var typed bool
-				name, typed = condition.Get("type").AppendText(name[:0])
+				name, typed := condition.Get("type").Text()
 				status := condition.Get("status")
 				if !typed || status.Kind() != document.String {
 					return nil, unfit("%s: the member %s: a condition in status.%s has no type or no status", at.at, f.Cluster, at.text)
 				}
-				rank := severity(status, bad[string(name)])
-				if i, known := places[string(name)]; !known {
-					places[string(name)] = len(chosen)
-					chosen, ranks = append(chosen, condition), append(ranks, rank)
-				} else if rank < ranks[i] {
-					chosen[i], ranks[i] = condition, rank
+				if i, known := places[name]; !known {
+					places[name] = len(chosen)
+					chosen = append(chosen, condition)
+				} else if severity(status, bad[name]) < severity(chosen[i].Get("status"), bad[name]) {
+					chosen[i] = condition
 				}
 			}
 		}

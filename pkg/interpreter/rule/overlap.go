@@ -12,46 +12,40 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// answering is a rule of an operation where the first applicable rule answers.
-type answering struct {
+// recorded is a rule, with the paths that it writes. Of rules without paths, the first applicable one answers.
+type recorded struct {
 	of        *entry
 	operation interpreter.Operation
 	place
 	always bool
+	claims []claim
 }
 
-// first records a rule that may hide later ones.
-func (c *compiler) first(o interpreter.Operation, p place, when condition) {
-	c.answering = append(c.answering, answering{c.of, o, p, when.always() && p.At("when").Absent()})
+// record records a rule for the checks of hidden and overridden.
+func (c *compiler) record(o interpreter.Operation, p place, when condition, claims ...claim) {
+	c.recorded = append(c.recorded, recorded{c.of, o, p, when.always() && p.At("when").Absent(), claims})
 }
 
-// hidden reports rules after an unconditional one of the same document. Rules of other documents may be hidden
-// on purpose: earlier documents take precedence.
+// hidden reports rules after an unconditional one of the same document, in operations where the first applicable rule
+// answers. Rules of other documents may be hidden on purpose: earlier documents take precedence.
 func (c *compiler) hidden() {
-	for i, rule := range c.answering {
-		for _, earlier := range c.answering[:i] {
+	for i, rule := range c.recorded {
+		if rule.operation != interpreter.Health && rule.operation != interpreter.Replicas {
+			continue
+		}
+		for _, earlier := range c.recorded[:i] {
 			if earlier.always && earlier.operation == rule.operation && earlier.of.covers(rule.of) {
 				c.add(rule.place, source.NeverApplies, "never applies: the rule at %s always does", earlier.Node.Position())
 				break
 			}
 		}
 	}
-	c.answering = nil
 }
 
 // covers reports whether an entry applies to all kinds of another.
 func (e *entry) covers(o *entry) bool {
 	other := func(kind string) bool { return !slices.Contains(e.kinds, kind) }
 	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
-}
-
-// claimant is a rule that writes paths.
-type claimant struct {
-	of        *entry
-	operation interpreter.Operation
-	place
-	always bool
-	claims []claim
 }
 
 // writes records the paths that a rule writes, in order, and reports duplicates.
@@ -69,7 +63,7 @@ func (c *compiler) writes(o interpreter.Operation, p place, when condition, clai
 			break
 		}
 	}
-	c.claimants = append(c.claimants, claimant{c.of, o, p, when.always() && p.At("when").Absent(), claims})
+	c.record(o, p, when, claims...)
 }
 
 // sameList reports whether two paths are in the same list.
@@ -81,9 +75,9 @@ func sameList(a, b claim) bool {
 // overridden reports writes that a later rule of the same document always overwrites. Rules of other documents
 // may overwrite on purpose.
 func (c *compiler) overridden() {
-	for i, rule := range c.claimants {
+	for i, rule := range c.recorded {
 		for _, one := range rule.claims {
-			for _, later := range c.claimants[i+1:] {
+			for _, later := range c.recorded[i+1:] {
 				if again, ok := later.overrides(&rule, one); ok {
 					c.override(&rule, one, again)
 					break
@@ -91,11 +85,10 @@ func (c *compiler) overridden() {
 			}
 		}
 	}
-	c.claimants = nil
 }
 
 // overrides returns the path of w that overwrites an earlier claim for every object.
-func (w *claimant) overrides(earlier *claimant, one claim) (claim, bool) {
+func (w *recorded) overrides(earlier *recorded, one claim) (claim, bool) {
 	if !w.always || w.operation != earlier.operation || !w.of.covers(earlier.of) || one.text == "" {
 		return claim{}, false
 	}
@@ -108,7 +101,7 @@ func (w *claimant) overrides(earlier *claimant, one claim) (claim, bool) {
 }
 
 // override adds the finding for an overwritten path.
-func (c *compiler) override(earlier *claimant, one, again claim) {
+func (c *compiler) override(earlier *recorded, one, again claim) {
 	if earlier.always {
 		c.add(again.place, Conflict, "%s is also written at %s by a rule that always applies, like this one", again.text, one.Node.Position())
 		return

@@ -10,7 +10,7 @@
 // decoded. Changes are patches of the raw text, which preserves unknown fields.
 //
 // The files are layers, and calls go downwards: program (Compile, Program.Interpret), trace, compile, overlap
-// and compilevalues, answer with combine and requirements, value, question, path, view, failure, environment.
+// and compilevalues, answer with combine and requirements, value, question, path, view, environment.
 // Start reading at Compile and Program.Interpret.
 package rule
 
