@@ -131,85 +131,52 @@ func (s *script) loop(statement ast.Stmt, conditions []string) error {
 	if err != nil {
 		return err
 	}
-	inner := &script{locals: maps.Clone(s.locals)}
-	inner.locals[item.name] = item.value
-	var some, results []string
-	found := func(conditions []string, result string) error {
-		if len(conditions) == 0 || len(results) > 0 && results[0] != result {
+	var (
+		some             []string
+		variable, result string
+	)
+	found := func(conditions []string, name string, v value) error {
+		switch {
+		case len(some) > 0 && name != variable:
+			return errors.New("a loop with several variables")
+		case len(conditions) == 0 || len(some) > 0 && v.cel != result:
 			return errors.New("a loop with several results")
 		}
-		some, results = append(some, "("+strings.Join(conditions, " && ")+")"), append(results, result)
+		some, variable, result = append(some, "("+strings.Join(conditions, " && ")+")"), name, v.cel
 		return nil
 	}
-	variable, err := inner.collect(body, nil, found)
-	if err != nil {
+	inner := &script{locals: maps.Clone(s.locals), set: found}
+	inner.returned = func(conditions []string, values []value) error {
+		if len(values) != 1 {
+			return errors.New("a loop with several results")
+		}
+		return found(conditions, "", values[0])
+	}
+	inner.locals[item.name] = item.value
+	if err := inner.follow(body, nil); err != nil {
+		if _, ok := errors.AsType[unsupported](err); ok {
+			return err
+		}
 		return unsupported{statement.Line(), err.Error()}
 	}
-	if len(results) == 0 {
+	if len(some) == 0 {
 		return nil
 	}
 	exists := list + ".orValue([]).exists(item, " + strings.Join(some, " || ") + ")"
 	if variable == "" {
-		return s.returned(slices.Concat(conditions, []string{exists}), []value{{cel: results[0]}})
+		return s.returned(slices.Concat(conditions, []string{exists}), []value{{cel: result}})
 	}
 	switch before := s.locals[variable].cel; {
 	case len(conditions) > 0:
 		return unsupported{statement.Line(), "a variable that is set in some cases only"}
-	case before == "false" && results[0] == "true":
+	case before == "false" && result == "true":
 		s.locals[variable] = value{cel: exists}
-	case before == "true" && results[0] == "false":
+	case before == "true" && result == "false":
 		s.locals[variable] = value{cel: "!" + exists}
 	default:
 		return unsupported{statement.Line(), "a variable that is no flag"}
 	}
 	return nil
-}
-
-// collect returns the results of a loop's body: returns, or assignments to a variable.
-func (s *script) collect(body []ast.Stmt, conditions []string, found func([]string, string) error) (variable string, err error) {
-	for _, statement := range body {
-		switch statement := statement.(type) {
-		case *ast.LocalAssignStmt:
-			err = s.local(statement)
-		case *ast.BreakStmt:
-		case *ast.ReturnStmt:
-			var v value
-			if len(statement.Exprs) == 1 {
-				v, err = s.value(statement.Exprs[0])
-			}
-			if err == nil {
-				err = found(conditions, v.cel)
-			}
-		case *ast.AssignStmt:
-			name, ok := statement.Lhs[0].(*ast.IdentExpr)
-			if !ok || variable != "" && variable != name.Value {
-				return "", errors.New("a loop with several variables")
-			}
-			variable = name.Value
-			v, problem := s.value(statement.Rhs[0])
-			if err = problem; err == nil {
-				err = found(conditions, v.cel)
-			}
-		case *ast.IfStmt:
-			if len(statement.Else) > 0 {
-				return "", errors.New("a loop with else")
-			}
-			condition, problem := s.condition(statement.Condition)
-			if problem != nil {
-				return "", problem
-			}
-			inner, problem := s.collect(statement.Then, slices.Concat(conditions, []string{condition}), found)
-			if err = problem; inner != "" {
-				variable = inner
-			}
-		default:
-			err = errors.New("this loop")
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return variable, nil
 }
 
 // loopItem is the loop variable.
@@ -231,12 +198,12 @@ func (s *script) over(statement ast.Stmt) (list string, item loopItem, body []as
 	case *ast.GenericForStmt:
 		if len(statement.Names) == 2 && len(statement.Exprs) == 1 {
 			call, ok := statement.Exprs[0].(*ast.FuncCallExpr)
-			if name, is := callee(call, ok); is && len(call.Args) == 1 && (name == "pairs" || name == "ipairs") {
+			if ok && len(call.Args) == 1 && slices.Contains([]string{"pairs", "ipairs"}, callee(call)) {
 				of, item, body = call.Args[0], loopItem{statement.Names[1], value{path: []string{"item"}}}, statement.Stmts
 			}
 		}
 	}
-	if of == nil {
+	if of == nil || s.set != nil { // loops in loops are not converted
 		return "", item, nil, unsupported{statement.Line(), "this loop"}
 	}
 	v, err := s.value(of)
@@ -247,16 +214,4 @@ func (s *script) over(statement ast.Stmt) (list string, item loopItem, body []as
 		item.value.cel = optional(v.path) // s.field knows the index of this list by it
 	}
 	return optional(v.path), item, body, nil
-}
-
-// callee returns the name of a function that is called.
-func callee(call *ast.FuncCallExpr, ok bool) (string, bool) {
-	if !ok {
-		return "", false
-	}
-	name, ok := call.Func.(*ast.IdentExpr)
-	if !ok {
-		return "", false
-	}
-	return name.Value, true
 }
