@@ -28,6 +28,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/yaml"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
@@ -95,7 +96,7 @@ func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := &configuration.ResourceExploringWebhookConfiguration{}
+	ours := &configuration.Configuration{}
 	if err := yaml.UnmarshalStrict(raw, ours); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,7 @@ func blames(err error, field string) bool {
 }
 
 // same holds that the webhooks of both are the same.
-func same(t *testing.T, ours *configuration.ResourceExploringWebhookConfiguration, theirs *unstructured.Unstructured) {
+func same(t *testing.T, ours *configuration.Configuration, theirs *unstructured.Unstructured) {
 	t.Helper()
 	raw, err := json.Marshal(ours)
 	if err != nil {
@@ -162,7 +163,7 @@ func generated(t *testing.T, c client.Client) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	ours := configuration.Exploring("graft", program.Kinds(), configuration.Endpoint{URL: "https://graft.example.com/interpret"})
+	ours := configuration.Generate(api.KindReview, "graft", program.Kinds(), configuration.Endpoint{URL: "https://graft.example.com/interpret"})
 	raw, err := json.Marshal(ours)
 	if err != nil {
 		t.Fatal(err)

@@ -181,7 +181,7 @@ func observed(t *testing.T, documents []*profile.Interpreter, message func([]byt
 	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	registered := configuration.Interpreter("graft", program.Kinds(), configuration.Endpoint{URL: server.URL, CABundle: authority})
+	registered := configuration.Generate(api.KindContext, "graft", program.Kinds(), configuration.Endpoint{URL: server.URL, CABundle: authority})
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(registered)})
 	if err != nil {
 		t.Fatal(err)

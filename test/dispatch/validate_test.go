@@ -19,7 +19,7 @@ import (
 )
 
 // validate returns all errors in a configuration. The definition rejects the same ones, except a caBundle without certificates.
-func validate(c *configuration.ResourceExploringWebhookConfiguration) field.ErrorList {
+func validate(c *configuration.Configuration) field.ErrorList {
 	errs := checkType(c.TypeMeta, configuration.KindExploring)
 	all := field.NewPath("webhooks")
 	if c.Webhooks == nil {

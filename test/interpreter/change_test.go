@@ -43,7 +43,7 @@ func answering(operations ...string) string {
 }
 
 // read returns a registration; nil where there is none.
-func read(t *testing.T, resource schema.GroupVersionResource, into configuration.Object) configuration.Object {
+func read(t *testing.T, resource schema.GroupVersionResource, into *configuration.Configuration) *configuration.Configuration {
 	t.Helper()
 	object, err := objects.Resource(resource).Get(context.Background(), "graft", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -61,7 +61,7 @@ func read(t *testing.T, resource schema.GroupVersionResource, into configuration
 // operations are those of a queue that are registered for Karmada.
 func operations(t *testing.T) []string {
 	t.Helper()
-	c := read(t, registration.Resource, &configuration.ResourceInterpreterWebhookConfiguration{})
+	c := read(t, registration.Resource, &configuration.Configuration{})
 	if c == nil {
 		return nil
 	}
@@ -109,7 +109,7 @@ func newCaller(t *testing.T) *caller {
 
 // round reads the registration, waits, and calls all operations in it.
 func (c *caller) round() {
-	registered := &configuration.ResourceInterpreterWebhookConfiguration{}
+	registered := &configuration.Configuration{}
 	if read(c.t, registration.Resource, registered) == nil {
 		return
 	}
@@ -222,8 +222,8 @@ func TestBothDialects(t *testing.T) {
 	config := configured(t, folder.folder, fmt.Sprintf(`dialects: [shipped, proposal], url: "https://%s/interpret"`, b.Addr()))
 	r := start(t, config, b)
 	eventually(t, "it is ready", func() bool { return b.count() == 1 })
-	explored := func() *configuration.ResourceExploringWebhookConfiguration {
-		c := &configuration.ResourceExploringWebhookConfiguration{}
+	explored := func() *configuration.Configuration {
+		c := &configuration.Configuration{}
 		if read(t, exploring, c) == nil {
 			return nil
 		}
@@ -257,14 +257,14 @@ func TestBothDialects(t *testing.T) {
 			t.Errorf("%s in the proposal's dialect: %v", o, err)
 		}
 	}
-	authority := func() []byte { return explored().Clients()[configuration.WebhookName].CABundle }
+	authority := func() []byte { return explored().Client().CABundle }
 	before := authority()
 	if err := clients.CoreV1().Secrets(namespace).Delete(t.Context(), "interpreter", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the new authority is registered in both dialects", func() bool {
-		shipped := read(t, registration.Resource, &configuration.ResourceInterpreterWebhookConfiguration{})
-		return !bytes.Equal(authority(), before) && bytes.Equal(authority(), shipped.Clients()[configuration.WebhookName].CABundle)
+		shipped := read(t, registration.Resource, &configuration.Configuration{})
+		return !bytes.Equal(authority(), before) && bytes.Equal(authority(), shipped.Client().CABundle)
 	})
 	eventually(t, "a call trusts the new authority", func() bool { return ask(interpreter.Health) == nil })
 

@@ -158,7 +158,7 @@ func (k *karmada) follow() {
 	if err != nil || object.GetResourceVersion() == k.version {
 		return
 	}
-	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c); err != nil {
 		k.t.Error(err)
 		return

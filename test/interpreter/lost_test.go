@@ -57,7 +57,7 @@ func newLoad(t *testing.T, b *balancer) *load {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c); err != nil {
 		t.Fatal(err)
 	}

@@ -115,8 +115,8 @@ func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktest
 		Client: client, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: r.leads.Load,
 		Period: time.Second, Clock: r.clock, Log: logr.Discard(),
 		Dialect: api.KindContext, Kinds: func() []interpreter.Known { return known },
-		Configuration: func(kinds []interpreter.Known) configuration.Object {
-			return configuration.Interpreter("graft", kinds, configuration.Endpoint{
+		Configuration: func(kinds []interpreter.Known) *configuration.Configuration {
+			return configuration.Generate(api.KindContext, "graft", kinds, configuration.Endpoint{
 				URL: "https://" + b.Addr().String() + "/interpret", CABundle: r.source.Held().Bundle, TimeoutSeconds: 20,
 			})
 		},

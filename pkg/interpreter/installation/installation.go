@@ -13,19 +13,27 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/gardener"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/reload"
@@ -138,11 +146,11 @@ func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte,
 	}
 	o.Period = i.Config.Registration.SyncPeriod.Duration
 	all := make([]*registration.Registrar, len(i.Dialects()))
-	told := registration.NewAgreement(len(all), o.Registered)
+	told := registration.Agreed(len(all), o.Registered)
 	for j, dialect := range i.Dialects() {
 		o := o
-		o.Dialect, o.Registered = dialect, func(ctx context.Context, bundle []byte) { told.Tell(ctx, j, bundle) }
-		o.Configuration = func(kinds []interpreter.Known) configuration.Object {
+		o.Dialect, o.Registered = dialect, told[j]
+		o.Configuration = func(kinds []interpreter.Known) *configuration.Configuration {
 			known, ok := bundle()
 			if !ok {
 				return nil
@@ -200,4 +208,185 @@ func (i *Installation) NewElection(term *leader.Term, log logr.Logger) (*leader.
 		return nil, err
 	}
 	return leader.NewElection(config, namespace, i.Config.LeaderElection.ResourceName, term, log)
+}
+
+// Source returns the certificate source that the configuration selects.
+func (i *Installation) Source(log logr.Logger) (certificate.Source, error) {
+	c, told := i.Config.Certificate, i.Config.Registration != nil
+	if files := c.Files; files != nil {
+		return certificate.NewFiles(certificate.FilesOptions{
+			CertFile: files.CertFile, KeyFile: files.KeyFile, CAFile: files.CAFile, Told: told, Overlap: c.Overlap.Duration,
+			Clock: clock.RealClock{}, Log: log,
+		}), nil
+	}
+	store, err := i.store()
+	if err != nil {
+		return nil, err
+	}
+	names, addresses := i.Names()
+	return certificate.NewIssued(certificate.Options{
+		Store: store, Clock: clock.RealClock{}, Log: log,
+		Policy: certificate.Policy{
+			DNSNames: names, Addresses: addresses, Authority: c.AuthorityValidity.Duration, Certificate: c.Validity.Duration,
+			Overlap: c.Overlap.Duration, Told: told,
+		},
+	})
+}
+
+// store returns the store for issued certificates.
+func (i *Installation) store() (certificate.Store, error) {
+	c := i.Config.Certificate
+	if c.Folder != "" {
+		return &certificate.Folder{Path: c.Folder}, nil
+	}
+	clients, namespace, err := i.clients(c.Secret.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: c.Secret.Name}, nil
+}
+
+// clients returns clients of the program's cluster, and the namespace in it: the given one or the default.
+func (i *Installation) clients(namespace string) (*kubernetes.Clientset, string, error) {
+	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
+	if err != nil {
+		return nil, "", err
+	}
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, "", fmt.Errorf("making a client: %w", err)
+	}
+	namespace, err = i.namespace(namespace)
+	return clients, namespace, err
+}
+
+// host returns the host by which Karmada calls the server, or "" without registration.
+func (i *Installation) host() string {
+	r := i.Config.Registration
+	switch {
+	case r == nil:
+		return ""
+	case r.URL == "" && r.Service != nil:
+		return r.Service.Name + "." + r.Service.Namespace + ".svc"
+	}
+	u, err := url.Parse(r.URL)
+	if err != nil {
+		return ""
+	}
+	return u.Hostname()
+}
+
+// Names returns the DNS names and IP addresses that callers use for the server.
+func (i *Installation) Names() (names, addresses []string) {
+	names, addresses = slices.Clone(i.Config.Certificate.DNSNames), slices.Clone(i.Config.Certificate.IPAddresses)
+	switch host := i.host(); {
+	case net.ParseIP(host) != nil:
+		addresses = append(addresses, host)
+	case strings.HasSuffix(host, ".svc") && i.Config.Registration.URL == "":
+		names = append(names, host, host+".cluster.local")
+	case host != "":
+		names = append(names, host)
+	}
+	if len(names)+len(addresses) == 0 {
+		return []string{"localhost"}, []string{"127.0.0.1", "::1"}
+	}
+	return names, addresses
+}
+
+// cluster returns a client configuration with user agent and timeout.
+func (i *Installation) cluster(kubeconfig string) (*rest.Config, error) {
+	config, err := shell.Cluster(kubeconfig, "give --kubeconfig")
+	if err == nil {
+		config.UserAgent, config.Timeout = i.Program, clusterTimeout
+	}
+	return config, err
+}
+
+// namespaceFile contains the Pod's namespace. The kubelet writes it.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// namespace returns the given namespace, the configured one, or that of the Pod, in this order.
+func (i *Installation) namespace(given string) (string, error) {
+	if given = cmp.Or(given, i.Config.Kubernetes.Namespace); given != "" {
+		return given, nil
+	}
+	text, err := os.ReadFile(namespaceFile)
+	if own := strings.TrimSpace(string(text)); err == nil && own != "" {
+		return own, nil
+	}
+	return "", errors.New("the namespace of the program is not known: set --namespace")
+}
+
+// Check validates the configuration, the files that it names, and the profiles. It contacts no cluster.
+func (i *Installation) Check(out io.Writer) error {
+	options, err := i.Reloading()
+	if err != nil {
+		return err
+	}
+	inForce, err := reload.Check(options)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(i.checkFiles(), i.checkClusters(), i.checkRegistration()); err != nil {
+		return err
+	}
+	for _, warning := range inForce.Warnings {
+		fmt.Fprintln(out, warning)
+	}
+	names := make([]string, len(inForce.Documents))
+	for i, d := range inForce.Documents {
+		names[i] = d.Metadata.Name
+	}
+	_, err = fmt.Fprintf(out, "ok: kinds %d; profiles %s\n", len(inForce.Kinds()), strings.Join(names, ", "))
+	return err
+}
+
+// checkFiles loads the certificate files and checks that the certificate is valid for the registered host.
+func (i *Installation) checkFiles() error {
+	if i.Config.Certificate.Files == nil {
+		return nil
+	}
+	files, err := i.Source(logr.Discard())
+	if err == nil {
+		err = files.Refresh(context.Background())
+	}
+	if err != nil {
+		return fmt.Errorf("certificate.files: %w", err)
+	}
+	if host := i.host(); host != "" {
+		err = files.Held().Certificate.Leaf.VerifyHostname(host)
+	}
+	if err != nil {
+		return fmt.Errorf("certificate.files: callers would reject the certificate: %w", err)
+	}
+	return nil
+}
+
+// checkClusters reads the kubeconfigs, but contacts no cluster.
+func (i *Installation) checkClusters() error {
+	paths := map[string]string{"kubernetes": i.Config.Kubernetes.Kubeconfig}
+	if r := i.Config.Registration; r != nil {
+		paths["registration"] = r.Kubeconfig
+	}
+	var problems []error
+	for _, name := range []string{"kubernetes", "registration"} {
+		if paths[name] == "" {
+			continue
+		}
+		if _, err := i.cluster(paths[name]); err != nil {
+			problems = append(problems, fmt.Errorf("%s.kubeconfig: %w", name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// checkRegistration checks that Karmada would accept the registration.
+func (i *Installation) checkRegistration() error {
+	if i.Config.Registration == nil {
+		return nil
+	}
+	if err := i.endpoint(nil).Validate().ToAggregate(); err != nil {
+		return fmt.Errorf("registration: %w", err)
+	}
+	return nil
 }

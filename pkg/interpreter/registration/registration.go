@@ -10,15 +10,19 @@
 package registration
 
 import (
+	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -56,7 +60,7 @@ type Options struct {
 	// there is one replica.
 	Common func([]interpreter.Known) ([]interpreter.Known, bool)
 	// Configuration returns the configuration for kinds, or nil if it is not known yet.
-	Configuration func([]interpreter.Known) configuration.Object
+	Configuration func([]interpreter.Known) *configuration.Configuration
 	// Registered receives the authorities that callers trust, after each read.
 	Registered func(ctx context.Context, bundle []byte)
 	// Leads reports whether this replica is the writer.
@@ -64,7 +68,7 @@ type Options struct {
 	// Period is the interval between regular checks, and the longest wait after a failure.
 	Period time.Duration
 	Clock  clock.PassiveClock
-	// Metrics may be nil.
+	// Metrics is optional.
 	Metrics *Metrics
 	Log     logr.Logger
 }
@@ -75,7 +79,7 @@ type Registrar struct {
 	mutex sync.Mutex
 	// seen is the desired configuration at the last check, led whether this replica was the writer then, and
 	// next the time of the next regular check.
-	seen configuration.Object
+	seen *configuration.Configuration
 	led  bool
 	next time.Time
 	// delay is the wait after the last failure; 0 if it succeeded.
@@ -96,7 +100,12 @@ type Registrar struct {
 }
 
 // New returns a Registrar.
-func New(o Options) *Registrar { return &Registrar{Options: o, wide: true} }
+func New(o Options) *Registrar {
+	if o.Metrics == nil {
+		o.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	return &Registrar{Options: o, wide: true}
+}
 
 // Look checks the configuration and writes it if needed, if the desired state or the writer changed or the
 // period has passed. It logs and counts failures.
@@ -121,7 +130,10 @@ func (r *Registrar) Look(ctx context.Context) {
 		r.seen, err = nil, nil // another replica wrote first; read its version at the next check
 	}
 	r.wait(err)
-	r.Metrics.looked(r.Dialect, err)
+	r.Metrics.failing.Set(r.Metrics.set(r.Metrics.failed, r.Dialect, err != nil))
+	if err != nil {
+		r.Metrics.failures.Inc()
+	}
 	r.log(err)
 }
 
@@ -135,7 +147,7 @@ func (r *Registrar) Settled() bool {
 
 // wanted returns the configuration of the operations that all replicas answer, or nil if that is not known yet.
 // A replica that is not the writer uses its own kinds.
-func (r *Registrar) wanted(kinds []interpreter.Known) configuration.Object {
+func (r *Registrar) wanted(kinds []interpreter.Known) *configuration.Configuration {
 	if r.Common != nil && r.Leads() {
 		var known bool
 		if kinds, known = r.Common(kinds); !known {
@@ -183,20 +195,20 @@ func (r *Registrar) log(err error) {
 }
 
 // same reports whether two configurations have the same webhooks.
-func same(a, b configuration.Object) bool {
-	return a != nil && b != nil && equality.Semantic.DeepEqual(a.Content(), b.Content())
+func same(a, b *configuration.Configuration) bool {
+	return a != nil && b != nil && equality.Semantic.DeepEqual(a.Webhooks, b.Webhooks)
 }
 
 // sync writes the desired configuration if needed, and returns it. Reading the current one can change it.
 func (r *Registrar) sync(
-	ctx context.Context, wanted configuration.Object, kinds []interpreter.Known, leads bool,
-) (configuration.Object, error) {
+	ctx context.Context, wanted *configuration.Configuration, kinds []interpreter.Known, leads bool,
+) (*configuration.Configuration, error) {
 	there, is, err := r.read(ctx, wanted.GetName())
 	if err != nil {
 		return wanted, err
 	}
 	r.compare(is, kinds)
-	r.Registered(ctx, bundle(is))
+	r.Registered(ctx, is.Client().CABundle)
 	if now := r.wanted(kinds); now != nil {
 		wanted = now
 	}
@@ -215,7 +227,7 @@ func (r *Registrar) sync(
 }
 
 // read returns the current configuration; the object is nil if it does not exist.
-func (r *Registrar) read(ctx context.Context, name string) (*unstructured.Unstructured, configuration.Object, error) {
+func (r *Registrar) read(ctx context.Context, name string) (*unstructured.Unstructured, *configuration.Configuration, error) {
 	is := configuration.New(r.Dialect)
 	there, err := r.Client.Resource(configuration.ResourceOf(r.Dialect)).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -228,7 +240,7 @@ func (r *Registrar) read(ctx context.Context, name string) (*unstructured.Unstru
 }
 
 // compare records whether callers may call operations that this replica does not answer.
-func (r *Registrar) compare(is configuration.Object, kinds []interpreter.Known) {
+func (r *Registrar) compare(is *configuration.Configuration, kinds []interpreter.Known) {
 	own := r.Configuration(kinds)
 	if own == nil || !configuration.Covered(is.Calls(), own.Calls()) {
 		r.wide, r.waited = true, true
@@ -241,7 +253,7 @@ func (r *Registrar) compare(is configuration.Object, kinds []interpreter.Known) 
 }
 
 // replace updates the current configuration if that is needed and allowed.
-func (r *Registrar) replace(ctx context.Context, there *unstructured.Unstructured, is, wanted configuration.Object, owner string) error {
+func (r *Registrar) replace(ctx context.Context, there *unstructured.Unstructured, is, wanted *configuration.Configuration, owner string) error {
 	switch {
 	case same(wanted, is) && there.GetAnnotations()[OwnerAnnotation] == owner:
 		r.owned = owner
@@ -260,13 +272,13 @@ var errAltered = lasting{errors.New(
 )}
 
 // mine returns an error if an object belongs to another installation.
-func (r *Registrar) mine(there *unstructured.Unstructured, is configuration.Object, owner string) error {
+func (r *Registrar) mine(there *unstructured.Unstructured, is *configuration.Configuration, owner string) error {
 	other, named := there.GetAnnotations()[OwnerAnnotation]
 	if named && other != owner && (r.owned == "" || other != r.owned) {
 		return fmt.Errorf("the registration %s belongs to %s, not to %s: choose another name, or delete that registration", there.GetName(), other, owner)
 	}
-	for name := range is.Clients() {
-		if !named && name != configuration.WebhookName {
+	for _, w := range is.Webhooks {
+		if !named && w.Name != configuration.WebhookName {
 			return fmt.Errorf("the registration %s was not written by this program: choose another name, or delete that registration", there.GetName())
 		}
 	}
@@ -275,7 +287,7 @@ func (r *Registrar) mine(there *unstructured.Unstructured, is configuration.Obje
 
 // write creates or replaces the configuration. If the API server stores it with changes, write returns an error
 // that is not retried soon.
-func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured, wanted configuration.Object, owner string) error {
+func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured, wanted *configuration.Configuration, owner string) error {
 	object, err := encode(there, wanted, owner)
 	if err != nil {
 		return err
@@ -295,10 +307,10 @@ func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured,
 		return err
 	}
 	r.compare(is, r.answered)
-	r.Metrics.wrote()
+	r.Metrics.writes.Inc()
 	r.Metrics.current(r.Dialect, same(wanted, is))
 	r.Log.Info("Registered", "name", wanted.GetName(), "calls", len(wanted.Calls()), "version", object.GetResourceVersion())
-	r.Registered(ctx, bundle(is))
+	r.Registered(ctx, is.Client().CABundle)
 	if r.altered = ""; !same(wanted, is) {
 		r.altered = object.GetResourceVersion()
 		return errAltered
@@ -325,11 +337,8 @@ func (r *Registrar) Remove(ctx context.Context, name, owner string) (bool, error
 	return err == nil, nil
 }
 
-// bundle returns the authorities in a configuration.
-func bundle(c configuration.Object) []byte { return c.Clients()[configuration.WebhookName].CABundle }
-
 // decode converts an object of the API server and sets defaults.
-func decode(object *unstructured.Unstructured, into configuration.Object) error {
+func decode(object *unstructured.Unstructured, into *configuration.Configuration) error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
 		return lasting{fmt.Errorf("reading the registration %s: the object does not match its kind", object.GetName())}
 	}
@@ -338,7 +347,7 @@ func decode(object *unstructured.Unstructured, into configuration.Object) error 
 }
 
 // encode writes a configuration into a copy of an object and keeps its other fields.
-func encode(there *unstructured.Unstructured, c configuration.Object, owner string) (*unstructured.Unstructured, error) {
+func encode(there *unstructured.Unstructured, c *configuration.Configuration, owner string) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c)
 	if err != nil {
 		return nil, fmt.Errorf("writing the registration: %w", err)
@@ -359,3 +368,81 @@ func encode(there *unstructured.Unstructured, c configuration.Object, owner stri
 	object.SetAnnotations(annotations)
 	return object, nil
 }
+
+// Agreed returns a function for each of count registrations that receives the authorities which its callers trust.
+// Once all are known, tell receives the authorities that the callers of all registrations trust. The functions must
+// not be called concurrently.
+func Agreed(count int, tell func(ctx context.Context, bundle []byte)) []func(ctx context.Context, bundle []byte) {
+	known := map[int][]byte{}
+	all := make([]func(context.Context, []byte), count)
+	for i := range all {
+		all[i] = func(ctx context.Context, bundle []byte) {
+			known[i] = bundle
+			if len(known) < count {
+				return
+			}
+			for _, other := range known {
+				bundle = intersect(bundle, other)
+			}
+			tell(ctx, bundle)
+		}
+	}
+	return all
+}
+
+// intersect returns the certificates that both bundles contain.
+func intersect(bundle, other []byte) []byte {
+	var both []byte
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		if text := pem.EncodeToMemory(block); bytes.Contains(other, bytes.TrimSpace(text)) {
+			both = append(both, text...)
+		}
+	}
+	return both
+}
+
+// Metrics report the state of the registrations of all dialects together. They are not safe for concurrent use.
+type Metrics struct {
+	// stale and failed list the dialects with an outdated registration, or with a failed read or write.
+	stale, failed map[string]bool
+
+	right    prometheus.Gauge
+	failing  prometheus.Gauge
+	writes   prometheus.Counter
+	failures prometheus.Counter
+}
+
+// NewMetrics creates and registers the metrics.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{stale: map[string]bool{}, failed: map[string]bool{},
+		right: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_interpreter_registration_current",
+			Help: "1 if the registration in Karmada's API server was correct at the last check.",
+		}),
+		failing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_interpreter_registration_failed",
+			Help: "1 if the last attempt to read or write the registration failed.",
+		}),
+		writes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_interpreter_registration_writes_total",
+			Help: "Writes of the registration by this replica.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_interpreter_registration_failures_total",
+			Help: "Failed attempts to read or write the registration.",
+		}),
+	}
+	registry.MustRegister(m.right, m.failing, m.writes, m.failures)
+	return m
+}
+
+// set sets the state of a dialect and returns 1 if any dialect has that state.
+func (m *Metrics) set(states map[string]bool, dialect string, is bool) float64 {
+	states[dialect] = is
+	if slices.Contains(slices.Collect(maps.Values(states)), true) {
+		return 1
+	}
+	return 0
+}
+
+func (m *Metrics) current(dialect string, is bool) { m.right.Set(1 - m.set(m.stale, dialect, !is)) }

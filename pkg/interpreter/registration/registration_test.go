@@ -90,11 +90,11 @@ func newReplica(k *karmada, owner string) *replica {
 		Period: time.Minute, Clock: r.clock, Log: logr.Discard(),
 		Registered: func(_ context.Context, bundle []byte) { r.told, r.bundle = string(bundle), r.bundle+r.also },
 		Dialect:    api.KindContext, Kinds: func() []interpreter.Known { return r.kinds },
-		Configuration: func(kinds []interpreter.Known) configuration.Object {
+		Configuration: func(kinds []interpreter.Known) *configuration.Configuration {
 			if r.bundle == "" {
 				return nil
 			}
-			return configuration.Interpreter("graft", kinds, configuration.Endpoint{URL: "https://graft.example.com/interpret", CABundle: []byte(r.bundle)})
+			return configuration.Generate(api.KindContext, "graft", kinds, configuration.Endpoint{URL: "https://graft.example.com/interpret", CABundle: []byte(r.bundle)})
 		},
 	})
 	return r

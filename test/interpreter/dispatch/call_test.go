@@ -236,37 +236,37 @@ func TestUntrusted(t *testing.T) {
 func TestPolicies(t *testing.T) {
 	const answer = `{"response":{"uid":"UID","healthy":true}}`
 	good, broken := serve(t, answering(200, answer)), serve(t, answering(500, "broken"))
-	webhook := func(name string, e configuration.Endpoint, policy admissionv1.FailurePolicyType, version string) configuration.ResourceExploringWebhook {
-		return configuration.ResourceExploringWebhook{
+	webhook := func(name string, e configuration.Endpoint, policy admissionv1.FailurePolicyType, version string) configuration.Webhook {
+		return configuration.Webhook{
 			Name: name, ClientConfig: admissionv1.WebhookClientConfig{URL: &e.URL, CABundle: e.CABundle}, FailurePolicy: &policy,
-			Rules: []configuration.ExploringRule{{Operations: []string{"*"},
-				Rule: admissionv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}}}},
+			Rules: []configuration.Rule{{Operations: []string{"*"},
+				APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*"}}},
 			ExploreReviewVersions: []string{"v9", version},
 		}
 	}
 	for _, c := range []struct {
 		about    string
-		webhooks []configuration.ResourceExploringWebhook
+		webhooks []configuration.Webhook
 		because  []string
 		wrong    string
 		code     int
 	}{
-		{"the first answers", []configuration.ResourceExploringWebhook{webhook("a", good, "Fail", "v1alpha1"), webhook("b", broken, "Fail", "v1alpha1")},
+		{"the first answers", []configuration.Webhook{webhook("a", good, "Fail", "v1alpha1"), webhook("b", broken, "Fail", "v1alpha1")},
 			[]string{"webhook w/a"}, "", 0},
-		{"it fails", []configuration.ResourceExploringWebhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"it fails", []configuration.Webhook{webhook("a", broken, "Fail", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			nil, `webhook w/a: an error on the server ("broken")`, 500},
-		{"Ignore skips a broken webhook", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"Ignore skips a broken webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1"), webhook("b", good, "Fail", "v1alpha1")},
 			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
-		{"no version", []configuration.ResourceExploringWebhook{webhook("a", good, "Fail", "v1")},
+		{"no version", []configuration.Webhook{webhook("a", good, "Fail", "v1")},
 			nil, "webhook w/a: none of the versions [v9, v1] is supported", 0},
-		{"Ignore skips a webhook without a known version", []configuration.ResourceExploringWebhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"Ignore skips a webhook without a known version", []configuration.Webhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
 			[]string{"skipped because its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; supported is v1alpha1", "webhook w/b"}, "", 0},
-		{"Ignore skips the only webhook", []configuration.ResourceExploringWebhook{webhook("a", broken, "Ignore", "v1alpha1")},
+		{"Ignore skips the only webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1")},
 			nil, "no webhook is registered for health of Queue.v1.acme.com; skipped because its failurePolicy is Ignore", 404},
 		{"no webhook is registered", nil, nil, "no webhook is registered for health of Queue.v1.acme.com", 404},
 	} {
 		t.Run(c.about, func(t *testing.T) {
-			of := &configuration.ResourceExploringWebhookConfiguration{Webhooks: c.webhooks}
+			of := &configuration.Configuration{Webhooks: c.webhooks}
 			of.Name = "w"
 			got, err := health(t, dispatch.Explorers(of))
 			if diff := gocmp.Diff(c.because, got.Because, cmpopts.EquateEmpty()); diff != "" {

@@ -41,23 +41,23 @@ type configured[W any] struct {
 // TestChosen checks which webhooks are called.
 func TestChosen(t *testing.T) {
 	var cases []struct {
-		About    string                                                 `json:"about"`
-		Shipped  []configured[configuration.ResourceInterpreterWebhook] `json:"shipped"`
-		Proposed []configured[configuration.ResourceExploringWebhook]   `json:"proposed"`
-		Want     map[string][]string                                    `json:"want"`
+		About    string                              `json:"about"`
+		Shipped  []configured[configuration.Webhook] `json:"shipped"`
+		Proposed []configured[configuration.Webhook] `json:"proposed"`
+		Want     map[string][]string                 `json:"want"`
 	}
 	read(t, "testdata/chosen.yaml", &cases)
 	for _, c := range cases {
 		t.Run(c.About, func(t *testing.T) {
-			var shipped []*configuration.ResourceInterpreterWebhookConfiguration
+			var shipped []*configuration.Configuration
 			for _, one := range c.Shipped {
-				made := &configuration.ResourceInterpreterWebhookConfiguration{Webhooks: one.Webhooks}
+				made := &configuration.Configuration{Webhooks: one.Webhooks}
 				made.Name = one.Name
 				shipped = append(shipped, made)
 			}
-			var proposed []*configuration.ResourceExploringWebhookConfiguration
+			var proposed []*configuration.Configuration
 			for _, one := range c.Proposed {
-				made := &configuration.ResourceExploringWebhookConfiguration{Webhooks: one.Webhooks}
+				made := &configuration.Configuration{Webhooks: one.Webhooks}
 				made.Name = one.Name
 				proposed = append(proposed, made)
 			}

@@ -50,14 +50,14 @@ type Hooks []*Hook
 
 // Interpreters returns the webhooks of configurations in Karmada's dialect, ordered by name. Only the first
 // match is called.
-func Interpreters(all ...*configuration.ResourceInterpreterWebhookConfiguration) Hooks {
+func Interpreters(all ...*configuration.Configuration) Hooks {
 	var hooks Hooks
 	for _, c := range all {
 		for _, w := range c.Webhooks {
 			h := newHook(c.Name, w.Name, api.KindContext, w.ClientConfig, w.TimeoutSeconds, unsaid)
 			h.version = supported(w.InterpreterContextVersions)
 			h.cares = func(operation string, s Subject) bool {
-				return slices.ContainsFunc(w.Rules, func(r configuration.InterpreterRule) bool {
+				return slices.ContainsFunc(w.Rules, func(r configuration.Rule) bool {
 					return has(r.Operations, operation) && has(r.APIGroups, s.Group) && has(r.APIVersions, s.Version) && has(r.Kinds, s.Kind.Kind)
 				})
 			}
@@ -79,9 +79,9 @@ func supported(versions []string) error {
 // Explorers returns the webhooks of configurations in the proposal's dialect. The proposal defines the order
 // only by reference to admission webhooks: configurations are sorted by name, and webhooks keep their order
 // within one. The first answer counts. Webhooks that fail are skipped if their failurePolicy is Ignore.
-func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hooks {
+func Explorers(all ...*configuration.Configuration) Hooks {
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b *configuration.ResourceExploringWebhookConfiguration) int {
+	slices.SortStableFunc(all, func(a, b *configuration.Configuration) int {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	var hooks Hooks
@@ -91,7 +91,7 @@ func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hook
 			h.version = supported(w.ExploreReviewVersions)
 			h.ignore = w.FailurePolicy != nil && *w.FailurePolicy == admissionv1.Ignore
 			h.cares = func(operation string, s Subject) bool {
-				return slices.ContainsFunc(w.Rules, func(r configuration.ExploringRule) bool { return has(r.Operations, operation) && covers(&r.Rule, s) })
+				return slices.ContainsFunc(w.Rules, func(r configuration.Rule) bool { return has(r.Operations, operation) && covers(&r, s) })
 			}
 			hooks = append(hooks, h)
 		}
@@ -101,7 +101,7 @@ func Explorers(all ...*configuration.ResourceExploringWebhookConfiguration) Hook
 
 // Any returns a webhook that matches everything, in a dialect.
 func Any(dialect string, e configuration.Endpoint) Hooks {
-	at := configuration.Interpreter("any", nil, e).Webhooks[0]
+	at := configuration.Generate(api.KindContext, "any", nil, e).Webhooks[0]
 	h := newHook("any", at.Name, dialect, at.ClientConfig, at.TimeoutSeconds, unsaid)
 	h.cares = func(string, Subject) bool { return true }
 	return Hooks{h}
@@ -161,7 +161,7 @@ func has(entries []string, entry string) bool {
 
 // covers reports whether a rule matches a subject, as for Kubernetes' webhooks. A subject is never a
 // subresource.
-func covers(r *admissionv1.Rule, s Subject) bool {
+func covers(r *configuration.Rule, s Subject) bool {
 	if !has(r.APIGroups, s.Group) || !has(r.APIVersions, s.Version) {
 		return false
 	}

@@ -6,18 +6,22 @@
 // defaults: the ResourceInterpreterWebhookConfiguration that Karmada ships, and the
 // ResourceExploringWebhookConfiguration of the earlier proposal.
 //
-// It does no input or output and calls no webhook. Start reading at the two types, or at Interpreter and
-// Exploring, which generate them for the kinds that have rules.
+// It does no input or output and calls no webhook. Start reading at Configuration, or at Generate, which generates
+// it for the kinds that have rules.
 package configuration
 
 import (
+	"cmp"
 	_ "embed"
 	"slices"
+	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
 )
 
@@ -50,20 +54,6 @@ var definition []byte
 // same defaults as Default.
 func Definition() []byte { return slices.Clone(definition) }
 
-// Object is a webhook configuration of either dialect.
-type Object interface {
-	metav1.Object
-	Default()
-	// Content returns the webhooks, for comparison.
-	Content() any
-	// Clients returns the client configuration of each webhook, by its name.
-	Clients() map[string]admissionv1.WebhookClientConfig
-	// Calls returns all operations and kinds that the rules select.
-	Calls() []Call
-}
-
-var _, _ Object = &ResourceInterpreterWebhookConfiguration{}, &ResourceExploringWebhookConfiguration{}
-
 // Call is an operation on a kind. The proposal has the resource in the field Kind.
 type Call struct{ Operation, Group, Version, Kind string }
 
@@ -85,87 +75,63 @@ func ResourceOf(dialect string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: api.Group, Version: api.Version, Resource: name}
 }
 
-// New returns an empty configuration of a dialect.
-func New(dialect string) Object {
-	if dialect == api.KindReview {
-		return &ResourceExploringWebhookConfiguration{}
-	}
-	return &ResourceInterpreterWebhookConfiguration{}
-}
-
-// ResourceInterpreterWebhookConfiguration registers webhooks for kinds, as Karmada ships it.
-type ResourceInterpreterWebhookConfiguration struct {
+// Configuration registers webhooks: for kinds in the dialect that Karmada ships, for resources in that of the
+// proposal. TypeMeta has the kind of its dialect.
+type Configuration struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Webhooks []ResourceInterpreterWebhook `json:"webhooks"`
+	Webhooks []Webhook `json:"webhooks"`
 }
 
-// ResourceInterpreterWebhook is a webhook and the rules that select its calls. A call without an answer fails;
-// there is no failurePolicy.
-type ResourceInterpreterWebhook struct {
+// Webhook is a webhook and the rules that select its calls.
+type Webhook struct {
 	// Name is a fully qualified DNS name, unique among the webhooks. If several webhooks match, Karmada calls
 	// only the first by name.
 	Name         string                          `json:"name"`
 	ClientConfig admissionv1.WebhookClientConfig `json:"clientConfig"`
-	Rules        []InterpreterRule               `json:"rules,omitempty"`
+	Rules        []Rule                          `json:"rules,omitempty"`
+	// FailurePolicy is the reaction to a webhook that does not answer: Fail (default) or Ignore. Only the
+	// proposal has it. As Karmada ships it, a call without an answer fails.
+	FailurePolicy *admissionv1.FailurePolicyType `json:"failurePolicy,omitempty"`
 	// TimeoutSeconds is 1 to 30. The default is 10; without a value, Karmada waits for 30.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// InterpreterContextVersions lists the supported versions of messages, in order of preference.
-	InterpreterContextVersions []string `json:"interpreterContextVersions"`
+	// InterpreterContextVersions lists the supported versions of messages, in order of preference. The proposal
+	// has ExploreReviewVersions instead.
+	InterpreterContextVersions []string `json:"interpreterContextVersions,omitempty"`
+	ExploreReviewVersions      []string `json:"exploreReviewVersions,omitempty"`
 }
 
-// InterpreterRule selects operations on kinds.
-type InterpreterRule struct {
-	Operations  []string `json:"operations"`
-	APIGroups   []string `json:"apiGroups"`
-	APIVersions []string `json:"apiVersions"`
-	Kinds       []string `json:"kinds"`
+// Rule selects operations on kinds, or on resources in the proposal.
+type Rule struct {
+	Operations  []string               `json:"operations"`
+	APIGroups   []string               `json:"apiGroups"`
+	APIVersions []string               `json:"apiVersions"`
+	Kinds       []string               `json:"kinds,omitempty"`
+	Resources   []string               `json:"resources,omitempty"`
+	Scope       *admissionv1.ScopeType `json:"scope,omitempty"`
 }
 
-// Default sets the defaults.
-func (c *ResourceInterpreterWebhookConfiguration) Default() {
-	for i := range c.Webhooks {
-		defaultClient(&c.Webhooks[i].ClientConfig)
-		orDefault(&c.Webhooks[i].TimeoutSeconds, DefaultTimeoutSeconds)
+// New returns an empty configuration of a dialect.
+func New(dialect string) *Configuration {
+	kind := KindInterpreter
+	if dialect == api.KindReview {
+		kind = KindExploring
 	}
-}
-
-// ResourceExploringWebhookConfiguration registers webhooks for resources, as in the proposal.
-type ResourceExploringWebhookConfiguration struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-
-	Webhooks []ResourceExploringWebhook `json:"webhooks"`
-}
-
-// ResourceExploringWebhook is a webhook and the rules that select its calls.
-type ResourceExploringWebhook struct {
-	// Name is a fully qualified DNS name, unique among the webhooks.
-	Name         string                          `json:"name"`
-	ClientConfig admissionv1.WebhookClientConfig `json:"clientConfig"`
-	Rules        []ExploringRule                 `json:"rules,omitempty"`
-	// FailurePolicy is the reaction to a webhook that does not answer: Fail (default) or Ignore.
-	FailurePolicy *admissionv1.FailurePolicyType `json:"failurePolicy,omitempty"`
-	// TimeoutSeconds is 1 to 30. The default is 10.
-	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// ExploreReviewVersions lists the supported versions of messages, in order of preference.
-	ExploreReviewVersions []string `json:"exploreReviewVersions"`
-}
-
-// ExploringRule selects operations on resources.
-type ExploringRule struct {
-	Operations []string `json:"operations"`
-	// Rule has apiGroups, apiVersions, resources and scope.
-	admissionv1.Rule `json:",inline"`
+	return &Configuration{TypeMeta: metav1.TypeMeta{APIVersion: APIVersion, Kind: kind}}
 }
 
 // Default sets the defaults.
-func (c *ResourceExploringWebhookConfiguration) Default() {
+func (c *Configuration) Default() {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
-		defaultClient(&w.ClientConfig)
+		if s := w.ClientConfig.Service; s != nil {
+			orDefault(&s.Port, DefaultServicePort)
+		}
 		orDefault(&w.TimeoutSeconds, DefaultTimeoutSeconds)
+		if c.Kind != KindExploring {
+			continue
+		}
 		orDefault(&w.FailurePolicy, admissionv1.Fail)
 		for j := range w.Rules {
 			orDefault(&w.Rules[j].Scope, admissionv1.AllScopes)
@@ -173,72 +139,153 @@ func (c *ResourceExploringWebhookConfiguration) Default() {
 	}
 }
 
-// Content implements Object.
-func (c *ResourceInterpreterWebhookConfiguration) Content() any { return c.Webhooks }
-
-// Content implements Object.
-func (c *ResourceExploringWebhookConfiguration) Content() any { return c.Webhooks }
-
-// Clients implements Object.
-func (c *ResourceInterpreterWebhookConfiguration) Clients() map[string]admissionv1.WebhookClientConfig {
-	all := map[string]admissionv1.WebhookClientConfig{}
+// Client returns the client configuration of the webhook WebhookName.
+func (c *Configuration) Client() admissionv1.WebhookClientConfig {
 	for _, w := range c.Webhooks {
-		all[w.Name] = w.ClientConfig
-	}
-	return all
-}
-
-// Clients implements Object.
-func (c *ResourceExploringWebhookConfiguration) Clients() map[string]admissionv1.WebhookClientConfig {
-	all := map[string]admissionv1.WebhookClientConfig{}
-	for _, w := range c.Webhooks {
-		all[w.Name] = w.ClientConfig
-	}
-	return all
-}
-
-// Calls implements Object.
-func (c *ResourceInterpreterWebhookConfiguration) Calls() (all []Call) {
-	for _, w := range c.Webhooks {
-		for _, r := range w.Rules {
-			all = appendCalls(all, r.Operations, r.APIGroups, r.APIVersions, r.Kinds)
+		if w.Name == WebhookName {
+			return w.ClientConfig
 		}
 	}
-	return all
+	return admissionv1.WebhookClientConfig{}
 }
 
-// Calls implements Object.
-func (c *ResourceExploringWebhookConfiguration) Calls() (all []Call) {
+// Calls returns all operations and kinds that the rules select.
+func (c *Configuration) Calls() (all []Call) {
 	for _, w := range c.Webhooks {
 		for _, r := range w.Rules {
-			all = appendCalls(all, r.Operations, r.APIGroups, r.APIVersions, r.Resources)
-		}
-	}
-	return all
-}
-
-func appendCalls(to []Call, operations, groups, versions, kinds []string) []Call {
-	for _, group := range groups {
-		for _, version := range versions {
-			for _, kind := range kinds {
-				for _, operation := range operations {
-					to = append(to, Call{operation, group, version, kind})
+			for _, group := range r.APIGroups {
+				for _, version := range r.APIVersions {
+					for _, kind := range slices.Concat(r.Kinds, r.Resources) {
+						for _, operation := range r.Operations {
+							all = append(all, Call{operation, group, version, kind})
+						}
+					}
 				}
 			}
 		}
 	}
-	return to
-}
-
-// defaultClient sets the defaults of a client configuration.
-func defaultClient(c *admissionv1.WebhookClientConfig) {
-	if c.Service != nil {
-		orDefault(&c.Service.Port, DefaultServicePort)
-	}
+	return all
 }
 
 func orDefault[T any](value **T, otherwise T) {
 	if *value == nil {
 		*value = &otherwise
 	}
+}
+
+// WebhookName is the name of the one webhook in a generated configuration.
+const WebhookName = "interpreter.graft.provider.extensions.gardener.cloud"
+
+// Generate returns a configuration with exactly the operations that have rules. It never uses * for operations or
+// kinds, because a webhook cannot tell Karmada that it has no answer. The dialect of the proposal names resources.
+// In Karmada's, it omits Prune, which Karmada does not register, and the components of kinds that have Revise (see
+// WithoutExcluded).
+func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Configuration {
+	w := Webhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout()}
+	if dialect == api.KindReview {
+		w.ExploreReviewVersions = []string{api.Version}
+	} else {
+		w.InterpreterContextVersions, kinds = []string{api.Version}, interpreter.WithoutExcluded(kinds)
+	}
+	for _, s := range setsOf(kinds, registered(dialect)) {
+		r := Rule{Operations: s.operations, APIGroups: []string{s.group}, APIVersions: s.versions}
+		if dialect == api.KindReview {
+			r.Resources = resourcesOf(s)
+		} else {
+			r.Kinds = s.kinds
+		}
+		w.Rules = append(w.Rules, r)
+	}
+	c := New(dialect)
+	c.Name, c.Webhooks = name, []Webhook{w}
+	c.Default()
+	return c
+}
+
+func resourcesOf(s *set) []string {
+	resources := make([]string, len(s.kinds))
+	for i, kind := range s.kinds {
+		resources[i] = Resource(interpreter.Kind{Group: s.group, Version: s.versions[0], Kind: kind})
+	}
+	slices.Sort(resources)
+	return slices.Compact(resources)
+}
+
+// Resource returns the resource name of a kind as Kubernetes guesses it: backupentries for BackupEntry.
+func Resource(k interpreter.Kind) string {
+	guessed, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind})
+	return guessed.Resource
+}
+
+// registered returns the names of the operations that a dialect registers. Karmada refuses Prune.
+func registered(dialect string) map[interpreter.Operation]string {
+	named := map[interpreter.Operation]string{}
+	for name, o := range api.Operations(dialect) {
+		if dialect != api.KindContext || o != interpreter.Prune {
+			named[o] = name
+		}
+	}
+	return named
+}
+
+// set is a number of kinds of one group with the same operations in the same versions.
+type set struct {
+	group                       string
+	versions, kinds, operations []string
+}
+
+// key returns a key from all parts of a set except one.
+func (s *set) key(part []string) string {
+	return strings.Join([]string{s.group, strings.Join(s.operations, ","), strings.Join(part, ",")}, "/")
+}
+
+// setsOf groups the kinds: first the versions of a kind, then the kinds with the same operations. The sets
+// contain exactly the given kinds.
+func setsOf(kinds []interpreter.Known, names map[interpreter.Operation]string) []*set {
+	var sets []*set
+	for _, k := range kinds {
+		s := &set{group: k.Group, versions: []string{k.Version}, kinds: []string{k.Kind.Kind}}
+		for _, o := range interpreter.Operations() {
+			if name := names[o]; name != "" && slices.Contains(k.Operations, o) && !inAll(kinds, k, o) {
+				s.operations = append(s.operations, name)
+			}
+		}
+		if len(s.operations) > 0 {
+			sets = append(sets, s)
+		}
+	}
+	sets = united(sets, func(s *set) *[]string { return &s.versions }, func(s *set) []string { return s.kinds })
+	sets = united(sets, func(s *set) *[]string { return &s.kinds }, func(s *set) []string { return s.versions })
+	slices.SortFunc(sets, func(a, b *set) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), slices.Compare(a.kinds, b.kinds), slices.Compare(a.versions, b.versions),
+			slices.Compare(a.operations, b.operations))
+	})
+	return sets
+}
+
+// inAll reports whether the kind has the operation for all versions (*) already.
+func inAll(kinds []interpreter.Known, k interpreter.Known, o interpreter.Operation) bool {
+	return k.Version != All && slices.ContainsFunc(kinds, func(other interpreter.Known) bool {
+		return other.Group == k.Group && other.Kind.Kind == k.Kind.Kind && other.Version == All && slices.Contains(other.Operations, o)
+	})
+}
+
+// united merges sets that differ in one part only.
+func united(sets []*set, part func(*set) *[]string, rest func(*set) []string) []*set {
+	var all []*set
+	at := map[string]*set{}
+	for _, s := range sets {
+		key := s.key(rest(s))
+		if at[key] == nil {
+			at[key] = s
+			all = append(all, s)
+			continue
+		}
+		*part(at[key]) = append(*part(at[key]), *part(s)...)
+	}
+	for _, s := range all {
+		slices.Sort(*part(s))
+		*part(s) = slices.Compact(*part(s))
+	}
+	return all
 }

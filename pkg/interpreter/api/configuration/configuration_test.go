@@ -34,11 +34,11 @@ type configurationCase struct {
 }
 
 func TestInterpreters(t *testing.T) {
-	walk(t, "testdata/interpreter.yaml", configuration.KindInterpreter, func() object { return &configuration.ResourceInterpreterWebhookConfiguration{} })
+	walk(t, "testdata/interpreter.yaml", configuration.KindInterpreter, func() object { return &configuration.Configuration{} })
 }
 
 func TestExploring(t *testing.T) {
-	walk(t, "testdata/exploring.yaml", configuration.KindExploring, func() object { return &configuration.ResourceExploringWebhookConfiguration{} })
+	walk(t, "testdata/exploring.yaml", configuration.KindExploring, func() object { return &configuration.Configuration{} })
 }
 
 func walk(t *testing.T, file, kind string, empty func() object) {

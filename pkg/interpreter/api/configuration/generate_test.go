@@ -24,10 +24,10 @@ import (
 )
 
 type generatedCase struct {
-	About       string                          `json:"about"`
-	Kinds       []interpreter.Known             `json:"kinds"`
-	Interpreter []configuration.InterpreterRule `json:"interpreter"`
-	Exploring   []configuration.ExploringRule   `json:"exploring"`
+	About       string               `json:"about"`
+	Kinds       []interpreter.Known  `json:"kinds"`
+	Interpreter []configuration.Rule `json:"interpreter"`
+	Exploring   []configuration.Rule `json:"exploring"`
 }
 
 // TestGenerated checks the generated rules, which do not depend on the order of the kinds.
@@ -44,11 +44,11 @@ func TestGenerated(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.About, func(t *testing.T) {
 			for range 2 {
-				shipped := configuration.Interpreter("graft", c.Kinds, at)
+				shipped := configuration.Generate(api.KindContext, "graft", c.Kinds, at)
 				if diff := gocmp.Diff(c.Interpreter, shipped.Webhooks[0].Rules, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("as it is shipped (-want +got):\n%s", diff)
 				}
-				exploring := configuration.Exploring("graft", c.Kinds, at)
+				exploring := configuration.Generate(api.KindReview, "graft", c.Kinds, at)
 				if diff := gocmp.Diff(c.Exploring, exploring.Webhooks[0].Rules, cmpopts.EquateEmpty()); diff != "" {
 					t.Errorf("as the proposal has it (-want +got):\n%s", diff)
 				}
@@ -73,7 +73,7 @@ func TestEndpoints(t *testing.T) {
 		{"a service, with its port", configuration.Endpoint{Service: service, TimeoutSeconds: 3}, admissionv1.WebhookClientConfig{Service: whole}, 3},
 	} {
 		t.Run(c.about, func(t *testing.T) {
-			shipped, exploring := configuration.Interpreter("graft", nil, c.at), configuration.Exploring("graft", nil, c.at)
+			shipped, exploring := configuration.Generate(api.KindContext, "graft", nil, c.at), configuration.Generate(api.KindReview, "graft", nil, c.at)
 			if diff := gocmp.Diff(c.want, shipped.Webhooks[0].ClientConfig); diff != "" {
 				t.Error(diff)
 			}
@@ -115,7 +115,7 @@ func TestExact(t *testing.T) {
 			}
 		}
 	}
-	for _, r := range configuration.Interpreter("graft", program.Kinds(), configuration.Endpoint{URL: "https://a.example.com"}).Webhooks[0].Rules {
+	for _, r := range configuration.Generate(api.KindContext, "graft", program.Kinds(), configuration.Endpoint{URL: "https://a.example.com"}).Webhooks[0].Rules {
 		for _, kind := range r.Kinds {
 			for _, version := range r.APIVersions {
 				for _, o := range r.Operations {

@@ -5,10 +5,11 @@
 package registration
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -21,9 +22,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
 const (
@@ -48,6 +51,7 @@ type Replicas struct {
 	Clock    clock.PassiveClock
 	Log      logr.Logger
 
+	// mutex guards the fields that Common reads: written, seen and read. Update alone changes all fields.
 	mutex sync.Mutex
 	// announced has the kinds in the last announcement, made at time written. count makes each announcement
 	// different.
@@ -85,21 +89,18 @@ func (r *Replicas) Run(ctx context.Context, tick <-chan time.Time) {
 	}
 }
 
-// Update makes the announcement and reads the others if that is due.
+// Update makes the announcement and reads the others if that is due. Only one goroutine may call it.
 func (r *Replicas) Update(ctx context.Context) error {
-	kinds, leads, now := r.Kinds(), r.Leads(), r.Clock.Now()
-	r.mutex.Lock()
+	kinds, now := r.Kinds(), r.Clock.Now()
 	announces := r.written.IsZero() || now.Sub(r.written) >= heartbeat || !reflect.DeepEqual(kinds, r.announced)
-	reads := leads && now.Sub(r.read) >= readPeriod
-	r.mutex.Unlock()
-	if !announces && !reads {
+	if !announces && (!r.Leads() || now.Sub(r.read) < readPeriod) {
 		return nil
 	}
 	lease, err := r.lease(ctx)
 	if err != nil {
 		return err
 	}
-	r.learn(lease, now)
+	others := r.learn(lease, now)
 	if !announces {
 		return nil
 	}
@@ -107,16 +108,11 @@ func (r *Replicas) Update(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	annotations := map[string]string{replicaPrefix + r.ID: strconv.Itoa(r.count+1) + " " + string(text)}
-	r.mutex.Lock()
-	for key, value := range lease.Annotations {
+	maps.DeleteFunc(lease.Annotations, func(key, _ string) bool {
 		id, ours := strings.CutPrefix(key, replicaPrefix)
-		if !ours || id != r.ID && r.lives(r.seen[id]) {
-			annotations[key] = value
-		}
-	}
-	r.mutex.Unlock()
-	lease.Annotations = annotations
+		return ours && !r.lives(others[id])
+	})
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, replicaPrefix+r.ID, strconv.Itoa(r.count+1)+" "+string(text))
 	if _, err = r.Leases.Update(ctx, lease, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
 		return nil // another replica wrote first; retry at the next tick
 	} else if err != nil {
@@ -144,11 +140,8 @@ func (r *Replicas) lease(ctx context.Context) (*coordinationapi.Lease, error) {
 // lives reports whether an announcement changed within lifetime. It does not depend on other replicas' clocks.
 func (r *Replicas) lives(a announcement) bool { return r.Clock.Now().Sub(a.at) < lifetime }
 
-// learn stores the announcements of other replicas.
-func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.read = now
+// learn stores and returns the announcements of other replicas.
+func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) map[string]announcement {
 	seen := map[string]announcement{}
 	for key, text := range lease.Annotations {
 		id, ours := strings.CutPrefix(key, replicaPrefix)
@@ -165,7 +158,10 @@ func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) {
 		}
 		seen[id] = one
 	}
-	r.seen = seen
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.seen, r.read = seen, now
+	return seen
 }
 
 func (r *Replicas) withdraw(ctx context.Context) error {
@@ -208,15 +204,60 @@ func common(kinds, others []interpreter.Known) []interpreter.Known {
 
 // answers reports whether kinds include an operation for a kind, directly or for all versions.
 func answers(kinds []interpreter.Known, kind interpreter.Kind, o interpreter.Operation) bool {
-	of := func(version string) *interpreter.Known {
-		i := slices.IndexFunc(kinds, func(k interpreter.Known) bool {
-			return k.Group == kind.Group && k.Kind.Kind == kind.Kind && k.Version == version
-		})
-		if i < 0 {
+	of := func(version string) int {
+		kind.Version = version
+		return slices.IndexFunc(kinds, func(k interpreter.Known) bool { return k.Kind == kind })
+	}
+	i := of(kind.Version)
+	if i < 0 {
+		i = of(configuration.All)
+	}
+	return i >= 0 && slices.Contains(kinds[i].Operations, o)
+}
+
+// suspendedAnnotation marks the Lease of an installation that was unregistered. Replicas that still run do not
+// restore the registration.
+const suspendedAnnotation = "interpreter.graft.provider.extensions.gardener.cloud/unregistered"
+
+// errSuspended is the error of a replica that must not restore a deleted registration.
+var errSuspended = lasting{errors.New("the registration was deleted with --unregister; restart a replica to register again")}
+
+// LeaseOwner returns a function that names an installation by its Lease and the Lease's UID, which
+// distinguishes it from Leases of the same name in other clusters.
+func LeaseOwner(leases coordinationv1.LeaseInterface, namespace, name string) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return "", fmt.Errorf("reading the Lease: %w", err)
+		}
+		owner := fmt.Sprintf("%s/%s (%s)", namespace, name, lease.UID)
+		if lease.Annotations[suspendedAnnotation] != "" {
+			return owner, errSuspended
+		}
+		return owner, nil
+	}
+}
+
+// Suspend sets or removes the mark that keeps replicas from writing the registration. Without a Lease it does
+// nothing.
+func Suspend(ctx context.Context, leases coordinationv1.LeaseInterface, name string, suspended bool) error {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		lease, err := leases.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if (lease.Annotations[suspendedAnnotation] != "") == suspended {
 			return nil
 		}
-		return &kinds[i]
+		delete(lease.Annotations, suspendedAnnotation)
+		if suspended {
+			metav1.SetMetaDataAnnotation(&lease.ObjectMeta, suspendedAnnotation, "true")
+		}
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("writing the Lease: %w", err)
 	}
-	known := cmp.Or(of(kind.Version), of("*"))
-	return known != nil && slices.Contains(known.Operations, o)
+	return nil
 }
