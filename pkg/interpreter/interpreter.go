@@ -103,17 +103,12 @@ func Without(kinds []Known, left ...Operation) []Known {
 // MultiplePodTemplatesScheduling, Karmada stores components instead of replicas, and would then revise the
 // object in each cluster to 0 replicas.
 func WithoutExcluded(kinds []Known) []Known {
-	type groupKind struct{ group, kind string }
-	revised := map[groupKind]bool{}
-	for _, k := range kinds {
-		if slices.Contains(k.Operations, Revise) {
-			revised[groupKind{k.Group, k.Kind.Kind}] = true
-		}
-	}
 	var rest []Known
 	for _, k := range kinds {
 		one := []Known{k}
-		if revised[groupKind{k.Group, k.Kind.Kind}] {
+		if slices.ContainsFunc(kinds, func(o Known) bool {
+			return o.Group == k.Group && o.Kind.Kind == k.Kind.Kind && slices.Contains(o.Operations, Revise)
+		}) {
 			one = Without(one, Components)
 		}
 		rest = append(rest, one...)

@@ -11,6 +11,7 @@ package gardener
 import (
 	"embed"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -22,42 +23,26 @@ import (
 //go:embed *.yaml optional/*.yaml
 var files embed.FS
 
-// folder contains the optional profiles; suffix is their file extension.
-const (
-	folder = "optional"
-	suffix = ".yaml"
-)
-
 // Optional returns the names of the optional profiles, sorted.
 func Optional() []string {
-	entries, err := files.ReadDir(folder)
-	if err != nil {
-		return nil // unreachable: the folder is part of the program
-	}
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = strings.TrimSuffix(entry.Name(), suffix)
+	names, _ := fs.Glob(files, "optional/*.yaml") // the pattern is valid
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(path.Base(name), ".yaml")
 	}
 	return names
 }
 
 // Files returns the files of the profiles, with the named optional ones. It fails for an unknown name.
 func Files(optional ...string) ([]source.File, error) {
-	entries, err := files.ReadDir(".")
+	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, err
-	}
-	var names []string
-	for _, entry := range entries {
-		if !entry.IsDir() {
-			names = append(names, entry.Name())
-		}
 	}
 	for _, name := range optional {
 		if !slices.Contains(Optional(), name) {
 			return nil, fmt.Errorf("there is no optional profile %q of Gardener; choose from %s", name, strings.Join(Optional(), ", "))
 		}
-		if file := path.Join(folder, name+suffix); !slices.Contains(names, file) {
+		if file := "optional/" + name + ".yaml"; !slices.Contains(names, file) {
 			names = append(names, file)
 		}
 	}
