@@ -8,8 +8,25 @@
 package app
 
 import (
-	"github.com/spf13/cobra"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
 
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/reload"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/server"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/leader"
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
@@ -49,4 +66,237 @@ without a profile. It issues its own certificate where nobody else does, and kee
 	})
 	flags.AddTo(command.Flags())
 	return command
+}
+
+// program is the running program.
+type program struct {
+	*Options
+	log      logr.Logger
+	registry *prometheus.Registry
+	reloader *reload.Reloader
+	source   certificate.Source
+	// registrars maintain the registration in each dialect; empty without registration. replicas and election
+	// are nil for a single replica.
+	registrars []*registration.Registrar
+	replicas   *registration.Replicas
+	election   *leader.Election
+	server     *server.Server
+	// term reports whether this replica writes the registration.
+	term leader.Term
+	// known is true after callers trust the certificate. settled is true while callers use only operations that
+	// this replica answers.
+	known, settled atomic.Bool
+	life           *shell.Life
+}
+
+// Run serves until the context ends, and then completes requests in flight.
+func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
+	logger, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, log)
+	if err != nil {
+		return err
+	}
+	p := &program{Options: o, log: logger, registry: prometheus.NewRegistry(), life: &shell.Life{
+		Log: logger, Delay: o.Config.Shutdown.Delay.Duration, Timeout: o.Config.Shutdown.Timeout.Duration,
+		Unfinished: "Stopping before all background work has ended",
+	}}
+	shell.AddProcessMetrics(p.registry)
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	stop, err := p.monitor(ctx)
+	if err != nil {
+		return errors.Join(err, p.server.Close())
+	}
+	defer stop()
+	return p.life.Serve(ctx, p.server.Serve, func(working context.Context, _ func(error)) []func() { return p.work(ctx, working) })
+}
+
+// prepare creates all parts and opens the address.
+func (p *program) prepare(ctx context.Context) error {
+	options, err := p.Reloading()
+	if err != nil {
+		return err
+	}
+	var metrics *server.Metrics
+	options.Retires = p.Config.Registration != nil
+	options.Metrics, options.Log = reload.NewMetrics(p.registry), p.log.WithName("profiles")
+	options.Changed = func(*reload.InForce) {
+		if metrics != nil { // metrics is created after the first activation
+			metrics.Forget()
+		}
+	}
+	if p.reloader, err = reload.Open(options); err != nil {
+		return err
+	}
+	metrics = server.NewMetrics(p.registry, p.reloader.Knows)
+	if err := p.prepareCertificate(ctx); err != nil {
+		return err
+	}
+	if p.Config.Registration != nil {
+		if p.term.Alone = !*p.Config.LeaderElection.Enabled; !p.term.Alone {
+			if p.election, err = p.NewElection(&p.term, p.log); err != nil {
+				return err
+			}
+		}
+		if err := p.prepareRegistration(ctx); err != nil {
+			return err
+		}
+	}
+	l := p.Config.Limits
+	p.server, err = server.New(ctx, server.Options{
+		Address: p.Config.Server.Address, Interpreter: p.reloader, Certificate: certificate.Serve(p.source), Metrics: metrics,
+		Log: p.log.WithName("server"), Draining: p.life.Draining,
+		Limits: serving.Limits{
+			Connections: int(l.Connections), Streams: int(l.Streams),
+			Requests: int(l.Requests), Waiting: 4 * int(l.Requests), Behind: int(l.Requests),
+			BodyBytes: int64(l.BodyBytes), BodiesBytes: int64(l.BodiesBytes), BodyTimeout: serving.BodyTimeout,
+			Patience: 30 * time.Second, // an upper limit; callers send shorter timeouts
+		},
+	})
+	return err
+}
+
+// prepareCertificate creates the source. It fails if files of this machine have no certificate; a cluster may
+// answer later.
+func (p *program) prepareCertificate(ctx context.Context) error {
+	var err error
+	if p.source, err = p.Source(p.log.WithName("certificate")); err != nil {
+		return err
+	}
+	if p.Config.Certificate.Secret != nil {
+		return nil
+	}
+	return p.source.Refresh(ctx)
+}
+
+// work returns the background work. When ctx ends, the leader stops writing at once and releases the Lease, so
+// that another replica can write. The rest continues until the server has ended.
+func (p *program) work(ctx, working context.Context) []func() {
+	every := time.Second // local files are cheap to read
+	if p.Config.Certificate.Secret != nil {
+		every = 10 * time.Second
+	}
+	work := []func(){
+		func() { p.reloader.Run(working) },
+		func() { certificate.Keep(working, p.source, every, p.registry, p.log.WithName("certificate")) },
+	}
+	if len(p.registrars) > 0 {
+		work = append(work, func() { p.register(working) })
+	}
+	if p.replicas != nil {
+		work = append(work, func() { p.announce(working) })
+	}
+	if p.election != nil {
+		work = append(work, func() { p.election.Run(ctx) })
+	}
+	return work
+}
+
+// monitor opens the monitoring port.
+func (p *program) monitor(ctx context.Context) (stop func(), err error) {
+	m := &serving.Monitor{
+		Program: Name, Address: p.Config.Metrics.Address, Metrics: p.registry, Profiling: p.Config.Debugging.Profiling,
+		Ready: map[string]func(context.Context) error{"shutdown": serving.Stays(p.life.Draining), "certificate": p.certified, "registration": p.isKnown},
+	}
+	return m.Open(ctx, p.log)
+}
+
+func (p *program) certified(context.Context) error {
+	switch held := p.source.Held(); {
+	case held == nil:
+		return errors.New("there is no certificate yet")
+	case time.Now().After(held.Ends):
+		return errors.New("the certificate has expired")
+	}
+	return nil
+}
+
+// isKnown returns an error until callers trust the certificate and use only operations that this replica
+// answers.
+func (p *program) isKnown(context.Context) error {
+	switch {
+	case len(p.registrars) > 0 && !p.known.Load():
+		return errors.New("callers do not trust the certificate yet")
+	case len(p.registrars) > 0 && !p.settled.Load():
+		return errors.New("callers use operations that the profiles of this replica do not have")
+	}
+	return nil
+}
+
+// prepareRegistration creates the registrars and, with several replicas, their announcements.
+func (p *program) prepareRegistration(ctx context.Context) error {
+	o := registration.Options{
+		Kinds: p.kinds, Registered: p.told, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
+		Log: p.log.WithName("registration"),
+	}
+	if !p.term.Alone {
+		leases, _, err := p.Leases()
+		if err != nil {
+			return err
+		}
+		name := p.Config.LeaderElection.ResourceName
+		if err := registration.Suspend(ctx, leases, name, false); err != nil {
+			p.log.Error(err, "Restoring the registration after --unregister failed")
+		}
+		p.replicas = &registration.Replicas{
+			Leases: leases, Name: name + replicasSuffix, ID: string(uuid.NewUUID()), Kinds: p.kinds, Leads: p.term.Leads, Clock: clock.RealClock{},
+			Log: p.log.WithName("replicas"),
+		}
+		o.Common = p.replicas.Common
+	}
+	var err error
+	p.registrars, err = p.Registrars(o, func() ([]byte, bool) {
+		held := p.source.Held()
+		if held == nil {
+			return nil, false
+		}
+		return held.Bundle, true
+	})
+	return err
+}
+
+// replicasSuffix is the suffix of the Lease with the replicas' announcements.
+const replicasSuffix = "-replicas"
+
+// kinds returns the kinds that this replica registers.
+func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
+
+// told records the authorities that callers trust.
+func (p *program) told(ctx context.Context, bundle []byte) {
+	if held := p.source.Held(); held != nil && held.Covers(bundle) {
+		p.known.Store(true)
+	}
+	if err := p.source.Registered(ctx, bundle); err != nil && ctx.Err() == nil {
+		p.log.Error(err, "Storing the authorities that callers trust failed; retrying")
+	}
+}
+
+// register maintains the registration until the context ends. Dropped rules are kept until callers no longer
+// use them.
+func (p *program) register(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	for {
+		current, settled := p.reloader.InForce(), true
+		for _, r := range p.registrars {
+			r.Look(ctx)
+			settled = settled && r.Settled()
+		}
+		if settled {
+			p.reloader.Forget(current)
+			p.settled.Store(true)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// announce announces this replica's kinds to the other replicas.
+func (p *program) announce(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	p.replicas.Run(ctx, ticker.C)
 }

@@ -34,15 +34,17 @@ type result struct {
 	PatchType    string                    `json:"patchType,omitempty"`
 }
 
-type contextResponse struct {
+// ContextResponse is the response in a ResourceInterpreterContext.
+type ContextResponse struct {
 	UID        string          `json:"uid"`
 	Successful bool            `json:"successful"`
-	Failure    *contextStatus  `json:"status,omitempty"`
+	Failure    *ContextStatus  `json:"status,omitempty"`
 	Status     json.RawMessage `json:"rawStatus,omitempty"`
 	result
 }
 
-type contextStatus struct {
+// ContextStatus is the reason of a response that is not successful.
+type ContextStatus struct {
 	Message string `json:"message"`
 	Code    int    `json:"code"`
 }
@@ -84,14 +86,14 @@ func isNothing(raw json.RawMessage) bool {
 }
 
 func contextSuccess(uid string, o interpreter.Operation, r interpreter.Response) (any, error) {
-	answer := contextResponse{UID: uid, Successful: true}
+	answer := ContextResponse{UID: uid, Successful: true}
 	answer.result, answer.Status = resultOf(o, r)
 	return answer, nil
 }
 
 // contextFailure returns status 200, because Karmada reads the message of the answer only then.
 func contextFailure(uid string, f *interpreter.Failure) (int, any) {
-	response := contextResponse{UID: uid, Failure: &contextStatus{Message: f.Message, Code: f.Code}}
+	response := ContextResponse{UID: uid, Failure: &ContextStatus{Message: f.Message, Code: f.Code}}
 	return http.StatusOK, message{Group + "/" + Version, KindContext, response}
 }
 

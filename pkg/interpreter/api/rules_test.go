@@ -35,7 +35,7 @@ func TestRules(t *testing.T) {
 		if findings = append(findings, more...); len(findings) > 0 {
 			t.Fatal(findings)
 		}
-		h := api.New(api.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})
+		h := api.New(api.Options{Interpreter: program, Log: logr.Discard()})
 		for _, q := range questions(t, filepath.Join(folder, "questions.yaml")) {
 			for _, kind := range []string{api.KindContext, api.KindReview} {
 				q.check(t, h, program, kind, filepath.Base(folder)+"/"+q.Name+" "+kind)

@@ -93,7 +93,7 @@ func (h *Handler) answer(ctx context.Context, e *exchange, w http.ResponseWriter
 	if err != nil {
 		return err
 	}
-	given, err := h.interpret(ctx, e)
+	given, err := h.interpret(ctx, &e.asked)
 	if err != nil {
 		return err
 	}
@@ -144,33 +144,9 @@ type outcome struct {
 	err      error
 }
 
-// interpret calls the Interpreter and returns before ctx ends.
-func (h *Handler) interpret(ctx context.Context, e *exchange) (interpreter.Response, error) {
-	if h.options.Prompt && len(e.body) <= smallBody {
-		return h.ask(ctx, &e.asked)
-	}
-	return h.interpretAside(ctx, e)
-}
-
-// ask calls the Interpreter and releases the message.
-func (h *Handler) ask(ctx context.Context, a *asked) (interpreter.Response, error) {
-	response, err := h.options.Interpreter.Interpret(ctx, a.Request)
-	if ended := ctx.Err(); err != nil && ended != nil {
-		err = ended // the Interpreter was interrupted
-	}
-	a.whole.Release()
-	return response, err
-}
-
-// smallBody is the size of a body, in bytes, up to which a prompt Interpreter is called without a goroutine. A
-// caller may then wait past its timeout for one call of one CEL function on a text of that length: about a
-// millisecond, unless the rule is written to be slow. For larger bodies this takes too long, and a goroutine
-// costs little in comparison.
-const smallBody = 8 << 10
-
-// interpretAside calls the Interpreter in a goroutine and returns when ctx ends, at the latest. The goroutine
-// releases the message.
-func (h *Handler) interpretAside(ctx context.Context, e *exchange) (interpreter.Response, error) {
+// interpret calls the Interpreter in a goroutine and returns when ctx ends, at the latest. The goroutine releases
+// the message.
+func (h *Handler) interpret(ctx context.Context, a *asked) (interpreter.Response, error) {
 	ended := make(chan outcome, 1)
 	release := serving.Hold(ctx)
 	go func() {
@@ -182,7 +158,11 @@ func (h *Handler) interpretAside(ctx context.Context, e *exchange) (interpreter.
 			}
 			ended <- o
 		}()
-		o.response, o.err = h.ask(ctx, &e.asked)
+		o.response, o.err = h.options.Interpreter.Interpret(ctx, a.Request)
+		if why := ctx.Err(); o.err != nil && why != nil {
+			o.err = why // the Interpreter was interrupted
+		}
+		a.whole.Release()
 	}()
 	select {
 	case o := <-ended:

@@ -164,7 +164,7 @@ func TestPrompt(t *testing.T) {
 		"large, and hangs":  {hanging, 1 << 13, short, http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := api.New(api.Options{Interpreter: c.by, Prompt: true, Log: logr.Discard(), Patience: c.patience})
+			h := api.New(api.Options{Interpreter: c.by, Log: logr.Discard(), Patience: c.patience})
 			for range 2 { // so that memory is used again
 				status, answer := post(t, h, "", question(c.length))
 				if code, message := failed(t, status, answer); code != c.want {

@@ -69,8 +69,8 @@ func nameOf(o interpreter.Operation) string {
 // message is Karmada's ResourceInterpreterContext.
 type message struct {
 	metav1.TypeMeta `json:",inline"`
-	Request         *request  `json:"request,omitempty"`
-	Response        *response `json:"response,omitempty"`
+	Request         *request             `json:"request,omitempty"`
+	Response        *api.ContextResponse `json:"response,omitempty"`
 }
 
 type request struct {
@@ -93,23 +93,6 @@ type status struct {
 	Health         string          `json:"health,omitempty"`
 }
 
-type response struct {
-	UID        string `json:"uid"`
-	Successful bool   `json:"successful"`
-	Status     *struct {
-		Message string `json:"message"`
-		Code    int    `json:"code"`
-	} `json:"status"`
-	Patch               []byte                    `json:"patch"`
-	PatchType           string                    `json:"patchType"`
-	ReplicaRequirements *interpreter.Requirements `json:"replicaRequirements"`
-	Replicas            *int32                    `json:"replicas"`
-	Components          []interpreter.Component   `json:"components"`
-	Dependencies        []interpreter.Dependency  `json:"dependencies"`
-	RawStatus           json.RawMessage           `json:"rawStatus"`
-	Healthy             *bool                     `json:"healthy"`
-}
-
 // Interpret asks the webhook. Its error wraps an *interpreter.Failure if the webhook stated a reason.
 func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 	var object metav1.PartialObjectMetadata
@@ -127,20 +110,20 @@ func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpre
 	}
 	answer, err := c.post(ctx, asked)
 	if err == nil {
-		err = answer.check(asked.UID, r.Operation)
+		err = check(answer, asked.UID, r.Operation)
 	}
 	if err != nil {
 		return interpreter.Response{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return interpreter.Response{
-		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.ReplicaRequirements,
-		Components: answer.Components, Dependencies: answer.Dependencies, Status: answer.RawStatus,
+		Patch: answer.Patch, Replicas: answer.Replicas, Requirements: answer.Requirements,
+		Components: answer.Components, Dependencies: answer.Dependencies, Status: answer.Status,
 		Healthy: answer.Healthy, Because: []string{name},
 	}, nil
 }
 
 // post sends a request and returns the response.
-func (c *Client) post(ctx context.Context, asked *request) (*response, error) {
+func (c *Client) post(ctx context.Context, asked *request) (*api.ContextResponse, error) {
 	head := metav1.TypeMeta{APIVersion: api.Group + "/" + api.Version, Kind: api.KindContext}
 	body, err := json.Marshal(message{TypeMeta: head, Request: asked})
 	if err != nil {
@@ -190,24 +173,24 @@ func (c *Client) ended(err error) error {
 
 // check applies the checks of Karmada's client. It returns an *interpreter.Failure for an answer that is not
 // successful.
-func (r *response) check(uid string, asked interpreter.Operation) error {
+func check(r *api.ContextResponse, uid string, asked interpreter.Operation) error {
 	switch {
 	case r.UID != uid:
 		return fmt.Errorf("the uid of the response is %q, which differs from the request", r.UID)
-	case !r.Successful && r.Status == nil:
+	case !r.Successful && r.Failure == nil:
 		return errors.New("a response that is not successful must have a status")
 	case !r.Successful:
-		return &interpreter.Failure{Code: r.Status.Code, Message: r.Status.Message}
+		return &interpreter.Failure{Code: r.Failure.Code, Message: r.Failure.Message}
 	}
-	return errors.Join(r.checkFields(asked), r.checkLists())
+	return errors.Join(checkFields(r, asked), checkLists(r))
 }
 
 // checkFields requires the fields of an operation.
-func (r *response) checkFields(asked interpreter.Operation) error {
+func checkFields(r *api.ContextResponse, asked interpreter.Operation) error {
 	switch {
 	case asked == interpreter.Replicas && r.Replicas == nil:
 		return errors.New("the response must have replicas")
-	case asked == interpreter.Status && r.RawStatus == nil:
+	case asked == interpreter.Status && r.Status == nil:
 		return errors.New("the response must have rawStatus")
 	case asked == interpreter.Health && r.Healthy == nil:
 		return errors.New("the response must have healthy")
@@ -219,7 +202,7 @@ func (r *response) checkFields(asked interpreter.Operation) error {
 }
 
 // checkLists checks the items of lists.
-func (r *response) checkLists() error {
+func checkLists(r *api.ContextResponse) error {
 	for _, c := range r.Components {
 		if !c.Named() || c.Replicas < 0 {
 			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: "+

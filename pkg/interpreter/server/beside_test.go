@@ -47,7 +47,7 @@ func TestReloadBeside(t *testing.T) {
 // TestLeavesEarly checks that a caller that leaves during work on its own goroutine frees its place.
 func TestLeavesEarly(t *testing.T) {
 	inside := make(chan struct{}, 1)
-	f := &fixture{t: t, prompt: true, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
+	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 0)
 	f.begin(working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
 		if !bytes.Contains(r.Object, []byte("wait")) {

@@ -52,7 +52,6 @@ type fixture struct {
 	registry *prometheus.Registry
 	stop     context.CancelFunc
 	ended    chan error
-	prompt   bool
 }
 
 // issued is a source with a CA that was issued some time ago.
@@ -92,7 +91,7 @@ func (f *fixture) begin(w api.Interpreter, l serving.Limits) {
 	l.BodyBytes, l.BodiesBytes = cmp.Or(l.BodyBytes, d.BodyBytes), cmp.Or(l.BodiesBytes, d.BodiesBytes)
 	var err error
 	f.Server, err = New(f.t.Context(), Options{
-		Address: "127.0.0.1:0", Interpreter: w, Prompt: f.prompt, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),
+		Address: "127.0.0.1:0", Interpreter: w, Certificate: certificate.Serve(f.source), Limits: l, Log: logr.Discard(),
 		Metrics: NewMetrics(f.registry, knowsQueues),
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func newGraft(ctx context.Context, certificate tls.Certificate) (*server.Server,
 	}
 	knows := func(k interpreter.Kind) bool { return program.Supports(k, interpreter.Health) }
 	return server.New(ctx, server.Options{
-		Address: "127.0.0.1:0", Interpreter: program, Prompt: true, Log: logr.Discard(), Metrics: server.NewMetrics(prometheus.NewRegistry(), knows),
+		Address: "127.0.0.1:0", Interpreter: program, Log: logr.Discard(), Metrics: server.NewMetrics(prometheus.NewRegistry(), knows),
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 	})
 }

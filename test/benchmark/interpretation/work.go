@@ -45,7 +45,7 @@ func newWork() (*work, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &work{program: program, handler: api.New(api.Options{Interpreter: program, Prompt: true, Log: logr.Discard()})}
+	w := &work{program: program, handler: api.New(api.Options{Interpreter: program, Log: logr.Discard()})}
 	documents, err := gardener.Profiles()
 	if err != nil {
 		return nil, err
