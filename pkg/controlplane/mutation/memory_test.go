@@ -208,15 +208,15 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		most = max(most, entries)
 	}
-	// Each entry has the original texts and the results.
-	least := 2 * len(strings.Repeat("# some\n", 300))
-	if entries, taken := program.Remembered(); taken < entries*least {
-		t.Errorf("%d outcomes are said to take %d bytes, each takes %d at least", entries, taken, least)
+	// Each entry has the texts before and what became of them, and a value of its steps.
+	least := 2*len(strings.Repeat("# some\n", 300)) + len("external")
+	entries, taken := program.Remembered()
+	if measured := program.Measured(); taken < measured || taken > measured*9/8 || measured < entries*least {
+		t.Errorf("%d outcomes are said to take %d bytes, and take %d, each %d at least", entries, taken, measured, least)
 	}
-	if _, taken := program.Remembered(); most < textcache.Entries && taken < textcache.Bytes-textcache.EntryBytes {
+	if most < textcache.Entries && taken < textcache.Bytes-textcache.EntryBytes {
 		t.Errorf("no more than %d outcomes are remembered, and %d bytes", most, taken)
 	}
-	entries, _ := program.Remembered()
 	for i := range 4 * textcache.Candidates {
 		if _, err := program.Admit(t.Context(), kubeletRequest(fmt.Sprintf("--once=%d", i), "maxPods: 1"), inRegion(t, "r")); err != nil {
 			t.Fatal(err)
