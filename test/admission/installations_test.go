@@ -128,47 +128,7 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestEarlierVersion upgrades from a version that gave all installations one name and no segment, and leaves the registration of another installation alone.
-func TestEarlierVersion(t *testing.T) {
-	earlier := func(owner string) *admissionregistrationv1.MutatingWebhookConfiguration {
-		namespace := &corev1.Namespace{}
-		if err := land.Client().Get(t.Context(), client.ObjectKey{Name: owner}, namespace); err != nil {
-			t.Fatal(err)
-		}
-		return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
-			Name: programName, Labels: named(programName),
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: owner, UID: namespace.UID}},
-		}}
-	}
-	there := func() bool {
-		err := land.Client().Get(t.Context(), client.ObjectKey{Name: programName}, &admissionregistrationv1.MutatingWebhookConfiguration{})
-		return err == nil
-	}
-	profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
-	p := start(t, programOptions{Profiles: profiles, Before: func(namespace string) {
-		if err := land.Client().Create(t.Context(), earlier(namespace)); err != nil {
-			t.Fatal(err)
-		}
-	}})
-	eventually(t, "that of the earlier version to go", func() error {
-		if there() {
-			return errNotYet
-		}
-		return nil
-	})
-	p.stop()
-	unregister(t)
-	start(t, programOptions{Profiles: profiles, Before: func(string) {
-		if err := land.Client().Create(t.Context(), earlier("kube-system")); err != nil {
-			t.Fatal(err)
-		}
-	}})
-	if !there() {
-		t.Error("the registration of another installation is gone")
-	}
-}
-
-// TestCallers checks that only callers with the registered path get an answer, and that no output reveals it.
+// TestCallers holds that only those are answered who know the path that is registered, and that nothing tells it.
 func TestCallers(t *testing.T) {
 	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
 	const plain = "/webhooks/controlplane/acme"

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +22,9 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
 // settle is the time that healthy replicas and API servers need to notice a write.
@@ -64,16 +68,13 @@ func (s staticSegment) ReadSegments(context.Context) ([]Segment, error) {
 }
 
 // Callers decides which clients may request admissions: those with a segment of a CA, or of the registration
-// that API servers read. The latter matters if this replica has not read the Secret of a new CA yet, and during
-// an upgrade from a version without segments.
+// that API servers read. The latter matters if this replica has not read the Secret of a new CA yet.
 type Callers struct {
 	// Segments returns the segments of the CAs.
 	Segments SegmentReader
 	// Reader reads the registration with the given Name.
 	Reader client.Reader
 	Name   string
-	// Unnamed is true if a registration of an earlier version calls paths without a segment.
-	Unnamed bool
 	// Certificates requires a client certificate, which the TLS server has verified.
 	Certificates bool
 	Metrics      *Metrics
@@ -89,20 +90,14 @@ func (c *Callers) Refresh(ctx context.Context) error {
 	return c.refresh(ctx, c.Segments, c.Reader)
 }
 
-// Prime reads the accepted segments and a registration of an earlier version from the API server, before the
-// server starts and the caches are filled.
-func (c *Callers) Prime(ctx context.Context, r *Registrar) error {
-	earlier, err := r.earlier(ctx)
-	if err != nil {
-		return err
-	}
-	c.Unnamed = earlier != nil
+// Prime reads the accepted segments from the API server, before the server starts and the caches are filled.
+func (c *Callers) Prime(ctx context.Context, reader client.Reader) error {
 	segments := c.Segments
 	if cached, ok := segments.(secretBundle); ok {
-		cached.reader = r.Reader
+		cached.reader = reader
 		segments = cached
 	}
-	return c.refresh(ctx, segments, r.Reader)
+	return c.refresh(ctx, segments, reader)
 }
 
 func (c *Callers) refresh(ctx context.Context, from SegmentReader, reader client.Reader) error {
@@ -123,10 +118,6 @@ func (c *Callers) refresh(ctx context.Context, from SegmentReader, reader client
 	for i := range current.Webhooks {
 		segment, _ := splitPath(pathOf(&current.Webhooks[i]))
 		c.registered[segment] = now
-		c.Unnamed = c.Unnamed && segment == ""
-	}
-	if c.Unnamed {
-		c.registered[""] = now
 	}
 	var accepted []string
 	for _, segment := range segments {
@@ -194,4 +185,71 @@ func pathOf(w *admissionregistrationv1.MutatingWebhook) string {
 	default:
 		return ""
 	}
+}
+
+// PathPrefix is the prefix of the paths of admissions: /webhooks/<segment>/<set>/<provider>; see Callers.
+const PathPrefix = "/webhooks/"
+
+// gardenSegment replaces the provider in the path of the webhook for the garden namespace. It is no valid
+// provider, because a label value starts with a letter or a digit.
+const gardenSegment = "-garden"
+
+// Route identifies a webhook by its path.
+type Route struct {
+	Set      target.Set
+	Provider string
+	Garden   bool
+}
+
+// RouteOf returns the route of a registration.
+func RouteOf(r mutation.Registration) Route {
+	return Route{Set: r.Set, Provider: r.Provider, Garden: r.Garden}
+}
+
+// Path returns the URL path of the route, with the segment unless it is empty.
+func (r Route) Path(segment string) string {
+	provider := url.PathEscape(r.Provider)
+	if r.Garden {
+		provider = gardenSegment
+	}
+	return withSegment(PathPrefix+string(r.Set)+"/"+provider, segment)
+}
+
+// withSegment returns a path with the segment, unless it is empty.
+func withSegment(path, segment string) string {
+	if segment == "" {
+		return path
+	}
+	return PathPrefix + segment + "/" + strings.TrimPrefix(path, PathPrefix)
+}
+
+// parseRoute parses a decoded URL path, with or without segment. It returns false without a valid set and
+// provider.
+func parseRoute(path string) (Route, bool) {
+	_, path = splitPath(path)
+	rest, ok := strings.CutPrefix(path, PathPrefix)
+	if !ok {
+		return Route{}, false
+	}
+	set, provider, ok := strings.Cut(rest, "/")
+	if !ok || provider == "" || strings.Contains(provider, "/") {
+		return Route{}, false
+	}
+	for _, known := range target.Sets() {
+		if set == string(known) {
+			if provider == gardenSegment {
+				return Route{Set: known, Garden: true}, true
+			}
+			return Route{Set: known, Provider: provider}, true
+		}
+	}
+	return Route{}, false
+}
+
+// label returns the provider's name in metrics and logs.
+func (r Route) label() string {
+	if r.Garden {
+		return "garden"
+	}
+	return r.Provider
 }

@@ -7,13 +7,21 @@ package webhook
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +42,9 @@ import (
 	"github.com/gardener/gardener/pkg/controllerutils"
 	secretsutils "github.com/gardener/gardener/pkg/utils/secrets"
 	secretsmanager "github.com/gardener/gardener/pkg/utils/secrets/manager"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
 // The times of Gardener's extension library (extensions/pkg/webhook/certificates).
@@ -279,4 +290,325 @@ func (c Certificates) serverTime(ctx context.Context, to client.Writer) (time.Ti
 		return time.Time{}, fmt.Errorf("asking the API server for the time: %w", err)
 	}
 	return asked.CreationTimestamp.Time, nil
+}
+
+// ErrNoBundle means that there is no CA yet. The registration must not be changed then.
+var ErrNoBundle = errors.New("no CA bundle for the webhooks yet")
+
+// BundleReader returns the CAs that the API server must trust, in PEM. The bundle is not empty unless there is
+// an error.
+type BundleReader interface {
+	ReadBundle(context.Context) ([]byte, error)
+}
+
+// staticBundle is a bundle that never changes.
+type staticBundle []byte
+
+// ReadBundle returns the bundle, or ErrNoBundle if it is empty.
+func (b staticBundle) ReadBundle(context.Context) ([]byte, error) {
+	if len(b) == 0 {
+		return nil, ErrNoBundle
+	}
+	return b, nil
+}
+
+// Trust authenticates the API server and the program to each other: it returns the CAs for the API server, and
+// the path segments that the program accepts.
+type Trust interface {
+	BundleReader
+	SegmentReader
+}
+
+// staticTrust never changes.
+type staticTrust struct {
+	staticBundle
+	staticSegment
+}
+
+// secretBundle reads the Secrets of the secrets manager.
+type secretBundle struct {
+	reader       client.Reader
+	certificates Certificates
+}
+
+// ReadSegments derives the segments from the keys of the CAs: the current CA, and the previous one as long as
+// the secrets manager keeps it.
+func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
+	authorities, err := b.list(ctx, secretsmanager.LabelKeyName)
+	if err != nil {
+		return nil, fmt.Errorf("listing CAs: %w", err)
+	}
+	var segments []Segment
+	for i := range authorities {
+		if key := authorities[i].Data[secretsutils.DataKeyPrivateKeyCA]; len(key) > 0 {
+			segments = append(segments, Segment{segmentOf(key), authorities[i].CreationTimestamp.Time})
+		}
+	}
+	if len(segments) == 0 {
+		return nil, ErrNoBundle
+	}
+	return segments, nil
+}
+
+// list returns the Secrets with the CA's name in a label, the newest first.
+func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, error) {
+	list := &corev1.SecretList{}
+	err := b.reader.List(ctx, list, client.InNamespace(b.certificates.Namespace), client.MatchingLabels{
+		secretsmanager.LabelKeyManagedBy:       secretsmanager.LabelValueSecretsManager,
+		secretsmanager.LabelKeyManagerIdentity: b.certificates.identity(),
+		label:                                  b.certificates.caName(),
+	})
+	slices.SortFunc(list.Items, func(x, y corev1.Secret) int {
+		if order := y.CreationTimestamp.Compare(x.CreationTimestamp.Time); order != 0 {
+			return order
+		}
+		return bytes.Compare([]byte(x.Name), []byte(y.Name))
+	})
+	return list.Items, err
+}
+
+// ReadBundle returns the newest bundle, followed by certificates that only older bundles contain. During a
+// rotation there are briefly two bundles, and replicas that serve the old certificate. The secrets manager
+// deletes the bundles that must no longer be trusted.
+func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
+	bundles, err := b.list(ctx, secretsmanager.LabelKeyBundleFor)
+	if err != nil {
+		return nil, fmt.Errorf("listing CA bundles: %w", err)
+	}
+	var bundle []byte
+	seen := map[string]bool{}
+	for i := range bundles {
+		bundle = appendCertificates(bundle, bundles[i].Data[secretsutils.DataKeyCertificateBundle], seen)
+	}
+	if len(bundle) == 0 {
+		return nil, ErrNoBundle
+	}
+	return bundle, nil
+}
+
+// appendCertificates appends the new certificates in from.
+func appendCertificates(bundle, from []byte, seen map[string]bool) []byte {
+	for {
+		var block *pem.Block
+		if block, from = pem.Decode(from); block == nil {
+			return bundle
+		}
+		if block.Type == "CERTIFICATE" && !seen[string(block.Bytes)] {
+			seen[string(block.Bytes)] = true
+			bundle = append(bundle, pem.EncodeToMemory(block)...)
+		}
+	}
+}
+
+// Certificates that are generated at start are valid from a short time ago, because clocks differ, and for
+// longer than any program runs.
+const (
+	staticBefore = 5 * time.Minute
+	staticAfter  = 10 * 365 * 24 * time.Hour
+)
+
+// writeStatic generates a CA and a certificate for a host, writes the certificate to the webhook server's
+// folder, and returns the CA's certificate. It does not keep the CA's key.
+func writeStatic(folder, host string, now time.Time) ([]byte, error) {
+	authority, err := signing.New(&x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: host + " CA"}, NotBefore: now.Add(-staticBefore), NotAfter: now.Add(staticAfter),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: host}, NotBefore: authority.Certificate.NotBefore, NotAfter: authority.Certificate.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	if address := net.ParseIP(host); address != nil {
+		template.IPAddresses = []net.IP{address}
+	} else {
+		template.DNSNames = []string{host}
+	}
+	server, err := signing.New(template, authority)
+	if err != nil {
+		return nil, err
+	}
+	key, err := server.KeyPEM()
+	if err != nil {
+		return nil, err
+	}
+	if err := writePair(folder, key, signing.PEM(server.Certificate)); err != nil {
+		return nil, err
+	}
+	return signing.PEM(authority.Certificate), nil
+}
+
+// writePair writes a key and its certificate to the folder of the webhook server.
+func writePair(folder string, key, certificate []byte) error {
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		return fmt.Errorf("making the folder of the certificate: %w", err)
+	}
+	// The webhook server reads both files when the certificate changes.
+	for _, file := range []struct {
+		path    string
+		content []byte
+	}{
+		{filepath.Join(folder, "tls.key"), key},
+		{CertificateFile(folder), certificate},
+	} {
+		if err := replaceFile(file.path, file.content); err != nil {
+			return fmt.Errorf("writing the certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// replaceFile writes a file atomically, readable by its owner only.
+func replaceFile(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// Serving checks the webhook server as the API server sees it.
+type Serving struct {
+	// Address is host:port; an empty host means this machine.
+	Address string
+	// Name is the required name in the certificate.
+	Name string
+	// Bundle returns the CAs that must have signed the certificate.
+	Bundle BundleReader
+}
+
+// Check opens a connection with the server name and the CAs of the registration.
+func (s Serving) Check(ctx context.Context) error {
+	bundle, err := s.Bundle.ReadBundle(ctx)
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(bundle)
+	dialer := tls.Dialer{Config: &tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS12}}
+	connection, err := dialer.DialContext(ctx, "tcp", s.Address)
+	if err != nil {
+		return fmt.Errorf("reaching the webhook server: %w", err)
+	}
+	return connection.Close()
+}
+
+// Expiry is a collector for the expiry of the webhook server's certificate and of the CA that signed it.
+type Expiry struct {
+	// File is the certificate file of the webhook server, which reads it again when it changes.
+	File string
+	// Bundle returns the CAs that the API server trusts.
+	Bundle BundleReader
+}
+
+// CertificateFile returns the path of the webhook server's certificate in a folder.
+func CertificateFile(folder string) string { return filepath.Join(folder, "tls.crt") }
+
+var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds",
+	"When the certificate of the webhook server ends (serving), and when the registered CA does that has signed it (authority); none where there is no such CA.",
+	[]string{"certificate"}, nil)
+
+// bundleTimeout limits reading the CAs for metrics; they come from a cache.
+const bundleTimeout = 2 * time.Second
+
+// Describe implements prometheus.Collector.
+func (e Expiry) Describe(to chan<- *prometheus.Desc) { to <- descExpiry }
+
+// Collect implements prometheus.Collector. It exports no series for unreadable certificates, which triggers an
+// alert; readiness reports the reason.
+func (e Expiry) Collect(to chan<- prometheus.Metric) {
+	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
+	if err != nil {
+		return
+	}
+	served, _ := nextCertificate(raw)
+	if served == nil {
+		return
+	}
+	tell := func(name string, c *x509.Certificate) {
+		to <- prometheus.MustNewConstMetric(descExpiry, prometheus.GaugeValue, float64(c.NotAfter.Unix()), name)
+	}
+	tell("serving", served)
+	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
+	defer cancel()
+	if authority, err := e.authority(ctx, served); err == nil && authority != nil {
+		tell("authority", authority)
+	}
+}
+
+// authority returns the CA in the bundle that signed a certificate, or nil. It fails if the bundle cannot be
+// read.
+func (e Expiry) authority(ctx context.Context, served *x509.Certificate) (*x509.Certificate, error) {
+	bundle, err := e.Bundle.ReadBundle(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for authority, rest := nextCertificate(bundle); authority != nil; authority, rest = nextCertificate(rest) {
+		if served.CheckSignatureFrom(authority) == nil {
+			return authority, nil
+		}
+	}
+	return nil, nil
+}
+
+// Check returns an error if the certificate or its CA has expired, is not yet valid, or is no longer trusted,
+// for instance after a jump of the clock or a long suspension. Gardener's library renews it within minutes, but
+// a restart does at once, and no caller trusts the current certificate anyway. Check does not fail if the
+// context ends before the CAs were read.
+func (e Expiry) Check(ctx context.Context, now time.Time) error {
+	raw, err := disk.ReadFile(e.File, disk.CertificateSize)
+	if err != nil {
+		return fmt.Errorf("reading the certificate: %w", err)
+	}
+	served, _ := nextCertificate(raw)
+	if served == nil {
+		return nil
+	}
+	if err := holds("certificate", served, now); err != nil {
+		return err
+	}
+	switch authority, err := e.authority(ctx, served); {
+	case err != nil:
+		return nil //nolint:nilerr // readiness reports it, and a restart does not help
+	case authority == nil:
+		return errors.New("the certificate of the webhook server is of none of the CAs that the API server is to trust")
+	default:
+		return holds("CA", authority, now)
+	}
+}
+
+// holds returns an error if a certificate is not valid at a time.
+func holds(what string, c *x509.Certificate, now time.Time) error {
+	switch {
+	case now.After(c.NotAfter):
+		return fmt.Errorf("the %s of the webhook server has ended at %s", what, c.NotAfter.Format(time.RFC3339))
+	case now.Add(skew).Before(c.NotBefore):
+		return fmt.Errorf("the %s of the webhook server begins at %s only: the clock was set back", what, c.NotBefore.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// nextCertificate returns the first certificate in PEM and the rest, or nil if there is none.
+func nextCertificate(raw []byte) (*x509.Certificate, []byte) {
+	for {
+		var block *pem.Block
+		if block, raw = pem.Decode(raw); block == nil {
+			return nil, nil
+		}
+		if block.Type != "CERTIFICATE" {
+			continue
+		}
+		if c, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return c, raw
+		}
+	}
 }

@@ -44,8 +44,8 @@ func refuse(reason mutation.Reason, status int, format string, arguments ...any)
 	return &refusal{reason: reason, status: status, message: fmt.Sprintf(format, arguments...)}
 }
 
-// denial is the reason of a denied admission.
-type denial struct {
+// rejection is the reason of a denied admission.
+type rejection struct {
 	reason  mutation.Reason
 	code    int32
 	message string
@@ -55,23 +55,23 @@ type denial struct {
 
 // denialOf converts an error of the engine. An expired deadline takes precedence, because it interrupts reads
 // and evaluations and so causes other errors.
-func denialOf(ctx context.Context, err error) *denial {
+func denialOf(ctx context.Context, err error) *rejection {
 	var failure *mutation.Failure
 	isFailure := errors.As(err, &failure)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && isFailure:
-		return &denial{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed: " + failure.Message, err}
+		return &rejection{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed: " + failure.Message, err}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return &denial{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed", err}
+		return &rejection{mutation.DeadlineExceeded, http.StatusGatewayTimeout, "the deadline of the admission passed", err}
 	case ctx.Err() != nil:
-		return &denial{Cancelled, http.StatusGatewayTimeout, "the caller hung up", err}
+		return &rejection{Cancelled, http.StatusGatewayTimeout, "the caller hung up", err}
 	}
 	if isFailure {
 		// The cause contains no values either (see mutation.Failure), and explains the problem to the author of
 		// the rule.
-		return &denial{failure.Reason, failure.Code(), string(failure.Reason) + ": " + failure.Error(), failure.Err}
+		return &rejection{failure.Reason, failure.Code(), string(failure.Reason) + ": " + failure.Error(), failure.Err}
 	}
-	return &denial{mutation.Internal, http.StatusInternalServerError, "internal error", err}
+	return &rejection{mutation.Internal, http.StatusInternalServerError, "internal error", err}
 }
 
 // statusReason returns the metav1.StatusReason of an HTTP code.

@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -179,7 +182,7 @@ func (h *Handler) answer(ctx context.Context, x *exchange, out []byte) []byte {
 		return appendAllowed(out, x.review.uid)
 	}
 	if !x.served {
-		return h.denied(ctx, out, x, &denial{mutation.NotLoaded, http.StatusServiceUnavailable,
+		return h.denied(ctx, out, x, &rejection{mutation.NotLoaded, http.StatusServiceUnavailable,
 			fmt.Sprintf("NotLoaded: no profile for %s of provider %q is loaded", x.route.Set, x.route.label()), nil})
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -226,7 +229,7 @@ func (h *Handler) write(w http.ResponseWriter, answer []byte) {
 }
 
 // denied counts and logs a denial, and appends the answer.
-func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *denial) []byte {
+func (h *Handler) denied(ctx context.Context, out []byte, x *exchange, d *rejection) []byte {
 	request := x.review.request
 	name := x.target
 	if subject := subjectOf(request); subject != "" {
@@ -278,5 +281,45 @@ func (h *Handler) recover(w http.ResponseWriter, x *exchange) {
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	h.write(w, h.denied(context.Background(), nil, x, &denial{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+	h.write(w, h.denied(context.Background(), nil, x, &rejection{Panicked, http.StatusInternalServerError, "internal error (a bug in Graft; its log has the stack)", cause}))
+}
+
+// account has the attributes of an admission's span: names of the program and of profiles, but no content of
+// objects.
+type account struct {
+	span           trace.Span // nil without tracing
+	target, result string
+	reason         mutation.Reason
+	rules          int
+}
+
+// begin starts the span of a review as a child of the API server's span in the request's headers (W3C Trace
+// Context).
+func (h *Handler) begin(x *exchange, r *http.Request) *http.Request {
+	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	ctx, x.account.span = h.Tracer.Start(ctx, "admission", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.started))
+	return r.WithContext(ctx)
+}
+
+// end sets the result of the review and ends its span.
+func (x *exchange) end() {
+	a := x.account
+	a.span.SetAttributes(
+		attribute.String("graft.set", string(x.route.Set)), attribute.String("graft.provider", x.provider),
+		attribute.String("graft.target", a.target), attribute.String("graft.result", a.result), attribute.Int("graft.rules", a.rules),
+	)
+	if a.reason != "" {
+		a.span.SetAttributes(attribute.String("graft.reason", string(a.reason)))
+		a.span.SetStatus(codes.Error, string(a.reason))
+	}
+	a.span.End()
+}
+
+// changed counts the rules that changed something.
+func (a *account) changed(result *mutation.Result) {
+	for _, applied := range result.Applied {
+		if applied.Outcome == mutation.Changed {
+			a.rules++
+		}
+	}
 }

@@ -16,7 +16,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -70,8 +69,6 @@ type Registrar struct {
 	removed, forbidden atomic.Bool
 	withdrawn          atomic.Pointer[time.Time]
 	withdrawing        singleflight.Group
-	// rolled is the time since when the Deployment has no older replicas.
-	rolled time.Time
 }
 
 // Reconcile registers the webhooks, or deletes their registrations with the installation. A write has the
@@ -99,11 +96,7 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	earlier, err := r.earlier(ctx)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	segment, again, err := r.segment(ctx, earlier)
+	segment, again, err := r.segment(ctx)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -118,12 +111,6 @@ func (r *Registrar) register(ctx context.Context) (reconcile.Result, error) {
 		// Loading a profile also finds its errors, so that the webhooks of control planes do not wait for the
 		// validation.
 		logf.FromContext(ctx).Error(err, "ConfigMaps of profiles are not validated when they are written")
-	}
-	if earlier != nil && segment != "" {
-		if err := r.Client.Delete(ctx, earlier, client.Preconditions{UID: &earlier.UID}); client.IgnoreNotFound(err) != nil {
-			return reconcile.Result{}, fmt.Errorf("deleting the registration of an earlier version: %w", err)
-		}
-		logf.FromContext(ctx).Info("Removed the registration of an earlier version", "configuration", earlier.Name)
 	}
 	return reconcile.Result{RequeueAfter: min(again, r.SyncPeriod)}, nil
 }
@@ -183,8 +170,8 @@ func (r *Registrar) ours(ctx context.Context, current *admissionregistrationv1.M
 		current.Name, owner)
 }
 
-// ownerOf returns the namespace of the installation that wrote a registration. Earlier versions stored it only
-// as owner.
+// ownerOf returns the namespace of the installation that wrote a registration. A program outside the cluster has only
+// the owner.
 func ownerOf(c *admissionregistrationv1.MutatingWebhookConfiguration) string {
 	if name := c.Labels[NamespaceLabel]; name != "" {
 		return name
@@ -197,34 +184,9 @@ func ownerOf(c *admissionregistrationv1.MutatingWebhookConfiguration) string {
 	return ""
 }
 
-// earlier returns the registration of an earlier version, which used one name for all installations, or nil.
-func (r *Registrar) earlier(ctx context.Context) (*admissionregistrationv1.MutatingWebhookConfiguration, error) {
-	if r.Endpoint.Name == r.Endpoint.Service {
-		return nil, nil
-	}
-	found := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Name: r.Endpoint.Service}, found)
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("reading the registration of an earlier version: %w", err)
-	case ownerOf(found) != r.OwnerNamespace:
-		return nil, nil
-	}
-	return found, nil
-}
-
 // segment returns the segment to register, and the time until the next selection. A new segment is registered
-// after every replica has had the time to notice it. It returns "" while replicas of an earlier version without
-// segments may be called.
-func (r *Registrar) segment(ctx context.Context, earlier *admissionregistrationv1.MutatingWebhookConfiguration) (string, time.Duration, error) {
-	if earlier != nil {
-		rolled, err := r.rolledOut(ctx)
-		if err != nil || !rolled {
-			return "", bundleRetry, err
-		}
-	}
+// after every replica has had the time to notice it.
+func (r *Registrar) segment(ctx context.Context) (string, time.Duration, error) {
 	segments, err := r.Segments.ReadSegments(ctx)
 	if err != nil {
 		return "", 0, fmt.Errorf("reading the path segments: %w", err)
@@ -238,27 +200,6 @@ func (r *Registrar) segment(ctx context.Context, earlier *admissionregistrationv
 		}
 	}
 	return segments[len(segments)-1].Value, settle, nil
-}
-
-// rolledOut reports whether the Deployment has had no Pods of an earlier version for as long as their shutdown
-// may take. Without a Deployment there are no such replicas.
-func (r *Registrar) rolledOut(ctx context.Context) (bool, error) {
-	d := &appsv1.Deployment{}
-	err := r.Reader.Get(ctx, client.ObjectKey{Namespace: r.Endpoint.Namespace, Name: r.Endpoint.Service}, d)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return true, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the Deployment: %w", err)
-	}
-	if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas == 0 || s.UpdatedReplicas != s.Replicas {
-		r.rolled = time.Time{}
-		return false, nil
-	}
-	if r.rolled.IsZero() {
-		r.rolled = r.Clock.Now()
-	}
-	return r.Clock.Since(r.rolled) >= settle, nil
 }
 
 // owner returns the ClusterRole of the installation. It is deleted with the Deployment and the Service; then the

@@ -10,10 +10,8 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -59,66 +57,7 @@ func TestRegistrarOwner(t *testing.T) {
 	}
 }
 
-// earlierRegistration is that of a version which gave all installations the same name.
-func earlierRegistration(owner string) *admissionregistrationv1.MutatingWebhookConfiguration {
-	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
-		Name: service.Service, Labels: map[string]string{nameLabel: service.Service}, UID: "e",
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Namespace", Name: owner, UID: "u"}},
-	}}
-}
-
-func (b *bench) hasEarlier(t *testing.T) bool {
-	t.Helper()
-	err := b.Client.Get(t.Context(), client.ObjectKey{Name: service.Service}, &admissionregistrationv1.MutatingWebhookConfiguration{})
-	if client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
-	return !apierrors.IsNotFound(err)
-}
-
-// TestRegistrarMigrates upgrades an installation of a version without segments: both are called by plain paths until its replicas are gone.
-func TestRegistrarMigrates(t *testing.T) {
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, Name: service.Service, Generation: 2},
-		Status: appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 1}}
-	b := newBench(t, earlierRegistration(service.Namespace), deployment)
-	callers := &Callers{Segments: b.Segments, Reader: b.Client, Name: service.Name, Metrics: b.Metrics, Clock: b.clock}
-	if err := callers.Prime(t.Context(), b.Registrar); err != nil {
-		t.Fatal(err)
-	}
-	const secretPath = "/webhooks/s3gment/controlplane/openstack"
-	step := func(what, registered string, earlier, plain bool) {
-		t.Helper()
-		b.reconcile(t)
-		if err := callers.Refresh(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if got := pathOf(&b.read(t).Webhooks[0]); got != registered || b.hasEarlier(t) != earlier || callers.accepts("") != plain || !callers.accepts("s3gment") {
-			t.Errorf("%s: registered is %s, with that of the earlier version: %v; plain paths are accepted: %v", what, got, b.hasEarlier(t), callers.accepts(""))
-		}
-	}
-	step("while replicas are replaced", plainPath, true, true)
-	deployment.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 2, UpdatedReplicas: 2}
-	if err := b.Client.Status().Update(t.Context(), deployment); err != nil {
-		t.Fatal(err)
-	}
-	step("while the last ones end", plainPath, true, true)
-	b.clock.SetTime(b.clock.Now().Add(settle))
-	step("when they are gone", secretPath, false, true)
-	b.clock.SetTime(b.clock.Now().Add(settle + time.Second))
-	step("when all API servers know it", secretPath, false, false)
-}
-
-// TestRegistrarLeaves checks that the registration of an earlier version in another namespace stays and changes no
-// path.
-func TestRegistrarLeaves(t *testing.T) {
-	b := newBench(t, earlierRegistration("another"))
-	b.reconcile(t)
-	if !b.hasEarlier(t) || pathOf(&b.read(t).Webhooks[0]) == plainPath {
-		t.Error("the registration of another installation was taken for one's own")
-	}
-}
-
-// TestObserved checks that another installation does not yield to a webhook with observed rules only.
+// TestObserved holds that a webhook of which all rules only observe is none in place of which another installation yields.
 func TestObserved(t *testing.T) {
 	b := newBench(t)
 	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})
