@@ -52,7 +52,7 @@ var (
 func Roles(p *mutation.Program, o Options) []Role {
 	roles := map[string][]rbacv1.PolicyRule{
 		"":          slices.Concat(facts(p), gate(o.Gate), registration(o), denials()),
-		o.Namespace: own(o.Name),
+		o.Namespace: own(),
 	}
 	for _, key := range needs(p) {
 		roles[key.namespace] = append(roles[key.namespace], key.rule)
@@ -103,15 +103,14 @@ func gate(name string) []rbacv1.PolicyRule {
 }
 
 // registration returns the permissions for the webhooks' own registration, and for reading those of other
-// installations. A creation cannot be restricted to a name (Kubernetes' documentation of resourceNames). The name
-// without the namespace is the registration's name in earlier versions.
+// installations. A creation cannot be restricted to a name (Kubernetes' documentation of resourceNames).
 func registration(o Options) []rbacv1.PolicyRule {
 	groups, resources := []string{"admissionregistration.k8s.io"}, []string{"mutatingwebhookconfigurations"}
 	validations := []string{"validatingwebhookconfigurations"}
 	return []rbacv1.PolicyRule{
 		{APIGroups: groups, Resources: append(slices.Clone(resources), validations...), Verbs: []string{"create"}},
 		{APIGroups: groups, Resources: resources, Verbs: []string{"list", "watch"}},
-		{APIGroups: groups, Resources: resources, ResourceNames: []string{o.clusterName(), o.Name}, Verbs: []string{"get", "update", "delete"}},
+		{APIGroups: groups, Resources: resources, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update", "delete"}},
 		{APIGroups: groups, Resources: validations, ResourceNames: []string{o.clusterName()}, Verbs: []string{"get", "update", "delete"}},
 		{
 			APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{o.clusterName()}, Verbs: got,
@@ -128,13 +127,12 @@ func denials() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}}}
 }
 
-// own returns the permissions in the extension's namespace: certificates, profiles, the Deployment, leader election and
-// heartbeat, events.
-func own(name string) []rbacv1.PolicyRule {
+// own returns the permissions in the extension's namespace: certificates, profiles, leader election and heartbeat,
+// events.
+func own() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-		{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, ResourceNames: []string{name}, Verbs: got},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"}},
 		{APIGroups: []string{"", "events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
