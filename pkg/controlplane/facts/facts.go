@@ -17,7 +17,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/google/cel-go/cel"
@@ -222,14 +221,14 @@ var (
 	BackupBucket   = schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
 )
 
-// Scope says whether the objects of a kind live in namespaces.
-type Scope string
+// LookupScope says whether the objects of a kind live in namespaces.
+type LookupScope string
 
 // The scopes; of a kind that only a profile names it is not known before the API server was asked.
 const (
-	ScopeUnknown    Scope = ""
-	ScopeNamespaced Scope = "Namespaced"
-	ScopeCluster    Scope = "Cluster"
+	ScopeUnknown    LookupScope = ""
+	ScopeNamespaced LookupScope = "Namespaced"
+	ScopeCluster    LookupScope = "Cluster"
 )
 
 // LookupRequest names an object and the parts of it to read.
@@ -239,7 +238,7 @@ type LookupRequest struct {
 	schema.GroupVersionKind
 	// Resource is the plural name of the kind in the API.
 	Resource string
-	Scope    Scope
+	Scope    LookupScope
 	// Namespace is that of the object where it is not the control plane's.
 	Namespace string
 	// ObjectName is the name of the object; Computed says that an expression gave it for this one admission.
@@ -419,48 +418,6 @@ func (f *Found) values() expression.Values {
 		values[key] = types.String(value)
 	}
 	return values
-}
-
-// Read describes the objects of one kind that lookups read and that an installation must be allowed to read in addition
-// to Clusters, Namespaces and Gardens. Named objects are read, listed and watched by name; with computed names, any
-// object may be read.
-type Read struct {
-	schema.GroupVersionKind
-	// Resource is the plural name of the kind in the API.
-	Resource string
-	Scope    Scope
-	// Namespace is the only namespace to read from. It is empty for any namespace, and for cluster-scoped kinds.
-	Namespace string
-	// Names are the objects, sorted; nil: names are computed, and any object may be read.
-	Names []string
-}
-
-// ReadsOf returns the reads for requests, sorted. It combines those of one kind into one, or two if some names are
-// computed.
-func ReadsOf(requests []LookupRequest) []Read {
-	var reads []Read
-	for _, l := range requests {
-		read := Read{GroupVersionKind: l.GroupVersionKind, Resource: l.Resource, Scope: l.Scope, Namespace: l.Namespace}
-		if !l.Computed {
-			read.Names = []string{l.ObjectName}
-		}
-		i := slices.IndexFunc(reads, func(r Read) bool {
-			return r.GroupVersionKind == read.GroupVersionKind && r.Resource == read.Resource && r.Namespace == read.Namespace &&
-				(r.Names == nil) == (read.Names == nil)
-		})
-		if i < 0 {
-			reads = append(reads, read)
-			continue
-		}
-		reads[i].Names = union(reads[i].Names, read.Names)
-	}
-	slices.SortFunc(reads, func(a, b Read) int {
-		return cmp.Or(
-			strings.Compare(a.Group, b.Group), strings.Compare(a.Kind, b.Kind), strings.Compare(a.Version, b.Version),
-			strings.Compare(a.Resource, b.Resource), strings.Compare(a.Namespace, b.Namespace), cmp.Compare(len(a.Names), len(b.Names)),
-		)
-	})
-	return reads
 }
 
 // Static is a Source with fixed data, for previews from files and for tests.
@@ -663,28 +620,17 @@ func (p Parts) Join(others Parts) Parts {
 
 // Part is a resource inside a Cluster that is decoded on first use, because most rules use only the shoot. A nil Part
 // is an unknown one.
-type Part[T any] struct {
-	once   sync.Once
-	decode func() (*T, error)
-	value  *T
-	err    error
-}
+type Part[T any] struct{ decode func() (*T, error) }
 
 // Lazy returns a part that decode produces on first use; a nil result means that it does not exist.
-func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{decode: decode} }
+func Lazy[T any](decode func() (*T, error)) *Part[T] { return &Part[T]{sync.OnceValues(decode)} }
 
 // Get returns the resource, or nil if it is unknown. The error wraps ErrUndecodable.
 func (p *Part[T]) Get() (*T, error) {
 	if p == nil {
 		return nil, nil
 	}
-	p.once.Do(func() {
-		if p.decode != nil {
-			p.value, p.err = p.decode()
-			p.decode = nil
-		}
-	})
-	return p.value, p.err
+	return p.decode()
 }
 
 // Path is a field of an object as people write it: status.nodesCIDR, metadata.annotations["a.b/c"],

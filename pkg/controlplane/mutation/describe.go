@@ -229,10 +229,6 @@ func (p *Program) Lookups() []facts.LookupRequest {
 	return requests
 }
 
-// Reads returns the objects that lookups of the program read in a seed. It is used to grant permissions or request
-// them.
-func (p *Program) Reads() []facts.Read { return facts.ReadsOf(p.Lookups()) }
-
 // Parts returns the parts of a Cluster that rules use.
 func (p *Program) Parts() facts.Parts {
 	var parts facts.Parts

@@ -5,6 +5,7 @@
 package mutation_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,18 +39,20 @@ controlplane:
   - checksumAnnotations: {set: {checksum/cloud: {secret: cloudprovider}}}
 `
 	program := compiled(t, compiler.Options{Kubernetes: elsewhere}, text)
-	acme := facts.Infrastructure
-	acme.Group, acme.Version = "acme.cloud", "v1"
-	policy, class := acme, acme
-	policy.Kind, class.Kind = "Policy", "Class"
-	want := []facts.Read{
-		{GroupVersionKind: facts.Secret, Resource: "secrets", Scope: facts.ScopeNamespaced, Names: []string{"cloudprovider", "other"}},
-		{GroupVersionKind: class, Resource: "klasses", Names: []string{"x"}},
-		{GroupVersionKind: policy, Resource: "policies", Namespace: "fixed", Names: []string{"x"}},
-		{GroupVersionKind: facts.BackupBucket, Resource: "backupbuckets", Scope: facts.ScopeCluster, Names: []string{"b"}},
-		{GroupVersionKind: facts.Infrastructure, Resource: "infrastructures", Scope: facts.ScopeNamespaced},
+	var got []string
+	for _, l := range program.Lookups() {
+		got = append(got, fmt.Sprintf("%s: %s %s %s/%s", l.Name, l.Scope, l.Resource, l.Namespace, l.ObjectName))
 	}
-	if diff := cmp.Diff(want, program.Reads()); diff != "" {
+	want := []string{
+		"bucket: Cluster backupbuckets /b",
+		"checksum_secret_cloudprovider: Namespaced secrets /cloudprovider",
+		"class:  klasses /x",
+		"cloud: Namespaced secrets /cloudprovider",
+		"network: Namespaced infrastructures /",
+		"other: Namespaced secrets /other",
+		"policy:  policies fixed/x",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 }

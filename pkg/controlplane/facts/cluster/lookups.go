@@ -19,8 +19,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
-// lookups are the watchers for the objects that the active program names.
-type lookups struct {
+// lookupWatchers are the watchers for the objects that the active program names.
+type lookupWatchers struct {
 	client client.WithWatch // nil: nothing is watched
 
 	mutex    sync.RWMutex
@@ -46,7 +46,7 @@ func keyOf(l facts.LookupRequest) watched {
 	return watched{l.GroupVersionKind, l.Namespace, l.ObjectName}
 }
 
-func (l *lookups) serve(wanted map[watched]facts.Selection) {
+func (l *lookupWatchers) serve(wanted map[watched]facts.Selection) {
 	if l.client == nil {
 		return
 	}
@@ -70,7 +70,7 @@ func (l *lookups) serve(wanted map[watched]facts.Selection) {
 }
 
 // start runs a watcher once there is a context.
-func (l *lookups) start(w *watcher) {
+func (l *lookupWatchers) start(w *watcher) {
 	if l.context == nil || l.context.Err() != nil {
 		return
 	}
@@ -99,7 +99,7 @@ func (s *Source) Start(ctx context.Context) error {
 func (*Source) NeedLeaderElection() bool { return false }
 
 // watcher returns the watcher for a request, or nil.
-func (l *lookups) watcher(r facts.LookupRequest) *watcher {
+func (l *lookupWatchers) watcher(r facts.LookupRequest) *watcher {
 	if r.Computed || l.client == nil {
 		return nil
 	}

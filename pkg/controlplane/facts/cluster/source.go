@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 
-	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -27,6 +26,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -51,7 +52,7 @@ type Source struct {
 	wire           wire
 	versions       versions
 	turns          *turns
-	lookups        lookups
+	lookups        lookupWatchers
 }
 
 var (
@@ -93,7 +94,7 @@ func New(cached, direct client.Reader, options Options) *Source {
 		shared:  newSharedResources(),
 		wire:    wire{client: options.Requests},
 		turns:   newTurns(),
-		lookups: lookups{client: options.Watcher},
+		lookups: lookupWatchers{client: options.Watcher},
 	}
 	s.versions = versions{client: options.Watcher, wire: &s.wire, gone: s.facts.remove}
 	return s
@@ -252,4 +253,75 @@ func readError(err error) error {
 	default:
 		return fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
 	}
+}
+
+// View is a Source for a program that uses only some parts of a Cluster: other parts are unknown and not kept. Parts
+// that were dropped are read again for another program that uses them.
+type View struct {
+	*Source
+
+	parts facts.Parts
+}
+
+var (
+	_ facts.Source    = View{}
+	_ facts.Refresher = View{}
+)
+
+// Naming returns the view of a program that uses these parts.
+func (s *Source) Naming(parts facts.Parts) View { return View{s, parts} }
+
+// Read implements facts.Source.
+func (v View) Read(ctx context.Context, namespace string) (*facts.Facts, error) {
+	if namespace == target.GardenNamespace {
+		return v.readGarden(ctx, v.cached, v.direct)
+	}
+	meta, err := v.readNamespace(ctx, namespace)
+	switch {
+	case err != nil:
+		return nil, err
+	case v.versions.client == nil:
+		return v.readCluster(ctx, meta, v.parts, v.cached, v.direct)
+	}
+	if f := v.kept(meta); f != nil {
+		return f, nil
+	}
+	done, err := v.turns.take(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	// Another caller may have read it in the meantime.
+	if f := v.kept(meta); f != nil {
+		return f, nil
+	}
+	return v.receiveCluster(ctx, meta, v.parts)
+}
+
+// kept returns the facts of the latest known version, or nil if they are not cached.
+func (v View) kept(namespace *metav1.PartialObjectMetadata) *facts.Facts {
+	current, known := v.versions.of(namespace.Name)
+	if !known {
+		return nil
+	}
+	kept, ok := v.facts.lookup(namespace.Name)
+	if !ok || !kept.good(version{current.uid, current.resource, namespace.ResourceVersion}, v.parts) {
+		return nil
+	}
+	return kept.facts
+}
+
+// Refresh implements facts.Refresher.
+func (v View) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
+	if namespace == target.GardenNamespace {
+		return v.readGarden(ctx, v.direct)
+	}
+	meta, err := v.readNamespace(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	if v.wire.client == nil {
+		return v.readCluster(ctx, meta, v.parts, v.direct)
+	}
+	return v.receiveCluster(ctx, meta, v.parts)
 }

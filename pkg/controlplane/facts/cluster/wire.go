@@ -65,7 +65,7 @@ func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 // decodeCluster reads which version a Cluster is, and gives its resources to met. Errors hold nothing of it.
 func decodeCluster(raw []byte, met *met) (stored, error) {
 	var cluster struct {
-		Metadata identity `json:"metadata"`
+		Metadata objectIdentity `json:"metadata"`
 		Spec     struct {
 			CloudProfile taker `json:"cloudProfile"`
 			Seed         taker `json:"seed"`
@@ -80,8 +80,8 @@ func decodeCluster(raw []byte, met *met) (stored, error) {
 	return stored{cluster.Metadata.UID, cluster.Metadata.ResourceVersion}, err
 }
 
-// identity holds the metadata that is read of an object.
-type identity struct {
+// objectIdentity holds the metadata that is read of an object.
+type objectIdentity struct {
 	Name            string    `json:"name"`
 	UID             types.UID `json:"uid"`
 	ResourceVersion string    `json:"resourceVersion"`
@@ -135,7 +135,7 @@ func decodeList(from io.Reader) (*metav1.PartialObjectMetadataList, error) {
 
 func decodeItem(decoder *json.Decoder, list *metav1.PartialObjectMetadataList) error {
 	var item struct {
-		Metadata identity `json:"metadata"`
+		Metadata objectIdentity `json:"metadata"`
 	}
 	if err := decoder.Decode(&item); err != nil {
 		return err
