@@ -5,19 +5,25 @@
 package drift
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
 // Engine decides as the webhook does.
@@ -252,4 +258,272 @@ func (s *search) object(ctx context.Context, r mutation.Registration, namespace 
 		return &stop{err}
 	}
 	return nil
+}
+
+// State is the state of an object.
+type State string
+
+// The states of objects that are found.
+const (
+	// Unmutated: the profiles change it, and it has no mark: no webhook has seen it.
+	Unmutated State = "unmutated"
+	// Outdated: the profiles change it, and its mark names other versions of profiles.
+	Outdated State = "outdated"
+	// Edited: the profiles change it, although its mark names the current versions: it was later written without the
+	// webhook, or the objects of lookups have changed.
+	Edited State = "edited"
+	// Marked: the profiles do not change it, but its mark names another version. Nothing needs to be done, unless a
+	// removed rule wrote a pod template, a unit or a file, which is not recorded.
+	Marked State = "marked"
+	// Denied: the profiles refuse it.
+	Denied State = "denied"
+	// Unknown: the result of the profiles is unknown, because an object that they read is missing or unreadable.
+	Unknown State = "unknown"
+)
+
+// States returns all states.
+func States() []State { return []State{Unmutated, Outdated, Edited, Marked, Denied, Unknown} }
+
+// Drifted reports whether the object differs from the result of the profiles and a touch would fix it.
+func (s State) Drifted() bool { return s == Unmutated || s == Outdated || s == Edited }
+
+// Object names an object, and the webhook that is for it.
+type Object struct {
+	Set target.Set `json:"set"`
+	// Provider is the value of the set's namespace label; empty for the garden namespace, which Garden says.
+	Provider string `json:"provider,omitempty"`
+	Garden   bool   `json:"garden,omitempty"`
+
+	Namespace string `json:"namespace"`
+	Group     string `json:"group,omitempty"`
+	Version   string `json:"version"`
+	Kind      string `json:"kind"`
+	Resource  string `json:"resource"`
+	Name      string `json:"name"`
+}
+
+// String returns the kind and the name of the object.
+func (o Object) String() string { return o.Kind + " " + o.Name }
+
+// Same reports whether both are the same object, possibly for different webhooks.
+func (o Object) Same(other Object) bool {
+	return o.Namespace == other.Namespace && o.Group == other.Group && o.Resource == other.Resource && o.Name == other.Name
+}
+
+// path returns the API path of the object.
+func (o Object) path() string {
+	return pathOf(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
+}
+
+// Finding is an object that is not as it should be.
+type Finding struct {
+	Object
+	// Target is its name in the contract.
+	Target string `json:"target"`
+	State  State  `json:"state"`
+	// Mark are the versions of profiles under which it was mutated last, as its mark says: <profile>@<beginning of the hash>.
+	Mark []string `json:"mark,omitempty"`
+	// Rules lists the rules that would change it. It is empty if only values of removed rules would be restored.
+	Rules []string `json:"rules,omitempty"`
+	// Problem is why it is denied or not known.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Versions returns the mark as one string.
+func (f Finding) Versions() string { return strings.Join(f.Mark, ",") }
+
+// object is an object as it is in the cluster.
+type object struct {
+	name string
+	raw  []byte
+}
+
+// readObject gives an object of a list its kind, which such an object does not say.
+func readObject(raw []byte, form target.Form) (object, error) {
+	parsed, err := document.Parse(raw)
+	if err != nil {
+		return object{}, err
+	}
+	root := parsed.Root()
+	version := schema.GroupVersion{Group: form.Group, Version: form.Version}.String()
+	for key, value := range map[string]string{"apiVersion": version, "kind": form.Kind} {
+		if root.Get(key) == nil {
+			if _, err := root.Set(key, document.Quote(value)); err != nil {
+				return object{}, err
+			}
+		}
+	}
+	root.Get("metadata").Remove("managedFields")
+	name, _ := root.Find("metadata", "name").Text()
+	return object{name, parsed.Bytes()}, nil
+}
+
+// look computes the webhook's response to an update of an object without changes. The state is empty if the object is
+// up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
+func look(ctx context.Context, e Engine, known []string, of Object, o object) (f Finding, selected bool, err error) {
+	parsed, err := document.Parse(o.raw)
+	if err != nil {
+		return f, false, fmt.Errorf("%s: %w", of, err)
+	}
+	f = Finding{Object: of, Mark: annotation.Marks(parsed, of.Set)}
+	result, err := e.Admit(ctx, mutation.Request{
+		Set: of.Set, Provider: of.Provider, Garden: of.Garden, Operation: "UPDATE", Namespace: of.Namespace, Name: of.Name, Group: of.Group,
+		Version: of.Version, Kind: of.Kind, Object: o.raw, OldObject: o.raw,
+	})
+	if ctx.Err() != nil {
+		return f, false, ctx.Err()
+	}
+	var failure *mutation.Failure
+	switch {
+	case errors.As(err, &failure):
+		f.State, f.Target, f.Problem = Denied, failure.Target, string(failure.Reason)+": "+failure.Error() // as the webhook says it
+		if failure.Code() >= http.StatusInternalServerError {
+			f.State = Unknown
+		}
+		return f, true, nil
+	case err != nil:
+		return f, false, fmt.Errorf("%s: %w", of, err)
+	case result.Target == "":
+		return f, false, nil
+	}
+	f.Target = result.Target
+	older := slices.ContainsFunc(f.Mark, func(version string) bool { return !slices.Contains(known, version) })
+	switch {
+	case result.Patch == nil && older:
+		f.State = Marked
+	case result.Patch == nil:
+	case len(f.Mark) == 0:
+		f.State = Unmutated
+	case older:
+		f.State = Outdated
+	default:
+		f.State = Edited
+	}
+	if result.Patch != nil {
+		f.Rules = changing(result)
+	}
+	return f, true, nil
+}
+
+// changing returns the rules that change the object, each once.
+func changing(result *mutation.Result) []string {
+	var rules []string
+	for _, applied := range result.Applied {
+		if name := applied.Profile + "/" + applied.Rule; applied.Outcome == mutation.Changed && !slices.Contains(rules, name) {
+			rules = append(rules, name)
+		}
+	}
+	return rules
+}
+
+// namespaceForm is the form of namespaces.
+var namespaceForm = target.Form{Version: "v1", Kind: "Namespace", Resource: "namespaces"}
+
+// namespace holds the required data of a namespace.
+type namespace struct {
+	name   string
+	labels map[string]string
+	// optOut is why it is left alone; empty: it is not.
+	optOut string
+}
+
+// namespaces returns the namespaces with webhooks, sorted by name, or only the given one.
+func (f *Finder) namespaces(ctx context.Context, registrations []mutation.Registration) ([]namespace, error) {
+	found := map[string]namespace{}
+	take := func(raw json.RawMessage) error {
+		one, err := readNamespace(raw)
+		found[one.name] = one
+		return err
+	}
+	if only := f.Namespace; only != "" {
+		raw, err := get(ctx, f.API, pathOf(namespaceForm, "", only))
+		if err == nil {
+			err = take(raw)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the Namespace %s: %w", only, err)
+		}
+		return slices.Collect(maps.Values(found)), nil
+	}
+	selectors, garden := selectorsOf(registrations)
+	for _, selector := range selectors {
+		if err := list(ctx, f.API, pathOf(namespaceForm, "", ""), selector, namespacePage, take); err != nil {
+			return nil, fmt.Errorf("listing namespaces: %w", err)
+		}
+	}
+	if garden {
+		raw, err := get(ctx, f.API, pathOf(namespaceForm, "", target.GardenNamespace))
+		if err == nil {
+			err = take(raw)
+		}
+		if err != nil && !notFound(err) {
+			return nil, fmt.Errorf("reading the Namespace %s: %w", target.GardenNamespace, err)
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b namespace) int { return strings.Compare(a.name, b.name) }), nil
+}
+
+// selectorsOf returns the label selectors of namespaces, one for each set, and whether there is a webhook for the
+// garden.
+func selectorsOf(registrations []mutation.Registration) (selectors []string, garden bool) {
+	providers := map[target.Set][]string{}
+	for _, r := range registrations {
+		if r.Garden {
+			garden = true
+		} else if !slices.Contains(providers[r.Set], r.Provider) {
+			providers[r.Set] = append(providers[r.Set], r.Provider)
+		}
+	}
+	for _, set := range slices.Sorted(maps.Keys(providers)) {
+		selectors = append(selectors, fmt.Sprintf("%s in (%s)", set.NamespaceLabel(), strings.Join(providers[set], ",")))
+	}
+	return selectors, garden
+}
+
+func readNamespace(raw json.RawMessage) (namespace, error) {
+	var read struct {
+		Metadata struct {
+			Name        string            `json:"name"`
+			Labels      map[string]string `json:"labels"`
+			Annotations map[string]string `json:"annotations"`
+		} `json:"metadata"`
+	}
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return namespace{}, fmt.Errorf("decoding a Namespace: %w", err)
+	}
+	return namespace{read.Metadata.Name, read.Metadata.Labels, read.Metadata.Annotations[annotation.OptOut]}, nil
+}
+
+// Permission is a permission for objects of a kind, in addition to those that every installation has: to read
+// namespaces and Clusters.
+type Permission struct {
+	Group    string `json:"group"`
+	Resource string `json:"resource"`
+	// Names are the only objects that are meant; none: all.
+	Names []string `json:"names,omitempty"`
+}
+
+// Permissions returns the permissions for all objects with rules, sorted.
+func Permissions(registrations []mutation.Registration) []Permission {
+	var forms []target.Form
+	for _, r := range registrations {
+		forms = append(forms, r.Forms...)
+	}
+	var all []Permission
+	for _, form := range distinct(forms) {
+		at := slices.IndexFunc(all, func(p Permission) bool { return p.Group == form.Group && p.Resource == form.Resource })
+		if at < 0 {
+			all, at = append(all, Permission{Group: form.Group, Resource: form.Resource}), len(all)
+		}
+		if form.Name != "" && !slices.Contains(all[at].Names, form.Name) {
+			all[at].Names = append(all[at].Names, form.Name)
+		}
+	}
+	for i := range all {
+		slices.Sort(all[i].Names)
+	}
+	slices.SortFunc(all, func(a, b Permission) int {
+		return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource))
+	})
+	return all
 }

@@ -12,10 +12,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
@@ -159,4 +165,29 @@ func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
 		return false
 	}
 	return a.LastOperation.Type == b.LastOperation.Type && a.LastOperation.State == b.LastOperation.State && a.LastError.Description == b.LastError.Description
+}
+
+// Add runs the gate in the leader with a cache of the Extensions with its name only: at most one per namespace. The
+// custom resource definition may be created later.
+func Add(mgr manager.Manager, g *Gate) error {
+	extensions, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultFieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, g.Type),
+		DefaultTransform:     cache.TransformStripManagedFields(),
+	})
+	if err != nil {
+		return fmt.Errorf("making the cache of Extensions: %w", err)
+	}
+	if err := mgr.Add(extensions); err != nil {
+		return fmt.Errorf("adding the cache of Extensions: %w", err)
+	}
+	g.Extensions = extensions
+	c, err := controller.New("gate", mgr, controller.Options{Reconciler: g, MaxConcurrentReconciles: 5})
+	if err != nil {
+		return fmt.Errorf("adding the gate: %w", err)
+	}
+	if err := c.Watch(source.Kind(extensions, &extensionsv1alpha1.Extension{}, &handler.TypedEnqueueRequestForObject[*extensionsv1alpha1.Extension]{})); err != nil {
+		return fmt.Errorf("watching Extensions: %w", err)
+	}
+	return nil
 }

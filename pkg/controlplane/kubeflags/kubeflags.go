@@ -10,10 +10,15 @@
 package kubeflags
 
 import (
+	_ "embed"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 )
 
 // Minor is a minor version of Kubernetes 1. Zero means none.
@@ -124,3 +129,263 @@ func Fields(path string, m Minor) []string {
 	slices.Sort(names)
 	return names
 }
+
+// Stage is how far a feature has come.
+type Stage string
+
+// The stages (kubernetes: staging/src/k8s.io/component-base/featuregate).
+const (
+	Alpha      Stage = "alpha"
+	Beta       Stage = "beta"
+	GA         Stage = "ga"
+	Deprecated Stage = "deprecated"
+)
+
+// GateState is the state of a feature gate in one version.
+type GateState struct {
+	Stage Stage
+	// Default is the value where nothing is said.
+	Default bool
+	// Locked says that the gate takes no other value than the default.
+	Locked bool
+}
+
+// GateHistory holds the states of a feature gate of one component, by version; versions without the gate are missing.
+type GateHistory map[Minor]GateState
+
+// In reports whether the component knows the gate in a version. It does not start with an unknown gate.
+func (h GateHistory) In(m Minor) bool { _, ok := h[m]; return ok }
+
+// String lists the versions of the gate with its stages, for messages.
+func (h GateHistory) String() string {
+	var words []string
+	last := ""
+	for _, m := range slices.Sorted(maps.Keys(h)) {
+		if word := h[m].String(); word != last {
+			words = append(words, fmt.Sprintf("%s since %s", word, m))
+			last = word
+		}
+	}
+	versions := load().Versions
+	if len(words) > 0 && h.In(versions[0]) {
+		words[0] += " or longer"
+	}
+	for _, m := range versions {
+		if h.In(m-1) && !h.In(m) {
+			words = append(words, fmt.Sprintf("removed in %s", m))
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// String returns the stage, and the value of a locked gate.
+func (s GateState) String() string {
+	if s.Locked {
+		return fmt.Sprintf("%s and locked to %t", s.Stage, s.Default)
+	}
+	return string(s.Stage)
+}
+
+// Gate returns the history of a feature gate of a component. It returns false if no version in the table has it.
+func Gate(component, name string) (GateHistory, bool) {
+	line, ok := load().gate(component, name)
+	if !ok {
+		return nil, false
+	}
+	history := GateHistory{}
+	for i, word := range strings.Fields(line) {
+		if word != absent {
+			history[load().Versions[i]] = parseState(word)
+		}
+	}
+	return history, true
+}
+
+// Gates returns the gates that a component knows in a version, sorted.
+func Gates(component string, m Minor) []string {
+	var names []string
+	t := load()
+	index := slices.Index(t.Versions, m)
+	for _, owner := range []string{every, component} {
+		for name, line := range t.Gates[owner] {
+			if words := strings.Fields(line); index >= 0 && words[index] != absent {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// absent is the word for a version without the gate.
+const absent = "."
+
+// Word writes the state for the table, such as beta- or ga+! (on by default, and locked).
+func (s GateState) Word() string {
+	word := string(s.Stage) + "-"
+	if s.Default {
+		word = string(s.Stage) + "+"
+	}
+	if s.Locked {
+		word += "!"
+	}
+	return word
+}
+
+func parseState(word string) GateState {
+	text, locked := strings.CutSuffix(word, "!")
+	stage, on := strings.CutSuffix(text, "+")
+	return GateState{Stage: Stage(strings.TrimSuffix(stage, "-")), Default: on, Locked: locked}
+}
+
+// PluginHistory is the history of an admission plugin of kube-apiserver.
+type PluginHistory struct {
+	Span
+	// Default says that kube-apiserver enables the plugin unless it is told otherwise, in the newest version that has it.
+	Default bool `json:"default,omitempty"`
+}
+
+// Plugin returns the history of an admission plugin; false when no version in the table has it.
+func Plugin(name string) (PluginHistory, bool) {
+	history, ok := load().Plugins[name]
+	return history, ok
+}
+
+// Plugins returns the names of the admission plugins of kube-apiserver in a version, sorted.
+func Plugins(m Minor) []string {
+	var names []string
+	for name, history := range load().Plugins {
+		if history.In(m) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// formerPlugins are admission plugins from before the oldest version of the table, with the last version that had them
+// (kubernetes: pkg/kubeapiserver/options/plugins.go of v1.24.17, v1.29.6 and v1.30.14).
+var formerPlugins = map[string]Minor{"PersistentVolumeLabel": 30, "PodSecurityPolicy": 24, "SecurityContextDeny": 29}
+
+// FormerPlugin returns the last version before the table that had an admission plugin; false when no such plugin is known.
+func FormerPlugin(name string) (Minor, bool) {
+	had, ok := formerPlugins[name]
+	return had, ok
+}
+
+// Check returns a description of an invalid value of a flag according to its type: one text for each occurrence of the
+// flag in the command line, none for a flag without a value. It returns an empty string if all values are valid.
+func (h FlagHistory) Check(texts []string) string {
+	if len(texts) == 0 && parsers[h.Type] != nil && h.Type != "bool" {
+		return "needs a value, of type " + h.Type
+	}
+	for _, text := range texts {
+		if parse := parsers[h.Type]; parse != nil && parse(text) != nil {
+			return fmt.Sprintf("takes a value of type %s, not %q", h.Type, text)
+		}
+	}
+	return ""
+}
+
+// parsers read the values of flags as pflag does, by type.
+var parsers = map[string]func(string) error{
+	"bool":     func(text string) error { _, err := strconv.ParseBool(text); return err },
+	"duration": func(text string) error { _, err := time.ParseDuration(text); return err },
+	"int":      integer(64),
+	"int32":    integer(32),
+	"int64":    integer(64),
+	"uint":     natural(64),
+	"uint32":   natural(32),
+	"uint64":   natural(64),
+	"float32":  float(32),
+	"float64":  float(64),
+}
+
+func integer(bits int) func(string) error {
+	return func(text string) error { _, err := strconv.ParseInt(text, 0, bits); return err }
+}
+
+func natural(bits int) func(string) error {
+	return func(text string) error { _, err := strconv.ParseUint(text, 0, bits); return err }
+}
+
+func float(bits int) func(string) error {
+	return func(text string) error { _, err := strconv.ParseFloat(text, bits); return err }
+}
+
+// former lists flags that were removed before the oldest version of the table, by component, with a version that had
+// them. Providers still remove such flags, or still set them by mistake. Source: Kubernetes v1.13.0 and v1.29.6;
+// v1.30.14 has none of them.
+var former = map[string]map[string]Minor{
+	"kube-apiserver":          {"basic-auth-file": 13, "insecure-port": 13},
+	"kube-controller-manager": {"enable-taint-manager": 13, "pod-eviction-timeout": 13},
+	"kubelet": {
+		"allow-privileged":                13,
+		"azure-container-registry-config": 29,
+		"cni-bin-dir":                     13,
+		"cni-conf-dir":                    13,
+		"container-runtime":               13,
+		"docker-endpoint":                 13,
+		"image-pull-progress-deadline":    13,
+		"network-plugin":                  13,
+		"network-plugin-mtu":              13,
+		"non-masquerade-cidr":             13,
+	},
+}
+
+// Former returns a version before the table that had a flag missing in the table. It returns false if no such flag is
+// known.
+func Former(component, name string) (Minor, bool) {
+	had, ok := former[component][name]
+	return had, ok
+}
+
+// Table is the whole table, as table.json holds it. hack/kubeflags makes it.
+type Table struct {
+	// Releases are the releases that were asked, one for each of Versions.
+	Releases []string `json:"releases"`
+	Versions []Minor  `json:"versions"`
+	// Messages are those of deprecated flags, which many share.
+	Messages []string `json:"messages"`
+	// Flags are by component and name.
+	Flags map[string]map[string]FlagRow `json:"flags"`
+	// Gates are by component and name: a word for each version, see GateState.Word. Those that all components have alike stand
+	// under "*".
+	Gates map[string]map[string]string `json:"gates"`
+	// Plugins are the admission plugins of kube-apiserver, by name.
+	Plugins map[string]PluginHistory `json:"plugins"`
+	// Fields are those of the KubeletConfiguration, by path.
+	Fields map[string]FieldHistory `json:"fields"`
+}
+
+// FlagRow is a flag in the table.
+type FlagRow struct {
+	Span
+	Type       string `json:"type"`
+	Deprecated Minor  `json:"deprecated,omitempty"`
+	// Message is the place of the message among Messages.
+	Message int `json:"message,omitempty"`
+}
+
+// every is the name under which gates of all components stand.
+const every = "*"
+
+func (t *Table) gate(component, name string) (string, bool) {
+	if line, ok := t.Gates[component][name]; ok {
+		return line, true
+	}
+	line, ok := t.Gates[every][name]
+	return line, ok && t.Flags[component] != nil
+}
+
+//go:embed table.json
+var encoded []byte
+
+// load decodes the table once. It is part of the program, so that a table that cannot be decoded is a mistake of the build.
+var load = sync.OnceValue(func() *Table {
+	var t Table
+	if err := json.Unmarshal(encoded, &t); err != nil {
+		panic(fmt.Errorf("decoding the table of flags: %w", err))
+	}
+	return &t
+})

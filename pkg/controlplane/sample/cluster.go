@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net"
 	"strconv"
 
+	"github.com/Masterminds/semver/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +22,8 @@ import (
 	v1beta1constants "github.com/gardener/gardener/pkg/apis/core/v1beta1/constants"
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 	resourcesv1alpha1 "github.com/gardener/gardener/pkg/apis/resources/v1alpha1"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 )
 
 // Cluster returns the Cluster resource that gardenlet writes for the shoot, with the Shoot, the Seed and the
@@ -214,4 +218,84 @@ func (o Options) cloudProfile() *gardencorev1beta1.CloudProfile {
 // maintenance must be set: Gardener's defaulting picks a random one.
 func maintenance() *gardencorev1beta1.MaintenanceTimeWindow {
 	return &gardencorev1beta1.MaintenanceTimeWindow{Begin: "220000+0000", End: "230000+0000"}
+}
+
+// Facts returns the facts about the shoot from its Cluster and namespace. The error wraps ErrOptions for invalid
+// options.
+func Facts(o Options) (*facts.Facts, error) {
+	cluster, err := Cluster(o)
+	if err != nil {
+		return nil, err
+	}
+	namespace, err := Namespace(o)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(cluster)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the Cluster: %w", err)
+	}
+	found, err := facts.FromCluster(raw)
+	if err != nil {
+		return nil, err
+	}
+	return found.WithNamespace(facts.Namespace{Name: namespace.Name, Labels: namespace.Labels, Annotations: namespace.Annotations}), nil
+}
+
+const (
+	region   = "region-1"
+	seedPods = "10.241.0.0/16"
+	// networking is the type of the shoot's network.
+	networking = "calico"
+)
+
+// networks are the ranges of the shoot and the addresses that gardenlet derives from them.
+type networks struct {
+	families              []gardencorev1beta1.IPFamily
+	nodes, pods, services string
+	// inShoot is the address of the API server inside the shoot's network, dns that of CoreDNS.
+	inShoot, dns string
+	// advertised is the seed's address of the API server, moved to the range that Gardener reserves for it
+	// (pkg/gardenlet/operation/botanist/kubeapiserverexposure.go).
+	advertised string
+	// maxNodes is the number of nodes that the range of the pods has room for.
+	maxNodes int64
+}
+
+func (o Options) networks() networks {
+	if o.IPv6 {
+		return networks{
+			families: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv6},
+			nodes:    "2001:db8:1::/64", pods: "2001:db8:2::/56", services: "2001:db8:3::/108",
+			inShoot: "2001:db8:3::1", dns: "2001:db8:3::a", advertised: "64:ff9b:1::10.242.17.4", maxNodes: 256,
+		}
+	}
+	return networks{
+		families: []gardencorev1beta1.IPFamily{gardencorev1beta1.IPFamilyIPv4},
+		nodes:    "10.250.0.0/16", pods: "100.96.0.0/11", services: "100.64.0.0/13",
+		inShoot: "100.64.0.1", dns: "100.64.0.10", advertised: "240.242.17.4", maxNodes: 8192,
+	}
+}
+
+// domain returns the shoot's external domain, below a name reserved for documentation.
+func (o Options) domain() string {
+	return fmt.Sprintf("%s.%s.shoot.example.com", o.name(), o.project())
+}
+
+// ranges parses constants of this package; the empty string is no range.
+func ranges(cidr string) []net.IPNet {
+	_, n, err := net.ParseCIDR(cidr)
+	if err != nil {
+		return nil
+	}
+	return []net.IPNet{*n}
+}
+
+// minorBefore returns the first patch version of the minor version before that one, if there are samples of it.
+func minorBefore(version string) (string, bool) {
+	v, err := semver.NewVersion(version)
+	if err != nil || v.Minor() <= oldestMinor {
+		return "", false
+	}
+	return fmt.Sprintf("%d.%d.0", v.Major(), v.Minor()-1), true
 }

@@ -7,10 +7,13 @@
 package patrol
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/drift"
@@ -130,3 +133,133 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	p.Log.Info("Touched", "kind", o.Kind, "namespace", o.Namespace, "name", o.Name, "outcome", outcome)
 	return outcome
 }
+
+// longestRest is how many looks an object is left alone for at most: a day, at the default interval.
+const longestRest = 23
+
+// futile has objects rest that stay as they are when they are touched, as something else writes them, and each touch may roll them: the first time for one
+// look, and for twice as long each time. The zero value has seen none.
+type futile struct {
+	// versions are the profiles under which it is so.
+	versions []string
+	objects  map[drift.Object]rest
+	// turns is how many touches have been futile.
+	turns int
+}
+
+// rest is for how many looks an object is left alone, and for how many of them still. turn is when it was touched last, counted in futile touches.
+type rest struct{ of, left, turn int }
+
+// wanted returns the objects to touch: first those that were never touched, in the order of their discovery, then those
+// touched longest ago, so that each gets its turn even if many touches are futile. It forgets objects that have not
+// drifted, and everything if the profiles have changed.
+func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
+	var versions []string
+	for _, profile := range e.Profiles() {
+		versions = append(versions, profile.Version())
+	}
+	before := f.objects
+	if !slices.Equal(versions, f.versions) {
+		before = nil
+	}
+	f.versions, f.objects = versions, map[drift.Object]rest{}
+	var wanted []drift.Object
+	for _, object := range drifted {
+		known, is := before[object]
+		if known.left == 0 {
+			wanted = append(wanted, object)
+		}
+		if is {
+			known.left = max(0, known.left-1)
+			f.objects[object] = known
+		}
+	}
+	slices.SortStableFunc(wanted, func(a, b drift.Object) int { return cmp.Compare(f.objects[a].turn, f.objects[b].turn) })
+	return wanted
+}
+
+// seen records the outcome of a touch.
+func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
+	if outcome == drift.Stays || outcome == drift.Failed {
+		of := min(2*f.objects[o].of+1, longestRest)
+		f.turns++
+		f.objects[o] = rest{of, of, f.turns}
+	}
+}
+
+// resting returns the number of objects that the next run will not touch.
+func (f *futile) resting() int {
+	count := 0
+	for _, r := range f.objects {
+		if r.left > 0 {
+			count++
+		}
+	}
+	return count
+}
+
+// Metrics counts the findings. Its labels are bounded by the active profiles.
+type Metrics struct {
+	drifted  *prometheus.GaugeVec
+	unread   prometheus.Gauge
+	last     prometheus.Gauge
+	failures prometheus.Counter
+	touched  *prometheus.CounterVec
+	givenUp  prometheus.Counter
+	resting  prometheus.Gauge
+}
+
+// key holds the labels of a finding.
+type key struct{ set, target, state string }
+
+type counts map[key]int
+
+// NewMetrics makes the metrics and registers them.
+func NewMetrics(registry prometheus.Registerer) *Metrics {
+	m := &Metrics{
+		drifted: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "graft_drifted_objects",
+			Help: "Objects with drift at the last search, by state: unmutated, outdated, edited, marked, denied or unknown.",
+		}, []string{"set", "target", "state"}),
+		unread: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_drift_unread_namespaces", Help: "Control planes that could not be read at the last look for drift.",
+		}),
+		last: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_drift_last_look_timestamp_seconds", Help: "When it was last looked for drift to the end; 0: never.",
+		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_drift_failures_total", Help: "Looks for drift that failed as a whole.",
+		}),
+		touched: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "graft_drift_touched_total", Help: "Touched objects by result: fixed (fixed), stays, gone (deleted) or failed.",
+		}, []string{"outcome"}),
+		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "graft_drift_given_up_total", Help: "Searches that stopped touching objects because consecutive touches fixed nothing.",
+		}),
+		resting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "graft_drift_resting_objects",
+			Help: "Objects that the next search does not touch because earlier touches fixed nothing.",
+		}),
+	}
+	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched, m.givenUp, m.resting)
+	for _, outcome := range drift.Outcomes() {
+		m.touched.WithLabelValues(string(outcome))
+	}
+	return m
+}
+
+// found replaces the previous findings.
+func (m *Metrics) found(count counts, s drift.Summary, at time.Time) {
+	m.drifted.Reset()
+	for of, n := range count {
+		target := of.target
+		if target == "" {
+			target = "none"
+		}
+		m.drifted.WithLabelValues(of.set, target, of.state).Set(float64(n))
+	}
+	m.unread.Set(float64(len(s.Unread)))
+	m.last.Set(float64(at.Unix()))
+}
+
+func (m *Metrics) failed() { m.failures.Inc() }
