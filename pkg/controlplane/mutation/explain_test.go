@@ -163,7 +163,7 @@ func withoutStates(e *explanation.Explanation) []string {
 	return said
 }
 
-func writeTerm(out *strings.Builder, term explanation.Term, depth int) {
+func writeTerm(out *strings.Builder, term explanation.ExplainedTerm, depth int) {
 	value := term.Value
 	switch {
 	case term.Skipped:

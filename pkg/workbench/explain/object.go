@@ -382,7 +382,7 @@ func (r *reader) withoutData(lines []render.Line) []render.Line {
 
 func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }
 
-func terms(all []explanation.Term) []Term {
+func terms(all []explanation.ExplainedTerm) []Term {
 	var out []Term
 	for _, one := range all {
 		out = append(out, term(one))
@@ -390,7 +390,7 @@ func terms(all []explanation.Term) []Term {
 	return out
 }
 
-func term(t explanation.Term) Term {
+func term(t explanation.ExplainedTerm) Term {
 	out := Term{Text: t.Text, Position: position(t.Position), Value: t.Value, Failed: t.Failed, NotEvaluated: t.Skipped, Terms: terms(t.Terms),
 		Each: terms(t.Each), More: t.More, Item: t.Item}
 	if t.From != nil {

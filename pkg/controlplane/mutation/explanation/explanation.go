@@ -69,9 +69,9 @@ type ExplainedRule struct {
 	Set                     target.Set
 	Path, Target, Operation string
 	// When is the condition; nil for a rule without, and for one that was skipped before the condition was asked.
-	When *Term
+	When *ExplainedTerm
 	// ForEach are the expressions of the list or mapping that a rule with forEach is for.
-	ForEach []Term
+	ForEach []ExplainedTerm
 	// Writes lists the places that the rule writes if it applies. For forEach without an item, these are samples.
 	Writes []ExplainedWrite
 	// Steps lists the values that it wrote. It is empty if the rule was skipped.
@@ -116,8 +116,8 @@ type track struct {
 	steps map[string][]ExplainedStep
 }
 
-// Term is a part of an expression with its value and the reason for it. It contains no values of Secrets.
-type Term struct {
+// ExplainedTerm is a part of an expression with its value and the reason for it. It contains no values of Secrets.
+type ExplainedTerm struct {
 	// Text is the part as CEL writes it, in one line; Position is where it begins.
 	Text     string
 	Position source.Position
@@ -130,10 +130,10 @@ type Term struct {
 	// Skipped says that it was not evaluated, as another part had decided already.
 	Skipped bool
 	// Terms are the parts that had a say in it; below a variable of the profile those of its expression.
-	Terms []Term
+	Terms []ExplainedTerm
 	// Each has, for a macro such as exists, the value of its condition for each Item up to the deciding one; More
 	// counts the omitted items.
-	Each []Term
+	Each []ExplainedTerm
 	More int
 	// Item is the name of the item that a term in Each describes.
 	Item string
@@ -397,8 +397,8 @@ func trackKey(rule mutation.Applied, place operation.Place) string {
 }
 
 // term converts a term for display; secret lists the Secrets that the items of the rule contain.
-func (e *explainer) term(r *mutation.Rule, from expression.Term, variables operation.Variables, secret []string) Term {
-	t := Term{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
+func (e *explainer) term(r *mutation.Rule, from expression.Term, variables operation.Variables, secret []string) ExplainedTerm {
+	t := ExplainedTerm{Text: from.Text, Position: from.Position, Skipped: from.Skipped, More: from.More}
 	references := slices.Concat(from.References, from.Items)
 	t.From = secretNamesIn(r.Scope, r.Target, references)
 	if scope.UsesItem(references) {
@@ -430,8 +430,8 @@ func (e *explainer) term(r *mutation.Rule, from expression.Term, variables opera
 }
 
 // meanings explain the variables of the profile that a part names.
-func (e *explainer) meanings(r *mutation.Rule, references []string, variables operation.Variables) []Term {
-	var terms []Term
+func (e *explainer) meanings(r *mutation.Rule, references []string, variables operation.Variables) []ExplainedTerm {
+	var terms []ExplainedTerm
 	for _, name := range scope.VariablesIn(references) {
 		if declared := r.Scope.VariableOf[name]; declared != nil && declared.Template != nil && !declared.Template.Constant() {
 			terms = append(terms, e.templateTerms(r, declared.Template, variables, nil)...)
@@ -440,7 +440,7 @@ func (e *explainer) meanings(r *mutation.Rule, references []string, variables op
 	return terms
 }
 
-func (e *explainer) templateTerms(r *mutation.Rule, template *expression.Template, variables operation.Variables, secret []string) []Term {
+func (e *explainer) templateTerms(r *mutation.Rule, template *expression.Template, variables operation.Variables, secret []string) []ExplainedTerm {
 	if template == nil {
 		return nil
 	}
@@ -448,7 +448,7 @@ func (e *explainer) templateTerms(r *mutation.Rule, template *expression.Templat
 	if err != nil {
 		return nil
 	}
-	var terms []Term
+	var terms []ExplainedTerm
 	for _, term := range found {
 		terms = append(terms, e.term(r, term, variables, secret))
 	}
