@@ -101,17 +101,17 @@ func (v Values) Field(name string) (any, bool) {
 
 // Value returns a value of this type. It keeps the fields and reads each one only when an expression uses it.
 func (o *Object) Value(fields Fields) ref.Val {
-	return &record{object: o, fields: fields}
+	return &objectValue{object: o, fields: fields}
 }
 
-// record is a value of an Object.
-type record struct {
+// objectValue is a value of an Object.
+type objectValue struct {
 	object *Object
 	fields Fields
 }
 
 func isSet(target any, field string) bool {
-	r, ok := target.(*record)
+	r, ok := target.(*objectValue)
 	if !ok {
 		return false
 	}
@@ -120,7 +120,7 @@ func isSet(target any, field string) bool {
 }
 
 func get(target any, field string) (any, error) {
-	r, ok := target.(*record)
+	r, ok := target.(*objectValue)
 	if !ok {
 		return nil, failure("not an object with fields")
 	}
@@ -138,7 +138,7 @@ func get(target any, field string) (any, error) {
 }
 
 // ConvertToNative implements ref.Val; objects have no other form in Go.
-func (r *record) ConvertToNative(t reflect.Type) (any, error) {
+func (r *objectValue) ConvertToNative(t reflect.Type) (any, error) {
 	if t.AssignableTo(reflect.TypeOf(r)) {
 		return r, nil
 	}
@@ -146,7 +146,7 @@ func (r *record) ConvertToNative(t reflect.Type) (any, error) {
 }
 
 // ConvertToType implements ref.Val.
-func (r *record) ConvertToType(t ref.Type) ref.Val {
+func (r *objectValue) ConvertToType(t ref.Type) ref.Val {
 	switch t.TypeName() {
 	case r.object.name:
 		return r
@@ -157,22 +157,22 @@ func (r *record) ConvertToType(t ref.Type) ref.Val {
 }
 
 // Equal implements ref.Val: an object equals itself only.
-func (r *record) Equal(other ref.Val) ref.Val { return types.Bool(r == other) }
+func (r *objectValue) Equal(other ref.Val) ref.Val { return types.Bool(r == other) }
 
 // Type implements ref.Val.
-func (r *record) Type() ref.Type { return r.object.cel }
+func (r *objectValue) Type() ref.Type { return r.object.cel }
 
-// Value implements ref.Val. Field access expects the record itself.
-func (r *record) Value() any { return r }
+// Value implements ref.Val. Field access expects the object itself.
+func (r *objectValue) Value() any { return r }
 
 // IsSet implements traits.FieldTester.
-func (r *record) IsSet(field ref.Val) ref.Val {
+func (r *objectValue) IsSet(field ref.Val) ref.Val {
 	name, ok := field.(types.String)
 	return types.Bool(ok && isSet(r, string(name)))
 }
 
 // Get implements traits.Indexer.
-func (r *record) Get(index ref.Val) ref.Val {
+func (r *objectValue) Get(index ref.Val) ref.Val {
 	name, ok := index.(types.String)
 	if !ok {
 		return types.MaybeNoSuchOverloadErr(index)

@@ -97,7 +97,7 @@ func appendJSON(b []byte, value ref.Val) ([]byte, error) {
 			return appendJSON(b, v.GetValue())
 		}
 		return nil, errors.New("the value is absent; give a default with .orValue(…)")
-	case *record:
+	case *objectValue:
 		return appendRecord(b, v)
 	case traits.Mapper:
 		return appendMap(b, v)
@@ -190,38 +190,38 @@ func appendList(b []byte, list traits.Lister) ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// member is an entry of an object in JSON.
-type member struct {
+// jsonMember is an entry of an object in JSON.
+type jsonMember struct {
 	key   string
 	value ref.Val
 }
 
 func appendMap(b []byte, m traits.Mapper) ([]byte, error) {
-	var members []member
+	var members []jsonMember
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
 		text, err := Text(key)
 		if err != nil {
 			return nil, errors.New("a key of a map cannot be written as text")
 		}
-		members = append(members, member{text, m.Get(key)})
+		members = append(members, jsonMember{text, m.Get(key)})
 	}
 	return appendMembers(b, members)
 }
 
-func appendRecord(b []byte, r *record) ([]byte, error) {
-	var members []member
+func appendRecord(b []byte, r *objectValue) ([]byte, error) {
+	var members []jsonMember
 	for _, name := range r.object.Fields() {
 		if !isSet(r, name) {
 			continue
 		}
-		members = append(members, member{name, r.Get(types.String(name))})
+		members = append(members, jsonMember{name, r.Get(types.String(name))})
 	}
 	return appendMembers(b, members)
 }
 
-func appendMembers(b []byte, members []member) ([]byte, error) {
-	slices.SortFunc(members, func(x, y member) int { return strings.Compare(x.key, y.key) })
+func appendMembers(b []byte, members []jsonMember) ([]byte, error) {
+	slices.SortFunc(members, func(x, y jsonMember) int { return strings.Compare(x.key, y.key) })
 	b = append(b, '{')
 	for i, m := range members {
 		if i > 0 {
