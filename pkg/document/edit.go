@@ -77,22 +77,27 @@ func (n *Node) Remove(key string) {
 
 // Replace puts another value in the place, as Set does. The root can be replaced too.
 func (n *Node) Replace(raw []byte) error {
-	if n == nil {
-		return fmt.Errorf("replacing a value: %w", ErrKind)
-	}
-	if err := n.editable(n.Kind()); err != nil {
-		return fmt.Errorf("replacing a value: %w", err)
+	if err := n.replaceable(); err != nil {
+		return err
 	}
 	return n.put(raw)
 }
 
-// ReplaceText works like Replace with a string. Quote converts one that is not valid UTF-8.
-func (n *Node) ReplaceText(s string) error {
+// replaceable returns an error unless the value of the place can be replaced.
+func (n *Node) replaceable() error {
 	if n == nil {
 		return fmt.Errorf("replacing a value: %w", ErrKind)
 	}
 	if err := n.editable(n.Kind()); err != nil {
 		return fmt.Errorf("replacing a value: %w", err)
+	}
+	return nil
+}
+
+// ReplaceText works like Replace with a string. Quote converts one that is not valid UTF-8.
+func (n *Node) ReplaceText(s string) error {
+	if err := n.replaceable(); err != nil {
+		return err
 	}
 	n.putText(appendQuoted(n.doc.room.bytes.take(quotedSize(len(s))), s), isPlain(s))
 	return nil
@@ -255,11 +260,11 @@ func (l Literal) Clone() Literal { return Literal{bytes.Clone(l.raw), l.plain} }
 // ReplaceLiteral works like Replace with a string of another node. Its bytes must not change while the document is
 // used.
 func (n *Node) ReplaceLiteral(l Literal) error {
-	if n == nil || l.raw == nil {
+	if l.raw == nil {
 		return fmt.Errorf("replacing a value: %w", ErrKind)
 	}
-	if err := n.editable(n.Kind()); err != nil {
-		return fmt.Errorf("replacing a value: %w", err)
+	if err := n.replaceable(); err != nil {
+		return err
 	}
 	n.putText(l.raw, l.plain)
 	return nil

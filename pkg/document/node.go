@@ -791,15 +791,6 @@ func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
 	return left == 0
 }
 
-// members maps the keys of an object to the entries of the values; of duplicate keys the last wins.
-func (t *text) members(at uint32) map[string]uint32 {
-	out := make(map[string]uint32)
-	for c, end := at+1, t.entries[at].next; c < end; c = t.entries[c+1].next {
-		out[t.stringAt(c)] = c + 1
-	}
-	return out
-}
-
 // snapshot returns the value of a place as it is now as an entry of a text.
 func snapshot(n *Node) (*text, uint32) {
 	if !n.edited {

@@ -9,32 +9,8 @@ import (
 	"sync"
 )
 
-// Operation is one operation of an RFC 6902 patch. Op is "add", "remove" or "replace"; Value is raw JSON, nil for a
-// removal, and must not be modified.
-type Operation struct {
-	Op, Path string
-	Value    []byte
-}
-
-// Operations returns the net change as operations in the order of their application, or nil if nothing changed. It
-// visits only edited places, and its values are not larger than the changes.
-func (d *Document) Operations() []Operation {
-	if d == nil {
-		return nil
-	}
-	if !d.root.edited && !d.root.replaced {
-		return nil
-	}
-	const usual = 16
-	p := patcher{path: make([]byte, 0, 128), out: make([]Operation, 0, usual)}
-	p.place(&d.root)
-	if len(p.out) == 0 {
-		return nil
-	}
-	return p.out
-}
-
-// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It must not be used after the document was released.
+// Patch returns the net change as the JSON of an RFC 6902 patch; nil if nothing changed. It visits only edited places.
+// The patch must not be used after the document was released.
 func (d *Document) Patch() []byte {
 	if d == nil || !d.root.edited && !d.root.replaced {
 		return nil
@@ -45,29 +21,13 @@ func (d *Document) Patch() []byte {
 	if len(p.out) == 0 {
 		return nil
 	}
-	size := 2
-	for _, o := range p.out {
-		size += len(`{"op":"replace","path":"","value":},`) + len(o.Path) + len(o.Value)
-	}
-	out := append(d.room.bytes.take(size), '[')
-	for i, o := range p.out {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, `{"op":"`...), o.Op...), `","path":`...)
-		out = appendQuoted(out, o.Path)
-		if o.Value != nil {
-			out = append(append(out, `,"value":`...), o.Value...)
-		}
-		out = append(out, '}')
-	}
-	return append(out, ']')
+	p.out = append(p.out, ']')
+	return append(d.room.bytes.take(len(p.out)), p.out...)
 }
 
-// patcher collects operations. Path is the pointer of the place that is looked at.
+// patcher writes operations. Path is the pointer of the visited place.
 type patcher struct {
-	path []byte
-	out  []Operation
+	path, out []byte
 }
 
 // patchers are used again.
@@ -75,13 +35,27 @@ var patchers = sync.Pool{New: func() any { return new(patcher) }}
 
 // leave returns the empty patcher to the pool.
 func (p *patcher) leave() {
+	if cap(p.out) > maxScratch {
+		return
+	}
 	clear(p.out)
 	p.path, p.out = p.path[:0], p.out[:0]
 	patchers.Put(p)
 }
 
+// emit writes an operation on the visited place; value is nil for a removal.
 func (p *patcher) emit(op string, value []byte) {
-	p.out = append(p.out, Operation{Op: op, Path: string(p.path), Value: value})
+	separator := byte(',')
+	if len(p.out) == 0 {
+		separator = '['
+	}
+	p.out = append(append(p.out, separator), `{"op":"`...)
+	p.out = append(append(p.out, op...), `","path":`...)
+	p.out = appendQuoted(p.out, p.path)
+	if value != nil {
+		p.out = append(append(p.out, `,"value":`...), value...)
+	}
+	p.out = append(p.out, '}')
 }
 
 // under runs f with a longer path.
@@ -89,7 +63,7 @@ func (p *patcher) under(path []byte, f func()) {
 	length := len(p.path)
 	p.path = path
 	f()
-	p.path = path[:length]
+	p.path = p.path[:length]
 }
 
 func (p *patcher) key(key string, f func()) { p.under(appendToken(p.path, key), f) }
@@ -354,6 +328,15 @@ func matchLongest(count, low int, slots []slot, same func(i, j int) bool) {
 			i, j = i+1, j+1
 		}
 	}
+}
+
+// members maps the keys of an object to the entries of the values; of duplicate keys the last wins.
+func (t *text) members(at uint32) map[string]uint32 {
+	out := make(map[string]uint32)
+	for c, end := at+1, t.entries[at].next; c < end; c = t.entries[c+1].next {
+		out[t.stringAt(c)] = c + 1
+	}
+	return out
 }
 
 // itemsOf returns the entries of the items of an array.
