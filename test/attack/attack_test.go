@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack_test holds that callers who send little and announce much, or who connect and send nothing, neither fill the memory of the programs nor keep
-// health checks from being answered. The programs run as processes; the extension does so with a real kube-apiserver.
+// Package attack_test holds that callers who send little and announce much, or who connect and send nothing, neither
+// fill the memory of the programs nor keep health checks from being answered. The programs run as processes; the
+// extension does so with a real kube-apiserver.
 package attack_test
 
 import (
@@ -28,13 +29,15 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const (
 	root = "../.."
 	// announced is the announced length of the bodies, of which one byte is sent.
 	announced = 8 << 20
-	// mostGrowth is by how much a program may grow under attack, in bytes: the 240 or 500 bodies that are announced would be 1.9 or 4 GiB.
+	// mostGrowth is by how much a program may grow under attack, in bytes: the 240 or 500 bodies that are announced would
+	// be 1.9 or 4 GiB.
 	mostGrowth = 128 << 20
 
 	extensionName   = "gardener-extension-provider-graft"
@@ -47,22 +50,20 @@ var (
 	binaries = map[string]string{}
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		for _, name := range []string{extensionName, providerName, interpreterName} {
-			if binaries[name], err = env.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
-				return err
-			}
-		}
-		land, err = s.Start(ctx, landscape.Options{})
-		return err
-	}))
-}
+func TestAttacks(t *testing.T) { suite.Run(t, "attack", "admission", "network") }
 
-func TestAttacks(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "attacks")
-}
+var _ = BeforeSuite(func(ctx SpecContext) {
+	folder := GinkgoT().TempDir()
+	var err error
+	for _, name := range []string{extensionName, providerName, interpreterName} {
+		binaries[name], err = env.Build(ctx, filepath.FromSlash(root), name, folder)
+		Expect(err).NotTo(HaveOccurred())
+	}
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+})
 
 // target is a program that runs.
 type target struct {
@@ -112,8 +113,9 @@ func extension(ctx SpecContext, folder string, addresses []string) []string {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-"}}
 	Expect(land.Client().Create(ctx, namespace)).To(Succeed())
-	config := write(folder, "config.yaml", []byte("apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\n"+
-		"shutdown: {delay: 0s}\n"))
+	config := write(folder, "config.yaml",
+		[]byte("apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\n"+
+			"shutdown: {delay: 0s}\n"))
 	profile := write(folder, "profile.yaml", []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: acme}
@@ -123,22 +125,25 @@ controlplane:
   - flags: {set: {cloud-provider: external}}
 `))
 	e := env.Extension{Webhook: addresses[0], Metrics: addresses[2], Health: addresses[1]}
-	return append(append(e.Arguments(config, land.Kubeconfig(), profile), e.ByURL(namespace.Name)...), "--leader-election-namespace="+namespace.Name)
+	return append(append(e.Arguments(config, land.Kubeconfig(), profile), e.ByURL(namespace.Name)...),
+		"--leader-election-namespace="+namespace.Name)
 }
 
 // provider answers over TLS.
 func provider(folder string, addresses []string) []string {
 	GinkgoHelper()
 	certificate, key := env.NewAuthority(GinkgoTB()).Issue("server")
-	config := write(folder, "config.yaml", fmt.Appendf(nil, `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+	config := write(folder, "config.yaml",
+		fmt.Appendf(nil, `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
 ledger: {path: %[1]s/ledger}
 profiles: {paths: [%[2]s]}
 listeners: [{address: "tcp://%[3]s", tls: {certFile: %[4]s, keyFile: %[5]s}}]
 metrics: {address: "%[6]s"}
 shutdown: {delay: 0s}
-`, folder, filepath.Join(root, "example", "network", "acme.yaml"), addresses[0], write(folder, "tls.crt", certificate), write(folder, "tls.key", key),
-		addresses[1]))
+`, folder, filepath.Join(root, "example", "network", "acme.yaml"), addresses[0], write(folder, "tls.crt", certificate),
+			write(folder, "tls.key", key),
+			addresses[1]))
 	return []string{"--config=" + config, "--node=worker-1"}
 }
 
@@ -185,7 +190,8 @@ func (t *target) streams(ctx context.Context, count int) {
 func (t *target) requests(ctx context.Context, count int) {
 	GinkgoHelper()
 	for range count {
-		_, err := fmt.Fprintf(t.dial(ctx, "http/1.1"), "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", t.path, announced)
+		_, err := fmt.Fprintf(t.dial(ctx, "http/1.1"),
+			"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n{", t.path, announced)
 		Expect(err).NotTo(HaveOccurred())
 	}
 }
@@ -215,7 +221,8 @@ func (t *target) honest(ctx context.Context) error {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+t.address+t.path, bytes.NewReader([]byte("{}")))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+t.address+t.path,
+		bytes.NewReader([]byte("{}")))
 	if err != nil {
 		return err
 	}
@@ -232,45 +239,47 @@ func (t *target) honest(ctx context.Context) error {
 }
 
 var _ = DescribeTableSubtree("a program under attack", func(name string) {
-	DescribeTable("keeps its size, answers health checks and honest callers", func(ctx SpecContext, attack func(*target, context.Context)) {
-		t := start(ctx, name, 1024)
-		before, err := t.Resident()
-		Expect(err).NotTo(HaveOccurred())
-		attack(t, ctx)
-		for range 10 {
-			Expect(t.healthy()).To(Succeed())
-			Expect(t.honest(ctx)).To(Succeed())
-			now, err := t.Resident()
+	DescribeTable("keeps its size, answers health checks and honest callers",
+		func(ctx SpecContext, attack func(*target, context.Context)) {
+			t := start(ctx, name, 1024)
+			before, err := t.Resident()
 			Expect(err).NotTo(HaveOccurred())
-			Expect(now-before).To(BeNumerically("<", mostGrowth), "it has grown")
-			time.Sleep(100 * time.Millisecond)
-		}
-		Expect(t.HasExited()).To(BeFalse())
-	},
+			attack(t, ctx)
+			for range 10 {
+				Expect(t.healthy()).To(Succeed())
+				Expect(t.honest(ctx)).To(Succeed())
+				now, err := t.Resident()
+				Expect(err).NotTo(HaveOccurred())
+				Expect(now-before).To(BeNumerically("<", mostGrowth), "it has grown")
+				time.Sleep(100 * time.Millisecond)
+			}
+			Expect(t.HasExited()).To(BeFalse())
+		},
 		Entry("by streams of one connection", func(t *target, ctx context.Context) { t.streams(ctx, 240) }),
 		Entry("by many connections", func(t *target, ctx context.Context) { t.requests(ctx, 500) }),
 	)
 
-	It("answers health checks and honest callers when there are few files and many half-open connections", func(ctx SpecContext) {
-		t := start(ctx, name, 64)
-		for range 51 {
-			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.address)
-			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(c.Close)
-		}
-		for range 10 {
-			Expect(t.healthy()).To(Succeed())
-			Expect(t.honest(ctx)).To(Succeed())
-		}
-		for range 51 { // the port of health checks itself
-			c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.health)
-			Expect(err).NotTo(HaveOccurred())
-			DeferCleanup(c.Close)
-		}
-		for range 10 {
-			Expect(t.healthy()).To(Succeed())
-		}
-	})
+	It("answers health checks and honest callers when there are few files and many half-open connections",
+		func(ctx SpecContext) {
+			t := start(ctx, name, 64)
+			for range 51 {
+				c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.address)
+				Expect(err).NotTo(HaveOccurred())
+				DeferCleanup(c.Close)
+			}
+			for range 10 {
+				Expect(t.healthy()).To(Succeed())
+				Expect(t.honest(ctx)).To(Succeed())
+			}
+			for range 51 { // the port of health checks itself
+				c, err := (&net.Dialer{}).DialContext(ctx, "tcp", t.health)
+				Expect(err).NotTo(HaveOccurred())
+				DeferCleanup(c.Close)
+			}
+			for range 10 {
+				Expect(t.healthy()).To(Succeed())
+			}
+		})
 },
 	Entry("the extension", extensionName),
 	Entry("the network provider", providerName),
