@@ -5,18 +5,16 @@
 package interpreter_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,41 +26,38 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// answering is a profile by which a queue has some operations.
+// answering returns a profile in which a queue has some operations.
 func answering(operations ...string) string {
 	rules := map[string]string{
-		"replicas": `replicas: [{count: 3}]`, "health": `health: [{healthy: "${ true }"}]`, "status": `status: [{keep: [ready]}]`,
+		"replicas": `replicas: [{count: 3}]`, "health": `health: [{healthy: "${ true }"}]`,
+		"status":       `status: [{keep: [ready]}]`,
 		"dependencies": `dependencies: [{apiVersion: v1, kind: Secret, name: a}]`,
 	}
-	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: acme}\nkinds:\n" +
-		"- apiVersion: acme.com/v1\n  kind: Queue\n"
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\n" +
+		"kind: InterpreterProfile\nmetadata: {name: acme}\nkinds:\n- apiVersion: acme.com/v1\n  kind: Queue\n"
 	for _, operation := range operations {
 		text += "  " + rules[operation] + "\n"
 	}
 	return text
 }
 
-// read returns a registration; nil where there is none.
-func read(t *testing.T, resource schema.GroupVersionResource, into *configuration.Configuration) *configuration.Configuration {
-	t.Helper()
+// read reads a registration. It returns false if there is none.
+func read(resource schema.GroupVersionResource, into configuration.Object) bool {
+	GinkgoHelper()
 	object, err := objects.Resource(resource).Get(context.Background(), "graft", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
-		t.Fatal(err)
-	}
-	return into
+	Expect(err).NotTo(HaveOccurred(), "reading the registration")
+	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into)).To(Succeed())
+	return true
 }
 
-// operations are those of a queue that are registered for Karmada.
-func operations(t *testing.T) []string {
-	t.Helper()
-	c := read(t, registration.Resource, &configuration.Configuration{})
-	if c == nil {
+// operations returns the operations of a queue that are registered for Karmada.
+func operations() []string {
+	GinkgoHelper()
+	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	if !read(registration.Resource, c) {
 		return nil
 	}
 	var all []string
@@ -74,43 +69,41 @@ func operations(t *testing.T) []string {
 	return all
 }
 
-// caller calls each operation that it knows to be registered, as a client does that learns of changes a moment later.
+// caller calls each registered operation, as a client that learns of changes a moment later.
 type caller struct {
-	t      *testing.T
 	calls  atomic.Int64
 	mutex  sync.Mutex
 	failed []error
 }
 
-// lag is how late a client learns of a registration.
+// lag is the time until a client learns of a registration.
 const lag = 300 * time.Millisecond
 
-// newCaller calls until the test ends.
-func newCaller(t *testing.T) *caller {
-	t.Helper()
-	c := &caller{t: t}
-	ended := make(chan struct{})
+// newCaller calls until the end of the spec.
+func newCaller() *caller {
+	GinkgoHelper()
+	c := &caller{}
+	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			for {
-				select {
-				case <-ended:
-					return
-				default:
-					c.round()
-				}
+			defer GinkgoRecover()
+			for ctx.Err() == nil {
+				c.round()
 			}
 		})
 	}
-	t.Cleanup(func() { close(ended); all.Wait() })
+	DeferCleanup(func() {
+		end()
+		all.Wait()
+	})
 	return c
 }
 
 // round reads the registration, waits, and calls all operations in it.
 func (c *caller) round() {
-	registered := &configuration.Configuration{}
-	if read(c.t, registration.Resource, registered) == nil {
+	registered := &configuration.ResourceInterpreterWebhookConfiguration{}
+	if !read(registration.Resource, registered) {
 		return
 	}
 	time.Sleep(lag)
@@ -119,7 +112,9 @@ func (c *caller) round() {
 		c.fail(err)
 		return
 	}
-	for _, o := range []interpreter.Operation{interpreter.Replicas, interpreter.Health, interpreter.Status, interpreter.Dependencies} {
+	for _, o := range []interpreter.Operation{
+		interpreter.Replicas, interpreter.Health, interpreter.Status, interpreter.Dependencies,
+	} {
 		if !d.Asks(queue, question(queue, 0).Object, o) {
 			continue
 		}
@@ -140,147 +135,168 @@ func (c *caller) fail(err error) {
 	c.failed = append(c.failed, err)
 }
 
-// more waits for more calls, of which none fails.
+// more waits for more calls, and checks that none has failed.
 func (c *caller) more(count int64) {
-	c.t.Helper()
-	before := c.calls.Load()
-	eventually(c.t, "calls go on", func() bool { return c.calls.Load() > before+count })
+	GinkgoHelper()
+	Eventually(c.calls.Load).Should(BeNumerically(">", c.calls.Load()+count), "calls")
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	if len(c.failed) > 0 {
-		c.t.Fatalf("%d calls failed: %v", len(c.failed), errors.Join(c.failed[:min(3, len(c.failed))]...))
-	}
+	Expect(c.failed).To(BeEmpty(), "failed calls")
 }
 
-// TestChangingOperations changes the operations of a profile, which two replicas load at different times. No call
-// fails: an operation is not registered before both replicas answer it, and no rules are dropped while it is
-// registered.
-func TestChangingOperations(t *testing.T) {
-	alone(t)
-	b := newBalancer(t)
-	var folders []*mounted
-	var replicas []*replica
-	for range 2 {
-		folder := &mounted{t: t, folder: t.TempDir()}
-		folder.put(answering("replicas", "health", "dependencies"))
-		folders = append(folders, folder)
-		replicas = append(replicas, start(t, configured(t, folder.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr())), b))
-	}
-	eventually(t, "both are ready", func() bool { return b.count() == 2 })
-	c := newCaller(t)
-	c.more(20)
-	for n, change := range []struct {
-		operations    []string
-		before, after string // what is registered when one replica knows, and when both do
-		adds          bool
-	}{
-		{[]string{"replicas", "health"}, "InterpretReplica InterpretHealth", "InterpretReplica InterpretHealth", false},
-		{[]string{"replicas", "health", "status"}, "InterpretReplica InterpretHealth", "InterpretReplica InterpretStatus InterpretHealth", true},
-		{[]string{"replicas", "dependencies"}, "InterpretReplica", "InterpretReplica InterpretDependency", true},
-	} {
-		first, second := folders[n%2], folders[1-n%2]
-		first.put(answering(change.operations...))
-		if change.adds {
-			time.Sleep(3 * time.Second) // what must not happen takes time
+// change is one change of the operations of a profile.
+type change struct {
+	operations []string
+	// first and both are the registered operations when one replica has loaded the change, and when both have.
+	first, both []string
+	// adds is true if the change adds operations.
+	adds bool
+}
+
+var _ = Describe("the registration of operations", func() {
+	// Two replicas learn of a change at different times. An operation is registered after both replicas answer it, and
+	// its rules are kept as long as it is registered.
+	It("follows the profiles of all replicas, so that no call fails", func() {
+		b := newBalancer()
+		var folders []*mounted
+		var replicas []*replica
+		begin := func(operations ...string) *replica {
+			GinkgoHelper()
+			folder := &mounted{folder: GinkgoT().TempDir()}
+			folder.put(answering(operations...))
+			folders = append(folders, folder)
+			return start(configured(folder.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr())), b)
 		}
-		eventually(t, "what both answer is registered: "+change.before, func() bool { return strings.Join(operations(t), " ") == change.before })
-		c.more(40)
-		second.put(answering(change.operations...))
-		eventually(t, "all is registered: "+change.after, func() bool { return strings.Join(operations(t), " ") == change.after })
-		c.more(40)
-	}
-	// A replica that begins with fewer rules is not ready before the registration is narrow enough.
-	folder := &mounted{t: t, folder: t.TempDir()}
-	folder.put(answering("replicas"))
-	third := start(t, configured(t, folder.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr())), b)
-	eventually(t, "the third is ready", func() bool { return b.count() == 3 })
-	if got := operations(t); !slices.Equal(got, []string{"InterpretReplica"}) {
-		t.Errorf("registered is %v", got)
-	}
-	c.more(40)
-	third.end()
-	c.more(10)
-	for _, r := range replicas {
-		r.b.ready(r.address, false)
-	}
-}
+		for range 2 {
+			replicas = append(replicas, begin("replicas", "health", "dependencies"))
+		}
+		Eventually(b.count).Should(Equal(2), "ready replicas")
+		c := newCaller()
+		c.more(20)
+		for n, change := range []change{
+			{
+				operations: []string{"replicas", "health"},
+				first:      []string{"InterpretReplica", "InterpretHealth"}, both: []string{"InterpretReplica", "InterpretHealth"},
+			},
+			{
+				operations: []string{"replicas", "health", "status"}, adds: true,
+				first: []string{"InterpretReplica", "InterpretHealth"},
+				both:  []string{"InterpretReplica", "InterpretStatus", "InterpretHealth"},
+			},
+			{
+				operations: []string{"replicas", "dependencies"}, adds: true,
+				first: []string{"InterpretReplica"}, both: []string{"InterpretReplica", "InterpretDependency"},
+			},
+		} {
+			first, second := folders[n%2], folders[1-n%2]
+			first.put(answering(change.operations...))
+			if change.adds {
+				time.Sleep(3 * time.Second) // long enough for a wrong registration
+			}
+			Eventually(operations).Should(Equal(change.first), "registered operations when one replica has loaded change %d", n)
+			c.more(40)
+			second.put(answering(change.operations...))
+			Eventually(operations).Should(Equal(change.both), "registered operations when both have loaded change %d", n)
+			c.more(40)
+		}
 
-// TestBothDialects checks that the configurations of both dialects are written, follow the profiles, and get a new CA;
-// that a call in the proposal's dialect is answered, also a Retain with only its fields; and that --unregister deletes
-// both without a replica writing them again.
-func TestBothDialects(t *testing.T) {
-	alone(t)
-	t.Cleanup(func() {
-		err := objects.Resource(exploring).Delete(context.Background(), "graft", metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
+		By("starting a replica with fewer rules, which is ready after the registration has been narrowed")
+		third := begin("replicas")
+		Eventually(b.count).Should(Equal(3), "ready replicas")
+		Expect(operations()).To(Equal([]string{"InterpretReplica"}), "registered operations")
+		c.more(40)
+		third.end()
+		c.more(10)
+		for _, r := range replicas {
+			r.b.ready(r.address, false)
 		}
 	})
-	b := newBalancer(t)
-	folder := &mounted{t: t, folder: t.TempDir()}
-	folder.put(answering("replicas"))
-	config := configured(t, folder.folder, fmt.Sprintf(`dialects: [shipped, proposal], url: "https://%s/interpret"`, b.Addr()))
-	r := start(t, config, b)
-	eventually(t, "it is ready", func() bool { return b.count() == 1 })
-	explored := func() *configuration.Configuration {
-		c := &configuration.Configuration{}
-		if read(t, exploring, c) == nil {
-			return nil
+
+	It("exists in both dialects, with the current authority, until --unregister deletes it", func(ctx SpecContext) {
+		b := newBalancer()
+		folder := &mounted{folder: GinkgoT().TempDir()}
+		folder.put(answering("replicas"))
+		endpoint := fmt.Sprintf(`dialects: [shipped, proposal], url: "https://%s/interpret"`, b.Addr())
+		config := configured(folder.folder, endpoint)
+		r := start(config, b)
+		Eventually(b.count).Should(Equal(1), "ready replicas")
+		Expect(queues()).To(Equal(1), "operations of queues in the proposal's dialect")
+
+		By("adding operations, also a Retain with only the fields of the proposal")
+		folder.put(answering("replicas", "health") + "  retain: [{set: {spec.text: kept}}]\n")
+		Eventually(queues).Should(Equal(3), "operations of queues in the proposal's dialect")
+		Eventually(operations).Should(HaveLen(3), "registered operations for Karmada")
+		for _, o := range []interpreter.Operation{interpreter.Health, interpreter.Retain} {
+			Expect(propose(ctx, o)).To(Succeed(), "calling %s in the proposal's dialect", o)
 		}
-		return c
+
+		By("replacing the authority")
+		before := explored().Clients()[configuration.WebhookName].CABundle
+		Expect(clients.CoreV1().Secrets(namespace).Delete(ctx, "interpreter", metav1.DeleteOptions{})).To(Succeed())
+		Eventually(func(g Gomega) {
+			shipped := &configuration.ResourceInterpreterWebhookConfiguration{}
+			g.Expect(read(registration.Resource, shipped)).To(BeTrue())
+			authority := explored().Clients()[configuration.WebhookName].CABundle
+			g.Expect(authority).NotTo(Equal(before))
+			g.Expect(shipped.Clients()[configuration.WebhookName].CABundle).To(Equal(authority))
+		}).Should(Succeed(), "the new authority is registered in both dialects")
+		Eventually(propose).WithArguments(ctx, interpreter.Health).Should(Succeed(), "calling with the new authority")
+
+		By("deleting the registrations while the replica runs")
+		Expect(strings.Count(unregister(ctx, config), "deleted ")).To(Equal(2), "deleted registrations")
+		time.Sleep(4 * time.Second) // more than the period in which the registration is kept
+		Expect(explored()).To(BeNil(), "the registration in the proposal's dialect")
+		Expect(operations()).To(BeEmpty(), "registered operations for Karmada")
+		Expect(strings.TrimSpace(unregister(ctx, config))).To(BeEmpty(), "output of a second --unregister")
+
+		By("starting a replica again")
+		r.end()
+		r = start(config, b)
+		Eventually(explored).ShouldNot(BeNil(), "the registration in the proposal's dialect")
+		Eventually(operations).ShouldNot(BeEmpty(), "registered operations for Karmada")
+		r.end()
+	})
+})
+
+// explored returns the registration in the proposal's dialect, or nil.
+func explored() *configuration.ResourceExploringWebhookConfiguration {
+	GinkgoHelper()
+	c := &configuration.ResourceExploringWebhookConfiguration{}
+	if !read(exploring, c) {
+		return nil
 	}
-	ask := func(o interpreter.Operation) error {
-		d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Explorers(explored())})
-		if err != nil {
-			return err
+	return c
+}
+
+// queues returns the number of registered operations for queues in the proposal's dialect.
+func queues() (count int) {
+	GinkgoHelper()
+	c := explored()
+	Expect(c).NotTo(BeNil(), "the registration in the proposal's dialect")
+	for _, call := range c.Calls() {
+		if call.Kind == "queues" {
+			count++
 		}
-		request := question(queue, 0)
-		request.Operation = o
-		_, err = d.Interpret(t.Context(), request)
+	}
+	return count
+}
+
+// propose calls an operation in the proposal's dialect.
+func propose(ctx context.Context, o interpreter.Operation) error {
+	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Explorers(explored())})
+	if err != nil {
 		return err
 	}
-	count := func() (calls int) {
-		for _, call := range explored().Calls() {
-			if call.Kind == "queues" {
-				calls++
-			}
-		}
-		return calls
-	}
-	if explored() == nil || count() != 1 {
-		t.Fatalf("registered is %+v", explored())
-	}
-	folder.put(answering("replicas", "health") + "  retain: [{set: {spec.text: kept}}]\n")
-	eventually(t, "the new operations are registered", func() bool { return count() == 3 && len(operations(t)) == 3 })
-	for _, o := range []interpreter.Operation{interpreter.Health, interpreter.Retain} {
-		if err := ask(o); err != nil {
-			t.Errorf("%s in the proposal's dialect: %v", o, err)
-		}
-	}
-	authority := func() []byte { return explored().Client().CABundle }
-	before := authority()
-	if err := clients.CoreV1().Secrets(namespace).Delete(t.Context(), "interpreter", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the new authority is registered in both dialects", func() bool {
-		shipped := read(t, registration.Resource, &configuration.Configuration{})
-		return !bytes.Equal(authority(), before) && bytes.Equal(authority(), shipped.Client().CABundle)
-	})
-	eventually(t, "a call trusts the new authority", func() bool { return ask(interpreter.Health) == nil })
+	request := question(queue, 0)
+	request.Operation = o
+	_, err = d.Interpret(ctx, request)
+	return err
+}
 
-	out, err := exec.CommandContext(t.Context(), binary, "--config="+config, "--unregister").CombinedOutput()
-	if err != nil || strings.Count(string(out), "deleted ") != 2 {
-		t.Fatalf("--unregister: %v\n%s", err, out)
-	}
-	time.Sleep(4 * time.Second) // more than the period in which the registration is kept
-	if explored() != nil || operations(t) != nil {
-		t.Error("a replica that still runs has written the registration again")
-	}
-	if out, err := exec.CommandContext(t.Context(), binary, "--config="+config, "--unregister").CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
-		t.Errorf("--unregister again: %v\n%s", err, out)
-	}
-	r.end()
-	r = start(t, config, b)
-	eventually(t, "a replica that starts registers again", func() bool { return explored() != nil && operations(t) != nil })
-	r.end()
+// unregister runs the program with --unregister, and returns its output.
+func unregister(ctx context.Context, config string) string {
+	GinkgoHelper()
+	output, err := exec.CommandContext(ctx, binary, "--config="+config, "--unregister").CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "--unregister printed:\n%s", output)
+	return string(output)
 }

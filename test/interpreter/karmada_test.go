@@ -17,10 +17,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,21 +31,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// balancer hands connections on to replicas that are ready, as a Service does.
+// balancer forwards connections to replicas that are ready, as a Service does.
 type balancer struct {
 	net.Listener
 	mutex   sync.Mutex
 	targets map[string]bool
-	// open are the connections to each replica, and handed all that there have been.
+	// open counts the current connections to each replica, and handed all connections.
 	open, handed map[string]int
 }
 
-func newBalancer(t *testing.T) *balancer {
-	t.Helper()
+func newBalancer() *balancer {
+	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "listening")
 	b := &balancer{Listener: listener, targets: map[string]bool{}, open: map[string]int{}, handed: map[string]int{}}
 	go func() {
 		for {
@@ -56,11 +54,11 @@ func newBalancer(t *testing.T) *balancer {
 			go b.hand(from)
 		}
 	}()
-	t.Cleanup(func() { _ = listener.Close() })
+	DeferCleanup(listener.Close)
 	return b
 }
 
-// ready says whether a replica is.
+// ready adds or removes a replica.
 func (b *balancer) ready(address string, is bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -96,18 +94,20 @@ func (b *balancer) hand(from net.Conn) {
 		return
 	}
 	defer to.Close()
-	go func() { _, _ = io.Copy(to, from); _ = to.(*net.TCPConn).CloseWrite() }()
+	go func() {
+		_, _ = io.Copy(to, from)
+		_ = to.(*net.TCPConn).CloseWrite()
+	}()
 	_, _ = io.Copy(from, to)
 }
 
-// registered is what is there for Karmada.
+// registered returns the registration for Karmada.
 func registered() (*unstructured.Unstructured, error) {
 	return objects.Resource(registration.Resource).Get(context.Background(), "graft", metav1.GetOptions{})
 }
 
-// karmada follows the registration, and asks steadily as it says.
+// karmada follows the registration, and calls the registered webhook steadily.
 type karmada struct {
-	t       *testing.T
 	current atomic.Pointer[known]
 	version string
 	calls   atomic.Int64
@@ -116,28 +116,36 @@ type karmada struct {
 	all     sync.WaitGroup
 }
 
-// known is what Karmada knows of the webhook.
+// known is the webhook that Karmada knows.
 type known struct {
 	dispatcher *dispatch.Dispatcher
 	address    string
 	trusted    *tls.Config
 }
 
-// newKarmada begins to follow and to ask, when there is something registered.
-func newKarmada(t *testing.T) *karmada {
-	t.Helper()
-	k := &karmada{t: t, ending: make(chan struct{})}
-	t.Cleanup(func() { k.stop() })
-	eventually(t, "something is registered", func() bool { k.follow(); return k.current.Load() != nil })
+// newKarmada waits for a registration, and calls by it until the end of the spec.
+func newKarmada() *karmada {
+	GinkgoHelper()
+	k := &karmada{ending: make(chan struct{})}
+	DeferCleanup(func() { k.stop() })
+	Eventually(func() *known {
+		k.follow()
+		return k.current.Load()
+	}).ShouldNot(BeNil(), "a registration for Karmada")
 	k.all.Go(func() {
-		k.until(func() { k.follow(); time.Sleep(20 * time.Millisecond) })
+		defer GinkgoRecover()
+		k.until(func() {
+			k.follow()
+			time.Sleep(20 * time.Millisecond)
+		})
 	})
 	for range 3 {
 		k.all.Go(func() {
+			defer k.close()
+			defer GinkgoRecover()
 			k.until(func() {
-				if err := k.ask(); err != nil && !k.ended() {
-					t.Error(err)
-					k.close()
+				if err := k.ask(); !k.ended() {
+					Expect(err).NotTo(HaveOccurred(), "calling by the registration")
 				}
 				k.calls.Add(1)
 			})
@@ -152,29 +160,19 @@ func (k *karmada) until(do func()) {
 	}
 }
 
-// follow takes over what is registered, as an informer does.
+// follow reads the registration, as an informer does.
 func (k *karmada) follow() {
 	object, err := registered()
 	if err != nil || object.GetResourceVersion() == k.version {
 		return
 	}
-	c := &configuration.Configuration{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c); err != nil {
-		k.t.Error(err)
-		return
-	}
-	if errs := configuration.ValidateClient(&c.Webhooks[0].ClientConfig, nil); len(errs) > 0 {
-		k.t.Error(errs.ToAggregate())
-		return
-	}
+	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c)).To(Succeed())
+	Expect(configuration.ValidateClient(&c.Webhooks[0].ClientConfig, nil)).To(BeEmpty(), "errors of the registration")
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(c)})
-	if err != nil {
-		k.t.Error(err)
-		return
-	}
-	at := &known{d, strings.TrimSuffix(strings.TrimPrefix(*c.Webhooks[0].ClientConfig.URL, "https://"), "/interpret"), &tls.Config{
-		RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12,
-	}}
+	Expect(err).NotTo(HaveOccurred(), "reading the registration")
+	address := strings.TrimSuffix(strings.TrimPrefix(*c.Webhooks[0].ClientConfig.URL, "https://"), "/interpret")
+	at := &known{d, address, &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}}
 	at.trusted.RootCAs.AppendCertsFromPEM(c.Webhooks[0].ClientConfig.CABundle)
 	k.version = object.GetResourceVersion()
 	k.current.Store(at)
@@ -182,7 +180,7 @@ func (k *karmada) follow() {
 
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
 
-// ask asks about a queue. The client keeps its connections: beside it, another one is opened.
+// ask asks for the replicas of a queue. The client keeps its connections; ask opens a new one too.
 func (k *karmada) ask() error {
 	at := k.current.Load()
 	connection, err := tls.Dial("tcp", at.address, at.trusted)
@@ -200,18 +198,17 @@ func (k *karmada) ask() error {
 	return nil
 }
 
-// question asks for the replicas of an object with a text of some length.
+// question returns a request for the replicas of an object with a text of some length.
 func question(kind interpreter.Kind, length int) interpreter.Request {
-	object := fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":"q","namespace":"n"},"spec":{"text":"%0*d"}}`,
-		kind.Group+"/"+kind.Version, kind.Kind, max(length, 1), 0)
+	const text = `{"apiVersion":%q,"kind":%q,"metadata":{"name":"q","namespace":"n"},"spec":{"text":"%0*d"}}`
+	object := fmt.Sprintf(text, kind.Group+"/"+kind.Version, kind.Kind, max(length, 1), 0)
 	return interpreter.Request{Operation: interpreter.Replicas, Kind: kind, Object: json.RawMessage(object)}
 }
 
-// more waits for more calls.
-func (k *karmada) more() {
-	k.t.Helper()
-	before := k.calls.Load()
-	eventually(k.t, "calls go on", func() bool { return k.calls.Load() > before+10 || k.t.Failed() })
+// more waits until more calls than a number have been answered.
+func (k *karmada) more(number int64) {
+	GinkgoHelper()
+	Eventually(k.calls.Load).Should(BeNumerically(">", k.calls.Load()+number), "answered calls")
 }
 
 func (k *karmada) close() { k.end.Do(func() { close(k.ending) }) }
@@ -225,33 +222,9 @@ func (k *karmada) ended() bool {
 	}
 }
 
-// stop ends all calls, none of which has failed.
+// stop ends all calls, and returns their number.
 func (k *karmada) stop() int64 {
 	k.close()
 	k.all.Wait()
 	return k.calls.Load()
-}
-
-func eventually(t *testing.T, about string, right func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !right(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", about)
-		}
-	}
-}
-
-// alone leaves nothing behind for the next test.
-func alone(t *testing.T) {
-	t.Helper()
-	t.Cleanup(func() {
-		err := objects.Resource(registration.Resource).Delete(context.Background(), "graft", metav1.DeleteOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-		err = clients.CoreV1().Secrets(namespace).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
-		if err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -5,22 +5,25 @@
 package interpreter_test
 
 import (
+	"context"
+	"fmt"
 	"net/url"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// byService registers a Service, by which Karmada speaks HTTP/1.1, so that a call has a connection of its own.
+// byService registers a Service. Karmada then uses HTTP/1.1, so that each call has its own connection.
 const byService = "service: {namespace: graft-system, name: interpreter}, timeoutSeconds: 5"
 
-// askers are how many ask at the same time.
+// askers is the number of concurrent callers.
 const askers = 4
 
 // ResolveEndpoint implements webhookutil.ServiceResolver: the Service is the balancer.
@@ -28,7 +31,7 @@ func (b *balancer) ResolveEndpoint(string, string, int32) (*url.URL, error) {
 	return &url.URL{Scheme: "https", Host: b.Addr().String()}, nil
 }
 
-// reach is how many connections to a replica there are, and how many there have been.
+// reach returns the number of current connections to a replica, and of all connections.
 func (b *balancer) reach(address string) (open, all int) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -41,73 +44,65 @@ func (b *balancer) isReady(address string) bool {
 	return b.targets[address]
 }
 
-// load asks steadily, and goes on when a call fails.
+// load calls steadily, and continues when a call fails.
 type load struct {
-	t     *testing.T
 	done  [askers]atomic.Int64
 	mutex sync.Mutex
-	// failed is why calls have failed since somebody looked.
+	// failed has the errors of calls since the last look.
 	failed []error
 }
 
-// newLoad begins to ask by what is registered, until the test ends.
-func newLoad(t *testing.T, b *balancer) *load {
-	t.Helper()
+// newLoad calls by the registration until the end of the spec.
+func newLoad(b *balancer) *load {
+	GinkgoHelper()
 	object, err := registered()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := &configuration.Configuration{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c); err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the registration")
+	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c)).To(Succeed())
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(c), Services: b})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &load{t: t}
-	ended := make(chan struct{})
+	Expect(err).NotTo(HaveOccurred(), "reading the registration")
+	l := &load{}
+	ctx, end := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	for n := range askers {
 		all.Go(func() {
-			for {
-				select {
-				case <-ended:
-					return
-				default:
-					l.ask(d)
-					l.done[n].Add(1)
-				}
+			defer GinkgoRecover()
+			for ctx.Err() == nil {
+				l.ask(ctx, d)
+				l.done[n].Add(1)
 			}
 		})
 	}
-	t.Cleanup(func() { close(ended); all.Wait() })
+	DeferCleanup(func() {
+		end()
+		all.Wait()
+	})
 	return l
 }
 
-// ask asks once. An answer that is wrong is worse than none.
-func (l *load) ask(d *dispatch.Dispatcher) {
-	a, err := d.Interpret(l.t.Context(), question(queue, 0))
-	switch {
-	case err != nil && l.t.Context().Err() == nil:
+// ask makes one call. A wrong answer fails the spec at once.
+func (l *load) ask(ctx context.Context, d *dispatch.Dispatcher) {
+	a, err := d.Interpret(ctx, question(queue, 0))
+	if err == nil {
+		Expect(a.Replicas).To(HaveValue(BeEquivalentTo(3)), "replicas in an answer")
+		return
+	}
+	if ctx.Err() == nil {
 		l.mutex.Lock()
 		defer l.mutex.Unlock()
 		l.failed = append(l.failed, err)
-	case err == nil && (a.Replicas == nil || *a.Replicas != 3):
-		l.t.Errorf("the answer is %+v", a)
 	}
 }
 
-// more waits until each asker has had more answers, the first of which it may have waited for already.
+// more waits until each caller has had more answers, the first of which it may have waited for already.
 func (l *load) more() {
-	l.t.Helper()
+	GinkgoHelper()
 	for n := range askers {
-		before := l.done[n].Load()
-		eventually(l.t, "calls go on", func() bool { return l.done[n].Load() > before+10 })
+		Eventually(l.done[n].Load).Should(BeNumerically(">", l.done[n].Load()+10), "calls of caller %d", n)
 	}
 }
 
-// failures are those since the last time.
+// failures returns the errors since the last call of it.
 func (l *load) failures() []error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -116,57 +111,57 @@ func (l *load) failures() []error {
 	return failed
 }
 
-// none holds that calls go on, and none fails.
+// none checks that calls go on, and none fails.
 func (l *load) none() {
-	l.t.Helper()
+	GinkgoHelper()
 	l.more()
-	if failed := l.failures(); len(failed) > 0 {
-		l.t.Errorf("%d calls failed: %v", len(failed), failed)
-	}
+	Expect(l.failures()).To(BeEmpty(), "failed calls")
 }
 
-// lose takes a replica away with a signal that it cannot answer, until back brings one back: no more calls fail than it has connections, with those that
-// are opened until it is taken out. The client may come upon one of those at any time, as long as nobody tells it that they lead nowhere.
+// lose sends a replica a signal that it cannot handle, and calls back when the balancer has removed it. At most as many
+// calls fail as there are connections to it, those included that are opened until it is removed. The client may use one
+// of these connections at any time, as long as it does not learn that they are dead.
 func (l *load) lose(r *replica, signal syscall.Signal, back func()) {
-	l.t.Helper()
+	GinkgoHelper()
 	l.none()
 	open, before := r.b.reach(r.address)
-	if err := r.Signal(signal); err != nil {
-		l.t.Fatal(err)
-	}
-	eventually(l.t, "the replica is taken out", func() bool { return !r.b.isReady(r.address) })
+	Expect(r.Signal(signal)).To(Succeed(), "sending %s", signal)
+	Eventually(r.b.isReady).WithArguments(r.address).Should(BeFalse(), "the balancer takes the replica for ready")
 	_, after := r.b.reach(r.address)
 	l.more()
 	back()
-	l.more() // whatever was asked before has an answer
+	l.more() // calls from before have an answer
 	failed := l.failures()
-	if len(failed) > open+after-before {
-		l.t.Errorf("%d calls failed, with %d connections and %d more: %v", len(failed), open, after-before, failed)
-	}
-	l.t.Logf("%s: %d calls failed, with %d connections and %d more", signal, len(failed), open, after-before)
+	connections := fmt.Sprintf("with %d connections and %d more", open, after-before)
+	Expect(len(failed)).To(BeNumerically("<=", open+after-before), "failed calls, %s: %v", connections, failed)
+	AddReportEntry("failed calls", fmt.Sprintf("%d after %s, %s", len(failed), signal, connections))
 	l.none()
 }
 
-// TestLost suspends, resumes and kills one of two replicas under steady calls: only its open calls fail.
-func TestLost(t *testing.T) {
-	alone(t)
-	profiles := &mounted{t: t, folder: t.TempDir()}
-	profiles.put(kinds("3", "Queue"))
-	b := newBalancer(t)
-	config := configured(t, profiles.folder, byService)
-	one, two := start(t, config, b), start(t, config, b)
-	both := func() { t.Helper(); eventually(t, "both are ready", func() bool { return b.count() == 2 }) }
-	both()
-	l := newLoad(t, b)
-	for _, r := range []*replica{one, two} { // one of them writes the registration
-		l.lose(r, syscall.SIGSTOP, func() {
-			if err := r.Signal(syscall.SIGCONT); err != nil {
-				t.Fatal(err)
-			}
+var _ = Describe("two replicas under steady calls", func() {
+	It("fail only the calls in hand when one of them hangs or is killed, and answer all others", func() {
+		profiles := &mounted{folder: GinkgoT().TempDir()}
+		profiles.put(kinds("3", "Queue"))
+		b := newBalancer()
+		config := configured(profiles.folder, byService)
+		one, two := start(config, b), start(config, b)
+		both := func() {
+			GinkgoHelper()
+			Eventually(b.count).Should(Equal(2), "ready replicas")
+		}
+		both()
+		l := newLoad(b)
+		for _, r := range []*replica{one, two} { // one of them writes the registration
+			l.lose(r, syscall.SIGSTOP, func() {
+				Expect(r.Signal(syscall.SIGCONT)).To(Succeed(), "continuing the replica")
+				both()
+			})
+		}
+		l.lose(one, syscall.SIGKILL, func() {
+			one = start(config, b)
 			both()
 		})
-	}
-	l.lose(one, syscall.SIGKILL, func() { one = start(t, config, b); both() })
-	l.lose(two, syscall.SIGKILL, func() {})
-	one.end()
-}
+		l.lose(two, syscall.SIGKILL, func() {})
+		one.end()
+	})
+})

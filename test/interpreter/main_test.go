@@ -6,17 +6,20 @@ package interpreter_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
@@ -24,9 +27,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// What all tests share; TestMain sets it.
+// What all specs share; BeforeSuite sets it.
 var (
 	land    *landscape.Landscape
 	account *landscape.Account
@@ -38,65 +42,81 @@ var (
 const (
 	namespace = "graft-system"
 	program   = "graft-resource-interpreter"
-	// patience bounds every wait.
+	// patience limits every wait.
 	patience = 60 * time.Second
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = env.Build(ctx, filepath.Join("..", ".."), program, s.Folder); err != nil {
-			return err
+func TestInterpreter(t *testing.T) { suite.Run(t, "interpreter", "karmada") }
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
+	var err error
+	binary, err = env.Build(ctx, filepath.Join("..", ".."), program, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{Without: landscape.AllCRDs()})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+	prepare(ctx)
+})
+
+// Each spec finds no registration and no certificate.
+var _ = BeforeEach(func() {
+	DeferCleanup(func(ctx SpecContext) {
+		for _, resource := range []schema.GroupVersionResource{registration.Resource, exploring} {
+			err := objects.Resource(resource).Delete(ctx, "graft", metav1.DeleteOptions{})
+			Expect(client.IgnoreNotFound(err)).To(Succeed(), "deleting the registration")
 		}
-		if land, err = s.Start(ctx, landscape.Options{Without: landscape.AllCRDs()}); err != nil {
-			return err
-		}
-		return prepare(ctx)
-	}))
-}
+		secrets := clients.CoreV1().Secrets(namespace)
+		Expect(secrets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	})
+})
 
 // exploring is the resource of the proposal's configurations.
 var exploring = configuration.ResourceOf(api.KindReview)
 
-// prepare makes the kind of registrations known, and an account that may do what the program needs and no more.
-func prepare(ctx context.Context) error {
-	if err := land.Client().Create(ctx, registrations()); err != nil {
-		return err
-	}
+// prepare defines the kinds of registrations, and creates an account that may do what the program needs and no more.
+func prepare(ctx context.Context) {
+	GinkgoHelper()
+	Expect(land.Client().Create(ctx, registrations())).To(Succeed())
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict(configuration.Definition(), crd); err != nil {
-		return err
-	}
-	if err := land.Client().Create(ctx, crd); err != nil {
-		return err
-	}
-	if err := land.InstallCRDs(ctx); err != nil { // none; it waits for those that are there
-		return err
-	}
+	Expect(yaml.UnmarshalStrict(configuration.Definition(), crd)).To(Succeed())
+	Expect(land.Client().Create(ctx, crd)).To(Succeed())
+	Expect(land.InstallCRDs(ctx)).To(Succeed(), "waiting for the definitions")
 	var err error
-	if objects, err = dynamic.NewForConfig(land.Config()); err != nil {
-		return err
-	}
-	if clients, err = kubernetes.NewForConfig(land.Config()); err != nil {
-		return err
-	}
+	objects, err = dynamic.NewForConfig(land.Config())
+	Expect(err).NotTo(HaveOccurred())
+	clients, err = kubernetes.NewForConfig(land.Config())
+	Expect(err).NotTo(HaveOccurred())
+	registered := []string{registration.Resource.Resource, exploring.Resource}
 	account, err = land.CreateServiceAccount(ctx, landscape.ServiceAccountOptions{
 		Namespace: namespace, Name: "interpreter",
 		ClusterRules: []rbacv1.PolicyRule{
-			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource, exploring.Resource}, Verbs: []string{"create"}},
-			{APIGroups: []string{registration.Resource.Group}, Resources: []string{registration.Resource.Resource, exploring.Resource},
-				ResourceNames: []string{"graft"}, Verbs: []string{"get", "update", "delete"}},
+			{APIGroups: []string{registration.Resource.Group}, Resources: registered, Verbs: []string{"create"}},
+			{
+				APIGroups: []string{registration.Resource.Group}, Resources: registered,
+				ResourceNames: []string{"graft"}, Verbs: []string{"get", "update", "delete"},
+			},
 		},
 		Rules: map[string][]rbacv1.PolicyRule{namespace: {
 			{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
-			{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"interpreter"}, Verbs: []string{"get", "update"}},
+			{
+				APIGroups: []string{""}, Resources: []string{"secrets"},
+				ResourceNames: []string{"interpreter"}, Verbs: []string{"get", "update"},
+			},
 			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
-			{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{program, program + "-replicas"}, Verbs: []string{"get", "update"}},
+			{
+				APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
+				ResourceNames: []string{program, program + "-replicas"}, Verbs: []string{"get", "update"},
+			},
 		}},
 	})
-	return err
+	Expect(err).NotTo(HaveOccurred(), "creating the account of the program")
 }
 
-// registrations defines ResourceInterpreterWebhookConfiguration with the fields that Karmada has; others are dropped, as there.
+// registrations defines ResourceInterpreterWebhookConfiguration with the fields that Karmada has. kube-apiserver drops
+// other fields, as with Karmada's definition.
 func registrations() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	texts := apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text}}
@@ -121,7 +141,8 @@ func registrations() *apiextensionsv1.CustomResourceDefinition {
 	whole.Required = []string{"webhooks"}
 	const kind = "ResourceInterpreterWebhookConfiguration"
 	names := apiextensionsv1.CustomResourceDefinitionNames{
-		Kind: kind, ListKind: kind + "List", Plural: registration.Resource.Resource, Singular: "resourceinterpreterwebhookconfiguration",
+		Kind: kind, ListKind: kind + "List",
+		Plural: registration.Resource.Resource, Singular: "resourceinterpreterwebhookconfiguration",
 	}
 	return &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{

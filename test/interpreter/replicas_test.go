@@ -5,6 +5,7 @@
 package interpreter_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,14 +14,16 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/registration"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 // settings lack the folder of profiles, the kubeconfig, and how Karmada reaches the replicas.
@@ -36,83 +39,70 @@ shutdown: {delay: 1s, timeout: 10s}
 logging: {format: text}
 `
 
-// configured is a file with the settings of replicas that are registered as reached says.
-func configured(t *testing.T, profiles, reached string) string {
-	t.Helper()
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, settings, profiles, account.Kubeconfig, reached), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// configured writes the settings of replicas, which register the given endpoint, and returns the file.
+func configured(profiles, endpoint string) string {
+	GinkgoHelper()
+	config := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+	text := fmt.Appendf(nil, settings, profiles, account.Kubeconfig, endpoint)
+	Expect(os.WriteFile(config, text, 0o600)).To(Succeed())
 	return config
 }
 
-// mounted is a folder of profiles as the kubelet mounts a ConfigMap: a symbolic link is swapped.
+// mounted is a folder of profiles as kubelet mounts a ConfigMap: a symbolic link is swapped.
 type mounted struct {
-	t      *testing.T
 	folder string
 	count  int
 }
 
+// put replaces the profile.
 func (m *mounted) put(text string) {
-	m.t.Helper()
+	GinkgoHelper()
 	m.count++
 	version := fmt.Sprint("..version", m.count)
-	if err := os.Mkdir(filepath.Join(m.folder, version), 0o700); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(m.folder, version, "acme.yaml"), []byte(text), 0o600); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.Symlink(version, filepath.Join(m.folder, "..new")); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := os.Rename(filepath.Join(m.folder, "..new"), filepath.Join(m.folder, "..data")); err != nil {
-		m.t.Fatal(err)
-	}
+	at := func(name string) string { return filepath.Join(m.folder, name) }
+	Expect(os.Mkdir(at(version), 0o700)).To(Succeed())
+	Expect(os.WriteFile(filepath.Join(at(version), "acme.yaml"), []byte(text), 0o600)).To(Succeed())
+	Expect(os.Symlink(version, at("..new"))).To(Succeed())
+	Expect(os.Rename(at("..new"), at("..data"))).To(Succeed())
 	if m.count == 1 {
-		if err := os.Symlink(filepath.Join("..data", "acme.yaml"), filepath.Join(m.folder, "acme.yaml")); err != nil {
-			m.t.Fatal(err)
-		}
+		Expect(os.Symlink(filepath.Join("..data", "acme.yaml"), at("acme.yaml"))).To(Succeed())
 	}
 }
 
-// kinds is a profile by which kinds have so many replicas.
+// kinds returns a profile with a number of replicas for kinds.
 func kinds(count string, names ...string) string {
-	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: InterpreterProfile\nmetadata: {name: acme}\nkinds:\n"
+	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\n" +
+		"kind: InterpreterProfile\nmetadata: {name: acme}\nkinds:\n"
 	for _, name := range names {
 		text += "- {apiVersion: acme.com/v1, kind: " + name + ", replicas: [{count: " + count + "}]}\n"
 	}
 	return text
 }
 
-// replica is the real program in a process of its own.
+// replica is the real program in its own process.
 type replica struct {
 	*env.Process
-	t       *testing.T
 	b       *balancer
 	address string
 }
 
-// start runs a replica, of which the balancer follows whether it is ready.
-func start(t *testing.T, config string, b *balancer) *replica {
-	t.Helper()
+// start runs a replica until the end of the spec, and tells the balancer whether it is ready.
+func start(config string, b *balancer) *replica {
+	GinkgoHelper()
 	p, err := env.Start(&env.Log{}, nil, binary, "--config="+config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replica{Process: p, t: t, b: b}
-	t.Cleanup(func() {
-		r.Kill()
-		if t.Failed() {
-			t.Logf("its log:\n%s", r.Log)
-		}
-	})
-	eventually(t, "it listens", func() bool { r.address = r.at("Listening"); return r.address != "" })
+	Expect(err).NotTo(HaveOccurred(), "starting a replica")
+	r := &replica{Process: p, b: b}
+	suite.ShowLog("a replica", p.Log)
+	DeferCleanup(r.Kill)
+	Eventually(func() string {
+		r.address = r.at("Listening")
+		return r.address
+	}).ShouldNot(BeEmpty(), "the address of the replica")
 	go r.follow()
 	return r
 }
 
-// at is the address that the log has behind a word.
+// at returns the address that the log has after a word.
 func (r *replica) at(word string) string {
 	found := regexp.MustCompile(word + `[^\n]*?(127\.0\.0\.1:[1-9][0-9]*)`).FindStringSubmatch(r.Log.String())
 	if found == nil {
@@ -121,9 +111,10 @@ func (r *replica) at(word string) string {
 	return found[1]
 }
 
-// watcher asks those who watch, and does not wait for one that hangs.
+// watcher reads metrics and readiness. It does not wait for a replica that hangs.
 var watcher = &http.Client{Timeout: 3 * time.Second}
 
+// watch returns a page of the server for metrics.
 func (r *replica) watch(path string) (status int, text string) {
 	response, err := watcher.Get("http://" + r.at("Serving metrics") + path)
 	if err != nil {
@@ -134,6 +125,7 @@ func (r *replica) watch(path string) (status int, text string) {
 	return response.StatusCode, string(all)
 }
 
+// follow tells the balancer whether the replica is ready, until it exits.
 func (r *replica) follow() {
 	for {
 		select {
@@ -148,25 +140,22 @@ func (r *replica) follow() {
 	}
 }
 
+// count returns the number of ready replicas.
 func (b *balancer) count() int {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return len(b.targets)
 }
 
-// end ends a replica as the kubelet does.
+// end stops a replica as kubelet does.
 func (r *replica) end() {
-	r.t.Helper()
-	if err := r.Signal(syscall.SIGTERM); err != nil {
-		r.t.Fatal(err)
-	}
+	GinkgoHelper()
+	Expect(r.Signal(syscall.SIGTERM)).To(Succeed(), "stopping the replica")
 	<-r.Exited()
-	if code := r.State().ExitCode(); code != 0 {
-		r.t.Errorf("it ended with %d", code)
-	}
+	Expect(r.State().ExitCode()).To(BeZero(), "exit status of the replica")
 }
 
-// names are the kinds that are registered.
+// names returns the registered webhooks as a text.
 func names() string {
 	object, err := registered()
 	if err != nil {
@@ -175,84 +164,97 @@ func names() string {
 	return fmt.Sprint(object.Object["webhooks"])
 }
 
-// TestReplicas runs through the life of two replicas under steady calls: profiles that change, become invalid and valid
-// again, and replicas that end and return. No call fails. Then the leader is killed, and the other replica writes.
-func TestReplicas(t *testing.T) {
-	alone(t)
-	profiles := &mounted{t: t, folder: t.TempDir()}
-	profiles.put(kinds("3", "Queue"))
-	b := newBalancer(t)
-	config := configured(t, profiles.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr()))
-	one, two := start(t, config, b), start(t, config, b)
-	eventually(t, "both are ready", func() bool { return b.count() == 2 })
-	k := newKarmada(t)
-	k.more()
+var _ = Describe("two replicas of the program", func() {
+	It("fail no call while profiles change and replicas restart, and the second one registers when the leader is killed",
+		func(ctx SpecContext) {
+			profiles := &mounted{folder: GinkgoT().TempDir()}
+			profiles.put(kinds("3", "Queue"))
+			b := newBalancer()
+			config := configured(profiles.folder, fmt.Sprintf(`url: "https://%s/interpret"`, b.Addr()))
+			one, two := start(config, b), start(config, b)
+			Eventually(b.count).Should(Equal(2), "ready replicas")
+			k := newKarmada()
+			k.more(10)
+			changeProfiles(ctx, k, profiles, one, two)
 
-	batch := interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Batch"}
-	if strings.Contains(names(), "Batch") {
-		t.Error("a kind is registered that nobody knows")
-	}
+			By("restarting both replicas in turn")
+			two.end()
+			k.more(10)
+			two = start(config, b)
+			Eventually(b.count).Should(Equal(2), "ready replicas")
+			one.end()
+			k.more(10)
+			one = start(config, b)
+			Eventually(b.count).Should(Equal(2), "ready replicas")
+			k.more(10)
+			k.stop()
+			for _, r := range []*replica{one, two} {
+				Expect(r.Log.String()).NotTo(ContainSubstring("Issued a certificate"), "the log of a replica that has restarted")
+			}
+			killLeader(ctx, k, one, two)
+		})
+})
+
+// changeProfiles adds a kind, writes an invalid profile, and removes the kind again.
+func changeProfiles(ctx context.Context, k *karmada, profiles *mounted, replicas ...*replica) {
+	GinkgoHelper()
+	By("adding a kind")
+	Expect(names()).NotTo(ContainSubstring("Batch"), "registered kinds")
 	profiles.put(kinds("4", "Queue", "Batch"))
-	eventually(t, "the new kind is registered", func() bool { return strings.Contains(names(), "Batch") })
-	eventually(t, "the new kind is answered", func() bool {
-		a, err := k.current.Load().dispatcher.Interpret(t.Context(), question(batch, 0))
-		return err == nil && *a.Replicas == 4
-	})
-	k.more()
+	Eventually(names).Should(ContainSubstring("Batch"), "registered kinds")
+	batch := interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Batch"}
+	Eventually(ctx, func(g Gomega) {
+		a, err := k.current.Load().dispatcher.Interpret(ctx, question(batch, 0))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(a.Replicas).To(HaveValue(BeEquivalentTo(4)))
+	}).Should(Succeed(), "calling for the new kind")
+	k.more(10)
+
+	By("writing an invalid profile")
 	before := names()
 	profiles.put(kinds("5, no: 1", "Queue"))
-	for _, r := range []*replica{one, two} {
-		eventually(t, "it is told that the profile is wrong", func() bool {
+	for _, r := range replicas {
+		Eventually(func() string {
 			_, text := r.watch("/metrics")
-			return strings.Contains(text, "graft_interpreter_profile_reload_failed 1")
-		})
+			return text
+		}).Should(ContainSubstring("graft_interpreter_profile_reload_failed 1"), "metrics after an invalid profile")
 	}
-	if k.more(); names() != before {
-		t.Error("what is registered has changed with a profile that is wrong")
-	}
+	k.more(10)
+	Expect(names()).To(Equal(before), "registered webhooks after an invalid profile")
+
+	By("removing the kind")
 	profiles.put(kinds("5", "Queue"))
-	eventually(t, "the kind is not registered any more", func() bool { return !strings.Contains(names(), "Batch") })
-	if a, err := k.current.Load().dispatcher.Interpret(t.Context(), question(queue, 19<<20)); err != nil || *a.Replicas < 3 {
-		t.Errorf("19 MiB: %v", err)
-	}
+	Eventually(names).ShouldNot(ContainSubstring("Batch"), "registered kinds")
+	a, err := k.current.Load().dispatcher.Interpret(ctx, question(queue, 19<<20))
+	Expect(err).NotTo(HaveOccurred(), "calling with an object of 19 MiB")
+	Expect(a.Replicas).To(HaveValue(BeNumerically(">=", 3)), "replicas of an object of 19 MiB")
+}
 
-	two.end()
-	k.more()
-	two = start(t, config, b)
-	eventually(t, "it is ready again", func() bool { return b.count() == 2 })
-	one.end()
-	k.more()
-	one = start(t, config, b)
-	eventually(t, "it is ready again", func() bool { return b.count() == 2 })
-	k.more()
-	k.stop()
-	if strings.Contains(one.Log.String(), "Issued a certificate") || strings.Contains(two.Log.String(), "Issued a certificate") {
-		t.Error("a replica that comes back has issued what is there")
-	}
-
+// killLeader kills the replica that leads, and checks that the other one registers and answers.
+func killLeader(ctx context.Context, k *karmada, one, two *replica) {
+	GinkgoHelper()
+	By("killing the replica that leads")
 	const leads = `Leadership changed	{"leader": true}`
-	eventually(t, "one leads", func() bool { return strings.Contains(one.Log.String()+two.Log.String(), leads) })
+	Eventually(func() string { return one.Log.String() + two.Log.String() }).
+		Should(ContainSubstring(leads), "logs of both")
 	leader, other := one, two
 	if strings.Contains(two.Log.String(), leads) {
 		leader, other = two, one
 	}
 	leader.Kill()
-	if err := objects.Resource(registration.Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the other one writes", func() bool { return strings.Contains(names(), "Queue") })
-	if !strings.Contains(other.Log.String(), leads) {
-		t.Error("it writes and does not lead")
-	}
-	eventually(t, "the other one answers", func() bool { return k.ask() == nil })
+	Expect(objects.Resource(registration.Resource).Delete(ctx, "graft", metav1.DeleteOptions{})).To(Succeed())
+	Eventually(names).Should(ContainSubstring("Queue"), "kinds that the other replica registers")
+	Expect(other.Log.String()).To(ContainSubstring(leads), "the log of the replica that registers")
+	Eventually(k.ask).Should(Succeed(), "calling the other replica")
+	const request = `graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",`
 	for _, metric := range []string{
-		`graft_interpreter_requests_total{code="200",dialect="ResourceInterpreterContext",kind="Queue.acme.com",operation="replicas"}`,
-		`graft_interpreter_certificate_expiry_timestamp_seconds{certificate="authority"}`, "graft_interpreter_registration_current 1",
-		"graft_interpreter_registration_failed 0", "go_goroutines", "process_open_fds",
+		request + `kind="Queue.acme.com",operation="replicas"}`,
+		`graft_interpreter_certificate_expiry_timestamp_seconds{certificate="authority"}`,
+		"graft_interpreter_registration_current 1", "graft_interpreter_registration_failed 0",
+		"go_goroutines", "process_open_fds",
 	} {
-		if _, text := other.watch("/metrics"); !strings.Contains(text, metric) {
-			t.Errorf("there is no %s", metric)
-		}
+		_, text := other.watch("/metrics")
+		Expect(text).To(ContainSubstring(metric), "metrics of the other replica")
 	}
 	other.end()
 }

@@ -6,18 +6,16 @@ package interpreter_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -29,50 +27,48 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/certificatetest"
 )
 
-// TestSecret runs the suite of all stores on a Secret in a real API server.
-func TestSecret(t *testing.T) {
-	alone(t)
-	count := 0
-	certificatetest.Suite(t, func(*testing.T) func() certificate.Store {
-		count++
-		name := fmt.Sprint("suite-", count)
-		return func() certificate.Store {
-			return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: name}
-		}
-	})
-	own := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{"a": "b"}}, StringData: map[string]string{"x": "y"}}
-	if _, err := clients.CoreV1().Secrets(namespace).Create(t.Context(), own, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+var _ = Describe("a Secret with a certificate", func() {
+	for i, c := range certificatetest.Cases() {
+		It(c.Name, func() {
+			c.Run(GinkgoTB(), func() certificate.Store {
+				return &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: fmt.Sprint("suite-", i)}
+			})
+		})
 	}
-	source, _ := issued(t, "theirs", 0)
-	if err := source.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	secret, err := clients.CoreV1().Secrets(namespace).Get(t.Context(), "theirs", metav1.GetOptions{})
-	if err != nil || string(secret.Data["x"]) != "y" || secret.Labels["a"] != "b" || len(secret.Data["tls.crt"]) == 0 {
-		t.Errorf("what others have put there: %v, %v", secret, err)
-	}
-}
 
-// issued is a source in a Secret, whose clock is some time behind.
-func issued(t *testing.T, name string, behind time.Duration) (*certificate.Issued, *clocktesting.FakePassiveClock) {
-	t.Helper()
-	restricted, err := kubernetes.NewForConfig(land.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	It("keeps labels and data of other writers", func(ctx SpecContext) {
+		secrets := clients.CoreV1().Secrets(namespace)
+		_, err := secrets.Create(ctx, &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Name: "theirs", Labels: map[string]string{"a": "b"}},
+			StringData: map[string]string{"x": "y"},
+		}, metav1.CreateOptions{})
+		Expect(err).NotTo(HaveOccurred(), "creating the Secret")
+		source, _ := issued("theirs", 0)
+		Expect(source.Refresh(ctx)).To(Succeed(), "issuing a certificate")
+		secret, err := secrets.Get(ctx, "theirs", metav1.GetOptions{})
+		Expect(err).NotTo(HaveOccurred(), "reading the Secret")
+		Expect(secret.Data).To(HaveKeyWithValue("x", []byte("y")), "data of another writer")
+		Expect(secret.Labels).To(HaveKeyWithValue("a", "b"), "labels of another writer")
+		Expect(secret.Data["tls.crt"]).NotTo(BeEmpty(), "the issued certificate")
+	})
+})
+
+// issued returns a source in a Secret, whose clock is some time behind.
+func issued(name string, behind time.Duration) (*certificate.Issued, *clocktesting.FakePassiveClock) {
+	GinkgoHelper()
 	clock := clocktesting.NewFakePassiveClock(time.Now().Add(-behind))
 	source, err := certificate.NewIssued(certificate.Options{
-		Store: &certificate.Secret{Client: restricted.CoreV1(), Namespace: namespace, Name: name}, Clock: clock, Log: logr.Discard(),
-		Policy: certificate.Policy{Addresses: []string{"127.0.0.1"}, Authority: time.Hour, Certificate: time.Hour, Overlap: time.Minute, Told: true},
+		Store: &certificate.Secret{Client: clients.CoreV1(), Namespace: namespace, Name: name}, Clock: clock,
+		Log: logr.Discard(),
+		Policy: certificate.Policy{
+			Addresses: []string{"127.0.0.1"}, Authority: time.Hour, Certificate: time.Hour, Overlap: time.Minute, Told: true,
+		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "opening the source of certificates")
 	return source, clock
 }
 
-// replicated is a replica in this process, so that its clock can be set.
+// replicated is a replica in this process, whose clock can be set.
 type replicated struct {
 	source    certificate.Source
 	clock     *clocktesting.FakePassiveClock
@@ -82,7 +78,7 @@ type replicated struct {
 	address   string
 }
 
-// three are the replicas of any queue.
+// three answers that each queue has three replicas.
 type three struct{}
 
 func (three) Interpret(context.Context, interpreter.Request) (interpreter.Response, error) {
@@ -91,28 +87,24 @@ func (three) Interpret(context.Context, interpreter.Request) (interpreter.Respon
 }
 
 // begin opens a replica that shares a Secret, and gives its address to the balancer.
-func begin(t *testing.T, b *balancer) *replicated {
-	t.Helper()
-	source, clock := issued(t, "rotation", 55*time.Minute)
-	r := open(t, b, source, clock)
+func begin(ctx SpecContext, b *balancer) *replicated {
+	GinkgoHelper()
+	source, clock := issued("rotation", 55*time.Minute)
+	r := open(ctx, b, source, clock)
 	b.ready(r.address, true)
 	return r
 }
 
 // open opens a replica that the balancer does not know yet.
-func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktesting.FakePassiveClock) *replicated {
-	t.Helper()
+func open(
+	ctx SpecContext, b *balancer, source certificate.Source, clock *clocktesting.FakePassiveClock,
+) *replicated {
+	GinkgoHelper()
 	r := &replicated{owner: "test", source: source, clock: clock}
-	if err := r.source.Refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(land.Config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(r.source.Refresh(ctx)).To(Succeed(), "reading the certificate")
 	known := []interpreter.Known{{Kind: queue, Operations: []interpreter.Operation{interpreter.Replicas}}}
 	r.registrar = registration.New(registration.Options{
-		Client: client, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: r.leads.Load,
+		Client: objects, Owner: func(context.Context) (string, error) { return r.owner, nil }, Leads: r.leads.Load,
 		Period: time.Second, Clock: r.clock, Log: logr.Discard(),
 		Dialect: api.KindContext, Kinds: func() []interpreter.Known { return known },
 		Configuration: func(kinds []interpreter.Known) *configuration.Configuration {
@@ -121,97 +113,81 @@ func open(t *testing.T, b *balancer, source certificate.Source, clock *clocktest
 			})
 		},
 		Registered: func(ctx context.Context, bundle []byte) {
-			if err := r.source.Registered(ctx, bundle); err != nil {
-				t.Error(err)
-			}
+			defer GinkgoRecover()
+			Expect(r.source.Registered(ctx, bundle)).To(Succeed(), "recording the registered authorities")
 		},
 	})
-	s, err := server.New(t.Context(), server.Options{
+	s, err := server.New(ctx, server.Options{
 		Address: "127.0.0.1:0", Interpreter: three{}, Certificate: certificate.Serve(r.source), Log: logr.Discard(),
 		Metrics: server.NewMetrics(prometheus.NewRegistry(), func(interpreter.Kind) bool { return true }),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
+	Expect(err).NotTo(HaveOccurred(), "listening")
+	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(ctx, 10*time.Second) }()
-	t.Cleanup(func() {
+	go func() { ended <- s.Serve(serving, 10*time.Second) }()
+	DeferCleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		Expect(<-ended).To(Succeed(), "serving")
 	})
 	r.address = s.Address()
 	return r
 }
 
-// TestRotation removes the CA of two replicas twice, under steady calls through the registration. The leader changes,
-// and so does the replica that checks the certificate first. No call fails.
-func TestRotation(t *testing.T) {
-	alone(t)
-	b := newBalancer(t)
-	one, two := begin(t, b), begin(t, b)
-	one.leads.Store(true)
-	one.registrar.Look(t.Context())
-	k := newKarmada(t)
-	authorities := map[time.Time]bool{}
-	for n := 0; one.clock.Now().Before(time.Now().Add(40 * time.Minute)); n++ {
-		first, second := one, two
-		if n%2 == 1 {
-			first, second = two, one
-		}
-		if n%5 == 4 {
-			one.leads.Store(!one.leads.Load())
-			two.leads.Store(!one.leads.Load())
-		}
-		for _, step := range []func() error{
-			func() error { return first.source.Refresh(t.Context()) },
-			func() error { first.registrar.Look(t.Context()); return nil },
-			func() error { second.registrar.Look(t.Context()); return nil },
-			func() error { return second.source.Refresh(t.Context()) },
-		} {
-			if err := step(); err != nil {
-				t.Fatal(err)
+var _ = Describe("replicas that share a certificate in a Secret", func() {
+	// Leadership moves, and so does the replica that looks after the certificate first.
+	It("fail no call while two authorities are replaced", func(ctx SpecContext) {
+		b := newBalancer()
+		one, two := begin(ctx, b), begin(ctx, b)
+		one.leads.Store(true)
+		one.registrar.Look(ctx)
+		k := newKarmada()
+		authorities := map[time.Time]bool{}
+		for n := 0; one.clock.Now().Before(time.Now().Add(40 * time.Minute)); n++ {
+			first, second := one, two
+			if n%2 == 1 {
+				first, second = two, one
 			}
-			before := k.calls.Load()
-			eventually(t, "calls go on", func() bool { return k.calls.Load() > before || t.Failed() })
+			if n%5 == 4 {
+				one.leads.Store(!one.leads.Load())
+				two.leads.Store(!one.leads.Load())
+			}
+			Expect(first.source.Refresh(ctx)).To(Succeed(), "refreshing the certificate of the first replica")
+			k.more(0)
+			first.registrar.Look(ctx)
+			k.more(0)
+			second.registrar.Look(ctx)
+			k.more(0)
+			Expect(second.source.Refresh(ctx)).To(Succeed(), "refreshing the certificate of the second replica")
+			k.more(0)
+			authorities[one.source.Held().AuthorityEnds] = true
+			now := one.clock.Now().Add(3 * time.Minute)
+			one.clock.SetTime(now)
+			two.clock.SetTime(now)
 		}
-		authorities[one.source.Held().AuthorityEnds] = true
-		now := one.clock.Now().Add(3 * time.Minute)
-		one.clock.SetTime(now)
-		two.clock.SetTime(now)
-	}
-	if calls := k.stop(); len(authorities) != 3 || calls < 100 {
-		t.Errorf("there were %d authorities, and %d calls", len(authorities), calls)
-	}
-}
+		Expect(k.stop()).To(BeNumerically(">=", 100), "answered calls")
+		Expect(authorities).To(HaveLen(3), "authorities")
+	})
 
-// TestFollowed checks that only the leader writes, and that two installations do not overwrite each other in turns.
-func TestFollowed(t *testing.T) {
-	alone(t)
-	b := newBalancer(t)
-	one, two := begin(t, b), begin(t, b)
-	two.registrar.Look(t.Context())
-	if _, err := registered(); err == nil {
-		t.Fatal("who does not lead has written")
-	}
-	one.leads.Store(true)
-	one.registrar.Look(t.Context())
-	first, err := registered()
-	if err != nil {
-		t.Fatal(err)
-	}
-	two.owner = "another"
-	two.leads.Store(true)
-	for range 3 {
-		for _, r := range []*replicated{one, two} {
-			r.clock.SetTime(r.clock.Now().Add(2 * time.Second))
-			r.registrar.Look(t.Context())
+	It("write the registration only if they lead, and never in turns with another installation", func(ctx SpecContext) {
+		b := newBalancer()
+		one, two := begin(ctx, b), begin(ctx, b)
+		two.registrar.Look(ctx)
+		_, err := registered()
+		Expect(err).To(HaveOccurred(), "reading the registration before a replica leads")
+		one.leads.Store(true)
+		one.registrar.Look(ctx)
+		first, err := registered()
+		Expect(err).NotTo(HaveOccurred(), "reading the registration of the leader")
+		two.owner = "another"
+		two.leads.Store(true)
+		for range 3 {
+			for _, r := range []*replicated{one, two} {
+				r.clock.SetTime(r.clock.Now().Add(2 * time.Second))
+				r.registrar.Look(ctx)
+			}
 		}
-	}
-	last, err := registered()
-	if err != nil || last.GetResourceVersion() != first.GetResourceVersion() {
-		t.Errorf("it was written though nothing is to be changed: %v", errors.Join(err))
-	}
-}
+		last, err := registered()
+		Expect(err).NotTo(HaveOccurred(), "reading the registration of two leaders")
+		Expect(last.GetResourceVersion()).To(Equal(first.GetResourceVersion()), "version of an unchanged registration")
+	})
+})

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificatetest is the test suite that each certificate.Store passes. Start reading at Suite.
+// Package certificatetest has the tests that each certificate.Store passes. Start reading at Suite.
 package certificatetest
 
 import (
@@ -20,16 +20,30 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/certificate"
 )
 
-// Suite tests a store. Each call of the function that open returns gives another client of the same store,
-// which is empty at first.
+// Suite runs all cases as tests.
 func Suite(t *testing.T, open func(t *testing.T) func() certificate.Store) {
-	t.Run("versions", func(t *testing.T) { versions(t, open(t)) })
-	t.Run("concurrent starts", func(t *testing.T) { together(t, open(t)) })
-	t.Run("rotation", func(t *testing.T) { rotation(t, open(t)) })
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) { c.Run(t, open(t)) })
+	}
+}
+
+// Case is one test of a store. Each call of open returns another client of the same store, which is empty at first.
+type Case struct {
+	Name string
+	Run  func(t testing.TB, open func() certificate.Store)
+}
+
+// Cases returns all tests of a store.
+func Cases() []Case {
+	return []Case{
+		{"refuses to overwrite data that the writer has not read", versions},
+		{"gives one authority to replicas that start at the same time", together},
+		{"moves replicas to the next authority once callers trust it", rotation},
+	}
 }
 
 // versions tests that a write fails if the store changed since it was read.
-func versions(t *testing.T, open func() certificate.Store) {
+func versions(t testing.TB, open func() certificate.Store) {
 	ctx, one, two := t.Context(), open(), open()
 	if got, err := one.Read(ctx); err != nil || len(got.Data) > 0 || got.Version != "" {
 		t.Fatalf("an empty store: %v, %v", got, err)
@@ -57,7 +71,7 @@ func versions(t *testing.T, open func() certificate.Store) {
 }
 
 // issued returns a replica.
-func issued(t *testing.T, store certificate.Store, clock *clocktesting.FakePassiveClock, names ...string) *certificate.Issued {
+func issued(t testing.TB, store certificate.Store, clock *clocktesting.FakePassiveClock, names ...string) *certificate.Issued {
 	t.Helper()
 	i, err := certificate.NewIssued(certificate.Options{
 		Store: store, Clock: clock, Log: logr.Discard(),
@@ -72,8 +86,8 @@ func issued(t *testing.T, store certificate.Store, clock *clocktesting.FakePassi
 }
 
 // together tests that replicas that start at the same time use one authority.
-func together(t *testing.T, open func() certificate.Store) {
-	clock := clocktesting.NewFakePassiveClock(time.Now())
+func together(t testing.TB, open func() certificate.Store) {
+	ctx, clock := t.Context(), clocktesting.NewFakePassiveClock(time.Now())
 	var (
 		all  sync.WaitGroup
 		them [4]*certificate.Issued
@@ -83,7 +97,7 @@ func together(t *testing.T, open func() certificate.Store) {
 		them[n] = issued(t, open(), clock, "interpreter.graft.svc")
 	}
 	for n := range them {
-		all.Go(func() { errs[n] = them[n].Refresh(t.Context()) })
+		all.Go(func() { errs[n] = them[n].Refresh(ctx) })
 	}
 	all.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
@@ -98,7 +112,7 @@ func together(t *testing.T, open func() certificate.Store) {
 
 // rotation moves two replicas to the next authority. Neither may use it before one of them was told that
 // callers trust it.
-func rotation(t *testing.T, open func() certificate.Store) {
+func rotation(t testing.TB, open func() certificate.Store) {
 	ctx := context.WithoutCancel(t.Context())
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	one, two := issued(t, open(), clock, "a.example.com"), issued(t, open(), clock, "a.example.com")
