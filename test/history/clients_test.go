@@ -18,21 +18,22 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	. "github.com/onsi/ginkgo/v2"
 )
 
 // repeat makes a request of any of the programs until its outcome is known, and records it.
 func (w *world) repeat(random *rand.Rand, r request, attempt func(*server) (answer string, known bool)) string {
 	called := time.Since(w.begin)
 	var lost []time.Duration
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Duration(20*len(w.servers)*len(w.servers)) * time.Millisecond) {
+	between := time.Duration(20*len(w.servers)*len(w.servers)) * time.Millisecond
+	for deadline := time.Now().Add(patience); ; time.Sleep(between) {
 		began := time.Since(w.begin)
 		answer, known := attempt(w.servers[random.IntN(len(w.servers))])
 		if !known && r.kind == take && answer != nothing {
 			lost = append(lost, began)
 		}
 		if !known && time.Now().After(deadline) {
-			w.t.Errorf("%s of %s %s has no answer; the programs said\n%s", r.kind, r.owner, r.address, w.logs())
-			known = true
+			Fail(fmt.Sprintf("%s of %s %s has no answer", r.kind, r.owner, r.address))
 		}
 		if !known {
 			continue
@@ -74,7 +75,8 @@ func (w *world) claims(ctx context.Context, client int, random *rand.Rand) {
 		}
 		has[owner] = w.repeat(random, request{kind: allocate, pool: "chosen", owner: owner}, func(s *server) (string, bool) {
 			status, text := s.Post("/GetProfileConfig", owner, config)
-			return addressOf(text), status == http.StatusOK || status == http.StatusInternalServerError && strings.Contains(text, "has nothing left")
+			exhausted := status == http.StatusInternalServerError && strings.Contains(text, "has nothing left")
+			return addressOf(text), status == http.StatusOK || exhausted
 		})
 	}
 	w.mutex.Lock()
@@ -86,14 +88,18 @@ func (w *world) claims(ctx context.Context, client int, random *rand.Rand) {
 	}
 }
 
-// takes lets a client of Spiderpool start Pods, each with an address that another Pod may have, and release or read them.
+// takes lets a client of Spiderpool start Pods, each with an address that another Pod may have, and release or read
+// them.
 func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
 	for number := 0; ctx.Err() == nil; number++ {
 		uid, address := fmt.Sprintf("pod-%d-%d", client, number), fmt.Sprintf("10.2.0.%d", 1+random.IntN(3))
-		won := w.repeat(random, request{kind: take, pool: "named", owner: uid, address: address}, func(s *server) (string, bool) {
+		wanted := request{kind: take, pool: "named", owner: uid, address: address}
+		won := w.repeat(random, wanted, func(s *server) (string, bool) {
 			status, _ := s.pod(ctx, http.MethodPost, "ipam/allocate-ips", map[string]any{
 				"podUID": uid, "podName": uid, "podNamespace": "shop", "nodeName": uid,
-				"iaasIPsAllocationRequest": []any{map[string]string{"ipAddress": address, "subnet": "10.2.0.0/24", "parentNicMac": "fa:16:3e:00:00:01"}},
+				"iaasIPsAllocationRequest": []any{map[string]string{
+					"ipAddress": address, "subnet": "10.2.0.0/24", "parentNicMac": "fa:16:3e:00:00:01",
+				}},
 			})
 			if status == unsent || status == http.StatusConflict {
 				return nothing, false
@@ -113,7 +119,9 @@ func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
 			})
 		}
 		w.repeat(random, request{kind: release, pool: "named", owner: uid}, func(s *server) (string, bool) {
-			status, _ := s.pod(ctx, http.MethodPost, "ipam/release-ip", map[string]string{"podUID": uid, "nodeName": uid, "subnet": "10.2.0.0/24", "ipAddress": won})
+			status, _ := s.pod(ctx, http.MethodPost, "ipam/release-ip", map[string]string{
+				"podUID": uid, "nodeName": uid, "subnet": "10.2.0.0/24", "ipAddress": won,
+			})
 			return nothing, status == http.StatusNoContent
 		})
 	}
@@ -122,13 +130,15 @@ func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
 // unsent is the status of a call that did not reach the program.
 const unsent = -1
 
-// pod makes a call of Spiderpool's contract; status 0 says that there was no answer. The call goes on when the context has ended.
+// pod makes a call of Spiderpool's contract. It returns status 0 without an answer. The call continues when the context
+// has ended.
 func (s *server) pod(ctx context.Context, method, path string, body any) (status int, answer string) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, ""
 	}
-	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, "http://localhost/v1/apis/network.iaas.io/"+path, bytes.NewReader(raw))
+	url := "http://localhost/v1/apis/network.iaas.io/" + path
+	request, err := http.NewRequestWithContext(context.WithoutCancel(ctx), method, url, bytes.NewReader(raw))
 	if err != nil {
 		return 0, ""
 	}

@@ -11,17 +11,19 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
 )
 
-// timeout is that of the calls of the cloud. A call can take effect until twice as long after its begin.
+// timeout limits the calls of the cloud. A call can take effect until twice as long after its start.
 const timeout = 2 * time.Second
 
-// port is what the cloud has bound: an address for an owner.
+// port is an address that the cloud has bound for an owner.
 type port struct{ Address, Owner string }
 
-// fabric is a cloud that is slow, fails, hangs, loses its answers, does what it is asked twice, and binds after its caller has given up.
+// fabric is a cloud that is slow, fails, hangs, loses answers, executes calls twice, and binds after its caller has
+// given up.
 type fabric struct {
 	*httptest.Server
 	mutex    sync.Mutex
@@ -32,7 +34,7 @@ type fabric struct {
 	calm bool
 }
 
-func newFabric(t *testing.T, random *rand.Rand) *fabric {
+func newFabric(random *rand.Rand) *fabric {
 	f := &fabric{random: random, ports: map[string]port{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /ports/{name}", func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +46,10 @@ func newFabric(t *testing.T, random *rand.Rand) *fabric {
 		f.fail(w, true, func() int { return f.bind(r.PathValue("name"), p) })
 	})
 	mux.HandleFunc("DELETE /ports/{name}", func(w http.ResponseWriter, r *http.Request) {
-		f.fail(w, false, func() int { delete(f.ports, r.PathValue("name")); return http.StatusOK })
+		f.fail(w, false, func() int {
+			delete(f.ports, r.PathValue("name"))
+			return http.StatusOK
+		})
 	})
 	mux.HandleFunc("GET /ports/{name}", func(w http.ResponseWriter, r *http.Request) {
 		f.fail(w, false, func() int {
@@ -55,14 +60,15 @@ func newFabric(t *testing.T, random *rand.Rand) *fabric {
 		})
 	})
 	f.Server = httptest.NewServer(mux)
-	t.Cleanup(f.Close)
+	DeferCleanup(f.Close)
 	return f
 }
 
+// bind binds an address, unless another owner has it.
 func (f *fabric) bind(name string, p port) int {
 	for other, of := range f.ports {
 		if of.Address == p.Address && other != name {
-			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be bound for %s", p.Address, of.Owner, p.Owner))
+			f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s, and %s asked for it", p.Address, of.Owner, p.Owner))
 			return http.StatusConflict
 		}
 	}
@@ -125,6 +131,7 @@ func (f *fabric) owners() map[string]string {
 	return all
 }
 
+// wrong returns the requests for addresses that another owner has.
 func (f *fabric) wrong() []string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -9,10 +9,12 @@ package history
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"syscall"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
@@ -20,25 +22,27 @@ import (
 // lease is longer than the lease of a server on etcd.
 const lease = 35 * time.Second
 
-// TestEtcd records histories of three programs that share a ledger on three members of etcd. Programs are killed, and one is stopped until its lease
-// has ended; the member that leads is killed and stopped.
-func TestEtcd(t *testing.T) {
-	for seed, kills := range histories(t, "GRAFT_HISTORY_ETCD", 20, 20, 20) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			c := cluster.Start(t, 3)
-			w := newWorld(t, seed)
-			w.storeIn(fmt.Sprintf("ledger: {etcd: {endpoints: ['%s', '%s', '%s'], prefix: /history, caFile: %s, certFile: %s, keyFile: %s}}",
-				c.Endpoints[0], c.Endpoints[1], c.Endpoints[2], c.CAFile, c.CertFile, c.KeyFile), 3)
-			w.run(8, func(random *rand.Rand) { w.disturbAll(c, random, kills) })
-			t.Logf("binds that the cloud refused since another owner had the address: %d", len(w.cloud.wrong()))
+// Programs are killed, and one is stopped until its lease has ended. The member that leads is killed and stopped.
+var _ = Describe("the history of three programs with a ledger on three members of etcd", func() {
+	for i, kills := range histories("GRAFT_HISTORY_ETCD", 20, 20, 20) {
+		It(fmt.Sprintf("is linearizable with the kills and faults of seed %d", i+1), func(ctx SpecContext) {
+			c := cluster.Start(GinkgoTB(), 3)
+			w := newWorld(uint64(i + 1))
+			w.storeIn(fmt.Sprintf(`ledger:
+  etcd: {endpoints: ['%s'], prefix: /history, caFile: %s, certFile: %s, keyFile: %s}`,
+				strings.Join(c.Endpoints, "', '"), c.CAFile, c.CertFile, c.KeyFile), 3)
+			w.run(ctx, 8, func(random *rand.Rand) { w.disturbAll(c, random, kills) })
+			AddReportEntry("binds that the cloud refused, since another owner had the address", len(w.cloud.wrong()))
 		})
 	}
-}
+})
 
-// disturbAll kills the first two programs in turn, while the third is stopped, and so is the leader of etcd, which is also killed.
+// disturbAll kills the first two programs in turn, while the third one and the leader of etcd are stopped. The leader
+// is also killed.
 func (w *world) disturbAll(c *cluster.Cluster, random *rand.Rand, kills int) {
 	var others sync.WaitGroup
 	others.Go(func() {
+		defer GinkgoRecover()
 		w.servers[2].Signal(syscall.SIGSTOP)
 		time.Sleep(lease)
 		w.servers[2].Signal(syscall.SIGCONT)

@@ -16,19 +16,24 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// checking bounds how long Porcupine looks at one history. It takes seconds.
+// checking limits the check of one history by Porcupine, which takes seconds.
 const checking = 10 * time.Minute
 
-// TestFile records histories of one program with a ledger on a file. The program is killed, and stopped for longer than a call of the cloud can take
-// effect.
-func TestFile(t *testing.T) {
-	for seed, kills := range histories(t, "GRAFT_HISTORY_FILE", 30, 10, 25) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			w := newWorld(t, seed)
+func TestHistory(t *testing.T) { suite.Run(t, "history", "network", "slow") }
+
+// The program is killed, and stopped for longer than a call of the cloud can take effect.
+var _ = Describe("the history of one program with a ledger on a file", func() {
+	for i, kills := range histories("GRAFT_HISTORY_FILE", 30, 10, 25) {
+		It(fmt.Sprintf("is linearizable with the kills and faults of seed %d", i+1), func(ctx SpecContext) {
+			w := newWorld(uint64(i + 1))
 			w.storeIn("ledger: {path: %[1]s/ledger}", 1)
-			w.run(6, func(random *rand.Rand) {
+			w.run(ctx, 6, func(random *rand.Rand) {
 				for range kills {
 					pause(random, 100, 900)
 					if random.IntN(3) == 0 {
@@ -40,30 +45,25 @@ func TestFile(t *testing.T) {
 					w.restart(0)
 				}
 			})
-			if len(w.cloud.wrong()) > 0 {
-				t.Errorf("the cloud was asked for addresses that it had bound: %v", w.cloud.wrong())
-			}
+			Expect(w.cloud.wrong()).To(BeEmpty(), "requests to the cloud for addresses that it had bound")
 		})
 	}
-}
+})
 
-// histories returns seeds, and how often programs are killed in the history of each: all together as often as a variable of the environment says,
-// and then as often in each as the last argument says.
-func histories(t *testing.T, variable string, all, each, eachThen int) map[uint64]int {
-	t.Helper()
+// histories returns the number of kills in the history of each seed: all together as many as an environment variable
+// says, and then at most eachThen in one history.
+func histories(variable string, all, each, eachThen int) (kills []int) {
 	if text := os.Getenv(variable); text != "" {
 		var err error
 		each = eachThen
 		if all, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", variable, err)
+			panic(fmt.Sprintf("%s: %v", variable, err))
 		}
 	}
-	of := map[uint64]int{}
-	for seed := uint64(1); all > 0; seed++ {
-		of[seed] = min(all, each)
-		all -= each
+	for ; all > 0; all -= each {
+		kills = append(kills, min(all, each))
 	}
-	return of
+	return kills
 }
 
 // pause waits for a random time, in milliseconds.
@@ -81,26 +81,32 @@ func (w *world) restart(server int) {
 }
 
 // run lets clients work until all faults are over, and checks the history and what is left.
-func (w *world) run(clients int, faults func(*rand.Rand)) {
-	ctx, cancel := context.WithCancel(w.t.Context())
+func (w *world) run(ctx context.Context, clients int, faults func(*rand.Rand)) {
+	GinkgoHelper()
+	working, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var all sync.WaitGroup
 	for i := range clients {
 		claims, takes := rand.New(rand.NewPCG(w.seed, uint64(i))), rand.New(rand.NewPCG(w.seed, uint64(50+i)))
-		all.Go(func() { w.claims(ctx, i, claims) })
-		all.Go(func() { w.takes(ctx, i, takes) })
+		all.Go(func() {
+			defer GinkgoRecover()
+			w.claims(working, i, claims)
+		})
+		all.Go(func() {
+			defer GinkgoRecover()
+			w.takes(working, i, takes)
+		})
 	}
 	faults(rand.New(rand.NewPCG(w.seed, 99)))
 	cancel()
-	began := time.Now()
+	stopped := time.Now()
 	all.Wait()
-	w.t.Logf("the clients have ended after %s", time.Since(began).Round(time.Millisecond))
-	began = time.Now()
-	w.end()
-	settled := time.Since(began)
-	began = time.Now()
-	if result, _ := porcupine.CheckOperationsVerbose(model(), w.record, checking); result != porcupine.Ok {
-		w.t.Errorf("the history of %d operations is %s; the programs said\n%s", len(w.record), result, w.logs())
-	}
-	w.t.Logf("%d operations; settled after %s, checked after %s", len(w.record), settled.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	released := time.Now()
+	w.end(ctx)
+	settled := time.Now()
+	result, _ := porcupine.CheckOperationsVerbose(model(), w.record, checking)
+	Expect(result).To(Equal(porcupine.Ok), "the history of %d operations", len(w.record))
+	AddReportEntry("history", fmt.Sprintf("%d operations; the clients ended after %s, settled after %s, checked after %s",
+		len(w.record), released.Sub(stopped).Round(time.Millisecond), settled.Sub(released).Round(time.Millisecond),
+		time.Since(settled).Round(time.Millisecond)))
 }

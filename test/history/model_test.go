@@ -25,8 +25,8 @@ const (
 	read kind = "read"
 )
 
-// request is one operation of a client. A request without an answer is repeated, and all attempts are one operation. Attempts to take an address are
-// operations of their own, since another owner may take it in between.
+// request is one operation of a client. A request without an answer is repeated, and all attempts are one operation.
+// Attempts to take an address are separate operations, since another owner may take it in between.
 type request struct {
 	kind           kind
 	pool           string
@@ -35,8 +35,8 @@ type request struct {
 	lost bool
 }
 
-// nothing is the answer of an allocation from an exhausted pool, and of a read of an address that nobody holds. Both are permitted at any time: an
-// address in quarantine, or between two owners, is neither free nor held.
+// nothing is the answer of an allocation from an exhausted pool, and of a read of an address without an owner. Both are
+// permitted at any time: an address in quarantine, or between two owners, is neither free nor held.
 const nothing = ""
 
 // held maps each address of a pool to its owner.

@@ -16,22 +16,22 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// patience bounds how long a request is repeated, and how long is waited for what goes on in the background.
+// patience limits how long a request is repeated, and the wait for the end of background work.
 const patience = 5 * time.Minute
 
 // world is one program or several that share a ledger, with their cloud and their clients.
 type world struct {
-	t       *testing.T
 	seed    uint64
 	servers []*server
 	cloud   *fabric
@@ -39,7 +39,7 @@ type world struct {
 
 	mutex  sync.Mutex
 	record []porcupine.Operation
-	// holders maps addresses to what clients hold in the end.
+	// holders maps addresses to the clients that hold them in the end.
 	holders map[string]string
 }
 
@@ -67,26 +67,37 @@ clouds:
     timeout: %[2]s
     http:
       url: %[1]s
-      bind: {method: PUT, path: "/ports/${ allocation.id }", body: {address: "${ allocation.addresses[0] }", owner: "${ allocation.owner }"}}
+      bind:
+        method: PUT
+        path: "/ports/${ allocation.id }"
+        body: {address: "${ allocation.addresses[0] }", owner: "${ allocation.owner }"}
       unbind: {method: DELETE, path: "/ports/${ allocation.id }"}
       find: {method: GET, path: "/ports/${ allocation.id }"}
 pools:
   chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}], cloud: fabric, rest: 0s, exclusive: true}
-  named: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}], vlans: 100-200, macPrefix: "0a:58", rest: 0s, cloud: fabric, exclusive: true}
+  named:
+    subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}]
+    vlans: 100-200
+    macPrefix: "0a:58"
+    rest: 0s
+    cloud: fabric
+    exclusive: true
 profiles:
   chosen: {pools: [chosen]}
 `
 
-func newWorld(t *testing.T, seed uint64) *world {
-	t.Helper()
-	return &world{t: t, seed: seed, cloud: newFabric(t, rand.New(rand.NewPCG(seed, 100))), begin: time.Now(), holders: map[string]string{}}
+func newWorld(seed uint64) *world {
+	GinkgoHelper()
+	cloud := newFabric(rand.New(rand.NewPCG(seed, 100)))
+	return &world{seed: seed, cloud: cloud, begin: time.Now(), holders: map[string]string{}}
 }
 
 // storeIn starts programs with a ledger. In its configuration, %[1]s is the folder of the program.
 func (w *world) storeIn(ledger string, programs int) {
-	w.t.Helper()
-	for range programs {
-		p := env.NewNetworkProvider(w.t)
+	GinkgoHelper()
+	for i := range programs {
+		p := env.NewNetworkProvider(GinkgoTB())
+		suite.ShowLog(fmt.Sprint("program ", i), p.Log)
 		p.Write("profile.yaml", fmt.Sprintf(profile, w.cloud.URL, timeout))
 		if !strings.Contains(ledger, "%") {
 			ledger += "%.0[1]s"
@@ -103,53 +114,38 @@ func (w *world) storeIn(ledger string, programs int) {
 	}
 }
 
-// logs returns what all programs have said lately.
-func (w *world) logs() string {
-	var all strings.Builder
-	for i, s := range w.servers {
-		fmt.Fprintf(&all, "program %d:\n%s\n", i, s.Log)
-	}
-	return all.String()
-}
-
 // end compares the ledger and the cloud with what clients hold, before and after they release it.
-func (w *world) end() {
+func (w *world) end(ctx context.Context) {
+	GinkgoHelper()
 	w.cloud.recover()
-	w.settle()
+	w.settle(ctx)
 	for address, owner := range w.holders {
 		status, text := w.servers[0].Post("/ReleaseProfileConfig", owner, map[string]any{"profile": "chosen"})
-		if status != http.StatusOK {
-			w.t.Errorf("the release of %s is answered %d %s", owner, status, text)
-		}
+		Expect(status).To(Equal(http.StatusOK), "status of the release for %s: %s", owner, text)
 		delete(w.holders, address)
 	}
-	w.settle()
+	w.settle(ctx)
 }
 
 // settle waits until the ledger and the cloud have what clients hold, and nothing else.
-func (w *world) settle() {
-	w.t.Helper()
+func (w *world) settle(ctx context.Context) {
+	GinkgoHelper()
 	want := map[string]string{}
 	for address, owner := range w.holders {
 		want[address] = owner + " bound"
 	}
-	var diff string
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		rows, err := w.rows()
-		if err != nil {
-			diff = err.Error() // etcd may elect a leader
-			continue
-		}
-		if diff = cmp.Diff(w.holders, w.cloud.owners()) + cmp.Diff(want, rows); diff == "" {
-			return
-		}
-	}
-	w.t.Fatalf("the cloud and the ledger do not become what clients hold (-):\n%s\nthe programs said\n%s", diff, w.logs())
+	Eventually(ctx, func(g Gomega) {
+		rows, err := w.rows(ctx)
+		g.Expect(err).NotTo(HaveOccurred()) // etcd may elect a leader
+		g.Expect(w.cloud.owners()).To(Equal(w.holders), "owners of addresses in the cloud")
+		g.Expect(rows).To(Equal(want), "owners of addresses in the ledger")
+	}).WithTimeout(patience).Should(Succeed(), "the cloud and the ledger have what clients hold")
 }
 
 // rows returns the owner and the state of each address in the ledger.
-func (w *world) rows() (map[string]string, error) {
-	inspect := exec.CommandContext(w.t.Context(), "../../bin/graft", "ledger", "inspect", "--server=unix://"+filepath.Join(w.servers[0].Folder, "admin"), "-o", "json")
+func (w *world) rows(ctx context.Context) (map[string]string, error) {
+	server := "--server=unix://" + filepath.Join(w.servers[0].Folder, "admin")
+	inspect := exec.CommandContext(ctx, "../../bin/graft", "ledger", "inspect", server, "-o", "json")
 	output, err := inspect.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("graft ledger inspect: %w: %s", err, failed.Stderr)
