@@ -147,11 +147,11 @@ test-system: build ## Run the tests that need Debian packages (hack/system/packa
 	@echo '==> images and charts in a registry, as the page of packaging says'
 	cd hack/images && go test -tags system -run '^TestPage' $(TESTFLAGS) ./...
 	@echo '==> the extension with $(OVERSIZE) profiles that compute values as large as they can'
-	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize
+	GRAFT_OVERSIZE_CASES=$(OVERSIZE) go test -v -timeout 30m $(TESTFLAGS) ./test/oversize -ginkgo.v
 	@echo '==> the network provider, killed $(CRASHES) times (it says how far it is)'
-	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) -run '^TestCrash$$' ./test/crash
+	GRAFT_CRASHES=$(CRASHES) go test -v -timeout 30m $(TESTFLAGS) ./test/crash -ginkgo.v
 	@echo '==> histories of the network provider, killed $(HISTORY_FILE) times on a file and $(HISTORY_ETCD) times on etcd (20 minutes)'
-	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history
+	GRAFT_HISTORY_FILE=$(HISTORY_FILE) GRAFT_HISTORY_ETCD=$(HISTORY_ETCD) go test -v -tags system -timeout 60m $(TESTFLAGS) ./test/history -ginkgo.v
 
 # Six minutes on two cores. The programs of Gardener are built once, which takes ten more.
 test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gardener, built from its module, in separate namespaces.

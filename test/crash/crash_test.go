@@ -5,12 +5,14 @@
 package crash
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +20,11 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 // owner is a device of a claim, and the state that its client knows.
@@ -33,14 +39,16 @@ type owner struct {
 // story is one program with its fabric and its owners.
 type story struct {
 	*env.NetworkProvider
-	t      *testing.T
+	problems
+	ctx    context.Context // of the spec
 	fabric *fabric
 	owners []*owner
 	racks  []*rack
 	// pods is the client of Spiderpool, and reloads how often the profile was rewritten.
 	pods    *http.Client
 	reloads int
-	// requests are how many were under way for several interfaces when the program was killed, and were found to be undone, and to be there.
+	// requests counts requests for several interfaces that were under way when the program was killed: those that were
+	// undone, and those that were complete.
 	requests [2]int
 	random   *rand.Rand
 
@@ -56,52 +64,79 @@ const (
 	patience = 1000
 )
 
-// TestCrash kills the program at each point in turn, in the middle of many owners' requests, and looks after each crash whether all is as the
-// owners know it.
-func TestCrash(t *testing.T) {
-	times := crashes
-	if text := os.Getenv("GRAFT_CRASHES"); text != "" {
-		var err error
-		if times, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("GRAFT_CRASHES: %v", err)
+func TestCrash(t *testing.T) { suite.Run(t, "crash", "network", "slow") }
+
+var _ = Describe("the network provider, killed at each point in the middle of many requests", func() {
+	It("leaves every owner what it was answered, gives no address to two owners, and loses none", func(ctx SpecContext) {
+		times := crashes
+		if text := os.Getenv("GRAFT_CRASHES"); text != "" {
+			var err error
+			times, err = strconv.Atoi(text)
+			Expect(err).NotTo(HaveOccurred(), "GRAFT_CRASHES")
 		}
-	}
+		s := newStory(ctx)
+		hit := map[point]int{}
+		begun := time.Now()
+		for i := 0; i < times || i < times+patience && s.missing(hit) != ""; i++ {
+			at := points[i%len(points)]
+			if s.live(at) {
+				hit[at]++
+			}
+			if (i+1)%100 == 0 {
+				GinkgoWriter.Printf("killed %d times after %s\n", i+1, time.Since(begun).Round(time.Second))
+			}
+			Expect(s.found()).To(BeEmpty(), "problems after %d kills, the last when %s", i+1, at)
+		}
+		AddReportEntry("kills", fmt.Sprintf("%d at least, in %s; requests for several interfaces: %d undone, %d there",
+			times, time.Since(begun).Round(time.Second), s.requests[0], s.requests[1]))
+		Expect(s.missing(hit)).To(BeEmpty(), "what no kill has met")
+		s.end()
+		Expect(s.found()).To(BeEmpty(), "problems at the end")
+	})
+})
+
+// newStory prepares the program, its clouds and its owners.
+func newStory(ctx context.Context) *story {
+	GinkgoHelper()
 	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d, killed %d times", seed, times)
-	s := &story{t: t, fabric: newFabric(t), random: rand.New(rand.NewPCG(seed, 1))}
+	AddReportEntry("seed", seed)
+	s := &story{ctx: ctx, fabric: newFabric(), random: rand.New(rand.NewPCG(seed, 1))}
 	s.fabric.reached = s.reach
-	s.NetworkProvider = prepare(t, s.fabric)
+	s.NetworkProvider = prepare(s.fabric)
+	suite.ShowLog("the program", s.Log)
 	for i := range 64 {
 		profile := []string{"fabric", "plain"}[i%2]
 		if i%8 == 7 { // a few, as a plugin is a process for each address
 			profile = "lan"
 		}
-		s.owners = append(s.owners, &owner{uid: fmt.Sprintf("claim-%02d", i/4), device: fmt.Sprintf("eth%d", i%4), profile: profile, sure: true})
+		o := &owner{uid: fmt.Sprintf("claim-%02d", i/4), device: fmt.Sprintf("eth%d", i%4), profile: profile, sure: true}
+		s.owners = append(s.owners, o)
 	}
 	s.racks = newRacks(s)
-	hit := map[point]int{}
-	begun := time.Now()
-	for i := 0; i < times || i < times+patience && s.missing(hit) != ""; i++ {
-		at := points[i%len(points)]
-		if s.live(at) {
-			hit[at]++
-		}
-		if (i+1)%100 == 0 {
-			t.Logf("killed %d times after %s", i+1, time.Since(begun).Round(time.Second))
-		}
-		if t.Failed() {
-			t.Fatalf("after %d crashes, the last when %s; the program said\n%s", i+1, at, s.Log)
-		}
-	}
-	t.Logf("%d crashes at least, in %s", times, time.Since(begun).Round(time.Second))
-	t.Logf("requests for several interfaces in the middle of which it was killed: %d undone, %d there", s.requests[0], s.requests[1])
-	if missing := s.missing(hit); missing != "" {
-		t.Error(missing)
-	}
-	s.end()
+	return s
 }
 
-// missing returns the required points without a kill so far; kills happen at random.
+// problems collects what callers find wrong, from all goroutines.
+type problems struct {
+	mutex sync.Mutex
+	all   []string
+}
+
+// errorf adds a problem.
+func (p *problems) errorf(format string, arguments ...any) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.all = append(p.all, fmt.Sprintf(format, arguments...))
+}
+
+// found returns all problems.
+func (p *problems) found() []string {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return slices.Clone(p.all)
+}
+
+// missing returns what no kill has met so far, of what at least one must. Which request a kill meets is random.
 func (s *story) missing(hit map[point]int) string {
 	for _, at := range points {
 		if hit[at] == 0 {
@@ -163,21 +198,22 @@ func (s *story) check() {
 			return
 		}
 		if got := addressOf(answer); status != 200 || got != o.address {
-			s.t.Errorf("%s held %s, and is answered %d %s", o.uid, o.address, status, strings.TrimSpace(answer))
+			s.errorf("%s held %s, and is answered %d %s", o.uid, o.address, status, strings.TrimSpace(answer))
 		}
 		if other := holders[o.address]; other != "" {
-			s.t.Errorf("%s is held by %s and by %s", o.address, other, o.uid)
+			s.errorf("%s is held by %s and by %s", o.address, other, o.uid)
 		}
 		holders[o.address] = o.device + " of " + o.uid
 		if o.profile == "fabric" && !o.is(s.fabric.holds(o.address)) {
-			s.t.Errorf("%s of %s holds %s, and the cloud has bound it for %q", o.device, o.uid, o.address, s.fabric.holds(o.address))
+			by := s.fabric.holds(o.address)
+			s.errorf("%s of %s holds %s, and the cloud has bound it for %q", o.device, o.uid, o.address, by)
 		}
 		if _, err := os.Stat(filepath.Join(kept(s.NetworkProvider), "lan", o.address)); o.profile == "lan" && err != nil {
-			s.t.Errorf("%s holds %s, and the plugin has not given it: %v", o.uid, o.address, err)
+			s.errorf("%s holds %s, and the plugin has not given it: %v", o.uid, o.address, err)
 		}
 	}
 	if wrong := s.fabric.wrong(); wrong != "" {
-		s.t.Errorf("the cloud was asked for what cannot be:\n%s", wrong)
+		s.errorf("the cloud was asked for what cannot be:\n%s", wrong)
 	}
 }
 
@@ -226,14 +262,16 @@ func (s *story) act(o *owner, delay time.Duration) {
 		case 0, 500:
 			// The state is unknown, and the next attempt continues.
 		default:
-			s.t.Errorf("%s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
+			s.errorf("%s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
 		}
 		return
 	}
 	held := o.address
 	o.sure = false
 	s.soon(releaseSent, delay)
-	status, answer := s.post("/ReleaseProfileConfig", o, map[string]any{"profile": o.profile, "interface": map[string]any{"addresses": []string{held + "/24"}}})
+	status, answer := s.post("/ReleaseProfileConfig", o, map[string]any{
+		"profile": o.profile, "interface": map[string]any{"addresses": []string{held + "/24"}},
+	})
 	switch status {
 	case 200:
 		o.address, o.sure = "", true
@@ -242,7 +280,7 @@ func (s *story) act(o *owner, delay time.Duration) {
 		// It has the address or not; the next request tells.
 		o.address = ""
 	default:
-		s.t.Errorf("the release of %s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
+		s.errorf("the release of %s is answered %d %s", o.uid, status, strings.TrimSpace(answer))
 	}
 }
 

@@ -10,10 +10,17 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
+
+// wait limits each wait at the end.
+const wait = 30 * time.Second
 
 // end releases everything: then the cloud has nothing, the ledger is sound, and all addresses can be had again.
 func (s *story) end() {
+	GinkgoHelper()
 	s.at.Store(point(""))
 	s.Start()
 	if !s.Ready() {
@@ -27,30 +34,25 @@ func (s *story) end() {
 			s.post("/GetProfileConfig", o, o.config())
 		}
 		if status, answer := s.post("/ReleaseProfileConfig", o, o.config()); status != 200 {
-			s.t.Errorf("the release of %s is answered %d %s", o.uid, status, answer)
+			s.errorf("the release of %s is answered %d %s", o.uid, status, answer)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); s.fabric.size() > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
-		}
-	}
+	Eventually(s.fabric.size).WithTimeout(wait).Should(BeZero(), "addresses that are bound in the cloud")
 	for profile, size := range map[string]int{"fabric": 24, "plain": 24, "lan": 12} {
 		s.fill(profile, size)
 	}
 	s.fillLinks()
 	s.Kill()
 	s.WaitExit()
-	verify := exec.CommandContext(s.t.Context(), "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
-	if output, err := verify.CombinedOutput(); err != nil {
-		s.t.Errorf("graft ledger verify: %v\n%s", err, output)
-	}
+	verify := exec.CommandContext(s.ctx, "../../bin/graft", "ledger", "verify", filepath.Join(s.Folder, "ledger"))
+	output, err := verify.CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), "graft ledger verify printed:\n%s", output)
 }
 
 // fill takes every address of a pool.
 func (s *story) fill(profile string, size int) {
 	seen := map[string]bool{}
-	for deadline := time.Now().Add(30 * time.Second); len(seen) < size && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(wait); len(seen) < size && time.Now().Before(deadline); {
 		o := owner{uid: fmt.Sprintf("last-%s-%d", profile, len(seen)), device: "eth1", profile: profile}
 		status, answer := s.post("/GetProfileConfig", &o, o.config())
 		if status != 200 {
@@ -59,13 +61,13 @@ func (s *story) fill(profile string, size int) {
 			continue
 		}
 		if address := addressOf(answer); seen[address] {
-			s.t.Errorf("%s was given twice", address)
+			s.errorf("%s was given twice", address)
 		} else {
 			seen[address] = true
 		}
 	}
 	if len(seen) < size {
-		s.t.Errorf("%d addresses of %s can be had, want %d: some are lost; the program said\n%s", len(seen), profile, size, s.Log)
+		s.errorf("%d addresses of %s can be had, want %d: some are lost", len(seen), profile, size)
 	}
 }
 
@@ -90,6 +92,7 @@ const vlans = 128
 
 // fillLinks takes all addresses of IPv4, and all VLANs of every interface of the nodes in turn.
 func (s *story) fillLinks() {
+	GinkgoHelper()
 	for i := range 4 {
 		var pods []*pod
 		for j := range vlans {
@@ -98,7 +101,7 @@ func (s *story) fillLinks() {
 				one = four(j + 1)
 			}
 			one.Parent = parent(i/2, i%2)
-			p := &pod{UID: fmt.Sprintf("last-%d-%d", i, j), Namespace: "shop", Node: fmt.Sprintf("worker-%d", i/2), Items: []item{one}}
+			p := &pod{UID: fmt.Sprintf("last-%d-%d", i, j), Namespace: "shop", Node: node(i / 2), Items: []item{one}}
 			p.nics = []*nic{{pod: p, items: p.Items}}
 			pods = append(pods, p)
 		}
@@ -107,17 +110,15 @@ func (s *story) fillLinks() {
 			s.giveBack(p.nics[0], 0)
 		}
 	}
-	for deadline := time.Now().Add(30 * time.Second); s.fabric.wrong() == "" && s.fabric.size() > 24; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d addresses stay bound in the cloud; the program said\n%s", s.fabric.size(), s.Log)
-		}
+	if s.fabric.wrong() == "" {
+		Eventually(s.fabric.size).WithTimeout(wait).Should(BeNumerically("<=", 24), "addresses that are bound in the cloud")
 	}
 }
 
 // fillTrunk lets Pods have all VLANs of an interface.
 func (s *story) fillTrunk(pods []*pod) {
 	seen := map[int]string{}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(wait)
 	for _, p := range pods {
 		status, links, text := s.ask(p)
 		for ; status == http.StatusServiceUnavailable && time.Now().Before(deadline); status, links, text = s.ask(p) {
@@ -125,11 +126,11 @@ func (s *story) fillTrunk(pods []*pod) {
 			time.Sleep(20 * time.Millisecond)
 		}
 		if status != http.StatusOK {
-			s.t.Errorf("with %d VLANs of %d taken, %s is answered %d %s; the program said\n%s", len(seen), vlans, p.UID, status, text, s.Log)
+			s.errorf("with %d VLANs of %d taken, %s is answered %d %s", len(seen), vlans, p.UID, status, text)
 			return
 		}
 		if other := seen[links[0].VLAN]; other != "" {
-			s.t.Errorf("the VLAN %d was given to %s and to %s", links[0].VLAN, other, p.UID)
+			s.errorf("the VLAN %d was given to %s and to %s", links[0].VLAN, other, p.UID)
 		}
 		seen[links[0].VLAN] = p.UID
 	}

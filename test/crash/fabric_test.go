@@ -12,10 +12,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
 )
 
-// fabric is the cloud behind the pool: it delivers an address to one owner at a time, and reports impossible calls.
+// fabric is the cloud behind the pool. It delivers an address to one owner at a time, and records impossible requests.
 type fabric struct {
 	*httptest.Server
 
@@ -27,14 +28,14 @@ type fabric struct {
 	reached func(point) bool
 }
 
-func newFabric(t *testing.T) *fabric {
+func newFabric() *fabric {
 	f := &fabric{bound: map[string]string{}, links: map[string]string{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /ports/{addresses}", f.bind)
 	mux.HandleFunc("DELETE /ports/{addresses}", f.unbind)
 	mux.HandleFunc("GET /ports/{addresses}", f.find)
 	f.Server = httptest.NewServer(mux)
-	t.Cleanup(f.Close)
+	DeferCleanup(f.Close)
 	return f
 }
 
@@ -71,12 +72,14 @@ func (f *fabric) bind(w http.ResponseWriter, r *http.Request) {
 			return http.StatusUnprocessableEntity
 		}
 		if held := f.links[body.Link]; body.Link != "" && held != "" && held != body.Owner {
-			f.problems = append(f.problems, fmt.Sprintf("the VLAN %s is that of %s and was to be that of %s", body.Link, held, body.Owner))
+			problem := fmt.Sprintf("the VLAN %s is that of %s and was to be that of %s", body.Link, held, body.Owner)
+			f.problems = append(f.problems, problem)
 			return http.StatusConflict
 		}
 		for address := range strings.SplitSeq(addresses, ",") {
 			if held := f.bound[address]; held != "" && held != body.Owner {
-				f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be bound for %s", address, held, body.Owner))
+				problem := fmt.Sprintf("%s is bound for %s and was to be bound for %s", address, held, body.Owner)
+				f.problems = append(f.problems, problem)
 				return http.StatusConflict
 			}
 			f.bound[address] = body.Owner
@@ -95,7 +98,8 @@ func (f *fabric) unbind(w http.ResponseWriter, r *http.Request) {
 		for address := range strings.SplitSeq(addresses, ",") {
 			held := f.bound[address]
 			if held != "" && held != owner {
-				f.problems = append(f.problems, fmt.Sprintf("%s is bound for %s and was to be unbound for %s", address, held, owner))
+				problem := fmt.Sprintf("%s is bound for %s and was to be unbound for %s", address, held, owner)
+				f.problems = append(f.problems, problem)
 				return http.StatusConflict
 			}
 			if held != "" {

@@ -71,27 +71,27 @@ func (s *story) ask(p *pod) (status int, items []link, text string) {
 		} `json:"iaasIPsAllocationResponse"`
 	}
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || len(answer.Items) != len(p.Items) {
-		s.t.Errorf("%s asked for %d items and is answered %s", p.UID, len(p.Items), text)
+		s.errorf("%s asked for %d items and is answered %s", p.UID, len(p.Items), text)
 		return 0, nil, text
 	}
 	for i, got := range answer.Items {
 		if got.item != p.Items[i] || got.MAC == "" || got.VLAN == 0 {
-			s.t.Errorf("%s asked for %v and is answered %s", p.UID, p.Items, text)
+			s.errorf("%s asked for %v and is answered %s", p.UID, p.Items, text)
 		}
 		items = append(items, got.link)
 	}
 	return status, items, text
 }
 
-// giveBack sends the release of an interface, by the UID of its Pod and any of its addresses, as garbage collection does; true says that it was
-// answered.
+// giveBack sends the release of an interface, by the UID of its Pod and any of its addresses, as garbage collection
+// does. It reports whether the release was answered.
 func (s *story) giveBack(n *nic, of int) bool {
 	i := n.items[of%len(n.items)]
 	status, text := s.call(http.MethodPost, "ipam/release-ip", map[string]string{
 		"podUID": n.pod.UID, "nodeName": "", "subnet": i.Subnet, "ipAddress": i.Address,
 	})
 	if status != 0 && status != http.StatusNoContent && !s.Killed.Load() {
-		s.t.Errorf("the release of %s of %s is answered %d %s", i.Address, n.pod.UID, status, text)
+		s.errorf("the release of %s of %s is answered %d %s", i.Address, n.pod.UID, status, text)
 	}
 	return status == http.StatusNoContent
 }
@@ -100,12 +100,13 @@ func (s *story) giveBack(n *nic, of int) bool {
 func (s *story) call(method, path string, body any) (status int, answer string) {
 	raw, err := json.Marshal(body)
 	if err != nil {
-		s.t.Error(err)
+		s.errorf("%v", err)
 		return 0, ""
 	}
-	request, err := http.NewRequestWithContext(s.t.Context(), method, "http://localhost/v1/apis/network.iaas.io/"+path, bytes.NewReader(raw))
+	url := "http://localhost/v1/apis/network.iaas.io/" + path
+	request, err := http.NewRequestWithContext(s.ctx, method, url, bytes.NewReader(raw))
 	if err != nil {
-		s.t.Error(err)
+		s.errorf("%v", err)
 		return 0, ""
 	}
 	response, err := s.pods.Do(request)

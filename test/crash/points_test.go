@@ -31,10 +31,13 @@ const (
 	reloading        point = "the profile is read again"
 )
 
-// points are all of them. Those of a recovery follow points of a binding: only a crash there leaves something to be found.
+// points are all of them. Those of a recovery follow points of a binding: only a crash there leaves something to be
+// found.
 var points = []point{
-	requestSent, bindArrives, findArrives, bindDone, findDone, bindArrives, findAnswered, bindAnswered, answerReceived, releaseSent,
-	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, findArrives, takeoverSent, podAnswered, podReleaseSent,
+	requestSent, bindArrives, findArrives, bindDone, findDone, bindArrives, findAnswered, bindAnswered, answerReceived,
+	releaseSent,
+	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, findArrives, takeoverSent, podAnswered,
+	podReleaseSent,
 	lateReleaseSent, reloading,
 }
 

@@ -8,23 +8,22 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // prepare writes the profile and the configuration of a program, which is started again and again on one ledger.
-func prepare(t *testing.T, f *fabric) *env.NetworkProvider {
-	t.Helper()
-	p := env.NewNetworkProvider(t)
+func prepare(f *fabric) *env.NetworkProvider {
+	GinkgoHelper()
+	p := env.NewNetworkProvider(GinkgoTB())
 	describe(p, f, 0)
 	tools, err := filepath.Abs("../../.cache/tools/bin")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(tools, "host-local")); err != nil {
-		t.Fatalf("%v; `make servers` builds it", err)
-	}
+	Expect(err).NotTo(HaveOccurred())
+	_, err = os.Stat(filepath.Join(tools, "host-local"))
+	Expect(err).NotTo(HaveOccurred(), "`make servers` builds host-local")
 	p.Write("lan.conf", fmt.Sprintf(lan, kept(p)))
 	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, tools, p.Socket(), podSocket(p)))
 	return p
@@ -76,7 +75,9 @@ clouds:
       bind:
         method: PUT
         path: "/ports/${ allocation.addresses.join(',') }"
-        body: {owner: "${ allocation.owner }", link: "${ allocation.node + '/' + allocation.parent + '/' + string(allocation.vlan) }"}
+        body:
+          owner: "${ allocation.owner }"
+          link: "${ allocation.node + '/' + allocation.parent + '/' + string(allocation.vlan) }"
         succeeded: "${ status == 200 }"
         refused: "${ status == 422 }"
       unbind:
@@ -93,7 +94,9 @@ pools:
   fabric: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.24]}], cloud: fabric, rest: 0s, exclusive: true}
   plain: {subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.24]}], exclusive: true}
   vpc:
-    subnets: [{prefix: 10.3.0.0/16, ranges: [10.3.0.1-10.3.0.48, 10.3.1.0-10.3.1.9]}, {prefix: "fd00:3::/64", ranges: ["fd00:3::1-fd00:3::80"]}]
+    subnets:
+    - {prefix: 10.3.0.0/16, ranges: [10.3.0.1-10.3.0.48, 10.3.1.0-10.3.1.9]}
+    - {prefix: "fd00:3::/64", ranges: ["fd00:3::1-fd00:3::80"]}
     vlans: 100-227
     macPrefix: "0a:58"
     rest: 0s

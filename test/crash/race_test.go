@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// race lets two Pods on two nodes ask for one address at the same time: whoever came last has it, and the other nothing. If it is not known who that is,
-// both come late.
+// race lets two Pods on two nodes ask for one address at the same time. The last one has it, and the other one nothing.
+// If it is unknown which one was last, both come late.
 func (r *rack) race(at *place, delay time.Duration) {
 	if at.nic != nil {
 		at.nic.lost = true
@@ -36,7 +36,9 @@ func (r *rack) race(at *place, delay time.Duration) {
 	if slices.ContainsFunc(all, func(n *nic) bool { return !n.pod.sure }) {
 		winner = -1
 	} else if winner < 0 && !r.Killed.Load() {
-		r.t.Errorf("both %s and %s were given %s, and the cloud has bound it for %q", all[0].owner(), all[1].owner(), at.four.Address, r.fabric.holds(at.four.Address))
+		address, bound := at.four.Address, r.fabric.holds(at.four.Address)
+		r.errorf("both %s and %s were given %s, and the cloud has bound it for %q", all[0].owner(), all[1].owner(), address,
+			bound)
 	}
 	for i, n := range all {
 		if i == winner {
@@ -55,6 +57,6 @@ func (r *rack) compete(n *nic) {
 	case status == http.StatusOK:
 		n.answer, n.pod.sure = links[0], true
 	case status != 0 && status != http.StatusConflict && status != http.StatusServiceUnavailable && !r.Killed.Load():
-		r.t.Errorf("%s, which asked for %v, is answered %d %s", n.pod.UID, n.pod.Items, status, text)
+		r.errorf("%s, which asked for %v, is answered %d %s", n.pod.UID, n.pod.Items, status, text)
 	}
 }

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// rack is a part of Spiderpool's addresses, of which it decides one thing after the other. Nodes, their interfaces and VLANs belong to all racks.
+// rack is a part of Spiderpool's addresses, for which it makes one decision after the other. Nodes, their interfaces
+// and VLANs belong to all racks.
 type rack struct {
 	*story
 	number int
@@ -148,7 +149,7 @@ func (r *rack) retry(p *pod, delay time.Duration) {
 	status, links, text := r.ask(p)
 	if status != http.StatusOK {
 		if status != 0 && !r.Killed.Load() {
-			r.t.Errorf("%s, which asked for %v, is answered %d %s", p.UID, p.Items, status, text)
+			r.errorf("%s, which asked for %v, is answered %d %s", p.UID, p.Items, status, text)
 		}
 		return
 	}
@@ -156,9 +157,9 @@ func (r *rack) retry(p *pod, delay time.Duration) {
 		for range n.items {
 			switch {
 			case p.sure && n.answer != links[0]:
-				r.t.Errorf("%s was answered %v for %s, and then %v", p.UID, n.answer, n.items[0].Address, links[0])
+				r.errorf("%s was answered %v for %s, and then %v", p.UID, n.answer, n.items[0].Address, links[0])
 			case !p.sure && n.answer != (link{}) && n.answer != links[0]:
-				r.t.Errorf("%s is answered two links for one interface: %v", p.UID, links)
+				r.errorf("%s is answered two links for one interface: %v", p.UID, links)
 			}
 			n.answer, links = links[0], links[1:]
 		}
@@ -190,7 +191,9 @@ func (r *rack) refused(delay time.Duration) {
 	if only := p.nics[0].items; len(only) > 1 || only[0].Subnet != r.places[0].four.Subnet {
 		return // the item more is of IPv4
 	}
-	bad := &nic{pod: p, items: []item{{Address: locked + strconv.Itoa(r.number), Subnet: p.Items[0].Subnet, Parent: p.Items[0].Parent}}}
+	first := p.Items[0]
+	refused := item{Address: locked + strconv.Itoa(r.number), Subnet: first.Subnet, Parent: first.Parent}
+	bad := &nic{pod: p, items: []item{refused}}
 	for _, n := range p.nics {
 		if at := r.placeOf(n); at.nic != nil {
 			return
@@ -204,7 +207,7 @@ func (r *rack) refused(delay time.Duration) {
 	status, _, text := r.ask(p)
 	if status != http.StatusUnprocessableEntity {
 		if status != 0 && !r.Killed.Load() {
-			r.t.Errorf("%s asked for an address that the cloud refuses, and is answered %d %s", p.UID, status, text)
+			r.errorf("%s asked for an address that the cloud refuses, and is answered %d %s", p.UID, status, text)
 		}
 		r.late = append(append(r.late, p.nics...), bad)
 		return
