@@ -6,55 +6,52 @@ package availability_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scene has the shared state of the parts of the test.
+// scene is what the steps share.
 type scene struct {
 	*fleet
 	load *load
 }
 
-// TestAvailability runs through the life of an installation under steady admissions.
-func TestAvailability(t *testing.T) {
-	f := newFleet(t, 2)
-	l := newLoad(t)
-	s := scene{f, l}
-	for _, part := range []struct {
-		name string
-		run  func()
-	}{
-		{"a rolling restart", s.restart},
-		{"profiles that change", s.reload},
-		{"certificates that grow old", s.rotate},
-		{"a replica hangs", s.hang},
-		{"a replica is killed", s.kill},
-		{"etcd hangs", s.etcd},
-		{"the kube-apiserver restarts", s.server},
-	} {
-		started := time.Now()
-		part.run()
-		t.Logf("%s: %s", part.name, time.Since(started).Round(time.Second))
-		if t.Failed() {
-			t.Fatalf("after: %s", part.name)
-		}
-	}
-	l.stop()
-	s.stored()
-	s.end()
-}
+// The steps are the life of one installation, under steady load.
+var _ = Describe("admissions go on without an object that lacks its changes", Ordered, func() {
+	var s scene
 
-// restart replaces all replicas, and with them the one that leads.
+	BeforeAll(func(ctx SpecContext) {
+		s.fleet = newFleet(ctx, 2)
+		s.load = newLoad(ctx)
+	})
+
+	It("while all replicas are replaced", func() { s.restart() })
+	It("while the profile changes", func() { s.reload() })
+	It("while certificates are rotated", func(ctx SpecContext) { s.rotate(ctx) })
+	It("while a replica hangs, apart from the calls that it has accepted", func() { s.hang() })
+	It("after the leader is killed, apart from the calls that it has accepted", func() { s.kill() })
+	It("while etcd hangs, and another replica leads afterwards", func() { s.etcd() })
+
+	It("after kube-apiserver restarts", func() { s.server() })
+
+	It("so that no stored object lacks its changes", func(ctx SpecContext) {
+		s.load.stop()
+		s.stored(ctx)
+	})
+
+	It("after all replicas start with an expired certificate", func(ctx SpecContext) { s.expire(ctx) })
+})
+
+// restart replaces all replicas, the leader too.
 func (s scene) restart() {
 	s.load.more()
 	for _, r := range s.all() {
@@ -64,15 +61,15 @@ func (s scene) restart() {
 	s.load.none()
 }
 
-// reload changes the profile; each object has the old one's number or the new one's, until all replicas have the new one active.
+// reload changes the profile. Each object has the old or the new number until all replicas have loaded the new
+// profile.
 func (s scene) reload() {
 	for number := range int64(3) {
 		s.load.newest.Store(number + 1)
 		s.write(profile(number + 1))
 		for _, r := range s.all() {
-			eventually(s.t, "the profile is active", func() bool {
-				return r.metric(fmt.Sprintf(`graft_profile_reloads_total{result="success"} %d`, number+2))
-			})
+			Eventually(r.metric).WithArguments(fmt.Sprintf(`graft_profile_reloads_total{result="success"} %d`, number+2)).
+				Should(BeTrue(), "the replica has loaded profile %d", number+1)
 		}
 		s.load.oldest.Store(number + 1)
 		s.load.more()
@@ -80,65 +77,53 @@ func (s scene) reload() {
 	s.load.none()
 }
 
-// rotate lets the CA and the server certificate be old enough, so that the replica that leads next makes new ones: callers trust both CAs, replicas show old
-// and new certificates side by side, and in the end new ones alone.
-func (s scene) rotate() {
+// rotate makes the CA and the server certificate old enough, so that the next leader issues new ones. Callers trust
+// both CAs, replicas show old and new certificates at the same time, and at the end only new ones.
+func (s scene) rotate(ctx SpecContext) {
 	before := serials(s.all())
 	secrets := &corev1.SecretList{}
-	if err := land.Client().List(s.t.Context(), secrets, client.InNamespace(namespace), client.HasLabels{"valid-until-time"}); err != nil {
-		s.t.Fatal(err)
-	}
-	if len(secrets.Items) < 2 {
-		s.t.Fatalf("there are %d certificates", len(secrets.Items))
-	}
+	err := land.Client().List(ctx, secrets, client.InNamespace(namespace), client.HasLabels{"valid-until-time"})
+	Expect(err).NotTo(HaveOccurred(), "listing the certificates")
+	Expect(len(secrets.Items)).To(BeNumerically(">=", 2), "certificates")
 	for i := range secrets.Items {
 		secret := secrets.Items[i].DeepCopy()
 		secret.Labels["valid-until-time"] = fmt.Sprint(time.Now().Add(time.Hour).Unix())
-		if err := land.Client().Update(s.t.Context(), secret); err != nil {
-			s.t.Fatal(err)
-		}
+		Expect(land.Client().Update(ctx, secret)).To(Succeed())
 	}
 	bundle, served := s.registration().Webhooks[0].ClientConfig.CABundle, s.secret("provider-graft-webhook-server").Name
 	leader, _ := s.leader()
 	s.roll(leader)
-	eventually(s.t, "both CAs are trusted", func() bool {
-		now := s.registration().Webhooks[0].ClientConfig.CABundle
-		return strings.Contains(string(now), strings.TrimSpace(string(bundle))) && strings.Count(string(now), "BEGIN CERTIFICATE") == 2
-	})
-	eventually(s.t, "there is a new certificate", func() bool { return s.secret("provider-graft-webhook-server").Name != served })
+	Eventually(func(g Gomega) {
+		now := string(s.registration().Webhooks[0].ClientConfig.CABundle)
+		g.Expect(now).To(ContainSubstring(strings.TrimSpace(string(bundle))))
+		g.Expect(strings.Count(now, "BEGIN CERTIFICATE")).To(Equal(2))
+	}).Should(Succeed(), "callers trust both CAs")
+	Eventually(func() string { return s.secret("provider-graft-webhook-server").Name }).
+		ShouldNot(Equal(served), "the Secret with the certificate of the server")
 	s.load.more()
 	for _, r := range s.all() {
 		s.roll(r)
 		s.load.more()
 	}
 	for serial := range serials(s.all()) {
-		if before[serial] {
-			s.t.Error("a replica shows the old certificate still")
-		}
+		Expect(before).NotTo(HaveKey(serial), "serial numbers before the rotation, with that of a replica")
 	}
 	s.load.none()
 }
 
-// serials are the numbers of the certificates that replicas show.
+// serials returns the serial numbers of the certificates that replicas show.
 func serials(replicas []*replica) map[string]bool {
 	found := map[string]bool{}
 	for _, r := range replicas {
-		connection, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error {
-			found[serial(s.PeerCertificates)] = true
-			return nil
-		}})
-		if err != nil {
-			r.fleet.t.Error(err)
-			continue
-		}
+		connection, err := tls.Dial("tcp", r.Webhook, &tls.Config{InsecureSkipVerify: true})
+		Expect(err).NotTo(HaveOccurred(), "connecting to a replica")
+		found[connection.ConnectionState().PeerCertificates[0].SerialNumber.String()] = true
 		_ = connection.Close()
 	}
 	return found
 }
 
-func serial(chain []*x509.Certificate) string { return chain[0].SerialNumber.String() }
-
-// kill kills the leader. Its open calls are lost, and another replica leads.
+// kill kills the replica that leads. The calls on their way to it are lost, and another one leads.
 func (s scene) kill() {
 	leader, _ := s.leader()
 	s.lose(leader, func() {
@@ -149,20 +134,20 @@ func (s scene) kill() {
 	s.ready()
 	next, _ := s.leader()
 	s.write(profile(3) + "controlplaneexposure:\n  kube-apiserver:\n  - annotations: {set: {a: b}}\n")
-	eventually(s.t, "the next leader registers what is new", func() bool { return len(s.registration().Webhooks) == 2 })
+	webhooks := func() int { return len(s.registration().Webhooks) }
+	Eventually(webhooks).Should(Equal(2), "webhooks that the next leader registers")
 	s.load.more()
 	s.load.none()
-	if next == leader {
-		s.t.Error("who is dead leads")
-	}
+	Expect(next).NotTo(BeIdenticalTo(leader), "the next leader")
 }
 
-// hang stops a replica: calls to it end by the webhook's timeout, and no further ones reach it. When it goes on, it serves again.
+// hang stops a replica. Calls to it end by the webhook's timeout, and no others reach it. It serves again when it
+// continues.
 func (s scene) hang() {
 	_, other := s.leader()
 	s.lose(other, func() {
 		other.signal(syscall.SIGSTOP)
-		eventually(s.t, "the replica is taken out", func() bool { return !s.b.isReady(other.Webhook) })
+		Eventually(s.b.isReady).WithArguments(other.Webhook).Should(BeFalse(), "the balancer takes the replica for ready")
 	})
 	other.signal(syscall.SIGCONT)
 	s.ready()
@@ -170,49 +155,47 @@ func (s scene) hang() {
 	s.load.none()
 }
 
-// lose holds that no more calls fail than there are connections to a replica that goes, with those that are opened until it is taken out.
+// lose checks that at most as many calls fail as there are connections to a replica until the balancer removes it.
 func (s scene) lose(r *replica, do func()) {
-	s.t.Helper()
+	GinkgoHelper()
 	s.load.none()
 	s.b.mark(r.Webhook)
 	do()
 	s.load.more()
 	marked := s.b.marked(r.Webhook)
 	webhook, others := s.load.failures()
-	if len(webhook) > marked.most() || len(others) > 0 {
-		s.t.Errorf("%d calls failed, with %+v connections: %v %v", len(webhook), marked, webhook, others)
-	}
-	s.t.Logf("%d calls failed, with %+v connections", len(webhook), marked)
+	Expect(len(webhook)).To(BeNumerically("<=", marked.most()), "failed calls, with %+v connections: %v", marked, webhook)
+	Expect(others).To(BeEmpty(), "failures of kube-apiserver itself")
+	AddReportEntry("failed calls", fmt.Sprintf("%d, with %+v connections", len(webhook), marked))
 }
 
-// etcd stops etcd until no replica leads. Only calls that the kube-apiserver itself cannot serve fail: the former
-// leader also answers, and ends only when no calls arrive. Afterwards another replica leads.
+// etcd stops etcd until no replica leads. Only calls that need kube-apiserver's own store fail: the replica that led
+// answers all calls, and exits when there are no more. Afterwards another one leads.
 func (s scene) etcd() {
-	pid, _ := server(s.t, "etcd")
+	pid, _ := server("etcd")
 	leader, _ := s.leader()
 	s.acquaint()
-	send(s.t, pid, syscall.SIGSTOP)
-	eventually(s.t, "nobody leads", func() bool { return !leader.leads() })
-	send(s.t, pid, syscall.SIGCONT)
-	if status := s.forget(leader); status != 1 || !strings.Contains(leader.Log.String(), "the lease was lost") {
-		s.t.Errorf("the replica that led ended with %d; it said\n%s", status, leader.Log)
-	}
+	send(pid, syscall.SIGSTOP)
+	Eventually(leader.leads).Should(BeFalse(), "the leader leads while etcd hangs")
+	send(pid, syscall.SIGCONT)
+	Expect(s.forget(leader)).To(Equal(1), "exit status of the replica that led; it printed:\n%s", leader.Log)
+	Expect(leader.Log.String()).To(ContainSubstring("the lease was lost"))
 	s.start()
 	s.recovered()
 }
 
-// server ends the kube-apiserver and starts it again.
+// server kills kube-apiserver and starts it again.
 func (s scene) server() {
 	s.acquaint()
-	restartServer(s.t)
+	s.fleet.end = restartServer()
 	s.recovered()
 }
 
-// recovered holds that no call to the webhook has failed, and that all is well again.
+// recovered checks that no call to the webhook has failed, and that all replicas are ready again.
 func (s scene) recovered() {
-	s.t.Helper()
+	GinkgoHelper()
 	s.load.more()
-	eventually(s.t, "all replicas are ready", func() bool {
+	Eventually(func() bool {
 		is := true
 		for _, r := range s.all() {
 			if r.HasExited() { // the kubelet starts it again
@@ -222,28 +205,23 @@ func (s scene) recovered() {
 			is = is && s.b.isReady(r.Webhook)
 		}
 		return is
-	})
+	}).Should(BeTrue(), "all replicas are ready")
 	s.leader()
 	webhook, others := s.load.failures()
-	if len(webhook) > 0 {
-		s.t.Errorf("%d calls to the webhook failed: %v", len(webhook), webhook)
-	}
-	s.t.Logf("%d calls failed that did not reach the webhook", len(others))
+	Expect(webhook).To(BeEmpty(), "failed calls to the webhook")
+	AddReportEntry("failed calls", fmt.Sprintf("%d that did not reach the webhook", len(others)))
 	s.load.more()
 	s.load.none()
 }
 
-// stored holds that nothing is stored that was not mutated.
-func (s scene) stored() {
-	s.t.Helper()
+// stored checks that every stored object was mutated.
+func (s scene) stored(ctx SpecContext) {
+	GinkgoHelper()
 	deployments := &unstructured.UnstructuredList{}
 	deployments.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("DeploymentList"))
-	if err := land.Client().List(s.t.Context(), deployments); err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(land.Client().List(ctx, deployments)).To(Succeed())
 	for i := range deployments.Items {
-		if _, err := numberOf(&deployments.Items[i]); err != nil {
-			s.t.Errorf("in %s: %v", deployments.Items[i].GetNamespace(), err)
-		}
+		_, err := numberOf(&deployments.Items[i])
+		Expect(err).NotTo(HaveOccurred(), "reading what the profile has written into %s", deployments.Items[i].GetNamespace())
 	}
 }

@@ -10,18 +10,21 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// The readiness probe is the chart's, but that it is made more often. Its period decides how long a replica that hangs is still connected to, and not how many
-// calls are lost on connections that lead to it already.
+// The readiness probe is that of the chart, with a shorter period. The period decides how long new connections lead to
+// a replica that hangs. It does not decide how many calls are lost on existing connections.
 const (
 	probePeriod  = 100 * time.Millisecond
 	probeTimeout = 2 * time.Second
 )
 
-// balancer forwards connections to ready replicas, as a Service does: open connections stay with their replica.
+// balancer forwards connections to replicas that are ready, as a Service does. An open connection stays with its
+// replica.
 type balancer struct {
 	listener net.Listener
 	lock     sync.Mutex
@@ -75,12 +78,10 @@ func (w telling) Write(p []byte) (int, error) {
 	return w.Writer.Write(p)
 }
 
-func newBalancer(t *testing.T) *balancer {
-	t.Helper()
+func newBalancer() *balancer {
+	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "listening")
 	b := &balancer{listener: listener, targets: map[string]*endpoint{}}
 	go func() {
 		for {
@@ -91,7 +92,7 @@ func newBalancer(t *testing.T) *balancer {
 			go b.hand(from)
 		}
 	}()
-	t.Cleanup(func() { _ = listener.Close() })
+	DeferCleanup(listener.Close)
 	return b
 }
 

@@ -5,6 +5,7 @@
 package availability_test
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
@@ -14,24 +15,27 @@ import (
 	"syscall"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// end starts all replicas with an expired certificate, as after weeks without power or a clock jump. The leader issues
-// a new one, and the kubelet restarts unhealthy replicas after a growing delay, within which the work must complete on
-// a busy machine.
-func (s scene) end() {
+// expire starts all replicas with an expired certificate, as after a landscape was off for weeks, or its clocks have
+// jumped. The replica that leads issues another one. Replicas that are unhealthy for some time are restarted, as by
+// kubelet; the time doubles, because a busy machine needs longer to recover.
+func (s scene) expire(ctx SpecContext) {
+	GinkgoHelper()
 	for _, r := range s.all() {
 		r.signal(syscall.SIGTERM)
 		s.forget(r)
 	}
-	s.age()
+	s.age(ctx)
 	s.start()
 	s.start()
 	since, bearable := map[*replica]time.Time{}, time.Second
-	eventually(s.t, "all replicas are ready", func() bool {
+	Eventually(func() bool {
 		is := true
 		for _, r := range s.all() {
 			if !r.sick() {
@@ -47,15 +51,13 @@ func (s scene) end() {
 			is = is && s.b.isReady(r.Webhook)
 		}
 		return is
-	})
+	}).Should(BeTrue(), "all replicas are ready")
 	object := manager("shoot--sample--load-0", 0)
-	if err := land.Client().Update(s.t.Context(), object); err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(land.Client().Update(ctx, object)).To(Succeed(), "writing an object")
 	s.load.hold(object, s.load.oldest.Load())
 }
 
-// sick says whether a replica says that it must be started again.
+// sick reports whether the health check of a replica fails.
 func (r *replica) sick() bool {
 	response, err := http.Get("http://" + r.Health + "/healthz")
 	if err != nil {
@@ -65,50 +67,37 @@ func (r *replica) sick() bool {
 	return response.StatusCode != http.StatusOK
 }
 
-// age puts a certificate into the place of the server's that has ended an hour ago.
-func (s scene) age() {
-	s.t.Helper()
+// age replaces the certificate of the server by one that expired an hour ago.
+func (s scene) age(ctx SpecContext) {
+	GinkgoHelper()
 	ca, server := s.secret("ca-provider-graft-webhook"), s.secret("provider-graft-webhook-server")
 	authority, err := tls.X509KeyPair(ca.Data["ca.crt"], ca.Data["ca.key"])
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the authority")
 	pair, err := tls.X509KeyPair(server.Data["tls.crt"], server.Data["tls.key"])
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the certificate of the server")
 	old := *pair.Leaf
 	old.NotBefore, old.NotAfter = time.Now().Add(-2*time.Hour), time.Now().Add(-time.Hour)
 	raw, err := x509.CreateCertificate(rand.Reader, &old, authority.Leaf, old.PublicKey, authority.PrivateKey)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	if err := land.Client().Delete(s.t.Context(), server); err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "signing an expired certificate")
+	Expect(land.Client().Delete(ctx, server)).To(Succeed())
 	server.ObjectMeta = metav1.ObjectMeta{Namespace: server.Namespace, Name: server.Name, Labels: server.Labels}
 	server.Labels["valid-until-time"] = fmt.Sprint(old.NotAfter.Unix())
 	server.Data["tls.crt"] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
-	if err := land.Client().Create(s.t.Context(), server); err != nil {
-		s.t.Fatal(err)
-	}
+	Expect(land.Client().Create(ctx, server)).To(Succeed())
 }
 
-// secret is the newest Secret that Gardener's library keeps under a name.
+// secret returns the newest Secret that Gardener's library keeps under a name.
 func (s scene) secret(name string) *corev1.Secret {
-	s.t.Helper()
+	GinkgoHelper()
 	secrets := &corev1.SecretList{}
-	if err := land.Client().List(s.t.Context(), secrets, client.InNamespace(namespace), client.MatchingLabels{"name": name}); err != nil {
-		s.t.Fatal(err)
-	}
+	labels := client.MatchingLabels{"name": name}
+	Expect(land.Client().List(context.Background(), secrets, client.InNamespace(namespace), labels)).To(Succeed())
 	var newest *corev1.Secret
 	for i := range secrets.Items {
 		if secret := &secrets.Items[i]; newest == nil || newest.CreationTimestamp.Before(&secret.CreationTimestamp) {
 			newest = secret
 		}
 	}
-	if newest == nil {
-		s.t.Fatalf("there is no %s", name)
-	}
+	Expect(newest).NotTo(BeNil(), "a Secret named %s", name)
 	return newest
 }

@@ -11,8 +11,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,71 +28,61 @@ webhook: {timeoutSeconds: 10}
 shutdown: {delay: 2s, timeout: 30s}
 `
 
-// fleet is the replicas of an installation.
+// fleet has the replicas of an installation.
 type fleet struct {
-	t        *testing.T
 	b        *balancer
 	config   string
 	profiles string
 	lock     sync.Mutex
 	replicas []*replica
+	end      func() // kills the kube-apiserver that a step has started
 }
 
-// replica is the real program in a process of its own.
+// replica is the real program in its own process.
 type replica struct {
 	*env.Process
 	env.Extension
 	fleet *fleet
 }
 
-// newFleet starts replicas, all at the same time and where there is no certificate yet, and returns when they are called.
-func newFleet(t *testing.T, count int) *fleet {
-	t.Helper()
-	f := &fleet{t: t, b: newBalancer(t), config: filepath.Join(t.TempDir(), "config.yaml"), profiles: t.TempDir()}
-	if err := os.WriteFile(f.config, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+// newFleet starts replicas at the same time, without a certificate, and returns when they are ready.
+func newFleet(ctx SpecContext, count int) *fleet {
+	GinkgoHelper()
+	f := &fleet{b: newBalancer(), config: filepath.Join(GinkgoT().TempDir(), "config.yaml"), profiles: GinkgoT().TempDir()}
+	Expect(os.WriteFile(f.config, []byte(config), 0o600)).To(Succeed())
 	f.write(profile(0))
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: program},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost"},
 	}
-	if err := land.Client().Create(t.Context(), service); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Create(ctx, service)).To(Succeed())
+	DeferCleanup(f.stop)
 	for range count {
 		f.start()
 	}
-	t.Cleanup(f.stop)
 	f.ready()
 	return f
 }
 
-// write puts the profile into the folder at once, as the kubelet does with a mounted ConfigMap.
+// write replaces the profile in the folder atomically, as kubelet does with a mounted ConfigMap.
 func (f *fleet) write(text string) {
-	f.t.Helper()
+	GinkgoHelper()
 	hidden := filepath.Join(f.profiles, ".acme.yaml")
-	if err := os.WriteFile(hidden, []byte(text), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	if err := os.Rename(hidden, filepath.Join(f.profiles, "acme.yaml")); err != nil {
-		f.t.Fatal(err)
-	}
+	Expect(os.WriteFile(hidden, []byte(text), 0o600)).To(Succeed())
+	Expect(os.Rename(hidden, filepath.Join(f.profiles, "acme.yaml"))).To(Succeed())
 }
 
 // start starts a replica, and the balancer follows its readiness.
 func (f *fleet) start() *replica {
-	f.t.Helper()
-	at, err := env.NewExtension(f.t.Context())
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	process, err := env.Start(&env.Log{Limit: 1 << 18}, nil, binary, append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
-		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(), "--webhook-config-namespace="+namespace, "--heartbeat-namespace="+namespace,
-		"--kubernetes-versions=< 1.31")...) // without known flags: the profile writes invented flags
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	GinkgoHelper()
+	at, err := env.NewExtension(context.Background())
+	Expect(err).NotTo(HaveOccurred(), "finding free ports")
+	arguments := append(at.Arguments(f.config, land.Kubeconfig(), f.profiles),
+		"--webhook-config-mode=service", "--webhook-config-service-port="+f.b.port(),
+		"--webhook-config-namespace="+namespace, "--heartbeat-namespace="+namespace,
+		"--kubernetes-versions=< 1.31") // of which no flags are known: the profile writes flags of its own
+	process, err := env.Start(&env.Log{Limit: 1 << 18}, nil, binary, arguments...)
+	Expect(err).NotTo(HaveOccurred(), "starting a replica")
 	r := &replica{process, at, f}
 	ctx, gone := context.WithCancel(context.Background())
 	go f.b.follow(ctx, r.Webhook, r.Health)
@@ -105,17 +96,17 @@ func (f *fleet) start() *replica {
 	return r
 }
 
-// all are the replicas that have not been taken away.
+// all returns the replicas that have not been forgotten.
 func (f *fleet) all() []*replica {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	return append([]*replica(nil), f.replicas...)
 }
 
-// forget takes a replica away that ends, and waits until it has.
+// forget waits until a replica exits, removes it from the fleet, and returns its exit status.
 func (f *fleet) forget(r *replica) int {
-	f.t.Helper()
-	eventually(f.t, "the replica ends", r.HasExited)
+	GinkgoHelper()
+	Eventually(r.HasExited).Should(BeTrue(), "the replica exits")
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	for i, other := range f.replicas {
@@ -127,68 +118,68 @@ func (f *fleet) forget(r *replica) int {
 	return r.State().ExitCode()
 }
 
-// ready returns when all replicas are, in the eyes of the balancer.
+// ready waits until the balancer takes all replicas for ready.
 func (f *fleet) ready() {
-	f.t.Helper()
+	GinkgoHelper()
 	for _, r := range f.all() {
 		r.waitReady()
 	}
 }
 
+// waitReady waits until the balancer takes the replica for ready.
 func (r *replica) waitReady() {
-	r.fleet.t.Helper()
-	eventually(r.fleet.t, "a replica is ready", func() bool {
+	GinkgoHelper()
+	Eventually(func() bool {
 		if r.HasExited() {
-			r.fleet.t.Fatalf("a replica has ended: %v; it said\n%s", r.State(), r.Log)
+			StopTrying("the replica exited with " + r.State().String()).Now()
 		}
 		return r.fleet.b.isReady(r.Webhook)
-	})
+	}).Should(BeTrue(), "the replica is ready")
 }
 
 // roll replaces a replica as the chart's Deployment does: the new one is ready before the old one ends.
 func (f *fleet) roll(old *replica) *replica {
-	f.t.Helper()
+	GinkgoHelper()
 	r := f.start()
 	r.waitReady()
 	old.signal(syscall.SIGTERM)
-	if status := f.forget(old); status != 0 {
-		f.t.Errorf("a replica ended with %d; it said\n%s", status, old.Log)
-	}
+	Expect(f.forget(old)).To(BeZero(), "exit status of the old replica; it printed:\n%s", old.Log)
 	return r
 }
 
 func (r *replica) signal(signal syscall.Signal) {
-	r.fleet.t.Helper()
-	if err := r.Signal(signal); err != nil {
-		r.fleet.t.Error(err)
-	}
+	GinkgoHelper()
+	Expect(r.Signal(signal)).To(Succeed(), "sending %s", signal)
 }
 
-// stop stops the remaining replicas.
+// stop kills the remaining replicas. It prints their logs if a spec has failed.
 func (f *fleet) stop() {
+	if f.end != nil {
+		f.end()
+	}
 	for _, r := range f.all() {
 		r.Kill()
-		if f.t.Failed() {
-			f.t.Logf("a replica said\n%s", r.Log)
+		if CurrentSpecReport().Failed() {
+			AddReportEntry("the log of a replica", r.Log.String())
 		}
 	}
 }
 
-// metric says whether a replica has a line of a metric.
+// metric reports whether a replica has a line of a metric.
 func (r *replica) metric(line string) bool {
-	text, err := env.Get(r.fleet.t.Context(), "http://"+r.Metrics+"/metrics")
+	text, err := env.Get(context.Background(), "http://"+r.Metrics+"/metrics")
 	return err == nil && strings.Contains(text, "\n"+line+"\n")
 }
 
-// leads says whether this replica leads.
+// leads reports whether the replica leads.
 func (r *replica) leads() bool {
 	return r.metric(`leader_election_master_status{name="` + program + `-leader-election"} 1`)
 }
 
-// leader is the replica that leads, and another; it waits for one.
+// leader waits until a replica leads, and returns it and another one.
 func (f *fleet) leader() (leader, other *replica) {
-	f.t.Helper()
-	eventually(f.t, "a replica leads", func() bool {
+	GinkgoHelper()
+	Eventually(func() bool {
 		leader = nil
 		for _, r := range f.all() {
 			if r.leads() {
@@ -198,16 +189,15 @@ func (f *fleet) leader() (leader, other *replica) {
 			}
 		}
 		return leader != nil && other != nil
-	})
+	}).Should(BeTrue(), "one of several replicas leads")
 	return leader, other
 }
 
-// registration returns the stored registration.
+// registration returns the registered webhooks.
 func (f *fleet) registration() *admissionregistrationv1.MutatingWebhookConfiguration {
-	f.t.Helper()
+	GinkgoHelper()
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := land.Client().Get(f.t.Context(), client.ObjectKey{Name: program + "." + namespace}, configuration); err != nil {
-		f.t.Fatal(err)
-	}
+	key := client.ObjectKey{Name: program + "." + namespace}
+	Expect(land.Client().Get(context.Background(), key, configuration)).To(Succeed())
 	return configuration
 }

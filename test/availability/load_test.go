@@ -6,15 +6,15 @@ package availability_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -44,7 +44,6 @@ controlplane:
 
 // load is several clients that write steadily.
 type load struct {
-	t *testing.T
 	// oldest and newest are the numbers that an object may have been given.
 	oldest, newest atomic.Int64
 	calls          [clients]atomic.Int64 // that were answered rightly
@@ -57,17 +56,17 @@ type load struct {
 }
 
 // newLoad begins to write in one shoot for each client.
-func newLoad(t *testing.T) *load {
-	t.Helper()
+func newLoad(spec SpecContext) *load {
+	GinkgoHelper()
 	ctx, end := context.WithCancel(context.Background())
-	l := &load{t: t, end: end}
-	t.Cleanup(l.stop)
+	l := &load{end: end}
+	DeferCleanup(l.stop)
 	for i := range clients {
-		shoot, err := land.CreateShoot(t.Context(), landscape.ShootOptions{Shoot: landscape.NewShoot(fmt.Sprint("load-", i), "acme", "1.33.6")})
-		if err != nil {
-			t.Fatal(err)
-		}
+		options := landscape.ShootOptions{Shoot: landscape.NewShoot(fmt.Sprint("load-", i), "acme", "1.33.6")}
+		shoot, err := land.CreateShoot(spec, options)
+		Expect(err).NotTo(HaveOccurred(), "creating a shoot")
 		l.finished.Go(func() {
+			defer GinkgoRecover()
 			for n := 0; ctx.Err() == nil; n++ {
 				l.call(ctx, i, n, shoot)
 				time.Sleep(pause)
@@ -82,8 +81,8 @@ func (l *load) stop() {
 	l.finished.Wait()
 }
 
-// call writes an object without the profile's values, and checks the answer. Every fourth object is new, and every
-// fourth call is a dry run.
+// call writes an object without the changes of the profile, and checks the answer. Every fourth call creates the
+// object, and every fourth is a dry run.
 func (l *load) call(ctx context.Context, i, n int, shoot string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
@@ -117,29 +116,25 @@ func (l *load) call(ctx context.Context, i, n int, shoot string) {
 	}
 }
 
-// hold holds that an object was mutated by a profile that was active while it was written.
+// hold checks that an object was mutated by a profile that was active while it was written. A client that finds
+// another number stops calling, and its failure fails the running spec.
 func (l *load) hold(object *unstructured.Unstructured, oldest int64) {
 	number, err := numberOf(object)
-	if newest := l.newest.Load(); err != nil || number < oldest || number > newest {
-		l.t.Errorf("an object has the number %d (%v), want %d to %d", number, err, oldest, newest)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading what the profile has written into %s", object.GetNamespace())
+	newest := l.newest.Load()
+	Expect(number).To(And(BeNumerically(">=", oldest), BeNumerically("<=", newest)), "the number that a profile wrote")
 }
 
-// more returns when each client has been answered rightly some more times.
+// more waits until each client has got some more correct answers.
 func (l *load) more() {
-	l.t.Helper()
+	GinkgoHelper()
 	var before [clients]int64
 	for i := range before {
 		before[i] = l.calls[i].Load()
 	}
-	eventually(l.t, "all clients go on", func() bool {
-		for i := range before {
-			if l.calls[i].Load() < before[i]+8 {
-				return false
-			}
-		}
-		return true
-	})
+	for i := range before {
+		Eventually(l.calls[i].Load).Should(BeNumerically(">=", before[i]+8), "correct answers for client %d", i)
+	}
 }
 
 // failures are those since the last time.
@@ -151,12 +146,11 @@ func (l *load) failures() (webhook, others []error) {
 	return webhook, others
 }
 
-// none holds that no call has failed since the last time.
+// none checks that no call has failed since the last time.
 func (l *load) none() {
-	l.t.Helper()
-	if webhook, others := l.failures(); len(webhook)+len(others) > 0 {
-		l.t.Errorf("%d calls failed: %v", len(webhook)+len(others), errors.Join(slices.Concat(webhook, others)...))
-	}
+	GinkgoHelper()
+	webhook, others := l.failures()
+	Expect(slices.Concat(webhook, others)).To(BeEmpty(), "failed calls")
 }
 
 // manager is a kube-controller-manager as gardenlet would write it, without the profile's values.
@@ -165,7 +159,9 @@ func manager(shoot string, n int) *unstructured.Unstructured {
 	selected := map[string]any{"app": name}
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": name, "namespace": shoot, "annotations": map[string]any{"example.com/write": fmt.Sprint(n)}},
+		"metadata": map[string]any{
+			"name": name, "namespace": shoot, "annotations": map[string]any{"example.com/write": fmt.Sprint(n)},
+		},
 		"spec": map[string]any{
 			"selector": map[string]any{"matchLabels": selected},
 			"template": map[string]any{

@@ -6,18 +6,20 @@ package availability_test
 
 import (
 	"context"
-	"os"
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// land is the cluster; TestMain sets it.
+// land is the cluster; BeforeSuite sets it.
 var land *landscape.Landscape
 
 const (
@@ -25,29 +27,20 @@ const (
 	binary  = "../../bin/" + program
 	// namespace is that of the program.
 	namespace = "extension-provider-graft"
-	// patience bounds every wait.
+	// patience limits every wait.
 	patience = 2 * time.Minute
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) error {
-		err := env.CheckBuilt(binary)
-		if err == nil {
-			land, err = s.Start(ctx, landscape.Options{})
-		}
-		if err != nil {
-			return err
-		}
-		return land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	}))
-}
+func TestAvailability(t *testing.T) { suite.Run(t, "availability", "admission", "slow") }
 
-// eventually asks again and again until something is so.
-func eventually(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not come true: %s", what)
-		}
-	}
-}
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	Expect(env.CheckBuilt(binary)).To(Succeed())
+	var err error
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+	Expect(land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})).To(Succeed())
+})

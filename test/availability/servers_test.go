@@ -17,37 +17,36 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// server finds a process of the landscape by its program and the landscape's folder in its arguments.
-func server(t *testing.T, name string) (pid int, arguments []string) {
-	t.Helper()
+// server returns the process of the landscape that runs a program. It has the landscape's folder in its arguments.
+func server(name string) (pid int, arguments []string) {
+	GinkgoHelper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	for _, path := range paths {
 		raw, err := os.ReadFile(path)
 		if err != nil {
-			continue // it has ended since
+			continue // it has exited
 		}
 		arguments = strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00")
 		if filepath.Base(arguments[0]) == name && strings.Contains(string(raw), land.Folder()) {
-			if pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path))); err != nil {
-				t.Fatal(err)
-			}
+			pid, err = strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			Expect(err).NotTo(HaveOccurred())
 			return pid, arguments
 		}
 	}
-	t.Fatalf("there is no %s", name)
+	Fail("no process of the landscape runs " + name)
 	return 0, nil
 }
 
-// acquaint has each replica admit an object of each client: it gets a Cluster when it is asked about its shoot first, which it cannot while the kube-apiserver
-// cannot read.
+// acquaint lets each replica admit an object of each client. A replica reads the Cluster of a shoot at its first
+// admission, which fails while kube-apiserver cannot read.
 func (s scene) acquaint() {
-	s.t.Helper()
+	GinkgoHelper()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer transport.CloseIdleConnections()
 	caller := &http.Client{Transport: transport, Timeout: callTimeout}
@@ -55,54 +54,49 @@ func (s scene) acquaint() {
 	for _, r := range s.all() {
 		for i := range clients {
 			object := manager(fmt.Sprint("shoot--sample--load-", i), 0)
-			review := map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": map[string]any{
+			request := map[string]any{
 				"uid": "acquaint", "kind": map[string]any{"group": "apps", "version": "v1", "kind": "Deployment"},
-				"resource": map[string]any{"group": "apps", "version": "v1", "resource": "deployments"}, "operation": "CREATE",
+				"resource":  map[string]any{"group": "apps", "version": "v1", "resource": "deployments"},
+				"operation": "CREATE",
 				"namespace": object.GetNamespace(), "name": object.GetName(), "object": object.Object,
-			}}
-			body, err := json.Marshal(review)
-			if err != nil {
-				s.t.Fatal(err)
 			}
+			body, err := json.Marshal(map[string]any{
+				"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request,
+			})
+			Expect(err).NotTo(HaveOccurred())
 			answer, err := caller.Post("https://"+r.Webhook+path, "application/json", bytes.NewReader(body))
-			if err != nil {
-				s.t.Fatal(err)
-			}
+			Expect(err).NotTo(HaveOccurred(), "calling a replica")
 			var given struct{ Response struct{ Allowed bool } }
 			err = errors.Join(json.NewDecoder(answer.Body).Decode(&given), answer.Body.Close())
-			if err != nil || !given.Response.Allowed {
-				s.t.Fatalf("a replica does not admit an object in %s: %v", object.GetNamespace(), err)
-			}
+			Expect(err).NotTo(HaveOccurred(), "reading the answer of a replica")
+			Expect(given.Response.Allowed).To(BeTrue(), "the admission of an object in %s", object.GetNamespace())
 		}
 	}
 }
 
 // send sends a signal to a process of the landscape.
-func send(t *testing.T, pid int, signal syscall.Signal) {
-	t.Helper()
-	if err := syscall.Kill(pid, signal); err != nil {
-		t.Fatal(err)
-	}
+func send(pid int, signal syscall.Signal) {
+	GinkgoHelper()
+	Expect(syscall.Kill(pid, signal)).To(Succeed(), "sending %s to process %d", signal, pid)
 }
 
-// restartServer kills the kube-apiserver, which would wait a minute for those who watch it, and starts it again where it was.
-func restartServer(t *testing.T) {
-	t.Helper()
-	pid, arguments := server(t, "kube-apiserver")
-	send(t, pid, syscall.SIGKILL)
-	eventually(t, "the kube-apiserver ends", func() bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) })
+// restartServer kills kube-apiserver, which would wait a minute for its watchers, and starts it again at its old
+// address. It returns a function that kills it.
+func restartServer() (end func()) {
+	GinkgoHelper()
+	pid, arguments := server("kube-apiserver")
+	send(pid, syscall.SIGKILL)
+	Eventually(func() error { return syscall.Kill(pid, 0) }).Should(MatchError(syscall.ESRCH), "kube-apiserver exits")
 	command := exec.Command(arguments[0], arguments[1:]...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan struct{})
+	Expect(command.Start()).To(Succeed(), "starting kube-apiserver")
+	exited := make(chan struct{})
 	go func() {
-		defer close(ended)
+		defer close(exited)
 		_ = command.Wait()
 	}()
-	t.Cleanup(func() {
+	return func() {
 		_ = command.Process.Kill()
-		<-ended
-	})
+		<-exited
+	}
 }
