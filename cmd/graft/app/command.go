@@ -123,6 +123,7 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 		newRBACCommand,
 		newPackCommand,
 		newLedgerCommand,
+		newCloudCommand,
 		newCompletionCommand,
 	} {
 		root.AddCommand(command(s))

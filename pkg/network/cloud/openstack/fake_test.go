@@ -79,6 +79,22 @@ func newFake(t *testing.T) *fake {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprintf(w, `{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "%s/v2.0/"}]}]}`, f.url)
 	})
+	mux.HandleFunc("GET /v2.0/trunks", f.handle("list trunks", func(*http.Request) (int, any) {
+		return http.StatusOK, map[string]any{"trunks": []any{map[string]any{"id": trunkID, "sub_ports": f.subports()}}}
+	}))
+	for path, found := range map[string]string{
+		"networks/" + networkID: "network", "subnets/" + subnetID: "subnet", "extensions/trunk": "extension",
+	} {
+		mux.HandleFunc("GET /v2.0/"+path, f.handle("read "+found, func(*http.Request) (int, any) {
+			return http.StatusOK, map[string]any{found: map[string]any{}}
+		}))
+	}
+	mux.HandleFunc("GET /v2.0/quotas/project/details.json", f.handle("read quotas", func(*http.Request) (int, any) {
+		return http.StatusOK, map[string]any{"quota": map[string]any{
+			"port": map[string]int{"used": 7, "reserved": 1, "limit": 8}, "trunk": map[string]int{"used": 1, "reserved": 0, "limit": -1},
+		}}
+	}))
+	mux.HandleFunc("GET /v2.0/", f.handle("read nothing", func(*http.Request) (int, any) { return failed(404, "NotFound") }))
 	mux.HandleFunc("GET /v2.0/subnets", f.handle("list subnets", func(*http.Request) (int, any) {
 		return http.StatusOK, map[string]any{"subnets": []any{map[string]any{"id": subnetID, "cidr": "10.0.0.0/24", "gateway_ip": "10.0.0.1"}}}
 	}))
@@ -97,6 +113,12 @@ func newFake(t *testing.T) *fake {
 // open returns a cloud of the fake.
 func (f *fake) open(t *testing.T, change ...func(*openstack.Definition)) *openstack.Cloud {
 	t.Helper()
+	return f.openWith(t, openstack.Options{Clock: clock.RealClock{}}, change...)
+}
+
+// openWith returns a cloud of the fake with options.
+func (f *fake) openWith(t *testing.T, o openstack.Options, change ...func(*openstack.Definition)) *openstack.Cloud {
+	t.Helper()
 	folder := t.TempDir()
 	for key, value := range map[string]string{
 		"authURL": f.url + "/v3", "applicationCredentialID": "id", "applicationCredentialSecret": "secret",
@@ -112,7 +134,7 @@ func (f *fake) open(t *testing.T, change ...func(*openstack.Definition)) *openst
 	for _, do := range change {
 		do(d)
 	}
-	made, err := openstack.New(d, openstack.Options{Clock: clock.RealClock{}})
+	made, err := openstack.New(d, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +146,9 @@ func (f *fake) authenticate(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("X-Subject-Token", "token")
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
-	fmt.Fprintf(w, `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "catalog": [{"type": "network", "endpoints": [
-		{"interface": "public", "region": "R", "region_id": "R", "url": %q}]}]}}`, f.url)
+	const token = `{"token": {"expires_at": "2099-01-01T00:00:00.000000Z", "project": {"id": "project"}, "catalog": [
+		{"type": "network", "endpoints": [{"interface": "public", "region": "R", "region_id": "R", "url": %q}]}]}}`
+	fmt.Fprintf(w, token, f.url)
 }
 
 // handle returns a handler for a function that returns status and body.
@@ -154,6 +177,15 @@ func failed(status int, kind string) (int, any) {
 	return status, map[string]any{"NeutronError": map[string]string{"type": kind, "message": "the fake's " + kind}}
 }
 
+// subports returns the sub-ports of the trunk.
+func (f *fake) subports() []subport {
+	all := []subport{}
+	for id, vlan := range f.vlans {
+		all = append(all, subport{id, "vlan", vlan})
+	}
+	return all
+}
+
 func (f *fake) list(r *http.Request) (int, any) {
 	found := []*port{}
 	for _, p := range f.ports {
@@ -162,11 +194,7 @@ func (f *fake) list(r *http.Request) (int, any) {
 			continue
 		}
 		if p.ID == "parent" {
-			all := []subport{}
-			for id, vlan := range f.vlans {
-				all = append(all, subport{id, "vlan", vlan})
-			}
-			p.Trunk = map[string]any{"trunk_id": trunkID, "sub_ports": all}
+			p.Trunk = map[string]any{"trunk_id": trunkID, "sub_ports": f.subports()}
 		}
 		found = append(found, p)
 	}
@@ -192,6 +220,9 @@ func (f *fake) create(r *http.Request) (int, any) {
 			p.MAC = fmt.Sprintf("fa:16:3e:01:%02x:%02x", f.next>>8, f.next&255)
 		}
 		for at := range p.FixedIPs {
+			if p.FixedIPs[at].SubnetID != "" && p.FixedIPs[at].SubnetID != subnetID {
+				return failed(400, "InvalidInput")
+			}
 			if p.FixedIPs[at].Address == "" {
 				p.FixedIPs[at].Address = fmt.Sprintf("10.0.0.%d", 100+f.next%150)
 			}
