@@ -18,11 +18,11 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/compare"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/revision"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/seed"
 )
@@ -52,8 +52,8 @@ func newCompareCommand(s *Streams) *cobra.Command {
 		Short: "Show what another version of profiles changes, and for which shoots",
 		Long: `Show what another version of profiles changes, and for which shoots.
 
-OLD and NEW are files or folders with profiles, also in a revision of git such as HEAD~1:profile.yaml. As in git, such a path is
-relative to the root of the repository, or with ./ to the working directory.
+OLD and NEW are files or folders with profiles. To compare with a version in git, check it out into a second folder, such as
+with git worktree add ../before HEAD.
 
 Both are applied to the control planes that Gardener creates for many shoots: each version of --kubernetes in each of the
 --variants. A difference that several shoots have in common is shown once, with the list of these shoots. --manifest uses given
@@ -61,11 +61,11 @@ manifests of control planes, as graft diff does. --live reads the control planes
 rules in the profiles. Nothing is changed there.
 
 Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies objects that OLD does not deny; 2 if the command failed.`,
-		Example: `  # changes of the last commit
-  graft compare HEAD:example/profiles/openstack/profile.yaml example/profiles/openstack/profile.yaml
+		Example: `  # differences between two profiles
+  graft compare example/profiles/openstack example/profiles/stackit
 
   # for highly available shoots of two versions, as a page to attach to a pull request
-  graft compare HEAD:example/profiles/aws/profile.yaml example/profiles/aws/profile.yaml --kubernetes 1.33,1.34 --variants ha -o html`,
+  graft compare example/profiles/openstack example/profiles/stackit --kubernetes 1.33,1.34 --variants ha -o html`,
 		Args: exactly("two versions of profiles", 2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if err := o.live.check(command.Flags(), "variants", "providers", "manifest"); err != nil {
@@ -97,11 +97,11 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 }
 
 func (o *compareOptions) run(ctx context.Context, s *Streams, oldName, newName string) error {
-	before, err := o.side(ctx, oldName)
+	before, err := o.side(oldName)
 	if err != nil {
 		return fmt.Errorf("reading OLD: %w", err)
 	}
-	after, err := o.side(ctx, newName)
+	after, err := o.side(newName)
 	if err != nil {
 		return fmt.Errorf("reading NEW: %w", err)
 	}
@@ -134,8 +134,8 @@ func (o *compareOptions) compare(ctx context.Context, s *Streams, before, after 
 }
 
 // side reads and compiles the profiles of one side.
-func (o *compareOptions) side(ctx context.Context, name string) (*loaded, error) {
-	files, err := revision.Read(ctx, name)
+func (o *compareOptions) side(name string) (*loaded, error) {
+	files, err := folder.ReadNamed(name)
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -58,7 +57,6 @@ func completeValues(command *cobra.Command) {
 	shared := map[string]cobra.CompletionFunc{
 		"color":      fixed(string(colourAuto), string(colourAlways), string(colourNever)),
 		"kubernetes": kubernetesVersions,
-		"from":       cobra.FixedCompletions(profiles.Names(), cobra.ShellCompDirectiveDefault), // or a path
 		"parameter":  ofProfiles(func(d *profile.Document) []string { return withEqualSign(slices.Sorted(maps.Keys(d.Parameters))) }),
 		"provider":   ofProfiles(func(d *profile.Document) []string { return d.Providers }),
 	}

@@ -25,8 +25,6 @@ type explainOptions struct {
 	scenes    sceneFlags
 	live      liveFlags
 	manifests []string
-	flag      string
-	field     string
 	output    string
 }
 
@@ -38,9 +36,8 @@ func newExplainCommand(s *Streams) *cobra.Command {
 		Long: `Explain which rules change an object and why, or find the versions of a flag, feature gate or admission plugin.
 
 For an object (KIND/NAME, such as deployment/kube-apiserver) it shows each rule: whether it was applied, the value of each part of
-its condition, its writes, and the rule that overrides it. --flag and --field show the history of one flag or field: Gardener's
-value, each rule that writes it, and the result. The object comes from the control plane that Gardener creates for a shoot; flags
-describe the shoot. -f reads it from manifests, --live from a seed. Values of Secrets are hidden.
+its condition, its writes, and the rule that overrides it. The object comes from the control plane that Gardener creates for a
+shoot; flags describe the shoot. -f reads it from manifests, --live from a seed. Values of Secrets are hidden.
 
 For the rules of InterpreterProfiles, use ` + "`graft interpreter ask`" + `.
 
@@ -50,22 +47,14 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 		Example: `  # why rules apply or do not apply to the kube-apiserver
   graft explain deployment/kube-apiserver -p example/profiles/openstack/profile.yaml --kubernetes 1.33.5
 
-  # which rules set its feature gates
-  graft explain deployment/kube-controller-manager --flag feature-gates -p example/profiles/openstack/profile.yaml
-
   # versions of a feature gate
-  graft explain gate VolumeAttributesClass
-
-  # versions of an admission plugin
-  graft explain plugin NodeRestriction`,
+  graft explain gate VolumeAttributesClass`,
 		Args:              cobra.ArbitraryArgs,
 		ValidArgsFunction: completeExplained,
 		RunE:              func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVar(&o.flag, "flag", "", "show the history of this flag, without dashes: feature-gates")
-	set.StringVar(&o.field, "field", "", "show the history of this field: spec.replicas, or a field of the kubelet configuration")
 	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests with the object, instead of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
@@ -93,9 +82,6 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 	if len(words) > 1 {
 		return fmt.Errorf("one object can be explained at a time, these are %s", strings.Join(words, ", "))
 	}
-	if o.flag != "" && o.field != "" {
-		return errors.New("--flag and --field cannot be used together")
-	}
 	if err := o.live.check(command.Flags()); err != nil {
 		return err
 	}
@@ -117,7 +103,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		if several && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
-		object, err := o.object(command, profiles, one, named[i])
+		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(named[i]), one.Source())
 		if err != nil {
 			return err
 		}
@@ -173,24 +159,7 @@ func having(scenes []*scene.Scene, word string) (those []*scene.Scene, named []m
 	return nil, nil, err
 }
 
-func (o *explainOptions) object(command *cobra.Command, profiles *loaded, of *scene.Scene, named manifest.Object) (*explain.Object, error) {
-	object, err := explain.Of(command.Context(), profiles.Program, named.JSON, of.Admission(named), of.Source())
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case o.flag != "":
-		return object.AboutFlag(o.flag)
-	case o.field != "":
-		return object.AboutField(o.field)
-	}
-	return object, nil
-}
-
 func (o *explainOptions) static(s *Streams, words []string) error {
-	if o.flag != "" || o.field != "" {
-		return errors.New("--flag and --field need an object, such as deployment/kube-apiserver")
-	}
 	if len(words) == 0 {
 		_, err := io.WriteString(s.Out, explain.Overview())
 		return err

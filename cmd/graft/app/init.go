@@ -8,15 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scaffold"
 )
 
@@ -24,7 +20,6 @@ import (
 type initOptions struct {
 	answers    scaffold.Answers
 	mirror     string
-	from       string
 	yes, force bool
 }
 
@@ -35,24 +30,20 @@ func newInitCommand(s *Streams) *cobra.Command {
 		Short: "Create a profile with a test and an editor configuration",
 		Long: `Create a profile with a test and an editor configuration.
 
-It asks about the cloud. Enter accepts the proposed answer, --yes accepts all, and a flag answers one question. --from copies another
-profile, an example or a file, with a new name and provider. The default folder has the name of the profile. Existing files are kept
-unless --force is given.`,
+It asks about the cloud. Enter accepts the proposed answer, --yes accepts all, and a flag answers one question. The default
+folder has the name of the profile. Existing files are kept unless --force is given. To begin from an example, copy its folder and
+change name and providers.`,
 		Example: `  # answer questions
   graft init
 
   # without questions
-  graft init acme --provider acme --yes
-
-  # from an example
-  graft init my-openstack --from openstack --provider my-openstack --yes`,
+  graft init acme --provider acme --yes`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
 	set.SortFlags = false
 	a := &o.answers
-	set.StringVar(&o.from, "from", "", "profile to copy: an example ("+strings.Join(profiles.Names(), ", ")+"), or the path of a file or folder")
 	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot (default: the name of the folder)")
 	set.StringVar(&a.Name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&a.Kubernetes, "kubernetes", ">= 1.31", "versions of Kubernetes that the profile supports; empty for all")
@@ -76,7 +67,7 @@ func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string
 			return err
 		}
 	}
-	files, left, err := o.files()
+	files, err := o.files()
 	if err != nil {
 		return err
 	}
@@ -92,9 +83,6 @@ func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string
 	}
 	for _, name := range files.Names() {
 		fmt.Fprintln(s.Out, filepath.Join(folder, filepath.FromSlash(name)))
-	}
-	if len(left) > 0 {
-		fmt.Fprintf(s.Err, "%s still name the provider of before; %s lists them\n", counted(len(left), "line", "lines"), filepath.Join(folder, scaffold.ReadmeFile))
 	}
 	fmt.Fprintf(s.Err, "next: graft test %s, and graft diff -p %s\n", folder, filepath.Join(folder, scaffold.ProfileFile))
 	return nil
@@ -118,63 +106,34 @@ func (o *initOptions) ask(command *cobra.Command, s *Streams) error {
 		a.Name = a.Provider
 	}
 	ask("name", "Name of the profile", &a.Name)
-	if o.from == "" {
-		ask("kubernetes", "Versions of Kubernetes that it supports", &a.Kubernetes)
-		if !given("external-cloud-provider") {
-			a.ExternalCloudProvider = q.yes("Does the cloud have a cloud-controller-manager of its own?", a.ExternalCloudProvider)
-		}
-		if !given("volume-attributes-class") {
-			a.VolumeAttributesClass = q.yes("May shoots ask for VolumeAttributesClass before Kubernetes 1.34?", a.VolumeAttributesClass)
-		}
-		ask("machine-image", "Image that creates machines, with its tag (empty: none)", &a.MachineImage)
-		ask("etcd-class", "StorageClass of the volumes of etcd-main (empty: Gardener's)", &a.EtcdClass)
-		ask("registry-mirror", "Mirror of a registry for nodes, as docker.io=https://mirror.example.com (empty: none)", &o.mirror)
-		ask("node-file", "Path of a file that each node gets (empty: none)", &a.NodeFile)
+	ask("kubernetes", "Versions of Kubernetes that it supports", &a.Kubernetes)
+	if !given("external-cloud-provider") {
+		a.ExternalCloudProvider = q.yes("Does the cloud have a cloud-controller-manager of its own?", a.ExternalCloudProvider)
 	}
+	if !given("volume-attributes-class") {
+		a.VolumeAttributesClass = q.yes("May shoots ask for VolumeAttributesClass before Kubernetes 1.34?", a.VolumeAttributesClass)
+	}
+	ask("machine-image", "Image that creates machines, with its tag (empty: none)", &a.MachineImage)
+	ask("etcd-class", "StorageClass of the volumes of etcd-main (empty: Gardener's)", &a.EtcdClass)
+	ask("registry-mirror", "Mirror of a registry for nodes, as docker.io=https://mirror.example.com (empty: none)", &o.mirror)
+	ask("node-file", "Path of a file that each node gets (empty: none)", &a.NodeFile)
 	return q.err()
 }
 
-// files returns the files of the new profile, and the lines that still contain the provider of the original one.
-func (o *initOptions) files() (scaffold.Files, []scaffold.Left, error) {
+// files returns the files of the new profile.
+func (o *initOptions) files() (scaffold.Files, error) {
 	a := &o.answers
 	if a.Provider == "" {
-		return nil, nil, errors.New("say the type of the provider with --provider")
+		return nil, errors.New("say the type of the provider with --provider")
 	}
 	if a.Name == "" {
 		a.Name = a.Provider
 	}
 	a.Registry, a.Mirror, _ = strings.Cut(o.mirror, "=")
 	if o.mirror != "" && a.Mirror == "" {
-		return nil, nil, fmt.Errorf("--registry-mirror %s: write it as docker.io=https://mirror.example.com", o.mirror)
+		return nil, fmt.Errorf("--registry-mirror %s: write it as docker.io=https://mirror.example.com", o.mirror)
 	}
-	if err := a.Check(); err != nil {
-		return nil, nil, err
-	}
-	if o.from == "" {
-		files, err := scaffold.New(*a)
-		return files, nil, err
-	}
-	read, file, err := o.source()
-	if err != nil {
-		return nil, nil, err
-	}
-	return scaffold.From(read, file, a.Name, a.Provider)
-}
-
-// source returns the location of the original profile: an example by its name, or a path.
-func (o *initOptions) source() (read func(path string) ([]byte, error), file string, err error) {
-	if slices.Contains(profiles.Names(), o.from) {
-		return profiles.Files.ReadFile, o.from + "/" + scaffold.ProfileFile, nil
-	}
-	info, err := os.Stat(o.from)
-	if err != nil {
-		return nil, "", fmt.Errorf("--from %s is neither a path nor one of the examples %s: %w", o.from, strings.Join(profiles.Names(), ", "), err)
-	}
-	folder, file := o.from, scaffold.ProfileFile
-	if !info.IsDir() {
-		folder, file = filepath.Dir(o.from), filepath.Base(o.from)
-	}
-	return func(path string) ([]byte, error) { return disk.ReadInside(folder, path, disk.DocumentSize) }, file, nil
+	return scaffold.New(*a)
 }
 
 // interrupted returns the error of a context that ended during a question.

@@ -21,7 +21,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/explanation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/operation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
@@ -36,12 +35,7 @@ type Object struct {
 	Kind       string `json:"kind"`
 	// Object is the object that is explained.
 	Object Identity `json:"object"`
-	// About is the flag or the field that was asked for; empty for the whole object.
-	About string `json:"about,omitempty"`
-	// Before and After are the selected lines of the object as received and as admitted.
-	Before []Line `json:"before,omitempty"`
-	After  []Line `json:"after,omitempty"`
-	// Rules lists the rules for the object in the order of their application, or those that concern the selected field.
+	// Rules lists the rules for the object in the order of their application.
 	Rules []Rule `json:"rules"`
 	// Elsewhere counts the rules of the same sets for other objects.
 	Elsewhere int `json:"elsewhere"`
@@ -52,8 +46,7 @@ type Object struct {
 	// Note says why no rule is applied where that is not a matter of the rules.
 	Note string `json:"note,omitempty"`
 
-	before, after []render.Line
-	sets          map[string]bool
+	sets map[string]bool
 }
 
 // Identity names an object.
@@ -86,8 +79,6 @@ type Rule struct {
 	When    *Term  `json:"when,omitempty"`
 	ForEach []Term `json:"forEach,omitempty"`
 	Steps   []Step `json:"steps,omitempty"`
-
-	writes []explanation.ExplainedWrite
 }
 
 // Term is a part of a condition with its value.
@@ -119,7 +110,7 @@ type Step struct {
 	// Lines are those that the step changed; none where the object was so already, or the step was not made.
 	Lines []Edit `json:"lines,omitempty"`
 
-	step explanation.ExplainedStep
+	applied bool
 }
 
 // Line is a line of the object.
@@ -198,7 +189,6 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 	if !selected {
 		o.Note = unselected(p, a)
 	}
-	o.before, o.after = r.shown(object), r.shown(current)
 	return o, nil
 }
 
@@ -275,7 +265,7 @@ func (r *reader) add(e *explanation.Explanation) {
 func (r *reader) rule(e *explanation.ExplainedRule) Rule {
 	rule := Rule{
 		Profile: e.Profile, Name: e.Name(), Set: string(e.Set), Target: e.Target, Position: position(e.Position), Operation: e.Operation,
-		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach), writes: e.Writes,
+		Outcome: string(e.Outcome), Reason: e.Reason, ForEach: terms(e.ForEach),
 	}
 	if e.When != nil {
 		when := term(*e.When)
@@ -308,7 +298,7 @@ func withoutRule(e *explanation.ExplainedRule) string {
 }
 
 func (r *reader) step(s explanation.ExplainedStep) Step {
-	step := Step{Place: s.Place.String(), Kept: s.Kept, Overridden: s.Overridden, step: s}
+	step := Step{Place: s.Place.String(), Kept: s.Kept, Overridden: s.Overridden, applied: s.After != nil}
 	if !s.Kept {
 		step.Value = s.Value.String()
 	}
@@ -327,15 +317,6 @@ func (r *reader) step(s explanation.ExplainedStep) Step {
 		}
 	}
 	return step
-}
-
-// shown returns the lines of an object without secret values.
-func (r *reader) shown(object []byte) []render.Line {
-	lines := slices.Clone(r.text(object))
-	for i := range lines {
-		lines[i] = r.hide(lines[i])
-	}
-	return lines
 }
 
 // text returns the lines of an object, including values from Secrets in rules; the data of a Secret itself is removed.
@@ -409,158 +390,6 @@ func position(p source.Position) *Position {
 		return nil
 	}
 	return &Position{File: p.File, Line: p.Line, Column: p.Column}
-}
-
-// AboutFlag narrows the explanation to a flag: its lines before and after, and the rules that write it, or would. Dashes in front of
-// the name are left out. The error says that neither the object nor a rule knows the flag.
-func (o *Object) AboutFlag(name string) (*Object, error) {
-	name = strings.TrimLeft(name, "-")
-	name, _, _ = strings.Cut(name, "=")
-	if name == "" {
-		return nil, fmt.Errorf("the name of a flag is empty")
-	}
-	q := question{
-		about: "--" + name,
-		line:  func(l render.Line) bool { return hasFlag(l, name) },
-		place: func(p operation.Place, flag string) bool { return flag == name || ofPlugins(p, name) },
-	}
-	narrowed := o.narrow(q)
-	if narrowed.empty() {
-		return nil, fmt.Errorf("%s has no flag --%s, and no rule writes one%s", o.Object, name, source.Suggest(name, o.flags()))
-	}
-	return narrowed, nil
-}
-
-// AboutField restricts the explanation to a field and the fields below it: a path as in graft diff, such as
-// spec.replicas, or the name of a place that rules write, such as a field of the kubelet's configuration.
-func (o *Object) AboutField(path string) (*Object, error) {
-	path = strings.Trim(path, ".")
-	if path == "" {
-		return nil, fmt.Errorf("the path of a field is empty")
-	}
-	q := question{
-		about: path,
-		line:  func(l render.Line) bool { return inside(l.Path, path) },
-		place: func(p operation.Place, _ string) bool {
-			return p.Kind != operation.Flag && (inside(p.Name, path) || inside(path, p.Name))
-		},
-	}
-	narrowed := o.narrow(q)
-	if len(narrowed.Before)+len(narrowed.After) == 0 {
-		narrowed.Before, narrowed.After = inTexts(o.before, path), inTexts(o.after, path)
-	}
-	if narrowed.empty() {
-		var known []string
-		for _, l := range append(slices.Clone(o.before), o.after...) {
-			known = append(known, l.Path)
-		}
-		return nil, fmt.Errorf("%s has no field %s, and no rule writes one%s", o.Object, path, source.Suggest(path, known))
-	}
-	return narrowed, nil
-}
-
-// question is the subject of a restricted explanation: lines of the object, and places that rules write.
-type question struct {
-	about string
-	line  func(render.Line) bool
-	place func(p operation.Place, flag string) bool
-}
-
-// narrow keeps the parts that concern the question. It keeps skipped rules that would write the places.
-func (o *Object) narrow(q question) *Object {
-	narrowed := *o
-	narrowed.About, narrowed.Rules = q.about, []Rule{}
-	narrowed.Before, narrowed.After = q.lines(o.before), q.lines(o.after)
-	for _, rule := range o.Rules {
-		kept := rule
-		kept.Steps = nil
-		for _, step := range rule.Steps {
-			if q.place(step.step.Place, step.step.Flag) || slices.ContainsFunc(step.Lines, func(e Edit) bool {
-				return q.line(render.Line{Path: e.Path, Text: e.Text})
-			}) {
-				kept.Steps = append(kept.Steps, q.only(step))
-			}
-		}
-		would := len(rule.Steps) == 0 && slices.ContainsFunc(rule.writes, func(w explanation.ExplainedWrite) bool { return q.place(w.Place, w.Flag) })
-		if len(kept.Steps) > 0 || would {
-			narrowed.Rules = append(narrowed.Rules, kept)
-		}
-	}
-	return &narrowed
-}
-
-// only keeps the lines of a step that the question is about, unless it is about the place as a whole.
-func (q question) only(step Step) Step {
-	var lines []Edit
-	for _, e := range step.Lines {
-		if q.line(render.Line{Path: e.Path, Text: e.Text}) {
-			lines = append(lines, e)
-		}
-	}
-	if len(lines) > 0 {
-		step.Lines = lines
-	}
-	return step
-}
-
-func (q question) lines(all []render.Line) []Line {
-	var found []Line
-	for _, l := range all {
-		if q.line(l) {
-			found = append(found, line(l))
-		}
-	}
-	return found
-}
-
-func (o *Object) empty() bool { return len(o.Before)+len(o.After)+len(o.Rules) == 0 }
-
-// hasFlag reports whether a line contains a flag: a command line has one flag per line, and a unit the lines of its
-// ExecStart.
-func hasFlag(l render.Line, name string) bool {
-	if strings.HasSuffix(l.Path, "[--"+name+"]") || strings.HasSuffix(l.Path, "[-"+name+"]") {
-		return true
-	}
-	if !strings.HasPrefix(l.Path, "spec.units[") {
-		return false
-	}
-	for word := range strings.FieldsSeq(l.Text) {
-		flag, _, _ := strings.Cut(word, "=")
-		if flag == "--"+name || flag == "-"+name {
-			return true
-		}
-	}
-	return false
-}
-
-// ofPlugins reports whether a place is an entry of the lists of admission plugins.
-func ofPlugins(p operation.Place, flag string) bool {
-	name, ok := operation.OfFlag(flag)
-	return ok && name == "admissionPlugins" && p.Kind == operation.AdmissionPlugin
-}
-
-// inside reports whether a path equals or extends another one.
-func inside(path, outer string) bool {
-	rest, ok := strings.CutPrefix(path, outer)
-	return ok && outer != "" && (rest == "" || rest[0] == '.' || rest[0] == '[')
-}
-
-// flags returns the names of all flags in the object and in writes of rules.
-func (o *Object) flags() []string {
-	var names []string
-	for _, l := range append(slices.Clone(o.before), o.after...) {
-		if i := strings.LastIndex(l.Path, "[--"); i >= 0 {
-			names = append(names, strings.TrimSuffix(l.Path[i+3:], "]"))
-		}
-	}
-	for _, rule := range o.Rules {
-		for _, w := range rule.writes {
-			if w.Flag != "" {
-				names = append(names, w.Flag)
-			}
-		}
-	}
-	return names
 }
 
 // shortKinds lists the short names of kinds in kubectl, in addition to the kind itself and its plural.

@@ -25,19 +25,7 @@ import (
 
 // ask has the question about an object in a case.yaml.
 type ask struct {
-	Object, Flag, Field string
-}
-
-// String writes the question as a command line.
-func (a ask) String() string {
-	text := "graft explain " + a.Object
-	if a.Flag != "" {
-		text += " --flag " + a.Flag
-	}
-	if a.Field != "" {
-		text += " --field " + a.Field
-	}
-	return text
+	Object string
 }
 
 // telltales are parts of the content of the Secret in plane.yaml.
@@ -65,7 +53,7 @@ func TestObjects(t *testing.T) {
 			program := golden.Compile(t, compiler.Options{}, filepath.Join(folder, "profile.yaml"))
 			var text, all bytes.Buffer
 			for _, a := range c.Ask {
-				fmt.Fprintf(&text, "$ %s\n", a)
+				fmt.Fprintf(&text, "$ graft explain %s\n", a.Object)
 				object, err := answer(program, plane, a)
 				if err != nil {
 					fmt.Fprintf(&text, "%s\n\n", err)
@@ -111,16 +99,7 @@ func answer(program *mutation.Program, plane *scene.Scene, a ask) (*explain.Obje
 	if err != nil {
 		return nil, err
 	}
-	object, err := explain.Of(context.Background(), program, named.JSON, plane.Admission(named), plane.Source())
-	switch {
-	case err != nil:
-		return nil, err
-	case a.Flag != "":
-		return object.AboutFlag(a.Flag)
-	case a.Field != "":
-		return object.AboutField(a.Field)
-	}
-	return object, nil
+	return explain.Of(context.Background(), program, named.JSON, plane.Admission(named), plane.Source())
 }
 
 func readable(t *testing.T, text string) {

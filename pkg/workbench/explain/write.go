@@ -93,11 +93,7 @@ const (
 func (s Style) writeObject(w io.Writer, o *Object) error {
 	s = s.withDefaults()
 	var out strings.Builder
-	head := o.Object.String()
-	if o.About != "" {
-		head = o.About + " of " + head
-	}
-	out.WriteString(s.hang(s.paint(colour.Title, head), 2, ""))
+	out.WriteString(s.hang(s.paint(colour.Title, o.Object.String()), 2, ""))
 	switch {
 	case o.Note != "":
 		out.WriteString(s.hang("  ", 2, o.Note))
@@ -110,15 +106,9 @@ func (s Style) writeObject(w io.Writer, o *Object) error {
 	for _, missing := range o.Missing {
 		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
 	}
-	if o.About != "" && len(o.Rules) > 0 {
-		s.state(&out, "before any rule", o.Before)
-	}
 	for i := range o.Rules {
 		out.WriteByte('\n')
 		s.rule(&out, o, i)
-	}
-	if o.About != "" {
-		s.state(&out, "in the end", o.After)
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
@@ -126,9 +116,6 @@ func (s Style) writeObject(w io.Writer, o *Object) error {
 
 // summary counts the rules by their outcomes.
 func (o *Object) summary() string {
-	if o.About != "" {
-		return o.aboutSummary()
-	}
 	text := count(len(o.Rules), "rule is", "rules are") + " for it"
 	var parts []string
 	for _, of := range []struct{ outcome, what string }{
@@ -149,16 +136,6 @@ func (o *Object) summary() string {
 	return text
 }
 
-func (o *Object) aboutSummary() string {
-	switch {
-	case len(o.Rules) == 0 && len(o.Before) > 0:
-		return "no rule writes it: it stays as it came"
-	case len(o.Rules) == 0:
-		return "no rule writes it"
-	}
-	return count(len(o.Rules), "rule has", "rules have") + " to do with it"
-}
-
 func (o *Object) count(outcome string) int {
 	n := 0
 	for i := range o.Rules {
@@ -177,34 +154,6 @@ func count(n int, one, several string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, several)
-}
-
-// state writes lines of the object as they are at one time.
-func (s Style) state(out *strings.Builder, when string, lines []Line) {
-	out.WriteString("\n" + s.paint(colour.Heading, when) + "\n")
-	if len(lines) == 0 {
-		out.WriteString("  " + s.paint(colour.Dim, "nothing") + "\n")
-	}
-	last, least := "", 0
-	for i, l := range lines {
-		if i == mostLines {
-			out.WriteString("    " + s.paint(colour.Dim, "… "+count(len(lines)-i, "more line", "more lines")) + "\n")
-			break
-		}
-		if place := parent(l.Path); i == 0 || !inside(place, last) {
-			out.WriteString("  " + s.paint(colour.Dim, place) + "\n")
-			last, least = place, l.depth
-		}
-		out.WriteString("    " + s.fit(strings.Repeat("  ", max(0, l.depth-least))+l.Text, 4) + "\n")
-	}
-}
-
-// parent returns the path of a line without the flag at its end.
-func parent(path string) string {
-	if i := strings.LastIndex(path, "["); i >= 0 && strings.HasPrefix(path[i:], "[-") {
-		return path[:i]
-	}
-	return path
 }
 
 // rule writes one rule: its outcome, position, reason and writes.
@@ -330,7 +279,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 		text = step.Place + ": stays what it is in the cluster"
 	case step.Overridden != "":
 		text += ", overridden by " + step.Overridden
-	case step.step.After != nil && len(step.Lines) == 0:
+	case step.applied && len(step.Lines) == 0:
 		text += ", already so"
 	}
 	out.WriteString(s.hang("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
@@ -437,65 +386,3 @@ func words(text string, width int) iter.Seq[string] {
 		}
 	}
 }
-
-// inTexts returns the lines of a YAML field in a text of the object, such as the kubelet's configuration: the line of
-// each key of its path, and the lines below the last one.
-func inTexts(all []render.Line, path string) []Line {
-	keys := strings.Split(path, ".")
-	var found []Line
-	for first := 0; first < len(all); {
-		last := first + 1
-		for last < len(all) && all[last].Path == all[first].Path {
-			last++
-		}
-		found = append(found, inText(all[first:last], keys)...)
-		first = last
-	}
-	return found
-}
-
-// inText finds the keys one below the other; nothing where one is missing.
-func inText(text []render.Line, keys []string) []Line {
-	var found []Line
-	for n, key := range keys {
-		at := child(text, key)
-		if at < 0 {
-			return nil
-		}
-		found = append(found, line(text[at]))
-		text = text[at+1 : at+1+deeper(text[at+1:], indent(text[at].Text))]
-		if n == len(keys)-1 {
-			for _, l := range text {
-				found = append(found, line(l))
-			}
-		}
-	}
-	return found
-}
-
-// child returns the index of a key's line among the least indented ones, or -1.
-func child(text []render.Line, key string) int {
-	least := -1
-	for _, l := range text {
-		if i := indent(l.Text); strings.TrimSpace(l.Text) != "" && (least < 0 || i < least) {
-			least = i
-		}
-	}
-	for i, l := range text {
-		if rest, ok := strings.CutPrefix(strings.TrimLeft(l.Text, " "), key+":"); ok && indent(l.Text) == least && (rest == "" || rest[0] == ' ') {
-			return i
-		}
-	}
-	return -1
-}
-
-// deeper returns the number of leading lines with a deeper indentation.
-func deeper(text []render.Line, than int) int {
-	n := 0
-	for n < len(text) && indent(text[n].Text) > than {
-		n++
-	}
-	return n
-}
-
-func indent(text string) int { return len(text) - len(strings.TrimLeft(text, " ")) }

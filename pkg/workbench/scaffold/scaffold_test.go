@@ -12,12 +12,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/example/profiles"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scaffold"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 )
@@ -103,78 +101,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFrom checks that each example can be copied under another name and provider, with its comments and files.
-func TestFrom(t *testing.T) {
-	for _, name := range profiles.Names() {
-		t.Run(name, func(t *testing.T) {
-			files, _, err := scaffold.From(profiles.Files.ReadFile, name+"/profile.yaml", "mine", "acme")
-			if err != nil {
-				t.Fatal(err)
-			}
-			holdTests(t, files)
-			before, err := fs.ReadFile(profiles.Files, name+"/profile.yaml")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var changed []string
-			was := map[string]bool{}
-			for line := range strings.Lines(string(before)) {
-				was[line] = true
-			}
-			for line := range strings.Lines(string(files[scaffold.ProfileFile])) {
-				if !was[line] {
-					changed = append(changed, line)
-				}
-			}
-			renamed := "  name: mine\n"
-			if strings.Contains(string(before), "metadata: {name: ") {
-				renamed = "metadata: {name: mine}\n"
-			}
-			want := []string{"# yaml-language-server: $schema=.schema/providerprofile.json\n", renamed, "providers: [acme]\n"}
-			if diff := cmp.Diff(want, changed); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-const head = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\n"
-
-// TestFromForms checks in which forms a name and providers can be replaced, and the errors for other forms.
-func TestFromForms(t *testing.T) {
-	rules := "controlplane:\n  kubelet:\n  - flags: {set: {cloud-provider: external}} # for old\n"
-	for name, test := range map[string]struct{ text, want, failure string }{
-		"quotes":       {"metadata: {name: \"old\"} # a\nproviders: ['old'] # b\n", "metadata: {name: mine} # a\nproviders: [acme] # b\n", ""},
-		"one a line":   {"metadata:\n  name: old # a\nproviders:\n- old\n", "metadata:\n  name: mine # a\nproviders:\n- acme\n", ""},
-		"several":      {"metadata: {name: old}\nproviders: [old, older]\n", "metadata: {name: mine}\nproviders: [acme]\n", ""},
-		"several rows": {"metadata: {name: old}\nproviders:\n- old\n- older # b\n", "metadata: {name: mine}\nproviders:\n- acme # b\n", ""},
-		"wrong":        {"metadata: {name: old}\n", "", "providers"},
-		"escapes":      {"metadata: {name: \"\\x6fld\"}\nproviders: [old]\n", "", "cannot be replaced"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			folder := fstest.MapFS{"p.yaml": {Data: []byte(head + test.text + rules)}}
-			files, left, err := scaffold.From(folder.ReadFile, "p.yaml", "mine", "acme")
-			if test.failure != "" {
-				if err == nil || !strings.Contains(err.Error(), test.failure) {
-					t.Errorf("got %v, want %s", err, test.failure)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := "# yaml-language-server: $schema=.schema/providerprofile.json\n" + head + test.want + rules
-			if diff := cmp.Diff(want, string(files[scaffold.ProfileFile])); diff != "" {
-				t.Error(diff)
-			}
-			if len(left) != 1 || left[0].Line == 0 {
-				t.Errorf("the line with the provider of before is not among %v", left)
-			}
-		})
-	}
-}
-
-// TestWrite checks that a folder is written completely or not at all.
+// TestWrite holds that a folder is written whole or not at all.
 func TestWrite(t *testing.T) {
 	files := scaffold.Files{"profile.yaml": []byte("a\n"), "files/b": []byte("b\n")}
 	ended, end := context.WithCancel(t.Context())
