@@ -49,6 +49,7 @@ type assertion struct {
 type compiler struct {
 	selector
 
+	at       source.Node
 	expected v1alpha1.TestExpected
 	profile  profileText
 	asserts  []assertion
@@ -81,7 +82,7 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 		if len(more) > 0 {
 			continue
 		}
-		c := &compiler{selector: s, expected: e.TestExpected, profile: profile}
+		c := &compiler{selector: s, at: e.At, expected: e.TestExpected, profile: profile}
 		for _, check := range checks {
 			check(c, at)
 		}

@@ -33,7 +33,7 @@ func nulls(c *compiler, at string) {
 	}
 	for name, node := range c.expected.Env {
 		if known := c.environment(); node.Absent() && !slices.Contains(known, name) && !c.profile.mentions(name) {
-			c.refuse(node, fieldName(at, "env", name), "neither Gardener nor the profile sets an environment variable %q%s", name, source.Suggest(name, known))
+			c.refuseNull(node, name, fieldName(at, "env", name), "neither Gardener nor the profile sets an environment variable %q%s", name, source.Suggest(name, known))
 		}
 	}
 	for text, node := range c.expected.Fields {
@@ -44,11 +44,19 @@ func nulls(c *compiler, at string) {
 	for text, node := range c.expected.Configuration {
 		field, _, _ := strings.Cut(text, ".")
 		if known := kubeletFields(); node.Absent() && !slices.Contains(known, field) {
-			c.refuse(node, fieldName(at, "configuration", text), "the kubelet's configuration has no field %q%s", field, source.Suggest(field, known))
+			c.refuseNull(node, text, fieldName(at, "configuration", text), "the kubelet's configuration has no field %q%s", field, source.Suggest(field, known))
 		}
 	}
 	c.nullTexts(at, "units", c.expected.Units)
 	c.nullTexts(at, "files", c.expected.Files)
+}
+
+// refuseNull refuses an expectation at the key under which it is written.
+func (c *compiler) refuseNull(node source.Node, name, field, format string, arguments ...any) {
+	if key := c.at.Naming(node, name); key.Node != nil {
+		node = key
+	}
+	c.refuse(node, field, format, arguments...)
 }
 
 // nullFlags checks the flags and feature gates of the target's component.
@@ -71,7 +79,7 @@ func (c *compiler) nullFlags(at string) {
 	}
 	for name, node := range c.expected.FeatureGates {
 		if _, known := kubeflags.Gate(component, name); node.Absent() && !known && !c.profile.mentions(name) {
-			c.refuse(node, fieldName(at, "featureGates", name), "%s has no feature gate %s%s", component, name,
+			c.refuseNull(node, name, fieldName(at, "featureGates", name), "%s has no feature gate %s%s", component, name,
 				source.Suggest(name, ofVersions(component, kubeflags.Gates)))
 		}
 	}
@@ -83,7 +91,7 @@ func (c *compiler) knownFlag(node source.Node, at, name string) {
 	_, known := kubeflags.Flag(component, name)
 	_, former := kubeflags.Former(component, name)
 	if !known && !former && !c.profile.mentions(name) {
-		c.refuse(node, at, "%s has no flag --%s%s", component, name, source.Suggest(name, ofVersions(component, kubeflags.Flags)))
+		c.refuseNull(node, name, at, "%s has no flag --%s%s", component, name, source.Suggest(name, ofVersions(component, kubeflags.Flags)))
 	}
 }
 
@@ -104,7 +112,7 @@ func (c *compiler) nullTexts(at, field string, wanted map[string]v1alpha1.TestTe
 	for name, want := range wanted {
 		where := fieldName(at, field, name)
 		if field == "files" && !path.IsAbs(name) {
-			c.refuse(want.At, where, "the path of a file is absolute%s", fmt.Sprintf(" (did you mean %q?)", "/"+name))
+			c.refuseNull(want.At, name, where, "the path of a file is absolute%s", fmt.Sprintf(" (did you mean %q?)", "/"+name))
 			continue
 		}
 		items := c.items(field, name)
@@ -139,9 +147,9 @@ func (c *compiler) nullOption(node source.Node, at, section, option string, unit
 	}
 	switch {
 	case !slices.Contains(sections, section) && !c.profile.mentions(section):
-		c.refuse(node, at, "neither Gardener nor the profile writes a section %q%s", section, source.Suggest(section, sections))
+		c.refuseNull(node, section, at, "neither Gardener nor the profile writes a section %q%s", section, source.Suggest(section, sections))
 	case !slices.Contains(options, option) && !c.profile.mentions(option):
-		c.refuse(node, at+"."+option, "neither Gardener nor the profile writes an option %q%s", option, source.Suggest(option, options))
+		c.refuseNull(node, option, at+"."+option, "neither Gardener nor the profile writes an option %q%s", option, source.Suggest(option, options))
 	}
 }
 
@@ -178,7 +186,7 @@ func (c *compiler) nullField(node source.Node, at string, path fieldpath.Path, o
 			if _, relative := spec[step.Key]; i == 0 && relative {
 				hint = fmt.Sprintf(" (did you mean %q?)", "spec."+path.String())
 			}
-			c.refuse(node, at, "neither Gardener nor the profile writes the field %s%s", path, hint)
+			c.refuseNull(node, path.String(), at, "neither Gardener nor the profile writes the field %s%s", path, hint)
 		}
 		return
 	}
