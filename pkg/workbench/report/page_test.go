@@ -23,7 +23,7 @@ func example() *report.Page {
 	late := report.Rule{Name: "late", Profile: "acme", At: "acme/profile.yaml:20"}
 	nobody := report.Rule{Name: "no rule", Alarm: true}
 	return &report.Page{
-		Title: "acme 1.0 and 1.1", Lead: "What changes for whom.", Made: "2026-11-22",
+		Title:   "acme 1.0 and 1.1",
 		Facts:   []report.Fact{{Name: "profile", Value: "acme"}, {Name: "shoots", Value: "2"}},
 		Figures: []report.Figure{{Value: "1", Label: "object denied", Tone: report.Bad}, {Value: "2", Label: "objects changed", Tone: report.Good}},
 		Sections: []report.Section{
@@ -32,7 +32,7 @@ func example() *report.Page {
 			}},
 			{
 				Kind: "Deployment", Name: "kube-controller-manager", Note: "1 rule changed it",
-				Badges: []report.Badge{{Text: "rolls", Tone: report.Notable}}, For: []string{"1.34", "1.34, ha"},
+				For: []string{"1.34", "1.34, ha"},
 				Blocks: []report.Block{{Heading: "spec.template.spec.containers[kube-controller-manager].command", Lines: []report.Line{
 					{Text: "--v=2", Folded: true}, {Op: report.Removed, Text: "--cloud-provider=acme", By: &rule},
 					{Op: report.Added, Text: "--cloud-provider=external", By: &rule}, {Op: report.Same, Text: "--last", Gap: true},

@@ -25,8 +25,8 @@ import (
 
 // Page is everything that a report says. Empty fields are left out.
 type Page struct {
-	// Title is the heading and the title of the browser's tab; Lead follows it in a sentence or two.
-	Title, Lead string
+	// Title is the heading and the title of the browser's tab.
+	Title string
 	// Facts describes the input of the report, such as the profile and the version of Kubernetes.
 	Facts []Fact
 	// Figures lists the most important numbers, such as that of denied objects.
@@ -35,8 +35,6 @@ type Page struct {
 	Sections []Section
 	// Rest are things that there is nothing to say of but their names.
 	Rest []Names
-	// Made says when the report was made; the caller has the clock, and a report without it is the same every time.
-	Made string
 }
 
 // Fact is a name and its value.
@@ -53,24 +51,15 @@ type Tone string
 
 // The tones; the zero Tone is neutral.
 const (
-	Good    Tone = "good"
-	Notable Tone = "notable"
-	Bad     Tone = "bad"
+	Good Tone = "good"
+	Bad  Tone = "bad"
 )
-
-// Badge is a word or two that mark a section, such as "rolls".
-type Badge struct {
-	Text string
-	Tone Tone
-}
 
 // Section is one object, or one change that several have in common.
 type Section struct {
 	// Kind and Name form the title, such as "Deployment" and "kube-apiserver"; Note is a short description of the
 	// result next to it.
 	Kind, Name, Note string
-	// Badges mark the section; without any, a denied one is marked so.
-	Badges []Badge
 	// Denied is why the object was denied, in lines; empty where it was not.
 	Denied string
 	// For lists the affected ones, such as shoots; empty if there is only one.

@@ -142,12 +142,12 @@ func hostile() *report.Page {
 	script := "</script><script>console.error('run')</script><img src=https://example.com/x.png onerror=console.error(1)>"
 	rule := report.Rule{Name: script + long, Profile: long, At: long + ":1"}
 	return &report.Page{
-		Title: script + long, Lead: long, Facts: []report.Fact{{Name: long, Value: script}}, Figures: []report.Figure{{Value: long, Label: long}},
+		Title: script + long, Facts: []report.Fact{{Name: long, Value: script}}, Figures: []report.Figure{{Value: long, Label: long}},
 		Sections: []report.Section{{
-			Kind: long, Name: script, Note: long, Badges: []report.Badge{{Text: long}}, For: []string{long, script}, Denied: long + "\n" + script,
+			Kind: long, Name: script, Note: long, For: []string{long, script}, Denied: long + "\n" + script,
 			Blocks: []report.Block{{Heading: long, Lines: []report.Line{{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)}}}},
 			Rules:  []report.Applied{{Rule: rule, Outcome: report.Skipped, Reason: long}},
 		}, {Kind: "K", Name: "n"}},
-		Rest: []report.Names{{Heading: long, Names: []string{long, script}}}, Made: long,
+		Rest: []report.Names{{Heading: long, Names: []string{long, script}}},
 	}
 }
