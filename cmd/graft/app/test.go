@@ -54,17 +54,11 @@ A case for a ProviderProfile sends a control plane through the webhooks and comp
 Each object is sent twice; the second time must not change it. A case for an InterpreterProfile compares the answers to Karmada.
 
 Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests could not run.`,
-		Example: `  # all tests of the examples
-  graft test example/profiles
-
-  # tests of InterpreterProfiles, with the rules that no case covers
+		Example: `  # tests of InterpreterProfiles, with the rules that no case covers
   graft test example/interpreter --coverage
 
   # cases of one provider with "ha" in their name; -v lists passed cases
   graft test example/profiles/openstack --run ha -v
-
-  # rules that no case covers
-  graft test example/profiles/openstack --coverage
 
   # update the golden files; review the difference before you commit it
   graft test example/profiles/openstack --update
@@ -84,7 +78,7 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
 	set.StringVarP(&o.output, "output", "o", "text", "format of the result: text or json")
-	set.BoolVar(&o.coverage, "coverage", false, "print the number of cases for each rule and result")
+	set.BoolVar(&o.coverage, "coverage", false, "list rules that no case applies")
 	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
 	choices(command, "output", "text", "json")
 	return command

@@ -78,7 +78,7 @@ type Outcome struct {
 	// Err is why the case could not be run; nil when it could.
 	Err error
 	// Rules lists the outcomes of the rules, for the coverage.
-	Rules []RuleOutcome
+	Rules []Rule
 }
 
 // Failure is one thing that is not as it is wanted.

@@ -168,7 +168,7 @@ type program struct {
 	generation contract.Generation
 	*mutation.Program
 	// rules lists all rules, initially without any test.
-	rules []golden.RuleOutcome
+	rules []golden.Rule
 	// places lists the places that each rule writes.
 	places map[source.Position][]operation.Place
 	err    error
@@ -260,7 +260,7 @@ func (p *program) files() []source.File {
 }
 
 // listRules returns the rules, each once, as never reached.
-func (p *program) listRules() []golden.RuleOutcome {
+func (p *program) listRules() []golden.Rule {
 	conditional := map[source.Position]bool{}
 	for _, document := range p.documents {
 		for _, denial := range document.Deny {
@@ -274,16 +274,16 @@ func (p *program) listRules() []golden.RuleOutcome {
 			}
 		}
 	}
-	var rules []golden.RuleOutcome
+	var rules []golden.Rule
 	seen := map[source.Position]bool{}
 	p.places = map[source.Position][]operation.Place{}
 	for _, info := range p.Rules() {
 		p.places[info.Position] = append(p.places[info.Position], info.Places...)
 		if !seen[info.Position] {
 			seen[info.Position] = true
-			rules = append(rules, golden.RuleOutcome{Rule: golden.Rule{
+			rules = append(rules, golden.Rule{
 				Document: info.Profile, Name: ruleTitle(info), At: info.Position, Conditional: conditional[info.Position],
-			}})
+			})
 		}
 	}
 	return rules
@@ -299,21 +299,16 @@ func ruleTitle(info mutation.RuleInfo) string {
 
 // tally holds the outcomes of the rules in a case.
 type tally struct {
-	rules  []golden.RuleOutcome
+	rules  []golden.Rule
 	places map[source.Position]int
 }
 
 func (p *program) tally() tally {
-	t := tally{rules: append([]golden.RuleOutcome(nil), p.rules...), places: map[source.Position]int{}}
+	t := tally{rules: append([]golden.Rule(nil), p.rules...), places: map[source.Position]int{}}
 	for i := range t.rules {
 		t.places[t.rules[i].At] = i
 	}
 	return t
-}
-
-var effects = map[mutation.Outcome]golden.Effect{
-	mutation.Skipped: golden.Skipped, mutation.Observed: golden.Observed, mutation.Overridden: golden.Overridden,
-	mutation.Unchanged: golden.Unchanged, mutation.Changed: golden.Changed, mutation.Denied: golden.Changed,
 }
 
 func (t tally) add(applied []mutation.Applied) {
@@ -323,7 +318,7 @@ func (t tally) add(applied []mutation.Applied) {
 			continue
 		}
 		r := &t.rules[i]
-		r.Effect = max(r.Effect, effects[a.Outcome])
+		r.Applied = r.Applied || a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied
 		switch {
 		case !r.Conditional:
 		case a.Outcome != mutation.Skipped:

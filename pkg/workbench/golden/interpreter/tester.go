@@ -87,7 +87,7 @@ type program struct {
 	*rule.Program
 	// rules lists all rules, initially without any test; index maps their names in traces and answers to their
 	// positions in it.
-	rules []golden.RuleOutcome
+	rules []golden.Rule
 	index map[string]int
 	err   error
 }
@@ -156,10 +156,10 @@ func (p *program) list(d *profile.Interpreter) {
 		for _, operation := range interpreter.Operations() {
 			for j, written := range at.Get(string(operation)).Items() {
 				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
-				p.rules = append(p.rules, golden.RuleOutcome{Rule: golden.Rule{
+				p.rules = append(p.rules, golden.Rule{
 					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
 					Conditional: !written.Get("when").Absent(),
-				}})
+				})
 			}
 		}
 	}
@@ -200,7 +200,7 @@ func (p *program) cut(text string) string {
 }
 
 // tally counts the effects of the rules in a case.
-func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
+func (p *program) tally(into []golden.Rule, t *rule.Trace) {
 	for i := range t.Rules {
 		traced := &t.Rules[i]
 		at, listed := p.index[traced.At]
@@ -208,23 +208,16 @@ func (p *program) tally(into []golden.RuleOutcome, t *rule.Trace) {
 			continue
 		}
 		r := &into[at]
-		r.Effect = max(r.Effect, effect(traced, t.Failure != nil))
+		r.Applied = r.Applied || applied(traced)
 		r.Held, r.Failed = r.Held || traced.Held && r.Conditional, r.Failed || traced.Missed && r.Conditional
 	}
 }
 
-// effect returns the effect of a rule for the coverage. A rule with a true condition that refuses the object counts as
-// effective.
-func effect(t *rule.Traced, failed bool) golden.Effect {
-	switch {
-	case t.Outcome == rule.Applied, t.Outcome == rule.Refused, t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit:
-		return golden.Changed
-	case t.Outcome == rule.Unchanged:
-		return golden.Unchanged
-	case t.Outcome == rule.NotAsked && failed:
-		return golden.NotReached
-	case t.Outcome == rule.NotAsked:
-		return golden.Overridden
+// applied reports whether a rule had an effect. A rule with a true condition that refuses the object counts as applied.
+func applied(t *rule.Traced) bool {
+	switch t.Outcome {
+	case rule.Applied, rule.Refused, rule.Unchanged:
+		return true
 	}
-	return golden.Skipped
+	return t.Outcome == rule.Failed && t.Held && t.Failure.Code == interpreter.CodeUnfit
 }
