@@ -57,7 +57,7 @@ func TestRead(t *testing.T) {
 		{"a folder", []string{folder}, 3, []string{
 			"b/broken.yml:2: not YAML: did not find expected node content",
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-		}, "left out: a/notes.txt (not .yaml or .yml); b/other-broken.yaml, c/other.yaml (no document of Graft)"},
+		}, "left out: b/other-broken.yaml, c/other.yaml (no document of Graft)"},
 		{"named", []string{other, mixed, mixed}, 2, []string{
 			`c/mixed.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,

@@ -138,25 +138,17 @@ func (r *Report) summary() string {
 	return out + "\n"
 }
 
-// Left returns one line about ignored files of folders with the reason, or an empty string.
+// Left returns one line about ignored files of folders, or an empty string.
 func (r *Report) Left() string {
 	const most = 3
-	var reasons []string
-	for _, reason := range []string{notNamedYAML, notOurs} {
-		names := r.LeftOut[reason]
-		if len(names) == 0 {
-			continue
-		}
-		shown := strings.Join(names[:min(most, len(names))], ", ")
-		if more := len(names) - most; more > 0 {
-			shown += fmt.Sprintf(" and %d more", more)
-		}
-		reasons = append(reasons, shown+" ("+reason+")")
-	}
-	if len(reasons) == 0 {
+	if len(r.LeftOut) == 0 {
 		return ""
 	}
-	return "left out: " + strings.Join(reasons, "; ")
+	shown := strings.Join(r.LeftOut[:min(most, len(r.LeftOut))], ", ")
+	if more := len(r.LeftOut) - most; more > 0 {
+		shown += fmt.Sprintf(" and %d more", more)
+	}
+	return "left out: " + shown + " (no document of Graft)"
 }
 
 // rules returns the rules of the findings in their order.

@@ -50,17 +50,11 @@ type Report struct {
 	// Documents counts the checked documents, and Files their files.
 	Documents, Files int
 
-	// LeftOut are files that were found in folders and not looked at, by the reason why.
-	LeftOut map[string][]string
+	// LeftOut are YAML files of folders without a document of Graft.
+	LeftOut []string
 
 	texts map[string]*text
 }
-
-// The reasons why files are left out.
-const (
-	notNamedYAML = "not .yaml or .yml"
-	notOurs      = "no document of Graft"
-)
 
 // Count counts the findings of a severity.
 func (r *Report) Count(s source.Severity) int {
@@ -79,7 +73,7 @@ func (r *Report) Failed(least source.Severity) bool {
 
 // Run checks the documents in files. Where a check panics it does so, too, with a profile.Panic.
 func Run(o Options, inputs []Input) *Report {
-	r := &Report{texts: map[string]*text{}, LeftOut: map[string][]string{}}
+	r := &Report{texts: map[string]*text{}}
 	attached := attachments(inputs)
 	var order []string
 	sets := map[string]*set{}
@@ -107,7 +101,7 @@ func Run(o Options, inputs []Input) *Report {
 	if err := work.Wait(); err != nil {
 		panic(err) // where the caller can recover
 	}
-	r.LeftOut[notOurs] = slices.DeleteFunc(r.LeftOut[notOurs], func(name string) bool { return attached[filepath.Clean(name)] })
+	r.LeftOut = slices.DeleteFunc(r.LeftOut, func(name string) bool { return attached[filepath.Clean(name)] })
 	r.Findings = slices.Concat(found...)
 	r.Findings.Sort()
 	return r
@@ -162,12 +156,8 @@ func partsOf(files []source.File, parts []profile.Part) []profile.Part {
 
 // add sorts the documents of a file by their kinds.
 func (r *Report) add(s *set, input Input) {
-	switch {
-	case input.Unread:
-		r.LeftOut[notNamedYAML] = append(r.LeftOut[notNamedYAML], input.Name)
-		return
-	case input.Found && !mentionsUs(input.Data):
-		r.LeftOut[notOurs] = append(r.LeftOut[notOurs], input.Name)
+	if input.Found && !mentionsUs(input.Data) {
+		r.LeftOut = append(r.LeftOut, input.Name)
 		return
 	}
 	parts, problems := profile.Parse(input.File)
@@ -191,7 +181,7 @@ func (r *Report) add(s *set, input Input) {
 		}
 	}
 	if input.Found && len(parts) > 0 && r.Documents == documents {
-		r.LeftOut[notOurs] = append(r.LeftOut[notOurs], input.Name)
+		r.LeftOut = append(r.LeftOut, input.Name)
 		return
 	}
 	r.Files++
@@ -225,8 +215,6 @@ type Input struct {
 
 	// Found means that the file was found in a folder and may not belong to Graft.
 	Found bool
-	// Unread says that it was not read, as it does not end in .yaml or .yml, although it may have a document of Graft.
-	Unread bool
 }
 
 // standardInput is the name of the standard input in messages.
@@ -259,12 +247,6 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 				continue
 			}
 			seen[filepath.Clean(name)] = true
-			if isFolder && !folder.IsYAML(name) {
-				if mentionsUs(beginning(path, name)) {
-					inputs = append(inputs, Input{File: source.File{Name: name}, Found: true, Unread: true})
-				}
-				continue
-			}
 			data, err := readFile(path, name, isFolder)
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, cause(err))
@@ -278,21 +260,6 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 // maximumSize limits the size of one file in bytes. Documents of Graft are smaller; other YAML files in a folder may be
 // larger.
 const maximumSize = 64 << 20
-
-// beginning returns the beginning of a file in a folder, long enough to identify its kind, or nothing for an unreadable
-// file.
-func beginning(path, name string) []byte {
-	const enough = 64 << 10
-	inside, err := filepath.Rel(path, name)
-	if err != nil {
-		return nil
-	}
-	data, err := disk.Beginning(path, inside, enough)
-	if err != nil {
-		return nil
-	}
-	return data
-}
 
 // readFile reads the file at a path, or one in the folder there.
 func readFile(path, name string, isFolder bool) ([]byte, error) {
@@ -327,7 +294,7 @@ func filesBelow(path string) (names []string, isFolder bool, err error) {
 			return err
 		case hidden && entry.IsDir():
 			return filepath.SkipDir
-		case hidden || !entry.Type().IsRegular() && !folder.IsYAML(name) || entry.IsDir() || filepath.Ext(name) == ".md":
+		case entry.IsDir() || hidden || !folder.IsYAML(name):
 			return nil
 		}
 		names = append(names, name)
