@@ -9,9 +9,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os/exec"
+	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,27 +20,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/static"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// planeOptions select the control plane; they are options of graft-controlplane.
-type planeOptions struct {
-	Provider         string            `json:"provider,omitempty"`
-	Kubernetes       string            `json:"kubernetes,omitempty"`
-	HighAvailability bool              `json:"highAvailability,omitempty"`
-	IPv6             bool              `json:"ipv6,omitempty"`
-	Annotations      map[string]string `json:"annotations,omitempty"`
-}
-
-// plane is a control plane as Gardener writes it.
-type plane struct {
-	Namespace json.RawMessage   `json:"namespace"`
-	Cluster   json.RawMessage   `json:"cluster"`
-	Objects   []json.RawMessage `json:"objects"`
-	Error     string            `json:"error"`
-}
-
 // annotate adds annotations of the form key=value,key=value.
-func (o *planeOptions) annotate(list string) error {
+func annotate(o *scene.Options, list string) error {
 	if o.Annotations == nil {
 		o.Annotations = map[string]string{}
 	}
@@ -57,39 +40,24 @@ func (o *planeOptions) annotate(list string) error {
 
 // generate returns the stored sample if only the provider is set, which needs no compiled Gardener components,
 // and otherwise the output of graft-controlplane.
-func (o planeOptions) generate(ctx context.Context) (plane, error) {
-	if o.Kubernetes == "" && !o.HighAvailability && !o.IPv6 && o.Annotations == nil {
-		return o.stored()
+func generate(ctx context.Context, o scene.Options) (scene.Generated, error) {
+	if reflect.DeepEqual(o, scene.Options{Provider: o.Provider}) {
+		return stored(o.Provider)
 	}
-	input, err := json.Marshal(o)
+	planes, err := scene.Program{Path: "bin/" + scene.GeneratorName}.Generate(ctx, o)
 	if err != nil {
-		return plane{}, err
+		return scene.Generated{}, err
 	}
-	command := exec.CommandContext(ctx, "bin/graft-controlplane")
-	command.Stdin = bytes.NewReader(input)
-	var problems bytes.Buffer
-	command.Stderr = &problems
-	out, err := command.Output()
-	if err != nil {
-		return plane{}, fmt.Errorf("running graft-controlplane: %w: %s", err, problems.String())
-	}
-	var p plane
-	if err := json.Unmarshal(out, &p); err != nil {
-		return plane{}, fmt.Errorf("reading the control plane: %w", err)
-	}
-	if p.Error != "" {
-		return plane{}, errors.New(p.Error)
-	}
-	return p, nil
+	return planes[0], nil
 }
 
 // storedPlane is the sample to deploy, storedProvider its provider.
 const storedPlane, storedProvider = "today-1.34", "openstack"
 
 // stored returns the stored sample with another provider.
-func (o planeOptions) stored() (plane, error) {
+func stored(provider string) (scene.Generated, error) {
 	convert := func(object []byte) json.RawMessage {
-		return bytes.ReplaceAll(object, []byte(`"`+storedProvider+`"`), []byte(`"`+o.Provider+`"`))
+		return bytes.ReplaceAll(object, []byte(`"`+storedProvider+`"`), []byte(`"`+provider+`"`))
 	}
 	for _, stored := range static.Planes() {
 		if stored.Name != storedPlane {
@@ -97,21 +65,21 @@ func (o planeOptions) stored() (plane, error) {
 		}
 		var cluster struct{ Metadata struct{ Name string } }
 		if err := json.Unmarshal(stored.Source, &cluster); err != nil {
-			return plane{}, fmt.Errorf("reading the stored Cluster: %w", err)
+			return scene.Generated{}, fmt.Errorf("reading the stored Cluster: %w", err)
 		}
 		namespace := `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + cluster.Metadata.Name + `","labels":{"gardener.cloud/role":"shoot",` +
 			`"shoot.gardener.cloud/provider":"openstack","seed.gardener.cloud/provider":"openstack","backup.gardener.cloud/provider":"openstack"}}}`
-		p := plane{Namespace: convert([]byte(namespace)), Cluster: convert(stored.Source)}
+		p := scene.Generated{Namespace: convert([]byte(namespace)), Cluster: convert(stored.Source)}
 		for _, object := range stored.Objects {
 			p.Objects = append(p.Objects, convert(object))
 		}
 		return p, nil
 	}
-	return plane{}, fmt.Errorf("no stored sample %s", storedPlane)
+	return scene.Generated{}, fmt.Errorf("no stored sample %s", storedPlane)
 }
 
 // prepare creates the namespaces, the Cluster, and the objects that the profiles look up. It keeps existing ones.
-func prepare(ctx context.Context, c client.Client, p plane, documents []*profile.Document) error {
+func prepare(ctx context.Context, c client.Client, p scene.Generated, documents []*profile.Document) error {
 	namespace, err := decode(p.Namespace)
 	if err != nil {
 		return err

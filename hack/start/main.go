@@ -31,6 +31,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -47,13 +48,13 @@ const (
 // shown is the state of the demonstration.
 type shown struct {
 	*demo.Demo
-	options  planeOptions
+	options  scene.Options
 	profiles []string
 	auditLog string
 
 	digest    watch.Digest
 	documents []*profile.Document
-	plane     plane
+	plane     scene.Generated
 	namespace string
 	landscape *landscape.Landscape
 	extension *env.Process
@@ -71,7 +72,7 @@ func main() {
 	set.StringVar(&s.options.Kubernetes, "kubernetes", "", "version of the shoot, 1.31 to 1.34 (default 1.34.2)")
 	set.BoolVar(&s.options.HighAvailability, "ha", false, "a highly available control plane")
 	set.BoolVar(&s.options.IPv6, "ipv6", false, "networks with IPv6 only")
-	set.Func("annotations", "annotations of the shoot: key=value,key=value", s.options.annotate)
+	set.Func("annotations", "annotations of the shoot: key=value,key=value", func(list string) error { return annotate(&s.options, list) })
 	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
 		s.Demo = d
 		return s.show(ctx)
@@ -148,7 +149,7 @@ func (s *shown) startServers(ctx context.Context) (err error) {
 
 // prepare creates the objects that the control plane needs.
 func (s *shown) prepare(ctx context.Context) (err error) {
-	if s.plane, err = s.options.generate(ctx); err != nil {
+	if s.plane, err = generate(ctx, s.options); err != nil {
 		return err
 	}
 	namespace, err := decode(s.plane.Namespace)

@@ -10,21 +10,21 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
 func TestAnnotate(t *testing.T) {
-	var o planeOptions
-	if err := o.annotate("a=b,c="); err != nil {
+	var o scene.Options
+	if err := annotate(&o, "a=b,c="); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]string{"a": "b", "c": ""}, o.Annotations); diff != "" {
 		t.Errorf("annotations (-want +got):\n%s", diff)
 	}
 	for _, wrong := range []string{"a", "=b"} {
-		if err := o.annotate(wrong); err == nil {
+		if err := annotate(&o, wrong); err == nil {
 			t.Errorf("%q must be an error", wrong)
 		}
 	}
@@ -32,7 +32,7 @@ func TestAnnotate(t *testing.T) {
 
 // TestStored checks that the stored sample becomes one of another provider, with the objects that the profile of it looks up.
 func TestStored(t *testing.T) {
-	p, err := planeOptions{Provider: "acme"}.generate(t.Context())
+	p, err := generate(t.Context(), scene.Options{Provider: "acme"})
 	if err != nil {
 		t.Fatal(err)
 	}
