@@ -42,7 +42,7 @@ func answering(operations ...string) string {
 }
 
 // read reads a registration. It returns false if there is none.
-func read(resource schema.GroupVersionResource, into configuration.Object) bool {
+func read(resource schema.GroupVersionResource, into *configuration.Configuration) bool {
 	GinkgoHelper()
 	object, err := objects.Resource(resource).Get(context.Background(), "graft", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -56,7 +56,7 @@ func read(resource schema.GroupVersionResource, into configuration.Object) bool 
 // operations returns the operations of a queue that are registered for Karmada.
 func operations() []string {
 	GinkgoHelper()
-	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	if !read(registration.Resource, c) {
 		return nil
 	}
@@ -102,7 +102,7 @@ func newCaller() *caller {
 
 // round reads the registration, waits, and calls all operations in it.
 func (c *caller) round() {
-	registered := &configuration.ResourceInterpreterWebhookConfiguration{}
+	registered := &configuration.Configuration{}
 	if !read(registration.Resource, registered) {
 		return
 	}
@@ -231,14 +231,14 @@ var _ = Describe("the registration of operations", func() {
 		}
 
 		By("replacing the authority")
-		before := explored().Clients()[configuration.WebhookName].CABundle
+		before := explored().Client().CABundle
 		Expect(clients.CoreV1().Secrets(namespace).Delete(ctx, "interpreter", metav1.DeleteOptions{})).To(Succeed())
 		Eventually(func(g Gomega) {
-			shipped := &configuration.ResourceInterpreterWebhookConfiguration{}
+			shipped := &configuration.Configuration{}
 			g.Expect(read(registration.Resource, shipped)).To(BeTrue())
-			authority := explored().Clients()[configuration.WebhookName].CABundle
+			authority := explored().Client().CABundle
 			g.Expect(authority).NotTo(Equal(before))
-			g.Expect(shipped.Clients()[configuration.WebhookName].CABundle).To(Equal(authority))
+			g.Expect(shipped.Client().CABundle).To(Equal(authority))
 		}).Should(Succeed(), "the new authority is registered in both dialects")
 		Eventually(propose).WithArguments(ctx, interpreter.Health).Should(Succeed(), "calling with the new authority")
 
@@ -259,9 +259,9 @@ var _ = Describe("the registration of operations", func() {
 })
 
 // explored returns the registration in the proposal's dialect, or nil.
-func explored() *configuration.ResourceExploringWebhookConfiguration {
+func explored() *configuration.Configuration {
 	GinkgoHelper()
-	c := &configuration.ResourceExploringWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	if !read(exploring, c) {
 		return nil
 	}

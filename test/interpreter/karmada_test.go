@@ -166,7 +166,7 @@ func (k *karmada) follow() {
 	if err != nil || object.GetResourceVersion() == k.version {
 		return
 	}
-	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c)).To(Succeed())
 	Expect(configuration.ValidateClient(&c.Webhooks[0].ClientConfig, nil)).To(BeEmpty(), "errors of the registration")
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(c)})

@@ -57,7 +57,7 @@ func newLoad(b *balancer) *load {
 	GinkgoHelper()
 	object, err := registered()
 	Expect(err).NotTo(HaveOccurred(), "reading the registration")
-	c := &configuration.ResourceInterpreterWebhookConfiguration{}
+	c := &configuration.Configuration{}
 	Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, c)).To(Succeed())
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(c), Services: b})
 	Expect(err).NotTo(HaveOccurred(), "reading the registration")
