@@ -25,7 +25,7 @@ type box struct {
 	id, key string
 }
 
-// view is an interface as a container sees it. Addresses and routes are sorted, and without what the kernel adds by itself.
+// view is an interface as a container sees it. Addresses and routes are sorted, without those that the kernel adds.
 type view struct {
 	Name, MAC string
 	MTU       int

@@ -26,13 +26,14 @@ const linked = `  acme.com/flat: {link: {kind: bridge, prefix: net}, config: {in
   acme.com/apart: {link: {isolated: true}}
 `
 
-// What networks of these tests have in common.
+// Common properties of the networks in these tests.
 var (
 	four = []engine.Pool{{Subnet: "172.31.9.0/24", Gateway: "172.31.9.1"}}
 	six  = []engine.Pool{{Subnet: "fd00:9::/64", Gateway: "fd00:9::1"}}
 )
 
-// bridges are networks whose two endpoints see each other. The first endpoint is to look as it is said here; a MAC address that is not said is any.
+// bridges are networks with two connected endpoints. The first endpoint is compared with the given view; an empty MAC
+// address matches any.
 var bridges = map[string]struct {
 	network engine.Network
 	one     engine.Endpoint

@@ -61,11 +61,11 @@ func TestSpecification(t *testing.T) {
 	})
 }
 
-// anybody asks the server over TLS without a certificate.
+// anybody calls the server over TLS without a certificate.
 func anybody(t *testing.T) (status string, err error) {
 	t.Helper()
 	client := &http.Client{Timeout: patience, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // it is the server that is to be careful
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // the server must check the client
 	}}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://127.0.0.1:7443/Plugin.Activate", nil)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// mistakes are networks that cannot be had, and what the user of Docker reads.
+// mistakes are impossible networks with the errors for Docker's users.
 var mistakes = map[string]struct {
 	network engine.Network
 	says    []string

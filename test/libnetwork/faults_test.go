@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// sweeping is the configuration of a server that looks often for what was left over; patient is the same where much happens at once, as an address
-// may wait for its endpoint for a while.
+// sweeping is a configuration with frequent sweeps; patient has a longer grace period for many concurrent operations,
+// because an address may wait for its endpoint.
 const (
 	sweeping = "docker: {sweep: {period: 1s, grace: 2s}, kernelTimeout: 1s}\n"
 	patient  = "docker: {sweep: {period: 1s, grace: 5s}, kernelTimeout: 2500ms}\n"
@@ -137,7 +137,7 @@ func TestReplay(t *testing.T) {
 		seen, owners := one.one(), w.owners()
 
 		w.active = []string{one.id, other.id}
-		for range 2 { // the second time, from what the first has written
+		for range 2 { // the second time, from the first one's ledger
 			w.again()
 			if diff := cmp.Diff(owners, w.owners()); diff != "" {
 				t.Fatalf("the ledger after a new life of the controller (-before +after)\n%s", diff)

@@ -45,7 +45,7 @@ profiles:
   message: "nobody has addresses of ${ request.profile } here"
 `
 
-// overlay is a network whose addresses are of the profile's pools.
+// overlay is a network with addresses of the profile's pools.
 func overlay(name string) engine.Network {
 	return engine.Network{
 		Name: name, IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/overlay"}, Options: map[string]string{"profile": "acme.com/overlay"},
@@ -140,7 +140,7 @@ func TestOverlap(t *testing.T) {
 		w.try("deleting", w.DeleteEndpoint("net", "one"))
 		w.remove("net")
 
-		// what was held meanwhile has been given back: by name it can be had
+		// addresses that were held until now are released, and can be requested by name
 		n = overlay("named")
 		n.Four = []engine.Pool{{Subnet: "10.64.0.0/24", Range: "10.64.0.128/25"}}
 		w.network(n)
@@ -153,7 +153,7 @@ func TestOverlap(t *testing.T) {
 	})
 }
 
-// obstacle makes a link with an address, and gives what removes it.
+// obstacle creates a link with an address, and returns a function that removes it.
 func obstacle(t *testing.T, name, address string) (remove func()) {
 	t.Helper()
 	link := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: name + "p"}

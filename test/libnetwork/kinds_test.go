@@ -74,7 +74,7 @@ func TestVXLAN(t *testing.T) {
 		one.reaches(other, "172.31.9.11/24")
 		other.reaches(one, "172.31.9.10/24")
 
-		// what a swarm has told outlives the server
+		// peers reported by a Swarm survive a restart of the server
 		b.kill()
 		b.start()
 		one.reaches(other, "172.31.9.11/24")
@@ -91,7 +91,8 @@ func TestVXLAN(t *testing.T) {
 	})
 }
 
-// wire connects this namespace with another one: 192.0.2.1 here, 192.0.2.2 there. It gives what removes it.
+// wire connects this namespace with another one: 192.0.2.1 here, 192.0.2.2 there. It returns a function that removes
+// it.
 func wire(t *testing.T, far string) (remove func()) {
 	t.Helper()
 	remove = obstacle(t, "wire0", "192.0.2.1/24")

@@ -69,5 +69,5 @@ func checksum(of []byte) uint16 {
 	for sum>>16 != 0 {
 		sum = sum>>16 + sum&0xffff
 	}
-	return ^uint16(sum) // what is above is folded into it
+	return ^uint16(sum) // fold the carry
 }

@@ -47,7 +47,7 @@ type server struct {
 	t       *testing.T
 	driver  string
 	folder  string
-	space   string // the file of the network namespace in which it runs; empty: this one
+	space   string // the file of its network namespace; empty: this one
 	log     *log
 	process *exec.Cmd
 	ended   chan struct{}
@@ -185,7 +185,7 @@ func (s *server) stop() {
 	}
 }
 
-// ledger runs graft ledger with the server, and gives what it says.
+// ledger runs graft ledger with the server, and returns its output.
 func (s *server) ledger(arguments ...string) string {
 	s.t.Helper()
 	command := exec.CommandContext(s.t.Context(), graft, append(append([]string{"ledger"}, arguments...), "--server=unix://"+filepath.Join(s.folder, "admin.sock"))...)
@@ -196,7 +196,7 @@ func (s *server) ledger(arguments ...string) string {
 	return strings.TrimSpace(string(said))
 }
 
-// log is what a program has said.
+// log is the output of a program.
 type log struct {
 	mutex sync.Mutex
 	text  bytes.Buffer

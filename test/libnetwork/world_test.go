@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/namespace"
 )
 
-// world is a machine: a server and a controller, with what a test has made of them.
+// world is a machine: a server and a controller, with the objects of a test.
 type world struct {
 	*server
 	*engine.Process
@@ -26,7 +26,7 @@ type world struct {
 	said    *log
 	// before are the links that there were.
 	before string
-	// active are the sandboxes that outlive the controller, and environment is what it has more of.
+	// active are the sandboxes that survive the controller, and environment are additional variables.
 	active, environment []string
 }
 
@@ -36,7 +36,7 @@ func begin(t *testing.T, version, document, more string) *world {
 	return beginIn(t, version, "graft", "", document, more)
 }
 
-// beginIn makes a machine in a namespace, whose driver has a name.
+// beginIn creates a machine in a namespace, with a named driver.
 func beginIn(t *testing.T, version, driver, space, document, more string) *world {
 	t.Helper()
 	w := &world{t: t, version: version, said: &log{}}
@@ -66,7 +66,7 @@ func (w *world) engage() {
 	}
 }
 
-// again kills the controller, and starts another on what it has left.
+// again kills the controller, and starts another one with its state.
 func (w *world) again() {
 	w.t.Helper()
 	w.Process.Kill()
@@ -150,7 +150,7 @@ func (w *world) detach(network string, names ...string) {
 	}
 }
 
-// try is for what must not fail, and does not end the test where it does.
+// try reports an error without ending the test.
 func (w *world) try(what string, err error) {
 	w.t.Helper()
 	if err != nil {
@@ -214,7 +214,7 @@ func (w *world) of(t *testing.T) *world {
 	return &part
 }
 
-// boot removes what does not outlive a machine: links, sandboxes, and what is below /run.
+// boot removes everything that a reboot removes: links, sandboxes, and files below /run.
 func (w *world) boot() {
 	w.t.Helper()
 	run := filepath.Join(w.folder, "run")
