@@ -137,7 +137,7 @@ func (s *scene) keep(ctx context.Context) {
 	}
 }
 
-// watch returns when the program must be started again, or nobody needs it any more.
+// watch returns when the program must be started again, or is not needed any more.
 func (s *scene) watch(ctx context.Context, p *process) {
 	ticker := time.NewTicker(10 * time.Second)
 	defer ticker.Stop()

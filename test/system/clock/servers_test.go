@@ -43,7 +43,7 @@ const (
 	serverPort = "6443"
 )
 
-// cluster is an etcd and a kube-apiserver whose certificates outlive every jump.
+// cluster is an etcd and a kube-apiserver with certificates that outlive every jump.
 type cluster struct {
 	folder, kubeconfig string
 	config             *rest.Config
@@ -172,13 +172,13 @@ func (c *cluster) run(ctx context.Context) (*process, error) {
 		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount", "--advertise-address=10.0.0.1", "--endpoint-reconciler-type=none")
 }
 
-// process is a program whose end is known.
+// process is a program with a known end.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
 }
 
-// start starts a program that says what it says into a file.
+// start starts a program with its output in a file.
 func start(ctx context.Context, log, program string, arguments ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -228,7 +228,7 @@ func eventually(what string, is func() error) error {
 	}
 }
 
-// fatal is an error after which nobody asks again.
+// fatal is an error that ends the retries.
 type fatal struct{ error }
 
 // tail is the end of a log.

@@ -27,7 +27,7 @@ func (w *world) pair(options ...string) {
 	w.both("one", "two", "shared")
 }
 
-// usable says that containers talk still, and that others can come and go.
+// usable checks that containers still communicate, and that new ones can start and stop.
 func (w *world) usable() {
 	w.Helper()
 	w.both("one", "two", "shared")

@@ -89,7 +89,7 @@ func pageRules(t *testing.T) (inside, way [][]string) {
 	return inside, way
 }
 
-// must runs a command on the machine, and gives what it says.
+// must runs a command on the machine, and returns its output.
 func (w *world) must(name string, arguments ...string) string {
 	w.Helper()
 	out, err := w.machine.Run(w.ctx, name, arguments...)

@@ -146,7 +146,7 @@ func TestPools(t *testing.T) {
 	w.both("c4", "c5", "own")
 }
 
-// overlay makes a network whose addresses are of the pool overlay. Docker permits --ip only where subnets are named.
+// overlay creates a network with addresses of the pool overlay. Docker permits --ip only with named subnets.
 func (w *world) overlay(name string) {
 	w.Helper()
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",

@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// leaksFor is more than what testdata/config.yaml leaves between a leak and its end.
+// leaksFor is longer than the time between a leak and its end in testdata/config.yaml.
 const leaksFor = 12 * time.Second
 
 // reachable is how long a container that has just begun may take until another one reaches it.
@@ -43,7 +43,8 @@ type world struct {
 	links []string
 }
 
-// empty is a machine on which nothing runs. Machines run beside each other: much of the time goes into waiting for plugins that are not there.
+// empty is a machine without programs. Machines run concurrently, because most of the time is spent waiting for missing
+// plugins.
 func empty(t *testing.T) *world {
 	t.Helper()
 	t.Parallel()
@@ -70,7 +71,8 @@ func empty(t *testing.T) *world {
 	return w
 }
 
-// full is a machine on which both programs run, with an image. What the test leaves is removed at its end, and nothing may be left then.
+// full is a machine with both programs and an image. Leftovers of the test are removed at its end; nothing may remain
+// then.
 func full(t *testing.T) *world {
 	t.Helper()
 	w := empty(t)
@@ -109,7 +111,7 @@ func (w *world) kill(p *engine.Process) {
 	}
 }
 
-// docker must do what it is told.
+// docker runs a docker command that must succeed.
 func (w *world) docker(arguments ...string) string {
 	w.Helper()
 	out, err := w.dockerd.Do(w.ctx, arguments...)
@@ -141,14 +143,14 @@ func (w *world) run(name, network string, options ...string) {
 	w.docker(append(arguments, engine.Image, "/bin/sleep", "1d")...)
 }
 
-// in runs a program in a container, and gives what it says.
+// in runs a program in a container, and returns its output.
 func (w *world) in(container string, arguments ...string) string {
 	w.Helper()
 	return w.docker(append([]string{"exec", container}, arguments...)...)
 }
 
-// reach has a container reach an address with ping, soon. An address of IPv6 that is new is found out to be nobody else's first, which takes a moment;
-// until then ping does not wait, but fails at once.
+// reach lets a container reach an address with ping soon. Duplicate address detection of a new IPv6 address takes a
+// moment; until then ping fails at once.
 func (w *world) reach(container, address string) {
 	w.Helper()
 	var err error
@@ -166,7 +168,7 @@ func (w *world) lost(container, address string) {
 	w.refused(nil, "exec", container, "/bin/ping", "-c1", "-W1", address)
 }
 
-// attached is what docker says of a container in a network.
+// attached is docker's information about a container in a network.
 type attached struct {
 	IPAddress, GlobalIPv6Address, MacAddress, Gateway, IPv6Gateway string
 	IPPrefixLen                                                    int
@@ -210,7 +212,7 @@ type held struct {
 	Addresses []string
 }
 
-// ledger is who holds what.
+// ledger returns the owners.
 func (w *world) ledger(arguments ...string) (all []held) {
 	w.Helper()
 	command := exec.CommandContext(w.ctx, absolute(w.T, "bin", "graft"), append([]string{"ledger", "inspect", w.machine.Ledger(), "-o", "json"}, arguments...)...)
@@ -240,7 +242,7 @@ func (w *world) clear() {
 	}
 }
 
-// bare says that the machine has no links but its own, and that nobody holds anything, now or soon.
+// bare checks that the machine soon has only its own links, and that the ledger has no owners.
 func (w *world) bare() {
 	w.Helper()
 	var links []string

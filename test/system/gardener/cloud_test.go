@@ -69,7 +69,7 @@ func (c cloud) work(ctx context.Context) error {
 	return c.finishNamespaces(ctx)
 }
 
-// collect deletes registrations of webhooks whose ClusterRole is gone, as the garbage collector does.
+// collect deletes registrations of webhooks without their ClusterRole, as the garbage collector does.
 func (c cloud) collect(ctx context.Context) error {
 	var owned []client.Object
 	for _, list := range []client.ObjectList{
@@ -85,7 +85,7 @@ func (c cloud) collect(ctx context.Context) error {
 			return err
 		}
 	}
-	// The owners are listed after what they own: all that exist are seen.
+	// Owners are listed after their dependents, so that all existing ones are seen.
 	roles := &rbacv1.ClusterRoleList{}
 	if err := c.client.List(ctx, roles); err != nil {
 		return err
@@ -275,7 +275,7 @@ func same(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 func sum(value any) []byte {
 	raw, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // what was read from an API server can be written
+		panic(err) // an object from an API server can be encoded
 	}
 	digest := sha256.Sum256(raw)
 	return digest[:8]

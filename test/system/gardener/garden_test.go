@@ -80,7 +80,8 @@ func startGarden(ctx context.Context, folder string) *garden {
 	return g
 }
 
-// aggregation returns the flags of kube-apiserver by which it calls gardener-apiserver and webhooks at the addresses of their Pods.
+// aggregation returns the flags of kube-apiserver for calls of gardener-apiserver and webhooks at the addresses of
+// their Pods.
 func (g *garden) aggregation() map[string][]string {
 	ca, err := (&secrets.CertificateSecretConfig{Name: "front-proxy", CommonName: "front-proxy", CertType: secrets.CACert}).GenerateCertificate()
 	Expect(err).NotTo(HaveOccurred())
@@ -147,7 +148,8 @@ func (g *garden) work(context.Context) error {
 	return nil
 }
 
-// end kills the programs of Gardener, as gardener-apiserver would wait a minute for requests in flight, and keeps what they said.
+// end kills the programs of Gardener, because gardener-apiserver would wait a minute for requests in flight, and keeps
+// their output.
 func (g *garden) end() {
 	for name, p := range g.programs {
 		p.process.Kill()
@@ -162,7 +164,7 @@ func (g *garden) tail(name string) string {
 	return g.programs[name].log.Tail(30)
 }
 
-// keep writes what a program said to the folder that GRAFT_TEST_LOGS names.
+// keep writes the output of a program to the folder GRAFT_TEST_LOGS.
 func (g *garden) keep(name, text string) {
 	if folder := os.Getenv("GRAFT_TEST_LOGS"); folder != "" {
 		_ = os.WriteFile(filepath.Join(folder, name+".log"), []byte(text), 0o600)
@@ -252,7 +254,7 @@ func (g *garden) startGardenlet(ctx context.Context) {
 	}))
 }
 
-// config writes the configuration of a component, with what all of them have, and returns its path.
+// config writes the configuration of a component with the common settings, and returns its path.
 func (g *garden) config(ctx context.Context, name string, content map[string]any) string {
 	GinkgoHelper()
 	content["leaderElection"] = map[string]any{"leaderElect": false}

@@ -33,7 +33,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// patience bounds waits for what Gardener does: its flows try again after seconds, and its checks run after some more.
+// patience bounds waits for Gardener: its flows retry after seconds, and its checks run later.
 const patience = 4 * time.Minute
 
 // root is the folder of the repository.
@@ -255,7 +255,7 @@ func (g *garden) installed(ctx context.Context, name string) (namespace string) 
 	return namespace
 }
 
-// profiles returns the values by which the chart installs the profile of the cloud.
+// profiles returns the chart values for the profile of the cloud.
 func profiles(verbosity int) string {
 	return fmt.Sprintf(`profiles: |
   acme: |
@@ -293,7 +293,7 @@ func registration(ctx context.Context, folder string, arguments ...string) {
 	Expect(err).NotTo(HaveOccurred(), string(out))
 }
 
-// cloudRegistration returns the registration of the cloud's extension, of which all that is installed is a ConfigMap.
+// cloudRegistration returns the registration of the cloud's extension, which installs only a ConfigMap.
 func cloudRegistration(ctx context.Context, folder string) string {
 	GinkgoHelper()
 	chart, archive := filepath.Join(folder, "cloud"), filepath.Join(folder, "cloud.tgz")
@@ -322,7 +322,7 @@ spec:
 %s`, encoded(packed), resources.String())
 }
 
-// play repeats what is played until the specs end, once a second.
+// play repeats a function once a second until the specs end.
 func play(works ...func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

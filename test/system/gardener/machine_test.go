@@ -44,13 +44,13 @@ const networks = 10
 // plainLabel is on Pods that run no program.
 const plainLabel = "played"
 
-// machine plays the kubelet and the controllers of workloads: it runs the Pods of Deployments whose program it knows, and reports all other
-// workloads as ready.
+// machine plays the kubelet and the controllers of workloads: it runs the Pods of Deployments with a known program, and
+// reports all other workloads as ready.
 type machine struct {
 	*garden
 	// programs are paths of programs by the names of images without registry and tag.
 	programs map[string]string
-	// free are networks in which no Pod runs; pods are those that run, by Deployment.
+	// free are networks without a Pod; pods are the running ones, by Deployment.
 	free []network
 	pods map[types.NamespacedName][]*pod
 	// started counts Pods, for their names.
@@ -169,7 +169,7 @@ func (m *machine) work(ctx context.Context) error {
 	return m.reportServices(ctx)
 }
 
-// keepPlain makes the Pods of Deployments whose program is not run, and deletes those that are too many: Gardener counts them.
+// keepPlain creates the Pods of Deployments without a program, and deletes surplus ones, because Gardener counts them.
 func (m *machine) keepPlain(ctx context.Context, wanted map[types.NamespacedName]*appsv1.Deployment) error {
 	pods := &corev1.PodList{}
 	if err := m.client.List(ctx, pods, client.HasLabels{plainLabel}); err != nil {
@@ -264,7 +264,7 @@ func (m *machine) startPod(ctx context.Context, d *appsv1.Deployment, hash strin
 	for _, mount := range container.VolumeMounts {
 		inside = append(inside, mount.MountPath, p.folder+mount.MountPath)
 	}
-	// The programs run in the file system of the tests: what they mount has another place there.
+	// The programs run in the file system of the tests: their mounts have other paths there.
 	moved := strings.NewReplacer(inside...)
 	for _, mount := range container.VolumeMounts {
 		files, err := m.volume(ctx, d.Namespace, spec, mount.Name)
@@ -304,7 +304,8 @@ func (m *machine) startPod(ctx context.Context, d *appsv1.Deployment, hash strin
 	return p, m.createPod(ctx, d, p.name, p.address, nil)
 }
 
-// createPod makes the object of a Pod, which some of Gardener's checks count, with labels besides those of the Deployment.
+// createPod creates a Pod object, which some of Gardener's checks count, with labels in addition to those of the
+// Deployment.
 func (m *machine) createPod(ctx context.Context, d *appsv1.Deployment, name, address string, more map[string]string) error {
 	all := maps.Clone(d.Spec.Template.Labels)
 	maps.Copy(all, more)
@@ -414,7 +415,7 @@ func (m *machine) stopPods(ctx context.Context, namespace string, pods []*pod) e
 	return err
 }
 
-// stopPod ends a program, takes its Pod away and keeps what it said.
+// stopPod stops a program, deletes its Pod and keeps its output.
 func (m *machine) stopPod(ctx context.Context, namespace string, p *pod) {
 	_ = m.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: namespace}}, client.GracePeriodSeconds(0))
 	_ = p.process.Stop()
@@ -431,7 +432,7 @@ func (m *machine) stop() {
 	}
 }
 
-// reportDeployment writes the status of a Deployment of which some Pods are ready.
+// reportDeployment writes the status of a Deployment with some ready Pods.
 func (m *machine) reportDeployment(ctx context.Context, d *appsv1.Deployment, ready int32) error {
 	before := d.DeepCopy()
 	wanted, s := ptr.Deref(d.Spec.Replicas, 1), &d.Status

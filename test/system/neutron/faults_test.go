@@ -24,10 +24,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
-// patience limits waits for what takes a second on an idle machine.
+// patience limits waits for operations that take a second on an idle machine.
 const patience = 2 * time.Minute
 
-// bindAll binds all allocations at the same time, and repeats what fails, as the service does.
+// bindAll binds all allocations concurrently, and retries failures, as the service does.
 func bindAll(ctx SpecContext, c *openstack.Cloud, all []network.Allocation) {
 	GinkgoHelper()
 	var group sync.WaitGroup
@@ -220,7 +220,7 @@ var _ = Describe("an OpenStack that does not work", func() {
 			_, err := quotas.Update(ctx, fixture.admin, fixture.projectID, quotas.UpdateOpts{Port: &ports}).Extract()
 			Expect(err).NotTo(HaveOccurred())
 		}
-		limit(ctx, 3) // the NIC and two others
+		limit(ctx, 3) // the NIC and two further ports
 		DeferCleanup(limit, -1)
 		problems := make([]error, len(all))
 		var group sync.WaitGroup

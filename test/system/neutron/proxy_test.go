@@ -51,7 +51,7 @@ func reverse(target string) http.Handler {
 	}
 }
 
-// callName returns the method and the kind of what is called.
+// callName returns the method and the kind of a call.
 func callName(r *http.Request) string {
 	switch name := path.Base(r.URL.Path); name {
 	case "ports", "trunks", "subnets", "add_subports", "remove_subports":
@@ -75,7 +75,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault(w, r, p.forward)
 }
 
-// disturb sets what is done instead of forwarding; nil forwards. It ends with the spec.
+// disturb sets a function that replaces forwarding; nil forwards. It ends with the spec.
 func (p *proxy) disturb(fault func(w http.ResponseWriter, r *http.Request, forward http.Handler)) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

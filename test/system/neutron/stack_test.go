@@ -112,8 +112,8 @@ from neutron.db.migration.models import head
 head.get_metadata().create_all(sqlalchemy.create_engine("sqlite:///" + sys.argv[1]))
 `
 
-// writeAheadLog changes the mode of a database for good. Both servers use several connections in one request, of which
-// one that reads would block one that writes.
+// writeAheadLog changes the mode of a database permanently. Both servers use several connections in one request, and
+// without it a reader would block a writer.
 const writeAheadLog = `
 import sqlite3, sys
 sqlite3.connect(sys.argv[1]).execute("PRAGMA journal_mode=WAL")
