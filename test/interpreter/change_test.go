@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// answering returns a profile in which a queue has some operations.
+// answering is a profile with some operations for a queue.
 func answering(operations ...string) string {
 	rules := map[string]string{
 		"replicas": `replicas: [{count: 3}]`, "health": `health: [{healthy: "${ true }"}]`,
@@ -135,7 +135,7 @@ func (c *caller) fail(err error) {
 	c.failed = append(c.failed, err)
 }
 
-// more waits for more calls, and checks that none has failed.
+// more waits for further calls without a failure.
 func (c *caller) more(count int64) {
 	GinkgoHelper()
 	Eventually(c.calls.Load).Should(BeNumerically(">", c.calls.Load()+count), "calls")

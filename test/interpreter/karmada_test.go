@@ -36,7 +36,7 @@ type balancer struct {
 	net.Listener
 	mutex   sync.Mutex
 	targets map[string]bool
-	// open counts the current connections to each replica, and handed all connections.
+	// open are the connections to each replica, and handed the number of all connections so far.
 	open, handed map[string]int
 }
 
@@ -101,7 +101,7 @@ func (b *balancer) hand(from net.Conn) {
 	_, _ = io.Copy(from, to)
 }
 
-// registered returns the registration for Karmada.
+// registered is the registration that Karmada reads.
 func registered() (*unstructured.Unstructured, error) {
 	return objects.Resource(registration.Resource).Get(context.Background(), "graft", metav1.GetOptions{})
 }
@@ -116,7 +116,7 @@ type karmada struct {
 	all     sync.WaitGroup
 }
 
-// known is the webhook that Karmada knows.
+// known is the webhook configuration that Karmada uses.
 type known struct {
 	dispatcher *dispatch.Dispatcher
 	address    string
@@ -160,7 +160,7 @@ func (k *karmada) until(do func()) {
 	}
 }
 
-// follow reads the registration, as an informer does.
+// follow adopts the registration, like an informer.
 func (k *karmada) follow() {
 	object, err := registered()
 	if err != nil || object.GetResourceVersion() == k.version {
@@ -180,7 +180,7 @@ func (k *karmada) follow() {
 
 var queue = interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
 
-// ask asks for the replicas of a queue. The client keeps its connections; ask opens a new one too.
+// ask asks about a queue. The client keeps its connections, and opens an additional one.
 func (k *karmada) ask() error {
 	at := k.current.Load()
 	connection, err := tls.Dial("tcp", at.address, at.trusted)
@@ -222,7 +222,7 @@ func (k *karmada) ended() bool {
 	}
 }
 
-// stop ends all calls, and returns their number.
+// stop ends all calls, and checks that none has failed.
 func (k *karmada) stop() int64 {
 	k.close()
 	k.all.Wait()

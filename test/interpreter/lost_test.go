@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// byService registers a Service. Karmada then uses HTTP/1.1, so that each call has its own connection.
+// byService registers a Service. Karmada then uses HTTP/1.1, so that each call has a connection.
 const byService = "service: {namespace: graft-system, name: interpreter}, timeoutSeconds: 5"
 
 // askers is the number of concurrent callers.
@@ -48,7 +48,7 @@ func (b *balancer) isReady(address string) bool {
 type load struct {
 	done  [askers]atomic.Int64
 	mutex sync.Mutex
-	// failed has the errors of calls since the last look.
+	// failed are the errors of calls since the last check.
 	failed []error
 }
 
@@ -94,7 +94,7 @@ func (l *load) ask(ctx context.Context, d *dispatch.Dispatcher) {
 	}
 }
 
-// more waits until each caller has had more answers, the first of which it may have waited for already.
+// more waits until each caller has further answers, the first of which may belong to an earlier call.
 func (l *load) more() {
 	GinkgoHelper()
 	for n := range askers {
@@ -118,9 +118,9 @@ func (l *load) none() {
 	Expect(l.failures()).To(BeEmpty(), "failed calls")
 }
 
-// lose sends a replica a signal that it cannot handle, and calls back when the balancer has removed it. At most as many
-// calls fail as there are connections to it, those included that are opened until it is removed. The client may use one
-// of these connections at any time, as long as it does not learn that they are dead.
+// lose stops a replica with a signal that it cannot handle, until back starts one again: at most as many calls fail as
+// it has connections, including those that are opened until its removal. The client may use one of these at any time,
+// because it does not learn that they are dead.
 func (l *load) lose(r *replica, signal syscall.Signal, back func()) {
 	GinkgoHelper()
 	l.none()

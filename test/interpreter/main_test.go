@@ -30,7 +30,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// What all specs share; BeforeSuite sets it.
+// State shared by the tests; TestMain sets it.
 var (
 	land    *landscape.Landscape
 	account *landscape.Account
@@ -115,8 +115,8 @@ func prepare(ctx context.Context) {
 	Expect(err).NotTo(HaveOccurred(), "creating the account of the program")
 }
 
-// registrations defines ResourceInterpreterWebhookConfiguration with the fields that Karmada has. kube-apiserver drops
-// other fields, as with Karmada's definition.
+// registrations defines ResourceInterpreterWebhookConfiguration with Karmada's fields; other fields are dropped, as
+// there.
 func registrations() *apiextensionsv1.CustomResourceDefinition {
 	text := apiextensionsv1.JSONSchemaProps{Type: "string"}
 	texts := apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &text}}

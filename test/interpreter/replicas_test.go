@@ -69,7 +69,7 @@ func (m *mounted) put(text string) {
 	}
 }
 
-// kinds returns a profile with a number of replicas for kinds.
+// kinds is a profile with numbers of replicas for kinds.
 func kinds(count string, names ...string) string {
 	text := "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\n" +
 		"kind: InterpreterProfile\nmetadata: {name: acme}\nkinds:\n"

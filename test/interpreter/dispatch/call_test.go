@@ -31,7 +31,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// host is that of the service by which the server is known, too.
+// host is the host of the Service, which the server's certificate has, too.
 const host = "interpreter.graft.svc"
 
 // serve serves over TLS, and gives where that is.
@@ -56,7 +56,7 @@ func (r resolved) ResolveEndpoint(namespace, name string, port int32) (*url.URL,
 	return &url.URL{Scheme: "https", Host: string(r)}, nil
 }
 
-// echoed answers what was asked.
+// echoed answers with the question.
 type echoed struct{ asked interpreter.Request }
 
 func (e *echoed) Interpret(_ context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -143,7 +143,7 @@ func through(t *testing.T, d *dispatch.Dispatcher, answers *echoed, dialect stri
 	}
 }
 
-// answering answers with a status and a body in which UID stands for that of the question. Headers are Name: value.
+// answering answers with a status and a body in which UID is replaced by that of the question. Headers are Name: value.
 func answering(status int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var m dispatch.ContextMessage

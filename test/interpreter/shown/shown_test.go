@@ -73,7 +73,7 @@ func TestWorker(t *testing.T) {
 	compare(t, "worker.member.yaml", "The same Worker in a member, where an extension has done what was asked for.", made)
 }
 
-// workerValues are what gardenlet hands over for a small shoot.
+// workerValues are gardenlet's values for a small shoot.
 func workerValues() *worker.Values {
 	return &worker.Values{
 		Namespace: namespace, Name: "live", Type: "ironcore", Region: "eu-1", KubernetesVersion: semver.MustParse("1.34.2"), SSHPublicKey: []byte("ssh-ed25519 AAAA"),

@@ -20,7 +20,7 @@ import (
 
 // project is where the API types of the kinds of a profile come from.
 type project struct {
-	// modules are the Go modules whose versions the profile names.
+	// modules are the Go modules with the versions in the profile.
 	modules []string
 	// types returns an empty object of each kind.
 	types map[string]func() any

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package types_test decodes what the library of interpreter profiles reads and writes into the API types of the projects.
+// Package types_test decodes the inputs and outputs of the library of interpreter profiles into the API types of the
+// projects.
 package types_test
 
 import (
@@ -22,7 +23,7 @@ import (
 
 const library = "../../../example/interpreter/library"
 
-// profile is what of an InterpreterProfile is compared with types.
+// profile has the parts of an InterpreterProfile that are compared with types.
 type profile struct {
 	Metadata struct{ Annotations map[string]string }
 	Kinds    []struct {
@@ -41,7 +42,7 @@ type profile struct {
 	}
 }
 
-// table is what of an InterpreterProfileTest is compared with types.
+// table has the parts of an InterpreterProfileTest that are compared with types.
 type table struct {
 	Objects map[string]json.RawMessage
 	Cases   []struct {
@@ -184,7 +185,7 @@ func TestCases(t *testing.T) {
 					statuses = append(statuses, member.Status)
 				}
 				for _, status := range statuses {
-					// Karmada's own, beside those of the type.
+					// Karmada's own fields, in addition to those of the type.
 					delete(status, "generation")
 					delete(status, "resourceTemplateGeneration")
 					of.decode(t, name+": "+c.Name, kind, marshal(t, map[string]any{"status": status}))
