@@ -131,7 +131,7 @@ func (f *fabric) wrong() string {
 	return strings.Join(f.problems, "\n")
 }
 
-// holds is for whom an address is bound.
+// holds returns the owner of a bound address.
 func (f *fabric) holds(address string) string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

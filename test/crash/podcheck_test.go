@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// checkPods looks at every place: a Pod that was answered, and has not lost its interface, holds exactly that. A free
-// address has no owner.
+// checkPods checks every address: an answered owner that lost nothing has exactly its addresses, and a free address has
+// no owner.
 func (s *story) checkPods() {
 	vlans := map[string]string{}
 	for _, r := range s.racks {
@@ -54,7 +54,7 @@ func (s *story) checkRequests() {
 	}
 }
 
-// checkRequest waits until what is being undone of a Pod's request has come to its end.
+// checkRequest waits until the undoing of a Pod's request is complete.
 func (s *story) checkRequest(p *pod) {
 	held := func() (count int, settled bool, which string) {
 		settled = true

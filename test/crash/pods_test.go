@@ -22,7 +22,7 @@ type pod struct {
 	Items     []item `json:"iaasIPsAllocationRequest"`
 
 	nics []*nic
-	// sure says that the request was answered: all of nics hold, but those that others have taken over.
+	// sure means that the request was answered: all nics have their addresses, except for preempted ones.
 	sure bool
 }
 
@@ -42,23 +42,23 @@ type nic struct {
 	lost bool
 }
 
-// link is what an answer says.
+// link is the answer for an interface.
 type link struct {
 	MAC  string `json:"macAddress"`
 	VLAN int    `json:"vlanId"`
 }
 
-// owner is whose it is for the cloud.
+// owner is its owner in the cloud.
 func (n *nic) owner() string {
 	return "spiderpool/uid/" + n.pod.UID + "/" + n.pod.Node + "/" + n.items[0].Parent + "/" + n.items[0].Address
 }
 
-// whole says whether nobody has taken anything from a Pod, so that Spiderpool would repeat its request.
+// whole reports whether nothing of a Pod was preempted, so that Spiderpool would repeat its request.
 func (p *pod) whole() bool {
 	return !slices.ContainsFunc(p.nics, func(n *nic) bool { return n.lost })
 }
 
-// ask sends a Pod's request. It gives what the answer says of each item; status 0 says that there was no answer.
+// ask sends a Pod's request. It returns the answer for each item; status 0 means that there was no answer.
 func (s *story) ask(p *pod) (status int, items []link, text string) {
 	status, text = s.call(http.MethodPost, "ipam/allocate-ips", p)
 	if status != http.StatusOK {

@@ -41,5 +41,5 @@ var points = []point{
 	lateReleaseSent, reloading,
 }
 
-// recovers says that a point is reached while what a crash has left is found.
+// recovers reports whether a point belongs to the recovery after a crash.
 func (p point) recovers() bool { return p == findArrives || p == findDone || p == findAnswered }

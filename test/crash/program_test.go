@@ -29,10 +29,10 @@ func prepare(f *fabric) *env.NetworkProvider {
 	return p
 }
 
-// kept is the folder in which host-local has a file for each address that it has given and not taken back.
+// kept is the folder in which host-local has a file for each allocated address.
 func kept(p *env.NetworkProvider) string { return filepath.Join(p.Folder, "kept") }
 
-// lan is a network configuration of CNI, of which the plugin is used that gives addresses.
+// lan is a CNI network configuration; its IPAM plugin is used.
 const lan = `{"cniVersion": "1.0.0", "name": "lan", "type": "macvlan", "ipam": {"type": "host-local", "dataDir": %q,
 	"ranges": [[{"subnet": "10.4.0.0/24", "rangeStart": "10.4.0.2", "rangeEnd": "10.4.0.13"}]]}}`
 

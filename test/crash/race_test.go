@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// race lets two Pods on two nodes ask for one address at the same time. The last one has it, and the other one nothing.
-// If it is unknown which one was last, both come late.
+// race lets two Pods on two nodes request one address concurrently: the later one has it, and the other one nothing. If
+// their order is unknown, both send a late release.
 func (r *rack) race(at *place, delay time.Duration) {
 	if at.nic != nil {
 		at.nic.lost = true

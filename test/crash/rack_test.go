@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// rack is a part of Spiderpool's addresses, for which it makes one decision after the other. Nodes, their interfaces
-// and VLANs belong to all racks.
+// rack is a part of Spiderpool's addresses with sequential decisions. Nodes, interfaces and VLANs belong to all racks.
 type rack struct {
 	*story
 	number int
 	random *rand.Rand
 	places []*place
-	// late are interfaces that others may have taken over, or whose release was not answered: some hold still.
+	// late are interfaces that may be preempted, or with an unanswered release: some are still allocated.
 	late []*nic
 	pods int
 }
@@ -32,7 +31,7 @@ type place struct {
 	four, six item
 	// nic was the last that asked; nil when it has been released.
 	nic *nic
-	// free are the addresses that nobody can hold.
+	// free are addresses that cannot have an owner.
 	free map[string]bool
 }
 
@@ -94,7 +93,7 @@ func (r *rack) work(delay time.Duration) {
 	}
 }
 
-// newPod is a Pod to which one to three places are given, whoever has them: it has an address or two at each.
+// newPod returns a Pod with one to three interfaces, each with one or two addresses, which may belong to other Pods.
 func (r *rack) newPod() *pod {
 	r.pods++
 	on := r.random.IntN(2)
@@ -120,7 +119,7 @@ func (r *rack) newPod() *pod {
 	return p
 }
 
-// start lets a Pod have its places, which others lose, and sometimes release at the same time.
+// start allocates the interfaces of a Pod, and sometimes releases those of the previous owners at the same time.
 func (r *rack) start(p *pod, delay time.Duration) {
 	var old []*nic
 	for _, n := range p.nics {
@@ -219,7 +218,7 @@ func (r *rack) refused(delay time.Duration) {
 	}
 }
 
-// comeLate sends a release for what others may have by now: it must not take it from them.
+// comeLate sends a release for addresses that may have new owners: it must not affect them.
 func (r *rack) comeLate(delay time.Duration) {
 	n := r.late[0]
 	r.soon(lateReleaseSent, delay)

@@ -19,11 +19,10 @@ import (
 // timeout limits the calls of the cloud. A call can take effect until twice as long after its start.
 const timeout = 2 * time.Second
 
-// port is an address that the cloud has bound for an owner.
+// port is a binding in the cloud: an address of an owner.
 type port struct{ Address, Owner string }
 
-// fabric is a cloud that is slow, fails, hangs, loses answers, executes calls twice, and binds after its caller has
-// given up.
+// fabric is a cloud that is slow, fails, hangs, loses answers, repeats calls, and binds after its caller has given up.
 type fabric struct {
 	*httptest.Server
 	mutex    sync.Mutex

@@ -11,15 +11,15 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// kind is what a client asks for.
+// kind is the kind of a client's request.
 type kind string
 
 const (
-	// allocate is DRANET's request: an owner gets what it holds, or a free address.
+	// allocate is DRANET's request: an owner gets its address, or a free one.
 	allocate kind = "allocate"
 	// take is Spiderpool's request: an owner gets an address that it names, also from another owner.
 	take kind = "take"
-	// release ends what an owner holds.
+	// release frees the address of an owner.
 	release kind = "release"
 	// read returns the owner of an address.
 	read kind = "read"
@@ -51,7 +51,7 @@ func (h held) addressOf(owner string) string {
 	return nothing
 }
 
-// with returns a copy in which an owner has an address, and nothing else.
+// with returns a copy in which an owner has exactly one address.
 func (h held) with(owner, address string) held {
 	next := maps.Clone(h)
 	maps.DeleteFunc(next, func(_, by string) bool { return by == owner })

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// patience limits how long a request is repeated, and the wait for the end of background work.
+// patience bounds the repetitions of a request, and the wait for background work.
 const patience = 5 * time.Minute
 
 // world is one program or several that share a ledger, with their cloud and their clients.
@@ -39,7 +39,7 @@ type world struct {
 
 	mutex  sync.Mutex
 	record []porcupine.Operation
-	// holders maps addresses to the clients that hold them in the end.
+	// holders maps addresses to their final owners according to the clients.
 	holders map[string]string
 }
 
@@ -163,7 +163,7 @@ func (w *world) rows(ctx context.Context) (map[string]string, error) {
 	return rows, nil
 }
 
-// client returns the name by which a client knows an owner: the UID of a claim or Pod.
+// client returns the client's name of an owner: the UID of a claim or Pod.
 func client(owner string) string {
 	if _, claim, ok := strings.Cut(owner, "dranet/"); ok {
 		uid, _, _ := strings.Cut(claim, "/")
