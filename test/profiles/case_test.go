@@ -21,18 +21,18 @@ import (
 // supported are the newest patch versions of the minor versions of Kubernetes that Gardener supports.
 var supported = []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"}
 
-// suite is a cases.yaml: the kinds of shoots for which a profile's patches are held.
+// suite is a cases.yaml: the kinds of shoots for a profile's patches.
 type suite struct {
-	// Kubernetes are the versions for which each case is run; those that are supported when empty.
+	// Kubernetes are the versions of each case; the supported ones by default.
 	Kubernetes []string `json:"kubernetes,omitempty"`
-	// Whole writes each patch in every golden file, even where it stands in that of the first case already.
+	// Whole writes each patch in every golden file, even if it is equal to the first case's.
 	Whole bool `json:"whole,omitempty"`
 	// Defaults are the fields of all cases that do not have them themselves.
 	Defaults json.RawMessage `json:"defaults,omitempty"`
 	Cases    []testCase      `json:"-"`
 }
 
-// testCase is one kind of shoot, and what is special about its objects. README.md has the fields.
+// testCase is one kind of shoot with its special objects. README.md has the fields.
 type testCase struct {
 	Name string `json:"name"`
 	// Profile is the file of the profile; profile.yaml when empty.
@@ -64,7 +64,7 @@ type testCase struct {
 	Objects []json.RawMessage `json:"objects,omitempty"`
 	// Edits change objects before they are admitted.
 	Edits []edit `json:"edits,omitempty"`
-	// Old changes objects into what they were before; those are updated then, and not created.
+	// Old changes the old objects; these are then updated instead of created.
 	Old []edit `json:"old,omitempty"`
 	// Denied says that some object is denied.
 	Denied bool `json:"denied,omitempty"`
@@ -156,7 +156,7 @@ func (c *testCase) options(provider, version string) sample.Options {
 		WorkerConfig: config(c.WorkerConfig), CloudProfileConfig: config(c.CloudProfileConfig), SeedConfig: config(c.SeedConfig),
 	}
 	if c.Legacy != nil {
-		// The Cluster of a version of which there are samples; facts says later that it is older.
+		// The Cluster has a version with samples; facts replaces it by an older one.
 		o.Kubernetes = supported[0]
 	}
 	return o

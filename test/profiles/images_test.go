@@ -28,7 +28,7 @@ type imageSource struct {
 	Commit        string   `json:"commit,omitempty"`
 	File          string   `json:"file"`
 	Date          string   `json:"date"`
-	// Why says where the tag comes from if the release or its commit is not known, or if the commit is not that of the release.
+	// Why is the reason for the tag if the release or its commit is unknown.
 	Why string `json:"why,omitempty"`
 }
 

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// node is what of an OperatingSystemConfig the check of its kubelet configuration needs.
+// node has the parts of an OperatingSystemConfig that the check of its kubelet configuration needs.
 type node struct {
 	Spec struct {
 		Files []struct {
@@ -38,9 +38,10 @@ type node struct {
 	} `json:"spec"`
 }
 
-// checkKubeletConfiguration holds that the kubelet of the object's version decodes what the profile wrote into its configuration file
-// strictly: that it has all fields, spelled so, and that the values are of their kinds. What Gardener wrote itself does not count: it
-// writes an empty crashLoopBackOff for kubelets that do not know it yet, and these fall back to decoding that is not strict.
+// checkKubeletConfiguration checks that the kubelet of the object's version strictly decodes the profile's values in
+// its configuration file: that all fields exist, with this spelling, and that the values have the right types.
+// Gardener's own values are ignored: it writes an empty crashLoopBackOff for kubelets that do not know it, which fall
+// back to lenient decoding.
 func checkKubeletConfiguration(t *testing.T, s subject, object []byte) {
 	t.Helper()
 	if s.kind != "OperatingSystemConfig" {
@@ -54,7 +55,8 @@ func checkKubeletConfiguration(t *testing.T, s subject, object []byte) {
 	}
 }
 
-// kubeletProblems are what the kubelet of an OperatingSystemConfig would not decode; none where there is no kubelet in the table.
+// kubeletProblems returns the values that the kubelet of an OperatingSystemConfig would not decode; none for kubelets
+// that are not in the table.
 func kubeletProblems(t *testing.T, object []byte) []string {
 	t.Helper()
 	var n node
@@ -104,7 +106,7 @@ func (n node) kubelet(t *testing.T) (string, kubeflags.Minor) {
 	return text, version
 }
 
-// strict finds what of a value the kubelet of a version would not decode.
+// strict returns the parts of a value that the kubelet of a version would not decode.
 func strict(path string, value any, version kubeflags.Minor) []string {
 	kind := "object"
 	if path != "" {

@@ -34,11 +34,11 @@ type row struct {
 	// Set is controlplane when empty, and Target a target of the contract, or kind and name of other objects.
 	Set    target.Set `json:"set,omitempty"`
 	Target string     `json:"target"`
-	// What is done, under which condition, with which data beside the object.
+	// The change, its condition, and its data in addition to the object.
 	What string `json:"what"`
 	When string `json:"when,omitempty"`
 	Data string `json:"data,omitempty"`
-	// Rule is the name of the rule below the target, and Case the golden file in which it changes an object.
+	// Rule is the name of the rule below the target, and Case the golden file with its change of an object.
 	Rule string `json:"rule,omitempty"`
 	Case string `json:"case,omitempty"`
 	Why  string `json:"why,omitempty"`

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package profiles_test holds what the example profiles make of the control planes that Gardener's own component code writes,
-// for every supported version of Kubernetes and kind of shoot, and of those of the older generation. README.md says how to
-// add a provider.
+// Package profiles_test tests the example profiles with control planes that Gardener's own component code writes, for
+// every supported version of Kubernetes and kind of shoot, and with those of the older generation. README.md explains
+// how to add a provider.
 package profiles_test
 
 import (

@@ -26,7 +26,7 @@ func TestResolvConf(t *testing.T) {
 	for name, test := range map[string]struct {
 		files   map[string]string
 		options string
-		// link is the file to which the result points.
+		// link is the target of the result.
 		link, content string
 		code          int
 	}{

@@ -26,9 +26,9 @@ type run struct {
 	program  *mutation.Program
 	provider string
 	facts    facts.Source
-	// sets are those for which the profile has rules.
+	// sets are the sets with rules in the profile.
 	sets []target.Set
-	// outcomes are what became of the rules, by where they stand.
+	// outcomes are the outcomes of the rules, by position.
 	outcomes map[string]mutation.Outcome
 	denied   bool
 }
@@ -58,8 +58,8 @@ func (r *run) all(subjects []subject, known *texts) string {
 	return out.String()
 }
 
-// again holds that an object that was mutated is left alone, and that what gardenlet resets by merge patch is mutated as
-// before.
+// again checks that a second admission changes nothing, and that an object that gardenlet resets by a merge patch is
+// mutated as before.
 func (r *run) again(set target.Set, s subject, patch, mutated []byte) {
 	for what, old := range map[string][]byte{"reinvoked": s.old, "updated": mutated} {
 		if again, _ := r.admit(set, s, mutated, old); again != nil {
@@ -98,7 +98,7 @@ func (r *run) admit(set target.Set, s subject, object, old []byte) ([]byte, *mut
 	return result.Patch, nil
 }
 
-// better is the outcome that says more about what a rule can do.
+// better returns the outcome that shows more of a rule's effect.
 func better(a, b mutation.Outcome) mutation.Outcome {
 	for _, outcome := range []mutation.Outcome{mutation.Changed, mutation.Unchanged, mutation.Overridden} {
 		if a == outcome || b == outcome {

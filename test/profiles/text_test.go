@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// texts are patches that stand in the first golden file of a provider, so that others need not repeat them.
+// texts are patches in the first golden file of a provider, which other files do not repeat.
 type texts struct {
 	file string
 	// first is the object that has the patch first, and closed says that the file is written.
@@ -47,7 +47,7 @@ func (k *texts) shorten(s subject, patch string) string {
 	return patch
 }
 
-// patchText writes the operations, and of a text with several lines only what changed in it.
+// patchText writes the operations; of texts with several lines only the changed lines.
 func patchText(t *testing.T, object, patch []byte) string {
 	t.Helper()
 	var operations []struct {

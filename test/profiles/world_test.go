@@ -25,7 +25,7 @@ type subject struct {
 	object, old []byte
 }
 
-// samples keeps control planes by what they depend on, as many cases have the same.
+// samples caches control planes by their inputs, because many cases share them.
 var samples = map[string][]sample.Object{}
 
 // subjects are the objects of a case.
@@ -97,7 +97,7 @@ func newSubject(t *testing.T, raw []byte) subject {
 	}
 }
 
-// facts are what expressions see: the Cluster that gardenlet writes for the shoot, and what lookups find.
+// facts are the facts of expressions: the Cluster that gardenlet writes for the shoot, and the objects for lookups.
 func (c *testCase) facts(t *testing.T, provider, version string) facts.Source {
 	t.Helper()
 	o := c.options(provider, version)
@@ -136,8 +136,7 @@ func merged(t *testing.T, object, patch []byte) []byte {
 	return object
 }
 
-// source gives the facts of every namespace, and finds the objects that are present. What a Secret has as stringData, it gets
-// as data.
+// source returns the facts of every namespace, and finds the present objects. stringData of a Secret becomes data.
 func (c *testCase) source(found *facts.Facts) facts.Source {
 	source := &facts.Static{Facts: found}
 	for _, object := range c.Present {
