@@ -22,7 +22,7 @@ import (
 	"github.com/gardener/gardener/pkg/client/kubernetes"
 )
 
-// aspect is what about an object is compared.
+// aspect is the compared property of an object.
 type aspect string
 
 const (
@@ -32,10 +32,11 @@ const (
 	field aspect = "field"
 	// unknown is a field that the Go type of the object does not have.
 	unknown aspect = "unknown field"
-	// flags are those of a command line whatever their order, and flagOrder the command line as it is.
+	// flags are the flags of a command line without their order, and flagOrder the command line unchanged.
 	flags     aspect = "flags"
 	flagOrder aspect = "order of flags"
-	// options are those of a systemd unit whatever their order, as go-systemd reads them; optionOrder is as they stand.
+	// options are the options of a systemd unit without their order, as go-systemd reads them; optionOrder is their
+	// order.
 	options     aspect = "unit options"
 	optionOrder aspect = "order of unit options"
 	// comment is the comments in a unit or in the kubelet's configuration.
@@ -54,8 +55,8 @@ type at struct {
 	place  string
 }
 
-// delta is what differs between the two results: of values with several lines the lines that only one side has, and of an order
-// the lines from the first to the last that is not in its place.
+// delta is the difference of the two results: of values with several lines the lines of one side only, and of an order
+// the lines from the first to the last moved one.
 type delta struct {
 	at
 
@@ -66,7 +67,7 @@ func (d delta) String() string {
 	return fmt.Sprintf("%s at %s\n  gardener: %q\n  graft:    %q", d.aspect, d.place, d.gardener, d.graft)
 }
 
-// compare finds how two results for an object differ in what they mean.
+// compare finds the differences in meaning of two results for an object.
 func compare(t *testing.T, gardener, graft outcome) []delta {
 	t.Helper()
 	ours, theirs := meaning(t, graft), meaning(t, gardener)
@@ -290,7 +291,7 @@ type kubeletFile struct {
 	kubeletconfigv1beta1.KubeletConfiguration
 }
 
-// addComments adds the lines that are comments, in units and in YAML, whatever their indentation.
+// addComments adds the comment lines of units and YAML, without indentation.
 func addComments(out map[at]string, place, text string) {
 	var comments []string
 	for line := range strings.Lines(text) {

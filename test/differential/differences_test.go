@@ -13,19 +13,19 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 )
 
-// difference is one that is meant: what it is, where it is, and an input on which it occurs.
+// difference is an intended difference: its description, its place, and an input that shows it.
 type difference struct {
 	name string
-	// library and engine say what Gardener's library does, and what Graft does; why says what follows from that.
+	// library and engine describe the behaviour of Gardener's library and of Graft, and why the effect.
 	library, engine, why string
 	// target, aspect and place are where it shows; gardener and graft are how each side looks there. All but target and aspect
 	// are regular expressions.
 	target                 string
 	aspect                 aspect
 	place, gardener, graft string
-	// moved is the line that stands elsewhere, where only the order differs: without it, both sides are the same.
+	// moved is the line with another position, if only the order differs: without it, both sides are the same.
 	moved string
-	// onSamples says that it occurs on samples, too, and not only where there is what input has.
+	// onSamples means that the difference occurs on samples without input.
 	onSamples bool
 	input     input
 }
@@ -138,7 +138,7 @@ var flagDifferences = []difference{
 	},
 }
 
-// volumeOfTomorrow adds a volume with an unknown field, behind one that the rules remove and before all others.
+// volumeOfTomorrow adds a volume with an unknown field, after one that the rules remove and before all other volumes.
 var volumeOfTomorrow = prependTo(slices.Concat(podSpec, []string{"volumes"}),
 	map[string]any{"name": "etc-ssl", "emptyDir": map[string]any{}},
 	map[string]any{"name": "of-tomorrow", "emptyDir": map[string]any{}, "ofTomorrow": "a field"})
@@ -400,8 +400,8 @@ var nodeDifferences = []difference{
 	},
 }
 
-// same are inputs that might be thought to differ: the patch is applied to the object as it came, so that what typed decoding
-// loses survives unless it stands in a list whose items move.
+// same are inputs without a difference, although one could be expected: the patch is applied to the original object, so
+// fields that typed decoding loses survive, except in lists with moved items.
 var same = map[string]input{
 	"managed fields": {
 		target: sample.TargetKubeAPIServer, kept: `"f:spec":{"f:replicas":{}}`,

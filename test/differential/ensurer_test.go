@@ -43,7 +43,7 @@ func attributesClass(ctx context.Context, gctx extensionscontextwebhook.GardenCo
 
 const gate = "VolumeAttributesClass=true"
 
-// EnsureKubeAPIServerDeployment edits some flags in args, where they are, and the others in command, as extensions still do.
+// EnsureKubeAPIServerDeployment edits some flags in args and the rest in command, as extensions do.
 func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
 	if d.Name == "virtual-garden-kube-apiserver" {
 		c := extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "kube-apiserver")
@@ -205,7 +205,7 @@ func (*ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontex
 	return nil
 }
 
-// EnsureKubernetesGeneralConfiguration replaces a setting where it stands, or appends it.
+// EnsureKubernetesGeneralConfiguration replaces a setting in place, or appends it.
 func (*ensurer) EnsureKubernetesGeneralConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext, settings, _ *string) error {
 	lines := strings.Split(strings.TrimSuffix(*settings, "\n"), "\n")
 	lines = extensionswebhook.EnsureStringWithPrefix(lines, "net.core.somaxconn = ", "65535")

@@ -93,7 +93,7 @@ func inContainer(edit editor) editor {
 	return inItem(slices.Concat(podSpec, []string{"containers"}), "", "", edit)
 }
 
-// inItem edits the first item of a list in which the member key has the value; with an empty key, the first one.
+// inItem edits the first item of a list with the value in the member key; with an empty key, the first item.
 func inItem(path []string, key, value string, edit editor) editor {
 	return func(t *testing.T, object map[string]any) {
 		t.Helper()

@@ -25,7 +25,7 @@ func addUnit(t *testing.T, out map[at]string, name, text string) {
 	addComments(out, name, text)
 	read, err := unit.DeserializeOptions(strings.NewReader(withoutInnerComments(text)))
 	if err != nil {
-		// What go-systemd cannot read is compared as it is.
+		// Text that go-systemd cannot read is compared unchanged.
 		out[at{options, name}] = text
 		return
 	}

@@ -101,7 +101,7 @@ func (f floors) of(name string) (place struct{ floor, wing int }, ok bool) {
 	return place, false
 }
 
-// importsOf lists the packages of the programs and the library, with what they import of this module.
+// importsOf lists the packages of the programs and the library, with their imports of this module.
 func importsOf(t *testing.T) map[string][]string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Imports", "./cmd/...", "./pkg/...")

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs_test holds what the documents claim about the code: tests that they cite exist, tables have a row for each thing
-// that the code knows, and links lead somewhere. It reads files only.
+// Package docs_test compares the claims of the documents with the code: cited tests exist, tables have a row for each
+// item in the code, and links have targets. It only reads files.
 package docs_test
 
 import (
@@ -79,7 +79,7 @@ func testCitations(t *testing.T) {
 	}
 }
 
-// missing says what of a test does not exist.
+// missing returns the missing part of a test.
 func missing(t *testing.T, folder, test, sub string) string {
 	t.Helper()
 	sources := testSources(t, folder)
@@ -144,7 +144,7 @@ func testStatements(t *testing.T) {
 	}
 }
 
-// testClauses holds that what messages cite can be looked up.
+// testClauses checks that clauses in messages have a row.
 func testClauses(t *testing.T) {
 	listed := map[string]bool{}
 	for _, cells := range rows(t, "docs/contract.md") {
@@ -263,7 +263,7 @@ func testProfiles(t *testing.T) {
 	count, networks := 0, 0
 	for _, file := range documents(t) {
 		if strings.HasPrefix(file, filepath.Join("docs", "lint")) {
-			continue // what stands there is wrong, and held against the linter
+			continue // these examples are wrong, and checked by the linter
 		}
 		blocks, err := commands.Blocks(read(t, file))
 		if err != nil {
@@ -294,7 +294,7 @@ func testProfiles(t *testing.T) {
 	}
 }
 
-// testNetwork compiles a NetworkProfile in which nothing but a warning may be found.
+// testNetwork compiles a NetworkProfile that may have only warnings.
 func testNetwork(t *testing.T, file source.File, line int) {
 	t.Helper()
 	documents, findings := profile.LoadNetworks(file)
@@ -374,7 +374,7 @@ func anchors(t *testing.T, file string) map[string]bool {
 	return out
 }
 
-// disableWebhooks is the flag by which the pages have a provider extension do without webhooks.
+// disableWebhooks is the flag on the pages that disables webhooks of a provider extension.
 var disableWebhooks = regexp.MustCompile("--disable-webhooks=[^` \\n]+")
 
 // testSwitches gives each --disable-webhooks of the pages to Gardener's own code, which ends a program that is told to
@@ -428,7 +428,7 @@ func sources(t *testing.T, folder string) []string {
 	return slices.DeleteFunc(find(t, folder, ".go"), func(file string) bool { return strings.HasSuffix(file, "_test.go") })
 }
 
-// find gives the files in a folder and those below it whose names have an ending.
+// find returns the files in a folder and below it with a suffix.
 func find(t *testing.T, folder, ending string) []string {
 	t.Helper()
 	var files []string

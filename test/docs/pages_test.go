@@ -24,29 +24,30 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// special is what testdata/pages.yaml says of a page whose blocks cannot all be run as they stand.
+// special has the settings in testdata/pages.yaml for a page with blocks that cannot all run unchanged.
 type special struct {
 	// Page is the path of the page.
 	Page string
 	// Cluster gives the commands a KUBECONFIG of a cluster of their own.
 	Cluster bool
-	// Setup is what the page takes for granted, run before its first block.
+	// Setup has the prerequisites of the page, and runs before its first block.
 	Setup string
-	// Teardown takes away what other pages with the same cluster must not find, run after its last block.
+	// Teardown cleans up for other pages with the same cluster, and runs after the last block.
 	Teardown string
-	// Until are blocks that run until Ctrl-C, and what they print when they are up.
+	// Until are blocks that run until Ctrl-C, with their output when they are ready.
 	Until []struct{ Block, Prints string }
-	// Elsewhere are blocks that something else runs: the file By, in which Says stands. Without a block it is all of the page.
+	// Elsewhere are blocks that other tests run: the file By, which contains Says. Without a block it applies to the
+	// whole page.
 	Elsewhere []struct{ Block, By, Says string }
 }
 
-// notCommands are languages of blocks that nobody types into a terminal. A block in a language that is neither one of these nor sh nor
+// notCommands are languages of blocks that are not typed into a terminal. A block in any other language except sh and
 // console is an error.
 var notCommands = []string{"", "text", "yaml", "json", "go", "promql", "lua", "vim", "toml", "diff", "lisp", "mermaid"}
 
 // TestPages runs the commands of every page, from top to bottom, in a copy of the repository of the page's own.
 func TestPages(t *testing.T) {
-	logf.SetLogger(logr.Discard()) // of what the landscape is made of
+	logf.SetLogger(logr.Discard()) // of the landscape's components
 	bin, err := commands.Build(t.Context(), root)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func (p *pageRun) script(t *testing.T, block commands.Block) {
 	p.command(t, block.Line, "set -e\n"+block.Text)
 }
 
-// console runs the commands of a block and compares what they print.
+// console runs the commands of a block and compares their output.
 func (p *pageRun) console(t *testing.T, block commands.Block) {
 	t.Helper()
 	steps, err := commands.Steps(block.Text)
