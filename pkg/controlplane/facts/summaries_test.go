@@ -6,9 +6,12 @@ package facts
 
 import (
 	"maps"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
+	gardencorev1beta1 "github.com/gardener/gardener/pkg/apis/core/v1beta1"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
@@ -35,5 +38,36 @@ func TestSummaries(t *testing.T) {
 	slices.Sort(declared)
 	if diff := cmp.Diff(slices.Compact(declared), slices.Sorted(maps.Keys(summaries))); diff != "" {
 		t.Errorf("declared, and in summaries.go (-want +got):\n%s", diff)
+	}
+}
+
+// TestWorkerFields checks that expressions can read every field of Gardener's worker pools.
+func TestWorkerFields(t *testing.T) {
+	for _, test := range []struct {
+		object  *expression.Object
+		of      reflect.Type
+		renamed map[string][]string
+	}{
+		{workerType.object, reflect.TypeFor[gardencorev1beta1.Worker](), map[string][]string{
+			"kubernetes":            {"kubernetes", "kubelet"},
+			"machine":               {"machineType", "machineImage", "machineImageVersion", "architecture"},
+			"cri":                   {"cri", "containerRuntimes"},
+			"kubeletDataVolumeName": {"kubeletDataVolume"},
+		}},
+		{volumeType.object, reflect.TypeFor[gardencorev1beta1.Volume](), nil},
+		{volumeType.object, reflect.TypeFor[gardencorev1beta1.DataVolume](), nil},
+	} {
+		for i := range test.of.NumField() {
+			name, _, _ := strings.Cut(test.of.Field(i).Tag.Get("json"), ",")
+			fields, ok := test.renamed[name]
+			if !ok {
+				fields = []string{name}
+			}
+			for _, field := range fields {
+				if !slices.Contains(test.object.Fields(), field) {
+					t.Errorf("%s has no field %s for %s of Gardener's %s", test.object.Name(), field, name, test.of.Name())
+				}
+			}
+		}
 	}
 }
