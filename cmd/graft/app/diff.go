@@ -49,11 +49,8 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
   # changes to one object
   graft diff deployment/kube-controller-manager -p example/profiles/openstack/profile.yaml --kubernetes 1.34.2
 
-  # a highly available control plane in another region
-  graft diff -p example/profiles/openstack/profile.yaml --ha --set region=eu-west-1
-
-  # as a comment for a pull request
-  graft diff -p example/profiles/openstack/profile.yaml -o markdown`,
+  # a highly available control plane in another region, as a comment for a pull request
+  graft diff -p example/profiles/openstack/profile.yaml --ha --set region=eu-west-1 -o markdown`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()

@@ -58,9 +58,6 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 		Example: `  # objects that the installed webhook has missed (seed.yaml does not exist here)
   graft drift --kubeconfig seed.yaml  # exit 2
 
-  # the control plane of one shoot, with a local profile
-  graft drift -p example/profiles/openstack/profile.yaml -n shoot--local--sample -o json --kubeconfig seed.yaml  # exit 2
-
   # fix ten objects, one every five seconds
   graft drift --touch --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
 

@@ -75,10 +75,7 @@ func newInterpreterKindsCommand(s *Streams) *cobra.Command {
 		Long: `List the kinds with rules, their operations, and the files with the rules.
 
 The version * means all versions without their own line.`,
-		Example: `  # kinds of Gardener
-  graft interpreter kinds
-
-  # kinds of a profile only
+		Example: `  # kinds of a profile only
   graft interpreter kinds -p example/interpreter/profile.yaml --gardener=false`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -152,10 +149,7 @@ func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {
 Karmada runs a ResourceInterpreterCustomization itself, without a webhook. The command writes one for each kind and version. A rule
 that Lua cannot express is an error with its position; nothing is written then.`,
 		Example: `  # customizations for a profile, for kubectl apply -f -
-  graft interpreter customization -p example/interpreter/profile.yaml --gardener=false --version acme.com/v1
-
-  # customizations for Gardener's kinds
-  graft interpreter customization`,
+  graft interpreter customization -p example/interpreter/profile.yaml --gardener=false --version acme.com/v1`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			options, err := luaOptions(versions)
@@ -279,10 +273,7 @@ configuration up to date itself.`,
   graft interpreter webhook --service karmada-system/graft-resource-interpreter:443/interpret --timeout 5
 
   # for a Karmada without components, which would reject the configuration
-  graft interpreter webhook --url https://graft.example.com/interpret --without components
-
-  # in the format of the proposal
-  graft interpreter webhook --url https://graft.example.com/interpret --dialect proposal`,
+  graft interpreter webhook --url https://graft.example.com/interpret --without components`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}

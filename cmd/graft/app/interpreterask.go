@@ -60,12 +60,6 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
   graft interpreter ask example/interpreter/tests/member/object.yaml -p example/interpreter/profile.yaml --operation retain \
     --observed example/interpreter/tests/member/observed.yaml
 
-  # the object with the replicas of one cluster
-  graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation revise --replicas 4
-
-  # for programs
-  graft interpreter ask example/interpreter/objects/database.yaml -p example/interpreter/profile.yaml --operation health -o json
-
   # a webhook that cannot be reached
   graft interpreter ask example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
 		Args: func(_ *cobra.Command, arguments []string) error {

@@ -6,6 +6,7 @@ package app
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"net/netip"
 	"strings"
 	"syscall"
+	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -74,16 +76,11 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
 until the cloud has unbound it. A released resource is in its cooldown (resting) for a while, in which only its last owner gets it:
 --state resting lists these, and --address shows them, too.`,
-		Example: `  # all allocations of an export
-  graft ledger inspect example/network/ledger.jsonl
-
-  # the owner of an address, and the allocations of a node
+		Example: `  # the owner of an address
   graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
-  graft ledger inspect example/network/ledger.jsonl --node worker-1 -o yaml
 
-  # releases that take too long, and resources in their cooldown
+  # releases that take too long
   graft ledger inspect example/network/ledger.jsonl --state releasing --held-longer-than 1h
-  graft ledger inspect example/network/ledger.jsonl --state resting
 
   # one JSON line for each allocation, for other tools
   graft ledger inspect example/network/ledger.jsonl --pool overlay --owner 'dranet/*' -o json`,
@@ -144,23 +141,22 @@ func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []
 // listing writes entries of a ledger as they come: there may be millions.
 type listing struct {
 	out     *bufio.Writer
+	table   *tabwriter.Writer
+	heads   []string
 	form    string
 	resting bool
 	count   int
-
-	// rows are the first ones of a table, which say how wide its columns are; widths are known once they are written.
-	rows   [][]string
-	widths []int
 }
 
-// firstRows are how many rows say how wide columns are.
-const firstRows = 1000
+// aligned is the number of rows of a table with the same widths of columns.
+const aligned = 1000
 
-func newListing(out io.Writer, form string, resting bool) *listing {
+func newListing(out io.Writer, form string, resting bool, more ...string) *listing {
 	l := &listing{out: bufio.NewWriter(out), form: form, resting: resting}
-	l.rows = [][]string{{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}}
+	l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
+	l.heads = append([]string{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}, more...)
 	if resting {
-		l.rows = [][]string{{"RESTING", "UNTIL"}}
+		l.heads = []string{"RESTING", "UNTIL"}
 	}
 	return l
 }
@@ -207,12 +203,16 @@ func (l *listing) add(e ledger.Entry) error {
 
 // addRow adds a row to a table. It replaces control characters in callers' names, which could change the terminal.
 func (l *listing) addRow(row []string) error {
+	if l.count == 0 {
+		fmt.Fprintln(l.table, strings.Join(l.heads, "\t"))
+	}
 	l.count++
 	for i, cell := range row {
-		row[i] = strings.Map(printable, cell)
+		row[i] = cmp.Or(strings.Map(printable, cell), "-")
 	}
-	if l.rows = append(l.rows, row); l.widths != nil || len(l.rows) > firstRows {
-		return l.flush()
+	fmt.Fprintln(l.table, strings.Join(row, "\t"))
+	if l.count%aligned == 0 {
+		return l.table.Flush()
 	}
 	return nil
 }
@@ -262,41 +262,8 @@ func cells(e ledger.Entry) []string {
 	return row
 }
 
-// flush writes rows that wait.
-func (l *listing) flush() error {
-	if l.widths == nil && len(l.rows) > 0 {
-		l.widths = make([]int, len(l.rows[0]))
-		for _, row := range l.rows {
-			for i, cell := range row {
-				l.widths[i] = max(l.widths[i], len(cell))
-			}
-		}
-	}
-	for _, row := range l.rows {
-		var line strings.Builder
-		for i, cell := range row {
-			if cell == "" {
-				cell = "-"
-			}
-			fmt.Fprintf(&line, "%-*s  ", l.widths[i], cell)
-		}
-		if _, err := fmt.Fprintln(l.out, strings.TrimRight(line.String(), " ")); err != nil {
-			return err
-		}
-	}
-	l.rows = l.rows[:0]
-	return nil
-}
-
 // breakOff writes the complete part of an interrupted list.
-func (l *listing) breakOff() error {
-	if l.count > 0 && l.form == "table" {
-		if err := l.flush(); err != nil {
-			return err
-		}
-	}
-	return l.out.Flush()
-}
+func (l *listing) breakOff() error { return errors.Join(l.table.Flush(), l.out.Flush()) }
 
 // end writes the remaining rows.
 func (l *listing) end() error {
@@ -311,12 +278,8 @@ func (l *listing) end() error {
 		fmt.Fprintln(l.out, "Nothing rests.")
 	case l.form == "table" && l.count == 0:
 		fmt.Fprintln(l.out, "No allocation is there.")
-	case l.form == "table":
-		if err := l.flush(); err != nil {
-			return err
-		}
 	}
-	return l.out.Flush()
+	return l.breakOff()
 }
 
 // ledgerVerifyOptions are the flags of graft ledger verify.
@@ -566,8 +529,7 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	list, count := newListing(s.Out, "table", false), 0
-	list.rows[0] = append(list.rows[0], "REASON", "RELEASED")
+	list, count := newListing(s.Out, "table", false, "REASON", "RELEASED"), 0
 	err = client.GC(ctx, o.dryRun, func(suspect remote.Suspect) error {
 		count++
 		released := "no"

@@ -44,24 +44,14 @@ Each finding has a rule, and each rule has a page: --explain prints it, --rules 
 --dry-run it shows the difference instead.
 
 Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files could not be read.`,
-		Example: `  # one profile; all files of a folder
-  graft lint example/profiles/openstack/profile.yaml
+		Example: `  # all files of a folder
   graft lint example/profiles/metal
 
   # can one installation have both profiles?
   graft lint --together example/profiles/openstack/profile.yaml example/profiles/aws/profile.yaml
 
   # fixes, without writing
-  graft lint example/profiles/metal --fix --dry-run
-
-  # SARIF for code scanning
-  graft lint example/profiles/aws/profile.yaml -o sarif
-
-  # without shoots of older versions
-  graft lint example/profiles/aws/profile.yaml --kubernetes ">= 1.33"
-
-  # the page of a rule
-  graft lint --explain contract-reserved`,
+  graft lint example/profiles/metal --fix --dry-run`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
