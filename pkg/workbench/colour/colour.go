@@ -19,6 +19,7 @@ const (
 	Alarm   Tone = "1;31"
 	Good    Tone = "32"
 	Bad     Tone = "31"
+	Warning Tone = "33"
 )
 
 // Paint colours text, if there are colours.

@@ -15,37 +15,23 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/colour"
 )
 
-// The colours of a report.
-const (
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	green  = "\x1b[32m"
-	faint  = "\x1b[2m"
-	bold   = "\x1b[1m"
-	plain  = "\x1b[0m"
-)
-
-func (s Style) paint(colour, text string) string {
-	if !s.Colour || text == "" {
-		return text
-	}
-	return colour + text + plain
-}
+func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colour, text) }
 
 func (s Style) severity(of source.Severity) string {
 	if of == source.Warning {
-		return s.paint(yellow, of.String())
+		return s.paint(colour.Warning, of.String())
 	}
-	return s.paint(red, of.String())
+	return s.paint(colour.Bad, of.String())
 }
 
 // writeText writes each finding with its line, the place underlined, and a summary.
 func (r *Report) writeText(w io.Writer, style Style) error {
 	var out strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(bold, f.Position.String()), style.severity(f.Severity), sentence(f), style.paint(faint, tag(f.Rule)))
+		fmt.Fprintf(&out, "%s: %s: %s%s\n", style.paint(colour.Title, f.Position.String()), style.severity(f.Severity), sentence(f), style.paint(colour.Dim, tag(f.Rule)))
 		if t := r.texts[f.File]; t != nil && f.Line > 0 {
 			out.WriteString(t.excerpt(f, style))
 		}
@@ -71,21 +57,21 @@ func (t *text) excerpt(f source.Finding, style Style) string {
 	if f.Rule == source.NotYAML && f.Column == 0 {
 		// The parser names the line before the one that it could not read, or that line.
 		if f.Line == len(t.starts) {
-			return fmt.Sprintf("  %s %s\n", style.paint(faint, number+" |"), line)
+			return fmt.Sprintf("  %s %s\n", style.paint(colour.Dim, number+" |"), line)
 		}
 		next, _, _ := cut([]rune(strings.ReplaceAll(t.line(f.Line+1), "\t", " ")), 1, 1, style.Width)
-		return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(faint, number+" |"), line, style.paint(faint, fmt.Sprint(f.Line+1)+" |"), next)
+		return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(colour.Dim, number+" |"), line, style.paint(colour.Dim, fmt.Sprint(f.Line+1)+" |"), next)
 	}
 	margin := strings.Repeat(" ", len(number))
-	colour := red
+	tone := colour.Bad
 	if f.Severity == source.Warning {
-		colour = yellow
+		tone = colour.Warning
 	}
-	mark := strings.Repeat(" ", begin-1) + style.paint(colour, strings.Repeat("^", max(end-begin, 1)))
+	mark := strings.Repeat(" ", begin-1) + style.paint(tone, strings.Repeat("^", max(end-begin, 1)))
 	if f.Fix != nil {
-		mark += " " + style.paint(green, "fix: "+describe(f.Fix))
+		mark += " " + style.paint(colour.Good, "fix: "+describe(f.Fix))
 	}
-	return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(faint, number+" |"), line, style.paint(faint, margin+" |"), mark)
+	return fmt.Sprintf("  %s %s\n  %s %s\n", style.paint(colour.Dim, number+" |"), line, style.paint(colour.Dim, margin+" |"), mark)
 }
 
 // cut shortens a long line to the surroundings of the columns, and returns the new columns.
