@@ -13,7 +13,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,22 +47,12 @@ func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 // once, until Leave.
 type Engine struct {
 	*mutation.Program
-	seed *Seed
-
-	mutex sync.Mutex
-	known map[string]*known
-}
-
-// known holds the facts of a control plane, read by one caller at a time.
-type known struct {
-	mutex  sync.Mutex
-	source *lookups
+	seed  *Seed
+	known memo[*lookups]
 }
 
 // NewEngine makes an engine.
-func NewEngine(s *Seed, p *mutation.Program) *Engine {
-	return &Engine{Program: p, seed: s, known: map[string]*known{}}
-}
+func NewEngine(s *Seed, p *mutation.Program) *Engine { return &Engine{Program: p, seed: s} }
 
 // Admit implements drift.Engine.
 func (e *Engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
@@ -71,11 +60,7 @@ func (e *Engine) Admit(ctx context.Context, r mutation.Request) (*mutation.Resul
 }
 
 // Leave forgets a control plane.
-func (e *Engine) Leave(namespace string) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	delete(e.known, namespace)
-}
+func (e *Engine) Leave(namespace string) { e.known.forget(namespace) }
 
 // reading is the Source of all control planes.
 type reading Engine
@@ -100,35 +85,24 @@ func (r *reading) Lookup(ctx context.Context, namespace string, request facts.Lo
 
 // of returns the Source of one control plane.
 func (r *reading) of(ctx context.Context, namespace string) (*lookups, error) {
-	r.mutex.Lock()
-	one := r.known[namespace]
-	if one == nil {
-		one = &known{}
-		r.known[namespace] = one
-	}
-	r.mutex.Unlock()
-	one.mutex.Lock()
-	defer one.mutex.Unlock()
-	if one.source != nil {
-		return one.source, nil
-	}
-	read, err := r.seed.facts(ctx, namespace)
-	switch {
-	case errors.Is(err, ErrNoNamespace):
-		return nil, fmt.Errorf("%w: %w", facts.ErrNotFound, err)
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
-	}
-	raw, err := r.seed.get(ctx, namespaces, namespace)
-	if err != nil {
-		return nil, fmt.Errorf("reading the Namespace %s: %w: %w", namespace, facts.ErrUnavailable, err)
-	}
-	at, err := decodeNamespace(raw)
-	if err != nil {
-		return nil, err
-	}
-	one.source = &lookups{seed: r.seed, facts: read.WithNamespace(at)}
-	return one.source, nil
+	return r.known.get(ctx, namespace, func(ctx context.Context) (*lookups, error) {
+		read, err := r.seed.facts(ctx, namespace)
+		switch {
+		case errors.Is(err, ErrNoNamespace):
+			return nil, fmt.Errorf("%w: %w", facts.ErrNotFound, err)
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", facts.ErrUnavailable, err)
+		}
+		raw, err := r.seed.get(ctx, namespaces, namespace)
+		if err != nil {
+			return nil, fmt.Errorf("reading the Namespace %s: %w: %w", namespace, facts.ErrUnavailable, err)
+		}
+		at, err := decodeNamespace(raw)
+		if err != nil {
+			return nil, err
+		}
+		return newLookups(r.seed, read.WithNamespace(at)), nil
+	})
 }
 
 // Standing is the side of the objects as they stand in the seed.

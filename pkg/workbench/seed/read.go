@@ -162,7 +162,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 	}
 	known = known.WithNamespace(namespace)
 	plane := &Plane{Name: name, Taken: map[string]*annotation.TakenBack{}, Scene: &scene.Scene{
-		Title: name, Facts: known, Old: map[string][]byte{}, Live: &lookups{seed: s, facts: known},
+		Title: name, Facts: known, Old: map[string][]byte{}, Live: newLookups(s, known),
 	}}
 	if err := s.extend(ctx, plane, programs); err != nil {
 		return nil, err
@@ -317,40 +317,67 @@ func decodeNamespace(raw []byte) (facts.Namespace, error) {
 	return facts.Namespace(namespace.Metadata), nil
 }
 
+// memo keeps values by key. Callers of one key wait for the first.
+type memo[V any] struct {
+	// failures says that errors are kept, except if the caller gave up or timed out.
+	failures bool
+
+	lock  sync.Mutex
+	known map[string]*result[V]
+}
+
+// result is a value that one caller at a time reads until it is available.
+type result[V any] struct {
+	lock  sync.Mutex
+	there bool
+	value V
+	err   error
+}
+
+// get returns a value, and reads a missing one.
+func (m *memo[V]) get(ctx context.Context, key string, read func(context.Context) (V, error)) (V, error) {
+	m.lock.Lock()
+	if m.known == nil {
+		m.known = map[string]*result[V]{}
+	}
+	one := m.known[key]
+	if one == nil {
+		one = &result[V]{}
+		m.known[key] = one
+	}
+	m.lock.Unlock()
+	one.lock.Lock()
+	defer one.lock.Unlock()
+	if one.there {
+		return one.value, one.err
+	}
+	value, err := read(ctx)
+	if err != nil && (!m.failures || ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
+		return value, err
+	}
+	one.there, one.value, one.err = true, value, err
+	return value, err
+}
+
+func (m *memo[V]) forget(key string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.known, key)
+}
+
 // lookups is the Source of one control plane. It reads an object when a rule uses it, once for each requested part, and
 // keeps only the requested parts.
 type lookups struct {
 	seed  *Seed
 	facts *facts.Facts
-
-	lock  sync.Mutex
-	known map[string]*answer
-}
-
-// answer is the result of one request. One caller at a time reads it until it is available.
-type answer struct {
-	lock  sync.Mutex
-	there bool
-	found *facts.Found
-	err   error
-}
-
-// once reads a missing answer. If it failed because the caller gave up or timed out, the next caller reads it again.
-func (a *answer) once(ctx context.Context, read func(context.Context) (*facts.Found, error)) (*facts.Found, error) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if a.there {
-		return a.found, a.err
-	}
-	found, err := read(ctx)
-	if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return nil, err
-	}
-	a.there, a.found, a.err = true, found, err
-	return found, err
+	known memo[*facts.Found]
 }
 
 var _ facts.Source = (*lookups)(nil)
+
+func newLookups(s *Seed, f *facts.Facts) *lookups {
+	return &lookups{seed: s, facts: f, known: memo[*facts.Found]{failures: true}}
+}
 
 // Read implements facts.Source.
 func (l *lookups) Read(context.Context, string) (*facts.Facts, error) { return l.facts, nil }
@@ -361,23 +388,13 @@ func (l *lookups) Lookup(ctx context.Context, namespace string, request facts.Lo
 	if err != nil {
 		return nil, fmt.Errorf("reading the %s %s: %w", request.Kind, request.ObjectName, err)
 	}
-	l.lock.Lock()
-	if l.known == nil {
-		l.known = map[string]*answer{}
-	}
-	one := l.known[string(key)]
-	if one == nil {
-		one = &answer{}
-		l.known[string(key)] = one
-	}
-	l.lock.Unlock()
-	return one.once(ctx, func(ctx context.Context) (*facts.Found, error) { return l.read(ctx, namespace, request) })
+	return l.known.get(ctx, string(key), func(ctx context.Context) (*facts.Found, error) { return l.read(ctx, namespace, request) })
 }
 
 func (l *lookups) read(ctx context.Context, namespace string, request facts.LookupRequest) (*facts.Found, error) {
 	of := resource{GroupVersion: request.GroupVersion(), plural: request.Resource, namespace: request.In(namespace)}
 	if request.Scope == facts.ScopeUnknown {
-		namespaced, err := l.seed.kinds.namespaced(ctx, l.seed, of)
+		namespaced, err := l.seed.namespaced(ctx, of)
 		if err != nil {
 			return nil, fmt.Errorf("reading the %s %s: %w: %w", request.Kind, request.ObjectName, facts.ErrUnavailable, err)
 		}
@@ -398,28 +415,13 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 	return request.Read(object)
 }
 
-// kinds know which kinds live in namespaces, as the API server says.
-type kinds struct {
-	lock  sync.Mutex
-	known map[schema.GroupVersion]map[string]bool
-}
-
-// namespaced reports whether the kind is namespaced. It returns true for an unknown kind.
-func (k *kinds) namespaced(ctx context.Context, s *Seed, of resource) (bool, error) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if k.known[of.GroupVersion] == nil {
-		plurals, err := s.discover(ctx, of.GroupVersion)
-		if err != nil {
-			return false, err
-		}
-		if k.known == nil {
-			k.known = map[schema.GroupVersion]map[string]bool{}
-		}
-		k.known[of.GroupVersion] = plurals
-	}
-	namespaced, ok := k.known[of.GroupVersion][of.plural]
-	return namespaced || !ok, nil
+// namespaced reports whether the kind is namespaced, as the API server says. It returns true for an unknown kind.
+func (s *Seed) namespaced(ctx context.Context, of resource) (bool, error) {
+	plurals, err := s.kinds.get(ctx, of.GroupVersion.String(), func(ctx context.Context) (map[string]bool, error) {
+		return s.discover(ctx, of.GroupVersion)
+	})
+	namespaced, ok := plurals[of.plural]
+	return namespaced || !ok, err
 }
 
 // discover asks which kinds there are, and whether they live in namespaces.

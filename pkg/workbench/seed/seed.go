@@ -56,7 +56,7 @@ const (
 type Seed struct {
 	host   string
 	client *rest.RESTClient
-	kinds  kinds
+	kinds  memo[map[string]bool]
 }
 
 // Connect reads the kubeconfig. No request is made.
