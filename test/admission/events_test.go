@@ -5,21 +5,20 @@
 package admission_test
 
 import (
+	"context"
 	"fmt"
-	"strings"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // events are those of Graft in a namespace.
-func events(t *testing.T, namespace string) []corev1.Event {
-	t.Helper()
+func events(ctx context.Context, namespace string) []corev1.Event {
+	GinkgoHelper()
 	list, ours := &corev1.EventList{}, []corev1.Event{}
-	if err := land.Client().List(t.Context(), list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().List(ctx, list, client.InNamespace(namespace))).To(Succeed())
 	for _, event := range list.Items {
 		if event.Source.Component == programName {
 			ours = append(ours, event)
@@ -28,45 +27,40 @@ func events(t *testing.T, namespace string) []corev1.Event {
 	return ours
 }
 
-// TestDenialEvents checks that a denial creates one Event in the namespace of its object, with the permissions of the
-// chart, and that a dry run creates none.
-func TestDenialEvents(t *testing.T) {
-	p := start(t, programOptions{
-		Profiles: map[string]string{"number": failing["number"]},
-		Values:   map[string]any{"lookups": map[string]any{"secrets": []any{"cloudprovider"}}},
-	})
-	namespace := newShoot(t, "events", "number")
-	secret := &corev1.Secret{StringData: map[string]string{"password": secretValue}}
-	secret.Namespace, secret.Name = namespace, "cloudprovider"
-	if err := land.Client().Create(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
-	object := deployment(namespace, "kube-controller-manager", "--v=2")
-	p.expectCount(t, 1, "graft_admission_failures_total", labels{"reason": "ExpressionFailed"}, func() {
-		expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy(), client.DryRunAll), 500, "ExpressionFailed")
-	})
-	if got := p.counter("graft_events_total", nil); got != 0 {
-		t.Errorf("a dry run has made %v events", got)
-	}
-	const times = 3
-	for range times {
-		expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), 500, "ExpressionFailed")
-	}
-	var found []corev1.Event
-	eventually(t, "the event", func() error {
-		if found = events(t, namespace); len(found) != 1 || found[0].Count != times {
-			return fmt.Errorf("there are %+v", found)
-		}
-		return nil
-	})
-	event := found[0]
-	if o := event.InvolvedObject; o.APIVersion != "apps/v1" || o.Kind != "Deployment" || o.Name != "kube-controller-manager" || o.Namespace != namespace {
-		t.Errorf("it is of %+v", o)
-	}
-	if event.Type != corev1.EventTypeWarning || event.Reason != "ExpressionFailed" || !strings.Contains(event.Message, "number.yaml:8") {
-		t.Errorf("it says %s %s: %s", event.Type, event.Reason, event.Message)
-	}
-	if strings.Contains(event.Message, secretValue) {
-		t.Error("the value of a Secret is in it")
-	}
-}
+var _ = Describe("a denial", func() {
+	It("is one event in the namespace of its object however often it is repeated, and none for a dry run",
+		func(ctx SpecContext) {
+			p := start(ctx, programOptions{
+				Profiles: map[string]string{"number": failing["number"]},
+				Values:   map[string]any{"lookups": map[string]any{"secrets": []any{"cloudprovider"}}},
+			})
+			namespace := newShoot(ctx, "events", "number")
+			secret := &corev1.Secret{StringData: map[string]string{"password": secretValue}}
+			secret.Namespace, secret.Name = namespace, "cloudprovider"
+			Expect(land.Client().Create(ctx, secret)).To(Succeed())
+			object := deployment(namespace, "kube-controller-manager", "--v=2")
+			p.expectCount(1, "graft_admission_failures_total", labels{"reason": "ExpressionFailed"}, func() {
+				expectDenied(land.Client().Create(ctx, object.DeepCopy(), client.DryRunAll), 500, "ExpressionFailed")
+			})
+			Expect(p.counter("graft_events_total", nil)).To(BeNumerically("==", 0), "events of a dry run")
+			const times = 3
+			for range times {
+				expectDenied(land.Client().Create(ctx, object.DeepCopy()), 500, "ExpressionFailed")
+			}
+			var found []corev1.Event
+			Eventually(func() error {
+				if found = events(ctx, namespace); len(found) != 1 || found[0].Count != times {
+					return fmt.Errorf("there are %+v", found)
+				}
+				return nil
+			}).Should(Succeed(), "the event")
+			event := found[0]
+			o := event.InvolvedObject
+			Expect([]string{o.APIVersion, o.Kind, o.Namespace, o.Name}).
+				To(Equal([]string{"apps/v1", "Deployment", namespace, "kube-controller-manager"}), "the object of the event")
+			Expect(event.Type).To(Equal(corev1.EventTypeWarning), "the type of the event")
+			Expect(event.Reason).To(Equal("ExpressionFailed"), "the reason of the event")
+			Expect(event.Message).To(ContainSubstring("number.yaml:8"), "the message of the event")
+			Expect(event.Message).NotTo(ContainSubstring(secretValue), "the message of the event")
+		})
+})

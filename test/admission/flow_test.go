@@ -8,10 +8,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +26,8 @@ const attributes = "openstack.provider.extensions.gardener.cloud/enable-volume-a
 // wantToday are the changes of the OpenStack profile on the control plane of a shoot of 1.33.6 with that annotation.
 // All other objects stay unchanged: the Services, the OperatingSystemConfigs and more.
 var wantToday = map[string][]string{
-	"Deployment cluster-autoscaler": {"+ /spec/template/spec/containers/0/command/31 --feature-gates=VolumeAttributesClass=true"},
+	"Deployment cluster-autoscaler": {"+ /spec/template/spec/containers/0/command/31 " +
+		"--feature-gates=VolumeAttributesClass=true"},
 	"Deployment kube-apiserver": {
 		"+ /spec/template/spec/containers/0/args/49 --feature-gates=VolumeAttributesClass=true",
 		"+ /spec/template/spec/containers/0/args/50 --runtime-config=storage.k8s.io/v1beta1=true",
@@ -35,7 +36,8 @@ var wantToday = map[string][]string{
 		"+ /spec/template/spec/containers/0/command/47 --cloud-provider=external",
 		"+ /spec/template/spec/containers/0/command/48 --feature-gates=VolumeAttributesClass=true",
 	},
-	"Deployment kube-scheduler":             {"+ /spec/template/spec/containers/0/command/10 --feature-gates=VolumeAttributesClass=true"},
+	"Deployment kube-scheduler": {"+ /spec/template/spec/containers/0/command/10 " +
+		"--feature-gates=VolumeAttributesClass=true"},
 	"Deployment machine-controller-manager": wantSidecar("shoot--sample--flow"),
 	"VerticalPodAutoscaler machine-controller-manager-vpa": {
 		"+ /spec/resourcePolicy/containerPolicies/1/containerName machine-controller-manager-provider-openstack",
@@ -45,142 +47,131 @@ var wantToday = map[string][]string{
 	"Etcd etcd-main":   {"+ /spec/storageClass gardener.cloud-fast"},
 }
 
-// TestFlow writes every object of a control plane in all the ways of a seed.
-func TestFlow(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{"openstack": ""}})
-	namespace := newShoot(t, "flow", "openstack", annotated(attributes, "true"))
-	objects := controlPlane(t, sample.Options{Kubernetes: "1.33.6", Namespace: namespace})
-	// As the API server stores the same objects where no webhook is called.
-	plain := newNamespace(t, "flow-plain", nil)
+// The specs take every object of a control plane the ways that it goes in a seed.
+var _ = Describe("the admission of a control plane", Ordered, func() {
+	var (
+		p                *program
+		namespace, plain string
+		objects          []sample.Object
+	)
 
-	t.Run("create", func(t *testing.T) {
-		p.expectCount(t, float64(len(wantToday)+2*len(wantNodes)), "graft_admissions_total", labels{"result": "patched"}, func() {
-			expectCreated(t, objects, plain, namespace, wantToday)
-		})
+	BeforeAll(func(ctx SpecContext) {
+		p = start(ctx, programOptions{Profiles: map[string]string{"openstack": ""}})
+		namespace = newShoot(ctx, "flow", "openstack", annotated(attributes, "true"))
+		objects = controlPlane(ctx, sample.Options{Kubernetes: "1.33.6", Namespace: namespace})
+		// As the API server stores the same objects where no webhook is called.
+		plain = newNamespace(ctx, "flow-plain", nil)
+
 	})
-	t.Run("reset by gardenlet", func(t *testing.T) {
+
+	It("mutates every object of a control plane, and nothing else", func(ctx SpecContext) {
+		p.expectCount(float64(len(wantToday)+2*len(wantNodes)), "graft_admissions_total", labels{"result": "patched"},
+			func() {
+				expectCreated(ctx, objects, plain, namespace, wantToday)
+			})
+	})
+	It("restores what gardenlet resets, so that no Pod is replaced", func(ctx SpecContext) {
 		for _, object := range objects {
-			if _, mutated := wantToday[nameOf(in(t, namespace, object))]; mutated && object.Object.GetObjectKind().GroupVersionKind().Kind == "Deployment" {
-				expectReset(t, p, in(t, namespace, object))
+			if _, mutated := wantToday[nameOf(in(namespace, object))]; mutated &&
+				object.Object.GetObjectKind().GroupVersionKind().Kind == "Deployment" {
+				expectReset(ctx, p, in(namespace, object))
 			}
 		}
 	})
-	t.Run("storage of an etcd that exists", func(t *testing.T) { expectKeptStorage(t, p, namespace) })
-	t.Run("already mutated", func(t *testing.T) {
+	It("keeps the storage of an existing etcd", func(ctx SpecContext) { expectKeptStorage(ctx, p, namespace) })
+	It("leaves an object that is right already", func(ctx SpecContext) {
 		for _, object := range objects {
-			if _, mutated := wantToday[nameOf(in(t, namespace, object))]; mutated {
-				expectUnchanged(t, p, object.Target, in(t, namespace, object))
+			if _, mutated := wantToday[nameOf(in(namespace, object))]; mutated {
+				expectUnchanged(ctx, p, object.Target, in(namespace, object))
 			}
 		}
 	})
-	t.Run("nodes", func(t *testing.T) {
+	It("restores units and files of nodes that gardenlet resets", func(ctx SpecContext) {
 		for _, object := range objects {
-			if wanted := in(t, namespace, object); wanted.GetKind() == "OperatingSystemConfig" {
-				expectNodeReset(t, p, wanted)
-				expectUnchanged(t, p, "operatingsystemconfig", wanted)
+			if wanted := in(namespace, object); wanted.GetKind() == "OperatingSystemConfig" {
+				expectNodeReset(ctx, p, wanted)
+				expectUnchanged(ctx, p, "operatingsystemconfig", wanted)
 			}
 		}
 	})
-	t.Run("reinvocation", func(t *testing.T) { testReinvocation(t, p) })
-	t.Run("server-side apply by two managers", testApply)
-	t.Run("a field that Graft does not know", testFutureField)
-	t.Run("a Cluster that changes", testChangedCluster)
-	t.Run("being deleted", func(t *testing.T) { testBeingDeleted(t, p) })
-	t.Run("a dry run", func(t *testing.T) {
-		object := deployment(newShoot(t, "dry-run", "openstack"), "kube-controller-manager")
-		if err := land.Client().Create(t.Context(), object, client.DryRunAll); err != nil {
-			t.Fatal(err)
-		}
-		expectFlags(t, object, map[string]bool{"--cloud-provider=external": true})
-		expectAbsent(t, object)
+	It("mutates again what a later webhook has taken back", func(ctx SpecContext) { testReinvocation(ctx, p) })
+	It("keeps the fields of each manager in a server-side apply", func(ctx SpecContext) { testApply(ctx) })
+	It("keeps a field that Graft does not know", func(ctx SpecContext) { testFutureField(ctx) })
+	It("follows a Cluster that changes", func(ctx SpecContext) { testChangedCluster(ctx) })
+	It("ignores an object that is being deleted", func(ctx SpecContext) { testBeingDeleted(ctx, p) })
+	It("mutates in a dry run, too", func(ctx SpecContext) {
+		object := deployment(newShoot(ctx, "dry-run", "openstack"), "kube-controller-manager")
+		Expect(land.Client().Create(ctx, object, client.DryRunAll)).To(Succeed())
+		expectFlags(object, map[string]bool{"--cloud-provider=external": true})
+		expectAbsent(ctx, object)
 	})
-}
+})
 
 // expectCreated creates the objects in two namespaces, the first without webhooks, and compares the stored objects.
-func expectCreated(t *testing.T, objects []sample.Object, plain, namespace string, want map[string][]string) {
-	t.Helper()
+func expectCreated(ctx context.Context, objects []sample.Object, plain, namespace string, want map[string][]string) {
+	GinkgoHelper()
 	seen := map[string]bool{}
 	for _, object := range objects {
-		without, with := create(t, in(t, plain, object)), create(t, in(t, namespace, object))
+		without, with := create(ctx, in(plain, object)), create(ctx, in(namespace, object))
 		name := nameOf(with)
 		seen[name] = true
 		if with.GetKind() == "OperatingSystemConfig" {
-			expectNode(t, without, with)
+			expectNode(without, with)
 			continue
 		}
-		if diff := cmp.Diff(want[name], changes(without, with)); diff != "" {
-			t.Errorf("what the webhooks change on %s (-want +got):\n%s", name, diff)
-		}
+		Expect(changes(without, with)).To(BeComparableTo(want[name]), "what the webhooks change on %s", name)
 	}
 	for name := range want {
-		if !seen[name] {
-			t.Errorf("the control plane has no %s", name)
-		}
+		Expect(seen).To(HaveKey(name), "objects of the control plane")
 	}
 }
 
 // expectReset replaces the pod template by Gardener's, as gardenlet does at every reconciliation
 // (controllerutils.GetAndCreateOrMergePatch), and checks that the result is the same as before: no Pod is replaced.
-func expectReset(t *testing.T, p *program, wanted *unstructured.Unstructured) {
-	t.Helper()
-	before := stored(t, wanted)
+func expectReset(ctx context.Context, p *program, wanted *unstructured.Unstructured) {
+	GinkgoHelper()
+	before := stored(ctx, wanted)
 	after := before.DeepCopy()
 	template, _, _ := unstructured.NestedMap(wanted.Object, "spec", "template")
-	if err := unstructured.SetNestedMap(after.Object, template, "spec", "template"); err != nil {
-		t.Fatal(err)
-	}
-	p.expectCount(t, 1, "graft_admissions_total", labels{"result": "patched"}, func() {
-		if err := land.Client().Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+	Expect(unstructured.SetNestedMap(after.Object, template, "spec", "template")).To(Succeed())
+	p.expectCount(1, "graft_admissions_total", labels{"result": "patched"}, func() {
+		Expect(land.Client().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 	})
-	if diff := cmp.Diff([]string(nil), changes(before, after)); diff != "" {
-		t.Errorf("after a reset, %s differs (-want +got):\n%s", nameOf(wanted), diff)
-	}
-	if before.GetGeneration() != after.GetGeneration() {
-		t.Errorf("%s: generation %d became %d: its pods would be replaced", nameOf(wanted), before.GetGeneration(), after.GetGeneration())
-	}
+	Expect(changes(before, after)).To(BeEmpty(), "after a reset, %s differs", nameOf(wanted))
+	Expect(after.GetGeneration()).
+		To(Equal(before.GetGeneration()), "the generation of %s; another one replaces Pods", nameOf(wanted))
 }
 
 // expectKeptStorage resets an etcd as gardenlet does, and checks that its storage stays.
-func expectKeptStorage(t *testing.T, p *program, namespace string) {
-	t.Helper()
-	before := stored(t, etcd(namespace, "etcd-main"))
+func expectKeptStorage(ctx context.Context, p *program, namespace string) {
+	GinkgoHelper()
+	before := stored(ctx, etcd(namespace, "etcd-main"))
 	after := before.DeepCopy()
 	unstructured.RemoveNestedField(after.Object, "spec", "storageClass")
-	if err := unstructured.SetNestedField(after.Object, "77Gi", "spec", "storageCapacity"); err != nil {
-		t.Fatal(err)
-	}
-	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "etcd-main", "result": "patched"}, func() {
-		if err := land.Client().Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+	Expect(unstructured.SetNestedField(after.Object, "77Gi", "spec", "storageCapacity")).To(Succeed())
+	p.expectCount(1, "graft_admissions_total", labels{"target": "etcd-main", "result": "patched"}, func() {
+		Expect(land.Client().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 	})
-	if diff := cmp.Diff([]string(nil), changes(before, after)); diff != "" {
-		t.Errorf("the storage of the etcd changed (-want +got):\n%s", diff)
-	}
+	Expect(changes(before, after)).To(BeEmpty(), "changes to the stored etcd")
 }
 
 // expectUnchanged updates an object with itself, and checks that nothing changes.
-func expectUnchanged(t *testing.T, p *program, target string, object *unstructured.Unstructured) {
-	t.Helper()
-	before := stored(t, object)
+func expectUnchanged(ctx context.Context, p *program, target string, object *unstructured.Unstructured) {
+	GinkgoHelper()
+	before := stored(ctx, object)
 	after := before.DeepCopy()
-	p.expectCount(t, 1, "graft_admissions_total", labels{"target": target, "result": "unchanged"}, func() {
-		if err := land.Client().Update(t.Context(), after); err != nil {
-			t.Fatal(err)
-		}
+	p.expectCount(1, "graft_admissions_total", labels{"target": target, "result": "unchanged"}, func() {
+		Expect(land.Client().Update(ctx, after)).To(Succeed())
 	})
-	if before.GetResourceVersion() != after.GetResourceVersion() || before.GetGeneration() != after.GetGeneration() {
-		t.Errorf("an update without a change moved %s from resource version %s and generation %d to %s and %d", nameOf(object),
-			before.GetResourceVersion(), before.GetGeneration(), after.GetResourceVersion(), after.GetGeneration())
-	}
+	Expect(after.GetResourceVersion()).
+		To(Equal(before.GetResourceVersion()), "version of the unchanged %s", nameOf(object))
+	Expect(after.GetGeneration()).To(Equal(before.GetGeneration()), "generation of the unchanged %s", nameOf(object))
 }
 
 // testReinvocation lets a foreign webhook, which is called after Graft's, undo Graft's changes.
-func testReinvocation(t *testing.T, p *program) {
-	namespace := newShoot(t, "reinvocation", "openstack")
-	calls := registerMutator(t, "zz-later", namespace, func(object *unstructured.Unstructured) {
+func testReinvocation(ctx context.Context, p *program) {
+	namespace := newShoot(ctx, "reinvocation", "openstack")
+	calls := registerMutator(ctx, "zz-later", namespace, func(object *unstructured.Unstructured) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		container := containers[0].(map[string]any)
 		command := container["command"].([]any)
@@ -189,91 +180,73 @@ func testReinvocation(t *testing.T, p *program) {
 		object.SetAnnotations(map[string]string{"later": "was here"})
 	})
 	object := deployment(namespace, "kube-controller-manager", "--cloud-config=/x", "--v=2")
-	p.expectCount(t, 2, "graft_admissions_total", labels{"target": "kube-controller-manager", "result": "patched"}, func() { create(t, object) })
-	if got := calls.Load(); got != 1 {
-		t.Errorf("the other webhook was called %d times, want once", got)
-	}
-	if object.GetAnnotations()["later"] != "was here" {
-		t.Error("what the other webhook did was lost")
-	}
-	if diff := cmp.Diff([]string{"/kube-controller-manager", "--v=2", "--cloud-provider=external"}, commandOf(t, object)); diff != "" {
-		t.Errorf("the command (-want +got):\n%s", diff)
-	}
+	p.expectCount(2, "graft_admissions_total", labels{"target": "kube-controller-manager", "result": "patched"},
+		func() { create(ctx, object) })
+	Expect(calls.Load()).To(BeNumerically("==", 1), "calls of the other webhook")
+	Expect(object.GetAnnotations()["later"]).To(Equal("was here"), "the annotation of the other webhook")
+	Expect(commandOf(object)).To(BeComparableTo([]string{"/kube-controller-manager", "--v=2",
+		"--cloud-provider=external"}), "the command")
 }
 
 // testApply writes an object by server-side apply: each manager keeps its fields, and Graft's fields stay too.
-func testApply(t *testing.T) {
-	namespace := newShoot(t, "apply", "openstack")
+func testApply(ctx context.Context) {
+	namespace := newShoot(ctx, "apply", "openstack")
 	object := deployment(namespace, "kube-controller-manager", "--v=2")
 	apply := func(object *unstructured.Unstructured, manager string) {
-		t.Helper()
-		if err := land.Client().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager)); err != nil {
-			t.Fatal(err)
-		}
+		GinkgoHelper()
+		Expect(land.Client().Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(manager))).
+			To(Succeed())
 	}
 	apply(object.DeepCopy(), "gardenlet")
 	apply(&unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
-		"metadata": map[string]any{"name": "kube-controller-manager", "namespace": namespace, "annotations": map[string]any{"other": "x"}},
+		"metadata": map[string]any{"name": "kube-controller-manager", "namespace": namespace,
+			"annotations": map[string]any{"other": "x"}},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
 			map[string]any{"name": "kube-controller-manager", "env": []any{map[string]any{"name": "OTHER", "value": "1"}}},
 		}}}},
 	}}, "other")
 	apply(object.DeepCopy(), "gardenlet")
 
-	result := stored(t, object)
-	expectFlags(t, result, map[string]bool{"--cloud-provider=external": true, "--v=2": true})
+	result := stored(ctx, object)
+	expectFlags(result, map[string]bool{"--cloud-provider=external": true, "--v=2": true})
 	containers, _, _ := unstructured.NestedSlice(result.Object, "spec", "template", "spec", "containers")
 	env, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
-	if diff := cmp.Diff([]any{map[string]any{"name": "OTHER", "value": "1"}}, env); diff != "" {
-		t.Errorf("env of the other manager (-want +got):\n%s", diff)
-	}
+	Expect(env).To(BeComparableTo([]any{map[string]any{"name": "OTHER", "value": "1"}}), "env of the other manager")
 	owned := map[string]map[string]any{}
 	for _, entry := range result.GetManagedFields() {
 		fields := map[string]any{}
-		if err := json.Unmarshal(entry.FieldsV1.Raw, &fields); err != nil {
-			t.Fatal(err)
-		}
+		Expect(json.Unmarshal(entry.FieldsV1.Raw, &fields)).To(Succeed())
 		owned[entry.Manager+" by "+string(entry.Operation)] = fields
 	}
-	if _, found, _ := unstructured.NestedFieldNoCopy(owned["other by Apply"], "f:metadata", "f:annotations", "f:other"); !found {
-		t.Errorf("the other manager lost its annotation: %v", owned)
-	}
-	command := []string{"f:spec", "f:template", "f:spec", "f:containers", `k:{"name":"kube-controller-manager"}`, "f:command"}
-	if _, found, _ := unstructured.NestedFieldNoCopy(owned["gardenlet by Apply"], command...); !found {
-		t.Errorf("gardenlet lost the command: %v", owned)
-	}
-	if len(owned) != 2 {
-		t.Errorf("there are managers besides the two: %v", owned)
-	}
+	_, found, _ := unstructured.NestedFieldNoCopy(owned["other by Apply"], "f:metadata", "f:annotations", "f:other")
+	Expect(found).To(BeTrue(), "the other manager owns its annotation: %v", owned)
+	command := []string{"f:spec", "f:template", "f:spec", "f:containers", `k:{"name":"kube-controller-manager"}`,
+		"f:command"}
+	_, found, _ = unstructured.NestedFieldNoCopy(owned["gardenlet by Apply"], command...)
+	Expect(found).To(BeTrue(), "gardenlet owns the command: %v", owned)
+	Expect(owned).To(HaveLen(2), "managers of fields")
 }
 
 // testFutureField gives the definition of Etcd a field that this version of Graft has never heard of.
-func testFutureField(t *testing.T) {
+func testFutureField(ctx context.Context) {
 	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: "etcds.druid.gardener.cloud"}, definition); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Get(ctx, client.ObjectKey{Name: "etcds.druid.gardener.cloud"}, definition)).To(Succeed())
 	preserve := true
 	spec := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
 	spec.Properties["futureField"] = apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}
 	definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = spec
-	if err := land.Client().Update(t.Context(), definition); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := land.InstallCRDs(context.Background(), landscape.Druid); err != nil {
-			t.Error(err)
-		}
+	Expect(land.Client().Update(ctx, definition)).To(Succeed())
+	DeferCleanup(func() {
+		Expect(land.InstallCRDs(context.Background(), landscape.Druid)).To(Succeed())
 	})
-	object := etcd(newShoot(t, "future", "openstack"), "etcd-main")
-	future := map[string]any{"list": []any{int64(1), "two", map[string]any{"three": 3.5}}, "empty": map[string]any{}, "large": int64(9007199254740993)}
-	if err := unstructured.SetNestedMap(object.Object, future, "spec", "futureField"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the new field to be served", func() error {
+	object := etcd(newShoot(ctx, "future", "openstack"), "etcd-main")
+	future := map[string]any{"list": []any{int64(1), "two", map[string]any{"three": 3.5}}, "empty": map[string]any{},
+		"large": int64(9007199254740993)}
+	Expect(unstructured.SetNestedMap(object.Object, future, "spec", "futureField")).To(Succeed())
+	Eventually(func() error {
 		probe := object.DeepCopy()
-		if err := land.Client().Create(t.Context(), probe, client.DryRunAll); err != nil {
+		if err := land.Client().Create(ctx, probe, client.DryRunAll); err != nil {
 			return err
 		}
 		if _, found, _ := unstructured.NestedMap(probe.Object, "spec", "futureField"); !found {
@@ -281,59 +254,48 @@ func testFutureField(t *testing.T) {
 			return errNotYet
 		}
 		return nil
-	})
-	create(t, object)
+	}).Should(Succeed(), "waiting for the new field to be served")
+	create(ctx, object)
 	got, _, _ := unstructured.NestedMap(object.Object, "spec", "futureField")
-	if diff := cmp.Diff(future, got); diff != "" {
-		t.Errorf("the field (-want +got):\n%s", diff)
-	}
-	if class, _, _ := unstructured.NestedString(object.Object, "spec", "storageClass"); class != "gardener.cloud-fast" {
-		t.Errorf("the storage class is %q", class)
-	}
+	Expect(got).To(BeComparableTo(future), "the unknown field")
+	class, _, _ := unstructured.NestedString(object.Object, "spec", "storageClass")
+	Expect(class).To(Equal("gardener.cloud-fast"), "the storage class")
 }
 
 // testChangedCluster changes the Shoot in a cached Cluster: the next reconciliation uses the new version.
-func testChangedCluster(t *testing.T) {
+func testChangedCluster(ctx context.Context) {
 	const gate = "--feature-gates=VolumeAttributesClass=true"
-	namespace := newShoot(t, "changed", "openstack")
-	object := create(t, deployment(namespace, "kube-scheduler"))
-	expectFlags(t, object, map[string]bool{gate: false})
-	newShoot(t, "changed", "openstack", annotated(attributes, "true"))
-	eventually(t, "the change to be seen", func() error {
-		if err := land.Client().Update(t.Context(), object); err != nil {
+	namespace := newShoot(ctx, "changed", "openstack")
+	object := create(ctx, deployment(namespace, "kube-scheduler"))
+	expectFlags(object, map[string]bool{gate: false})
+	newShoot(ctx, "changed", "openstack", annotated(attributes, "true"))
+	Eventually(func() error {
+		if err := land.Client().Update(ctx, object); err != nil {
 			return err
 		}
-		if !slices.Contains(commandOf(t, object), gate) {
+		if !slices.Contains(commandOf(object), gate) {
 			return errNotYet
 		}
 		return nil
-	})
+	}).Should(Succeed(), "waiting for the change to be seen")
 }
 
 // testBeingDeleted updates an object that only waits for its finalizer.
-func testBeingDeleted(t *testing.T, p *program) {
-	object := deployment(newShoot(t, "deleted", "openstack"), "kube-controller-manager", "--v=2")
+func testBeingDeleted(ctx context.Context, p *program) {
+	object := deployment(newShoot(ctx, "deleted", "openstack"), "kube-controller-manager", "--v=2")
 	object.SetFinalizers([]string{"example.com/wait"})
-	create(t, object)
-	if err := land.Client().Delete(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	object = stored(t, object)
-	if object.GetDeletionTimestamp() == nil {
-		t.Fatal("the object is not being deleted")
-	}
+	create(ctx, object)
+	Expect(land.Client().Delete(ctx, object)).To(Succeed())
+	object = stored(ctx, object)
+	Expect(object.GetDeletionTimestamp()).NotTo(BeNil(), "the time of the deletion")
 	fresh := deployment(object.GetNamespace(), "kube-controller-manager", "--v=3")
 	object.Object["spec"] = fresh.Object["spec"]
 	object.SetFinalizers([]string{"example.com/wait"})
-	p.expectCount(t, 0, "graft_admissions_total", nil, func() {
-		if err := land.Client().Update(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+	p.expectCount(0, "graft_admissions_total", nil, func() {
+		Expect(land.Client().Update(ctx, object)).To(Succeed())
 	})
-	expectFlags(t, object, map[string]bool{"--cloud-provider=external": false, "--v=3": true})
+	expectFlags(object, map[string]bool{"--cloud-provider=external": false, "--v=3": true})
 	object.SetFinalizers(nil)
-	if err := land.Client().Update(t.Context(), object); err != nil {
-		t.Fatal(err)
-	}
-	expectAbsent(t, object)
+	Expect(land.Client().Update(ctx, object)).To(Succeed())
+	expectAbsent(ctx, object)
 }

@@ -7,15 +7,18 @@ package admission_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -67,48 +70,45 @@ func (f engineFunc) Admit(ctx context.Context, r mutation.Request) (*mutation.Re
 var elsewhere, _ = semver.NewConstraint("< 1.31")
 
 // withFacts is the real engine with a profile that needs the facts.
-func withFacts(t *testing.T, from sourceFunc) webhook.Engine {
-	t.Helper()
+func withFacts(from sourceFunc) webhook.Engine {
+	GinkgoHelper()
 	documents, findings := profile.Load(source.File{Name: "region.yaml", Data: []byte(failing["region"])})
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
+	Expect(findings.Err()).To(Succeed())
 	program, err := compiler.Compile(documents, compiler.Options{Kubernetes: elsewhere})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	return engineFunc(bound{program, from}.Admit)
 }
 
 // serveInside serves the handler with an engine.
-func serveInside(t *testing.T, engine webhook.Engine) *inside {
-	t.Helper()
+func serveInside(engine webhook.Engine) *inside {
+	GinkgoHelper()
 	registry, log := prometheus.NewRegistry(), &logBuffer{}
 	logger := funcr.NewJSON(func(line string) { _, _ = log.Write([]byte(line + "\n")) }, funcr.Options{})
 	served := &inside{
 		metrics: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), log: log,
-		config: serveTLS(t, &webhook.Handler{
-			Engine: engine, Metrics: webhook.NewMetrics(registry), Log: logr.New(logger.GetSink()), MaxReviewBytes: 1 << 20, Timeout: 10 * time.Second,
+		config: serveTLS(&webhook.Handler{
+			Engine: engine, Metrics: webhook.NewMetrics(registry), Log: logr.New(logger.GetSink()), MaxReviewBytes: 1 << 20,
+			Timeout: 10 * time.Second,
 		}),
 	}
 	served.config.URL = ptr.To(*served.config.URL + "/webhooks/controlplane/region")
 	return served
 }
 
-func (s *inside) counter(t *testing.T, name string, selected labels) float64 {
-	t.Helper()
+func (s *inside) counter(name string, selected labels) float64 {
+	GinkgoHelper()
 	recorder := httptest.NewRecorder()
 	s.metrics.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
-	return sumOf(t, recorder.Body.String(), name, selected)
+	return sumOf(recorder.Body.String(), name, selected)
 }
 
-// TestFailuresInside has a case for the rows of docs/failures.md that need a fault in Graft, or facts that do not come.
-func TestFailuresInside(t *testing.T) {
+// These rows of docs/failures.md need a fault in Graft, or facts that do not come.
+var _ = Describe("a failing admission inside the handler", func() {
 	blocking := func(ctx context.Context) (*facts.Facts, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	for name, test := range map[string]struct {
+	all := map[string]struct {
 		reason  mutation.Reason
 		engine  webhook.Engine
 		code    int32
@@ -117,22 +117,23 @@ func TestFailuresInside(t *testing.T) {
 		timeout int32
 	}{
 		"DeadlineExceeded": {
-			reason: mutation.DeadlineExceeded, engine: withFacts(t, blocking), timeout: 1,
+			reason: mutation.DeadlineExceeded, engine: withFacts(blocking), timeout: 1,
 			code: 504, message: []string{"denied the request", "the deadline of the admission passed"},
 		},
 		"FactsUnavailable": {
 			reason: mutation.FactsUnavailable, timeout: 10,
-			engine: withFacts(t, func(context.Context) (*facts.Facts, error) { return nil, facts.ErrUnavailable }),
+			engine: withFacts(func(context.Context) (*facts.Facts, error) { return nil, facts.ErrUnavailable }),
 			code:   503, message: []string{"denied the request", "FactsUnavailable", "unavailable"},
 		},
 		"Panicked": {
 			reason: webhook.Panicked, timeout: 10,
-			engine: withFacts(t, func(context.Context) (*facts.Facts, error) { panic(secretValue) }),
-			code:   500, message: []string{"denied the request", "internal error (a bug in Graft; its log has the stack)"}, logged: "inside_test.go",
+			engine: withFacts(func(context.Context) (*facts.Facts, error) { panic(secretValue) }),
+			code:   500, message: []string{"denied the request", "internal error (a bug in Graft; its log has the stack)"},
+			logged: "inside_test.go",
 		},
 		"Panicked by the runtime": {
 			reason: webhook.Panicked, timeout: 10,
-			engine: withFacts(t, func(context.Context) (*facts.Facts, error) {
+			engine: withFacts(func(context.Context) (*facts.Facts, error) {
 				var none *facts.Facts
 				return none.WithNamespace(facts.Namespace{}), nil
 			}),
@@ -140,44 +141,47 @@ func TestFailuresInside(t *testing.T) {
 		},
 		"Internal": {
 			reason: mutation.Internal, timeout: 10,
-			engine: engineFunc(func(context.Context, mutation.Request) (*mutation.Result, error) { return nil, errors.New("a cause") }),
-			code:   500, message: []string{"denied the request", "internal error"}, logged: "a cause",
+			engine: engineFunc(func(context.Context, mutation.Request) (*mutation.Result, error) {
+				return nil,
+					errors.New("a cause")
+			}),
+			code: 500, message: []string{"denied the request", "internal error"}, logged: "a cause",
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			served := serveInside(t, test.engine)
-			namespace := newNamespace(t, "inside-"+strings.ToLower(strings.ReplaceAll(name, " ", "-")), nil)
-			register(t, "inside", namespace, served.config, func(w *admissionregistrationv1.MutatingWebhook) { w.TimeoutSeconds = &test.timeout })
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		It("is denied, counted and logged: "+name, func(ctx SpecContext) {
+			test := all[name]
+			served := serveInside(test.engine)
+			namespace := newNamespace(ctx, "inside-"+strings.ToLower(strings.ReplaceAll(name, " ", "-")), nil)
+			register(ctx, "inside", namespace, served.config,
+				func(w *admissionregistrationv1.MutatingWebhook) { w.TimeoutSeconds = &test.timeout })
 			object := deployment(namespace, "kube-controller-manager")
 			for times := 1.0; times <= 2; times++ { // the second time, as it must still serve
-				expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), test.code, test.message...)
-				if got := served.counter(t, "graft_admission_failures_total", labels{"reason": string(test.reason)}); got != times {
-					t.Errorf("counted %v times, want %v", got, times)
-				}
+				expectDenied(land.Client().Create(ctx, object.DeepCopy()), test.code, test.message...)
+				Expect(served.counter("graft_admission_failures_total", labels{"reason": string(test.reason)})).
+					To(BeNumerically("==", times), "counted failures")
 			}
-			expectAbsent(t, object)
-			if log := served.log.String(); !strings.Contains(log, test.logged) || strings.Contains(log, secretValue) {
-				t.Errorf("the log lacks %q, or has a value: %s", test.logged, log)
-			}
+			expectAbsent(ctx, object)
+			log := served.log.String()
+			Expect(log).To(ContainSubstring(test.logged), "the log of the handler")
+			Expect(log).NotTo(ContainSubstring(secretValue), "the log of the handler")
 		})
 	}
 
-	t.Run("Cancelled", func(t *testing.T) {
-		served := serveInside(t, withFacts(t, blocking))
-		namespace := newNamespace(t, "inside-cancelled", nil)
-		register(t, "inside", namespace, served.config, nil)
+	It("is counted when its caller has gone: Cancelled", func(ctx SpecContext) {
+		served := serveInside(withFacts(blocking))
+		namespace := newNamespace(ctx, "inside-cancelled", nil)
+		register(ctx, "inside", namespace, served.config, nil)
 		object := deployment(namespace, "kube-controller-manager")
-		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
-		if err := land.Client().Create(ctx, object.DeepCopy()); err == nil {
-			t.Error("the object was admitted")
-		}
-		eventually(t, "the count", func() error {
-			if served.counter(t, "graft_admission_failures_total", labels{"reason": string(webhook.Cancelled)}) != 1 {
+		Expect(land.Client().Create(short, object.DeepCopy())).NotTo(Succeed(), "creating an object without an answer")
+		Eventually(func() error {
+			if served.counter("graft_admission_failures_total", labels{"reason": string(webhook.Cancelled)}) != 1 {
 				return errNotYet
 			}
 			return nil
-		})
-		expectAbsent(t, object)
+		}).Should(Succeed(), "the count")
+		expectAbsent(ctx, object)
 	})
-}
+})

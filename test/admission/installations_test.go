@@ -6,6 +6,7 @@ package admission_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -14,9 +15,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -30,288 +32,259 @@ import (
 )
 
 // expectRegistration holds whether a program has a registration of its own.
-func (p *program) expectRegistration(t *testing.T, want bool) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("the registration of %s (%v)", p.namespace, want), func() error {
+func (p *program) expectRegistration(ctx context.Context, want bool) {
+	GinkgoHelper()
+	Eventually(func() error {
 		found := &admissionregistrationv1.MutatingWebhookConfiguration{}
-		err := land.Client().Get(t.Context(), client.ObjectKey{Name: programName + "." + p.namespace}, found)
+		err := land.Client().Get(ctx, client.ObjectKey{Name: programName + "." + p.namespace}, found)
 		if client.IgnoreNotFound(err) != nil || apierrors.IsNotFound(err) == want {
 			return fmt.Errorf("got %v", err)
 		}
 		return nil
-	})
+	}).Should(Succeed(), "the registration of %s (%v)", p.namespace, want)
 }
 
 // deleteNamespace begins the deletion of a namespace, which never ends here: nothing empties namespaces.
-func deleteNamespace(t *testing.T, name string) {
-	t.Helper()
-	if err := land.Client().Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
-		t.Fatal(err)
-	}
+func deleteNamespace(ctx context.Context, name string) {
+	GinkgoHelper()
+	Expect(land.Client().Delete(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})).To(Succeed())
 }
 
-// TestMove moves a seed from one installation to another, and looks after each step how often an object is changed: never twice, and never not at all.
-func TestMove(t *testing.T) {
-	flag := func(value string) map[string]string {
-		return map[string]string{"acme": setFlag("acme", "acme", "value", value)}
-	}
-	shoot := newShoot(t, "moved", "acme")
-	written := func(p, silent *program, value string) {
-		t.Helper()
-		write := func() {
-			object := deployment(shoot, "kube-controller-manager")
-			if err := client.IgnoreNotFound(land.Client().Delete(t.Context(), object.DeepCopy())); err != nil {
-				t.Fatal(err)
+var _ = Describe("a seed that moves from one installation to another", func() {
+	It("has each object mutated once, at every step", func(ctx SpecContext) {
+		flag := func(value string) map[string]string {
+			return map[string]string{"acme": setFlag("acme", "acme", "value", value)}
+		}
+		shoot := newShoot(ctx, "moved", "acme")
+		written := func(p, silent *program, value string) {
+			GinkgoHelper()
+			write := func() {
+				object := deployment(shoot, "kube-controller-manager")
+				Expect(client.IgnoreNotFound(land.Client().Delete(ctx, object.DeepCopy()))).To(Succeed())
+				expectFlags(create(ctx, object), map[string]bool{"--value=" + value: true})
 			}
-			expectFlags(t, create(t, object), map[string]bool{"--value=" + value: true})
+			if silent == nil {
+				p.expectCount(1, "graft_admissions_total", labels{"result": "patched"}, write)
+				return
+			}
+			p.expectCount(1, "graft_admissions_total", labels{"result": "patched"}, func() {
+				silent.expectCount(0, "graft_admissions_total", labels{"result": "patched"}, write)
+			})
 		}
-		if silent == nil {
-			p.expectCount(t, 1, "graft_admissions_total", labels{"result": "patched"}, write)
-			return
+		before := start(ctx, programOptions{Profiles: flag("before"), Namespace: "extension-before"})
+		written(before, nil, "before")
+
+		// The namespaces of installations differ in their age by a second at least.
+		time.Sleep(1100 * time.Millisecond)
+		after := start(ctx, programOptions{Profiles: flag("after"), Namespace: "extension-after"})
+		before.expectRegistration(ctx, true)
+		after.expectRegistration(ctx, true)
+		before.log.waitFor("What newer installations serve is left to them")
+		written(after, before, "after")
+
+		// The newer one is removed: the older one is back before it is gone.
+		deleteNamespace(ctx, after.namespace)
+		after.expectRegistration(ctx, false)
+		before.expectRegistration(ctx, true)
+		syncWebhooks(ctx)
+		written(before, nil, "before")
+		after.stop()
+		after.expectRegistration(ctx, false)
+
+		time.Sleep(1100 * time.Millisecond)
+		again := start(ctx, programOptions{Profiles: flag("again"), Namespace: "extension-again"})
+		Eventually(func() error {
+			if strings.Count(before.log.String(), "What newer installations serve is left to them") < 3 {
+				return errNotYet
+			}
+			return nil
+		}).Should(Succeed(), "waiting for the newest one to be followed")
+		written(again, before, "again")
+		deleteNamespace(ctx, before.namespace)
+		before.expectRegistration(ctx, false)
+		before.stop()
+		again.expectRegistration(ctx, true)
+		written(again, nil, "again")
+	})
+})
+
+var _ = Describe("a program that stops", func() {
+	It("leaves its registration, unless its installation is removed", func(ctx SpecContext) {
+		profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
+		p := start(ctx, programOptions{Profiles: profiles})
+		Expect(p.stop()).To(BeNumerically("==", 0), "exit status of the program")
+		p.expectRegistration(ctx, true)
+		next := start(ctx, programOptions{Profiles: profiles, Beside: p})
+		deleteNamespace(ctx, p.namespace)
+		Expect(next.stop()).To(BeNumerically("==", 0), "exit status of the program")
+		found := &admissionregistrationv1.MutatingWebhookConfiguration{}
+		key := client.ObjectKey{Name: programName + "." + p.namespace}
+		Expect(land.Client().Get(ctx, key, found)).
+			To(MatchError(apierrors.IsNotFound, "IsNotFound"), "reading the registration after the removal")
+	})
+})
+
+var _ = Describe("the webhook server", func() {
+	It("answers only callers that know the secret path, which neither metrics nor logs contain", func(ctx SpecContext) {
+		p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
+		const plain = "/webhooks/controlplane/acme"
+		caller := p.client(ctx)
+		post := func(path string) (int, string) {
+			GinkgoHelper()
+			response, err := caller.Post("https://"+p.Webhook+path, "application/json", strings.NewReader("{}"))
+			Expect(err).NotTo(HaveOccurred())
+			defer response.Body.Close()
+			body := &bytes.Buffer{}
+			Expect(body.ReadFrom(response.Body)).Error().NotTo(HaveOccurred())
+			return response.StatusCode, body.String()
 		}
-		p.expectCount(t, 1, "graft_admissions_total", labels{"result": "patched"}, func() {
-			silent.expectCount(t, 0, "graft_admissions_total", labels{"result": "patched"}, write)
+		p.expectCount(2, "graft_unauthorized_reviews_total", labels{"lacked": "path"}, func() {
+			for _, path := range []string{plain, "/webhooks/0123456789abcdef0123456789abcdef/controlplane/acme"} {
+				status, body := post(path)
+				Expect(status).To(Equal(http.StatusNotFound), "status of %s", path)
+				Expect(body).To(BeEmpty(), "body of %s", path)
+			}
 		})
-	}
-	before := start(t, programOptions{Profiles: flag("before"), Namespace: "extension-before"})
-	written(before, nil, "before")
-
-	// The namespaces of installations differ in their age by a second at least.
-	time.Sleep(1100 * time.Millisecond)
-	after := start(t, programOptions{Profiles: flag("after"), Namespace: "extension-after"})
-	before.expectRegistration(t, true)
-	after.expectRegistration(t, true)
-	before.log.waitFor(t, "What newer installations serve is left to them")
-	written(after, before, "after")
-
-	// The newer one is removed: the older one is back before it is gone.
-	deleteNamespace(t, after.namespace)
-	after.expectRegistration(t, false)
-	before.expectRegistration(t, true)
-	syncWebhooks(t)
-	written(before, nil, "before")
-	after.stop()
-	after.expectRegistration(t, false)
-
-	time.Sleep(1100 * time.Millisecond)
-	again := start(t, programOptions{Profiles: flag("again"), Namespace: "extension-again"})
-	eventually(t, "the newest one to be followed", func() error {
-		if strings.Count(before.log.String(), "What newer installations serve is left to them") < 3 {
-			return errNotYet
-		}
-		return nil
+		path := segmented(ctx, plain)
+		status, _ := post(path)
+		Expect(status).To(Equal(http.StatusBadRequest), "status with the secret segment")
+		_, metrics, err := get("http://" + p.Metrics + "/metrics")
+		segment := strings.Split(path, "/")[2]
+		Expect(err).NotTo(HaveOccurred(), "reading the metrics")
+		Expect(segment).To(HaveLen(32), "the secret segment")
+		Expect(metrics).NotTo(ContainSubstring(segment), "metrics of the program")
+		Expect(p.log.String()).NotTo(ContainSubstring(segment), "the log of the program")
 	})
-	written(again, before, "again")
-	deleteNamespace(t, before.namespace)
-	before.expectRegistration(t, false)
-	before.stop()
-	again.expectRegistration(t, true)
-	written(again, nil, "again")
-}
+})
 
-// TestUninstall checks that a program that ends keeps its registration unless the installation is removed.
-func TestUninstall(t *testing.T) {
-	profiles := map[string]string{"acme": setFlag("acme", "acme", "value", "x")}
-	p := start(t, programOptions{Profiles: profiles})
-	if code := p.stop(); code != 0 {
-		t.Errorf("it ended with %d", code)
-	}
-	p.expectRegistration(t, true)
-	next := start(t, programOptions{Profiles: profiles, Beside: p})
-	deleteNamespace(t, p.namespace)
-	if code := next.stop(); code != 0 {
-		t.Errorf("it ended with %d", code)
-	}
-	found := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: programName + "." + p.namespace}, found); !apierrors.IsNotFound(err) {
-		t.Errorf("the registration is there when the program has ended: %v", err)
-	}
-}
-
-// TestCallers holds that only those are answered who know the path that is registered, and that nothing tells it.
-func TestCallers(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
-	const plain = "/webhooks/controlplane/acme"
-	caller := p.client(t)
-	post := func(path string) (int, string) {
-		t.Helper()
-		response, err := caller.Post("https://"+p.Webhook+path, "application/json", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		body := &bytes.Buffer{}
-		if _, err := body.ReadFrom(response.Body); err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, body.String()
-	}
-	p.expectCount(t, 2, "graft_unauthorized_reviews_total", labels{"lacked": "path"}, func() {
-		for _, path := range []string{plain, "/webhooks/0123456789abcdef0123456789abcdef/controlplane/acme"} {
-			if status, body := post(path); status != http.StatusNotFound || body != "" {
-				t.Errorf("%s: HTTP %d: %s", path, status, body)
+var _ = Describe("the webhook server with a client CA", func() {
+	It("answers only callers with a certificate of it that know the path", func(ctx SpecContext) {
+		trusted, stranger := env.NewAuthority(GinkgoTB()), env.NewAuthority(GinkgoTB())
+		file := filepath.Join(GinkgoT().TempDir(), "ca.crt")
+		Expect(os.WriteFile(file, trusted.PEM, 0o600)).To(Succeed())
+		p := start(ctx, programOptions{
+			Profiles:  map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
+			Arguments: []string{"--client-ca=" + file},
+		})
+		const plain = "/webhooks/controlplane/acme"
+		post := func(path string, certificates ...tls.Certificate) (int, error) {
+			caller := p.client(ctx)
+			caller.Transport.(*http.Transport).TLSClientConfig.Certificates = certificates
+			response, err := caller.Post("https://"+p.Webhook+path, "application/json", strings.NewReader("{}"))
+			if err != nil {
+				return 0, err
 			}
+			return response.StatusCode, response.Body.Close()
+		}
+		path := segmented(ctx, plain)
+		p.expectCount(1, "graft_unauthorized_reviews_total", labels{"lacked": "certificate"}, func() {
+			Expect(post(path)).To(Equal(http.StatusForbidden), "status without a certificate")
+		})
+		Expect(post(path, trusted.Pair("kube-apiserver"))).To(Equal(http.StatusBadRequest), "status with a certificate")
+		Expect(post(plain, trusted.Pair("kube-apiserver"))).To(Equal(http.StatusNotFound), "status with only a certificate")
+		if status, err := post(path, stranger.Pair("kube-apiserver")); err == nil {
+			Expect(status).To(Equal(http.StatusForbidden), "status with a certificate of another authority")
 		}
 	})
-	path := segmented(t, plain)
-	if status, _ := post(path); status != http.StatusBadRequest {
-		t.Errorf("with the segment: HTTP %d", status)
-	}
-	_, metrics, err := get("http://" + p.Metrics + "/metrics")
-	segment := strings.Split(path, "/")[2]
-	if err != nil || strings.Contains(metrics, segment) || strings.Contains(p.log.String(), segment) || len(segment) != 32 {
-		t.Errorf("the segment %q is told (%v)", segment, err)
-	}
-}
+})
 
-// TestClientCertificates checks that a program with a client CA answers only callers with a certificate of this CA and
-// the path.
-func TestClientCertificates(t *testing.T) {
-	trusted, stranger := env.NewAuthority(t), env.NewAuthority(t)
-	file := filepath.Join(t.TempDir(), "ca.crt")
-	if err := os.WriteFile(file, trusted.PEM, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := start(t, programOptions{
-		Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Arguments: []string{"--client-ca=" + file},
+var _ = Describe("a program whose Secrets are deleted", func() {
+	It("issues certificates and registers again within seconds", func(ctx SpecContext) {
+		p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
+		shoot := newShoot(ctx, "lost", "acme")
+		before := registration(ctx).Webhooks[0].ClientConfig
+		Expect(land.Client().DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace(p.namespace))).To(Succeed())
+		Eventually(func() error {
+			after := registration(ctx).Webhooks[0].ClientConfig
+			if bytes.Equal(after.CABundle, before.CABundle) || *after.URL == *before.URL {
+				return errNotYet
+			}
+			return nil
+		}).Should(Succeed(), "another CA and another path")
+		Eventually(func() error {
+			return land.Client().Create(ctx, deployment(shoot, "kube-controller-manager"), client.DryRunAll)
+		}).Should(Succeed(), "waiting for objects to be admitted")
+		p.waitReady()
 	})
-	const plain = "/webhooks/controlplane/acme"
-	post := func(path string, certificates ...tls.Certificate) (int, error) {
-		caller := p.client(t)
-		caller.Transport.(*http.Transport).TLSClientConfig.Certificates = certificates
-		response, err := caller.Post("https://"+p.Webhook+path, "application/json", strings.NewReader("{}"))
-		if err != nil {
-			return 0, err
-		}
-		return response.StatusCode, response.Body.Close()
-	}
-	path := segmented(t, plain)
-	p.expectCount(t, 1, "graft_unauthorized_reviews_total", labels{"lacked": "certificate"}, func() {
-		if status, err := post(path); status != http.StatusForbidden {
-			t.Errorf("without a certificate: HTTP %d, %v", status, err)
-		}
-	})
-	if status, err := post(path, trusted.Pair("kube-apiserver")); status != http.StatusBadRequest {
-		t.Errorf("with a certificate: HTTP %d, %v", status, err)
-	}
-	if status, err := post(plain, trusted.Pair("kube-apiserver")); status != http.StatusNotFound {
-		t.Errorf("with a certificate alone: HTTP %d, %v", status, err)
-	}
-	if status, err := post(path, stranger.Pair("kube-apiserver")); err == nil && status != http.StatusForbidden {
-		t.Errorf("with a certificate of a stranger: HTTP %d", status)
-	}
-}
+})
 
-// TestLostSecrets deletes the certificate Secrets of a running program: they are created again, and calls succeed
-// within seconds.
-func TestLostSecrets(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
-	shoot := newShoot(t, "lost", "acme")
-	before := registration(t).Webhooks[0].ClientConfig
-	if err := land.Client().DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(p.namespace)); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "another CA and another path", func() error {
-		after := registration(t).Webhooks[0].ClientConfig
-		if bytes.Equal(after.CABundle, before.CABundle) || *after.URL == *before.URL {
-			return errNotYet
-		}
-		return nil
+var _ = Describe("a program whose registration belongs to an existing installation", func() {
+	It("does not overwrite it, and is not ready", func(ctx SpecContext) {
+		p := launch(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
+			Before: func(namespace string) {
+				newNamespace(ctx, "extension-owner", nil)
+				found := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: programName +
+					"." + namespace, Labels: named(programName)}}
+				found.Labels["graft.provider.extensions.gardener.cloud/namespace"] = "extension-owner"
+				Expect(land.Client().Create(ctx, found)).To(Succeed())
+			}})
+		p.log.waitFor("belongs to the installation in the namespace extension-owner")
+		Eventually(func() error {
+			if p.counter("graft_registration_refused", nil) != 1 {
+				return errNotYet
+			}
+			return nil
+		}).Should(Succeed(), "the metric")
+		status, body, _ := get("http://" + p.Health + "/readyz?verbose")
+		Expect(status).NotTo(Equal(http.StatusOK), "status of /readyz: %s", body)
+		Expect(body).To(ContainSubstring("[-]registration failed"), "checks of /readyz")
+		Expect(registration(ctx).Webhooks).To(BeEmpty(), "webhooks of the other installation")
 	})
-	eventually(t, "objects to be admitted", func() error {
-		return land.Client().Create(t.Context(), deployment(shoot, "kube-controller-manager"), client.DryRunAll)
-	})
-	p.waitReady()
-}
+})
 
-// TestForeignRegistration checks that a program does not overwrite the registration of another existing installation.
-func TestForeignRegistration(t *testing.T) {
-	p := launch(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Before: func(namespace string) {
-		newNamespace(t, "extension-owner", nil)
-		found := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: programName + "." + namespace, Labels: named(programName)}}
-		found.Labels["graft.provider.extensions.gardener.cloud/namespace"] = "extension-owner"
-		if err := land.Client().Create(t.Context(), found); err != nil {
-			t.Fatal(err)
+var _ = Describe("the removal of an installation", func() {
+	It("keeps what the webhooks need until they are unregistered", func(ctx SpecContext) {
+		shoot := newShoot(ctx, "removed", "acme")
+		for _, namespace := range []string{"extension-stays", "extension-removed"} {
+			time.Sleep(1100 * time.Millisecond) // the namespaces of installations differ in their age by a second at least
+			start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
+				Namespace: namespace})
 		}
-	}})
-	p.log.waitFor(t, "belongs to the installation in the namespace extension-owner")
-	eventually(t, "the metric", func() error {
-		if p.counter("graft_registration_refused", nil) != 1 {
-			return errNotYet
+		name, meta := programName+".extension-removed", metav1.ObjectMeta{
+			Namespace: "extension-removed", Name: programName, Labels: map[string]string{"app.kubernetes.io/name": programName},
 		}
-		return nil
-	})
-	if status, body, _ := get("http://" + p.Health + "/readyz?verbose"); status == http.StatusOK || !strings.Contains(body, "[-]registration failed") {
-		t.Errorf("HTTP %d: %s", status, body)
-	}
-	if got := registration(t); len(got.Webhooks) != 0 {
-		t.Errorf("it was overwritten: %+v", got)
-	}
-}
-
-// TestRemovalOrder deletes all parts of an installation at once, as gardener-resource-manager does after the
-// ManagedResource. No part that the webhooks need is gone before they are unregistered.
-func TestRemovalOrder(t *testing.T) {
-	shoot := newShoot(t, "removed", "acme")
-	for _, namespace := range []string{"extension-stays", "extension-removed"} {
-		time.Sleep(1100 * time.Millisecond) // the namespaces of installations differ in their age by a second at least
-		start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Namespace: namespace})
-	}
-	name, meta := programName+".extension-removed", metav1.ObjectMeta{
-		Namespace: "extension-removed", Name: programName, Labels: map[string]string{"app.kubernetes.io/name": programName},
-	}
-	cluster := metav1.ObjectMeta{Name: name, Labels: meta.Labels}
-	parts := []client.Object{
-		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}},
-		&rbacv1.Role{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: cluster},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: cluster, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
-	}
-	resource := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource",
-		"metadata": map[string]any{"namespace": "garden", "name": "removed", "finalizers": []any{"example.com/test"}},
-	}}
-	for _, object := range append(slices.Clone(parts), resource) {
-		if err := land.Client().Create(t.Context(), object); err != nil {
-			t.Fatal(err)
+		cluster := metav1.ObjectMeta{Name: name, Labels: meta.Labels}
+		parts := []client.Object{
+			&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}}},
+			&rbacv1.Role{ObjectMeta: meta}, &rbacv1.ClusterRole{ObjectMeta: cluster},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: cluster,
+				RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}},
 		}
-	}
-	// Without the removal, nothing is held.
-	if err := land.Client().Delete(t.Context(), parts[0].DeepCopyObject().(client.Object)); err != nil {
-		t.Fatal(err)
-	}
-	parts[0].SetResourceVersion("")
-	if err := land.Client().Create(t.Context(), parts[0]); err != nil {
-		t.Fatal(err)
-	}
-	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, &admissionregistrationv1.MutatingWebhookConfiguration{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := land.Client().Delete(t.Context(), resource); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	for _, object := range parts {
-		go func() {
-			err := land.Client().Delete(t.Context(), object)
-			for _, registration := range []client.Object{
-				&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},
-			} {
-				if got := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, registration); !apierrors.IsNotFound(got) {
-					err = errors.Join(err, fmt.Errorf("%T %s was deleted while the webhooks were registered: %v", object, object.GetName(), got))
+		resource := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "resources.gardener.cloud/v1alpha1", "kind": "ManagedResource",
+			"metadata": map[string]any{"namespace": "garden", "name": "removed", "finalizers": []any{"example.com/test"}},
+		}}
+		for _, object := range append(slices.Clone(parts), resource) {
+			Expect(land.Client().Create(ctx, object)).To(Succeed())
+		}
+		// Without the removal, nothing is held.
+		Expect(land.Client().Delete(ctx, parts[0].DeepCopyObject().(client.Object))).To(Succeed())
+		parts[0].SetResourceVersion("")
+		Expect(land.Client().Create(ctx, parts[0])).To(Succeed())
+		Expect(land.Client().Get(ctx, client.ObjectKey{Name: name}, &admissionregistrationv1.MutatingWebhookConfiguration{})).
+			To(Succeed())
+		Expect(land.Client().Delete(ctx, resource)).To(Succeed())
+		ended := make(chan error)
+		for _, object := range parts {
+			go func() {
+				err := land.Client().Delete(ctx, object)
+				for _, registration := range []client.Object{
+					&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{},
+				} {
+					if got := land.Client().Get(ctx, client.ObjectKey{Name: name}, registration); !apierrors.IsNotFound(got) {
+						err = errors.Join(err, fmt.Errorf("%T %s was deleted while the webhooks were registered: %v", object,
+							object.GetName(), got))
+					}
 				}
-			}
-			ended <- err
-		}()
-	}
-	for range parts {
-		if err := <-ended; err != nil {
-			t.Error(err)
+				ended <- err
+			}()
 		}
-	}
-	// The other installation is back.
-	expectFlags(t, create(t, deployment(shoot, "kube-controller-manager")), map[string]bool{"--value=x": true})
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
-	if err := land.Client().Patch(t.Context(), resource, patch); err != nil {
-		t.Fatal(err)
-	}
-}
+		for range parts {
+			Expect(<-ended).To(Succeed())
+		}
+		// The other installation is back.
+		expectFlags(create(ctx, deployment(shoot, "kube-controller-manager")), map[string]bool{"--value=x": true})
+		patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`))
+		Expect(land.Client().Patch(ctx, resource, patch)).To(Succeed())
+	})
+})

@@ -2,27 +2,31 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission_test proves the control-plane webhooks end to end: a real kube-apiserver calls the real program, which
-// runs as a process of its own with exactly the permissions that its chart grants, and the tests look at what was stored,
-// what the client was told, what was counted and what was logged.
+// Package admission_test tests the control-plane webhooks end to end: a real kube-apiserver calls the real program,
+// which runs as a process with exactly the permissions of its chart. The specs look at the stored objects, the answers
+// for the client, the metrics and the log.
 //
-// All tests share one kube-apiserver, and one after the other runs a program of its own, as there is one registration in a
-// cluster. Each test makes the namespaces it needs. Everything listens on the loopback interface only.
+// All specs share one kube-apiserver. Each of them, or each Ordered container, runs its own program, as there is one
+// registration in a cluster, and creates the namespaces that it needs. All servers listen on the loopback interface.
 //
-// Enter at TestMain, then at program (a running Graft) and seed (the cluster around it).
+// Start reading at program (a running Graft), and at newShoot and deployment (the cluster around it).
 package admission_test
 
 import (
 	"context"
-	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// What the tests share; TestMain sets it.
+// What all specs share; BeforeSuite sets it.
 var (
 	// root is the folder of the repository.
 	root = filepath.Join("..", "..")
@@ -39,14 +43,18 @@ const (
 	builtVersion = "v0.0.0-admission"
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = env.Build(ctx, root, programName, s.Folder, "-ldflags", "-X main.version="+builtVersion); err != nil {
-			return err
-		}
-		auditLog = filepath.Join(s.Folder, "audit.log")
-		// Error messages of a missing etcd or kube-apiserver say which make target builds them.
-		land, err = s.Start(ctx, landscape.Options{AuditLog: auditLog})
-		return err
-	}))
-}
+func TestAdmission(t *testing.T) { suite.Run(t, "admission", "admission", "slow") }
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
+	folder := GinkgoT().TempDir()
+	var err error
+	binary, err = env.Build(ctx, root, programName, folder, "-ldflags", "-X main.version="+builtVersion)
+	Expect(err).NotTo(HaveOccurred())
+	auditLog = filepath.Join(folder, "audit.log")
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{AuditLog: auditLog})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+})

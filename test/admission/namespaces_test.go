@@ -6,18 +6,18 @@ package admission_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	autoscalingv1 "k8s.io/api/autoscaling/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
@@ -32,22 +32,27 @@ func head(name, provider string) string {
 
 // setFlag is a profile that sets a flag of the kube-controller-manager. The value is at line 7, column 26.
 func setFlag(name, provider, flag, value string) string {
-	return head(name, provider) + "controlplane:\n  kube-controller-manager:\n  - flags: {set: {" + flag + ": " + value + "}}\n"
+	return head(name, provider) + "controlplane:\n  kube-controller-manager:\n  - flags: {set: {" + flag + ": " + value +
+		"}}\n"
 }
 
-// TestNamespaces checks that a webhook acts only in namespaces with the label of its provider.
-func TestNamespaces(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{
-		"openstack": "",
-		"more":      setFlag("more", "openstack", "more", "yes"),
-		"acme":      setFlag("acme", "acme", "acme", "yes") + "controlplanebackup:\n  etcd-main:\n  - annotations: {set: {acme/backup: here}}\n",
-	}})
-	want := []string{"controlplane.acme", "controlplane.openstack", "controlplanebackup.acme", "controlplaneexposure.openstack"}
-	if got := registered(t); !slices.Equal(got, want) {
-		t.Fatalf("registered is %q, want %q", got, want)
-	}
+var _ = Describe("webhooks act only in namespaces with the label of their provider", Ordered, func() {
+	var p *program
 
-	for name, test := range map[string]struct {
+	BeforeAll(func(ctx SpecContext) {
+		p = start(ctx, programOptions{Profiles: map[string]string{
+			"openstack": "",
+			"more":      setFlag("more", "openstack", "more", "yes"),
+			"acme": setFlag("acme", "acme", "acme",
+				"yes") + "controlplanebackup:\n  etcd-main:\n  - annotations: {set: {acme/backup: here}}\n",
+		}})
+		want := []string{"controlplane.acme", "controlplane.openstack", "controlplanebackup.acme",
+			"controlplaneexposure.openstack"}
+		Expect(registered(ctx)).To(Equal(want), "registered webhooks")
+
+	})
+
+	all := map[string]struct {
 		// The providers of the shoot, of the seed and of the backup.
 		shoot, seed, backup string
 		labels              map[string]string
@@ -63,8 +68,9 @@ func TestNamespaces(t *testing.T) {
 		},
 		"no labels": {
 			shoot: "openstack", seed: "openstack", backup: "acme",
-			labels: map[string]string{"shoot.gardener.cloud/provider": "", "seed.gardener.cloud/provider": "", "backup.gardener.cloud/provider": ""},
-			flags:  map[string]bool{"--cloud-provider=external": false, "--more=yes": false},
+			labels: map[string]string{"shoot.gardener.cloud/provider": "", "seed.gardener.cloud/provider": "",
+				"backup.gardener.cloud/provider": ""},
+			flags: map[string]bool{"--cloud-provider=external": false, "--more=yes": false},
 		},
 		"two profiles of one provider": {
 			shoot: "openstack", seed: "gcp", backup: "gcp",
@@ -76,44 +82,52 @@ func TestNamespaces(t *testing.T) {
 		},
 		"a seed on another cloud": {
 			shoot: "gcp", seed: "openstack", backup: "gcp",
-			flags: map[string]bool{"--cloud-provider=external": false, "--more=yes": false}, class: "gardener.cloud-fast", calls: 1,
+			flags: map[string]bool{"--cloud-provider=external": false, "--more=yes": false}, class: "gardener.cloud-fast",
+			calls: 1,
 		},
 		"three clouds": {
 			shoot: "openstack", seed: "openstack", backup: "acme",
-			flags: map[string]bool{"--cloud-provider=external": true, "--more=yes": true}, class: "gardener.cloud-fast", note: "here",
+			flags: map[string]bool{"--cloud-provider=external": true, "--more=yes": true}, class: "gardener.cloud-fast",
+			note: "here",
 			// The etcd is the exposure's, the backup's, and, since that changed it, once more the exposure's.
 			calls: 4,
 		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			namespace := newShoot(t, "ns-"+strings.ReplaceAll(name, " ", "-")[:6]+test.shoot[:2]+test.seed[:2]+test.backup[:2], test.shoot, func(o *landscape.ShootOptions) {
-				o.Seed, o.Labels = landscape.NewSeed(test.seed), test.labels
-				o.Seed.Spec.Backup.Provider = test.backup
-			})
-			manager, main, other := deployment(namespace, "kube-controller-manager"), etcd(namespace, "etcd-main"), deployment(namespace, "kube-scheduler")
-			p.expectCount(t, test.calls, "graft_admissions_total", nil, func() {
-				create(t, manager)
-				create(t, main)
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		It("with "+name, func(ctx SpecContext) {
+			test := all[name]
+			namespace := newShoot(ctx, "ns-"+strings.ReplaceAll(name, " ", "-")[:6]+test.shoot[:2]+test.seed[:2]+test.backup[:2],
+				test.shoot, func(o *landscape.ShootOptions) {
+					o.Seed, o.Labels = landscape.NewSeed(test.seed), test.labels
+					o.Seed.Spec.Backup.Provider = test.backup
+				})
+			manager, main, other := deployment(namespace, "kube-controller-manager"), etcd(namespace, "etcd-main"),
+				deployment(namespace, "kube-scheduler")
+			p.expectCount(test.calls, "graft_admissions_total", nil, func() {
+				create(ctx, manager)
+				create(ctx, main)
 				if test.shoot != "openstack" { // with a rule that does not apply
-					create(t, other)
+					create(ctx, other)
 				}
 			})
-			expectFlags(t, manager, test.flags)
+			expectFlags(manager, test.flags)
 			class, _, _ := unstructured.NestedString(main.Object, "spec", "storageClass")
-			if note := main.GetAnnotations()["acme/backup"]; class != test.class || note != test.note {
-				t.Errorf("the etcd has storage class %q and annotation %q, want %q and %q", class, note, test.class, test.note)
-			}
+			Expect(class).To(Equal(test.class), "the storage class of the etcd")
+			Expect(main.GetAnnotations()["acme/backup"]).To(Equal(test.note), "the annotation of the etcd")
 		})
 	}
-	t.Run("objects that are no targets", func(t *testing.T) { testNoTargets(t, p) })
-	t.Run("the garden", func(t *testing.T) { testGarden(t, p) })
-}
+
+	It("and are not called for objects that are no targets", func(ctx SpecContext) { testNoTargets(ctx, p) })
+	It("and in the namespace of the virtual garden if a profile has rules for it",
+		func(ctx SpecContext) { testGarden(ctx, p) })
+})
 
 // testNoTargets writes objects that are no targets in a namespace with registered webhooks, and checks that Graft is
 // never called.
-func testNoTargets(t *testing.T, p *program) {
-	namespace := newShoot(t, "unrelated", "openstack", func(o *landscape.ShootOptions) { o.Seed = landscape.NewSeed("openstack") })
-	target := create(t, deployment(namespace, "kube-controller-manager"))
+func testNoTargets(ctx context.Context, p *program) {
+	namespace := newShoot(ctx, "unrelated", "openstack",
+		func(o *landscape.ShootOptions) { o.Seed = landscape.NewSeed("openstack") })
+	target := create(ctx, deployment(namespace, "kube-controller-manager"))
 	generated := deployment(namespace, "kube-controller-manager")
 	generated.SetName("")
 	generated.SetGenerateName("kube-controller-manager")
@@ -122,36 +136,33 @@ func testNoTargets(t *testing.T, p *program) {
 	}}
 	secret := config.DeepCopy()
 	secret.SetKind("Secret")
-	p.expectCount(t, 0, "graft_admissions_total", nil, func() {
+	p.expectCount(0, "graft_admissions_total", nil, func() {
 		for _, object := range []*unstructured.Unstructured{
-			deployment(namespace, "gardener-resource-manager"), deployment(namespace, "virtual-garden-kube-apiserver"), generated,
+			deployment(namespace, "gardener-resource-manager"), deployment(namespace, "virtual-garden-kube-apiserver"),
+			generated,
 			etcd(namespace, "etcd-other"), vpa(namespace, "other-vpa"), config, secret,
 		} {
-			create(t, object)
+			create(ctx, object)
 		}
-		for _, object := range controlPlane(t, sample.Options{Kubernetes: "1.33.6", Namespace: namespace}) {
+		for _, object := range controlPlane(ctx, sample.Options{Kubernetes: "1.33.6", Namespace: namespace}) {
 			if object.Target == "" || object.Target == sample.TargetKubeAPIServerService {
-				create(t, in(t, namespace, object))
+				create(ctx, in(namespace, object))
 			}
 		}
 		scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
-		if err := land.Client().SubResource("scale").Update(t.Context(), target, client.WithSubResourceBody(scale)); err != nil {
-			t.Fatal(err)
-		}
-		target = stored(t, target)
-		if err := land.Client().Status().Update(t.Context(), target); err != nil {
-			t.Fatal(err)
-		}
-		if err := land.Client().Delete(t.Context(), target); err != nil {
-			t.Fatal(err)
-		}
+		Expect(land.Client().SubResource("scale").Update(ctx, target, client.WithSubResourceBody(scale))).To(Succeed())
+		target = stored(ctx, target)
+		Expect(land.Client().Status().Update(ctx, target)).To(Succeed())
+		Expect(land.Client().Delete(ctx, target)).To(Succeed())
 	})
 }
 
-// testGarden serves the virtual garden: nothing is registered until a profile asks for it, and its facts are those of the Garden.
-func testGarden(t *testing.T, p *program) {
+// testGarden serves the virtual garden: nothing is registered until a profile asks for it, and its facts are those of
+// the Garden.
+func testGarden(ctx context.Context, p *program) {
 	const garden = target.GardenNamespace
-	p.expectCount(t, 0, "graft_admissions_total", nil, func() { create(t, deployment(garden, "virtual-garden-kube-controller-manager")) })
+	p.expectCount(0, "graft_admissions_total", nil,
+		func() { create(ctx, deployment(garden, "virtual-garden-kube-controller-manager")) })
 
 	p.reload("garden.yaml", head("garden", "acme")+`controlplane:
   virtual-garden-kube-apiserver:
@@ -159,48 +170,45 @@ func testGarden(t *testing.T, p *program) {
   virtual-garden-kube-controller-manager:
   - flags: {set: {minor: "${ garden.kubernetes.minor() }"}}
 `)
-	want := []string{"controlplane.acme", "controlplane.openstack", "controlplanebackup.acme", "controlplaneexposure.openstack", "garden.controlplane"}
-	if got := registered(t); !slices.Equal(got, want) {
-		t.Errorf("registered is %q, want %q", got, want)
-	}
-	objects, err := sample.VirtualGarden(t.Context(), sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := in(t, garden, mustFind(t, objects, "Deployment", "virtual-garden-kube-apiserver"))
+	want := []string{"controlplane.acme", "controlplane.openstack", "controlplanebackup.acme",
+		"controlplaneexposure.openstack", "garden.controlplane"}
+	Expect(registered(ctx)).To(Equal(want), "registered webhooks")
+	objects, err := sample.VirtualGarden(ctx, sample.Options{})
+	Expect(err).NotTo(HaveOccurred())
+	server := in(garden, mustFind(objects, "Deployment", "virtual-garden-kube-apiserver"))
 	plain := server.DeepCopy()
-	plain.SetNamespace(newNamespace(t, "garden-plain", nil))
-	create(t, plain)
+	plain.SetNamespace(newNamespace(ctx, "garden-plain", nil))
+	create(ctx, plain)
 	// The Garden is not needed for a constant, and neither is its definition.
-	p.expectCount(t, 1, "graft_admissions_total", labels{"provider": "garden", "target": "virtual-garden-kube-apiserver", "result": "patched"}, func() {
-		create(t, server)
-	})
-	if got := changes(plain, server); len(got) != 1 || !strings.HasSuffix(got[0], " --constant=1") {
-		t.Errorf("what the webhook changes: %q", got)
-	}
+	p.expectCount(1, "graft_admissions_total",
+		labels{"provider": "garden", "target": "virtual-garden-kube-apiserver", "result": "patched"}, func() {
+			create(ctx, server)
+		})
+	Expect(changes(plain, server)).To(ConsistOf(HaveSuffix(" --constant=1")), "changes by the webhook")
 	// Objects of a shoot are not affected, with any name.
-	create(t, deployment(garden, "kube-controller-manager"))
+	create(ctx, deployment(garden, "kube-controller-manager"))
 
-	manager := stored(t, deployment(garden, "virtual-garden-kube-controller-manager"))
-	p.expectCount(t, 1, "graft_admission_failures_total", labels{"provider": "garden", "reason": "ClusterMissing"}, func() {
-		expectDenied(t, land.Client().Update(t.Context(), manager.DeepCopy()), http.StatusServiceUnavailable, "ClusterMissing: ", "Garden")
+	manager := stored(ctx, deployment(garden, "virtual-garden-kube-controller-manager"))
+	p.expectCount(1, "graft_admission_failures_total", labels{"provider": "garden", "reason": "ClusterMissing"}, func() {
+		expectDenied(land.Client().Update(ctx, manager.DeepCopy()), http.StatusServiceUnavailable, "ClusterMissing: ",
+			"Garden")
 	})
-	newGarden(t, "1.34.1")
-	eventually(t, "the Garden to be known", func() error { return land.Client().Update(t.Context(), manager) })
-	if diff := cmp.Diff([]string{"/kube-controller-manager", "--minor=34"}, commandOf(t, manager)); diff != "" {
-		t.Errorf("the command (-want +got):\n%s", diff)
-	}
+	newGarden(ctx, "1.34.1")
+	Eventually(func() error { return land.Client().Update(ctx, manager) }).
+		Should(Succeed(), "waiting for the Garden to be known")
+	Expect(commandOf(manager)).To(BeComparableTo([]string{"/kube-controller-manager", "--minor=34"}), "the command")
 }
 
 // newGarden installs a definition of Garden and makes the only one.
-func newGarden(t *testing.T, kubernetes string) {
-	t.Helper()
+func newGarden(ctx context.Context, kubernetes string) {
+	GinkgoHelper()
 	preserve := true
 	definition := &apiextensionsv1.CustomResourceDefinition{
 		ObjectMeta: metav1.ObjectMeta{Name: "gardens.operator.gardener.cloud"},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "operator.gardener.cloud", Scope: apiextensionsv1.ClusterScoped,
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Garden", ListKind: "GardenList", Plural: "gardens", Singular: "garden"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: "Garden", ListKind: "GardenList", Plural: "gardens",
+				Singular: "garden"},
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
 				Name: "v1alpha1", Served: true, Storage: true,
 				Schema: &apiextensionsv1.CustomResourceValidation{
@@ -209,17 +217,14 @@ func newGarden(t *testing.T, kubernetes string) {
 			}},
 		},
 	}
-	if err := land.Client().Create(t.Context(), definition); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := land.Client().Delete(context.Background(), definition); err != nil {
-			t.Error(err)
-		}
+	Expect(land.Client().Create(ctx, definition)).To(Succeed())
+	DeferCleanup(func() {
+		Expect(land.Client().Delete(context.Background(), definition)).To(Succeed())
 	})
 	garden := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "operator.gardener.cloud/v1alpha1", "kind": "Garden", "metadata": map[string]any{"name": "garden"},
 		"spec": map[string]any{"virtualCluster": map[string]any{"kubernetes": map[string]any{"version": kubernetes}}},
 	}}
-	eventually(t, "Gardens to be served", func() error { return land.Client().Create(t.Context(), garden.DeepCopy()) })
+	Eventually(func() error { return land.Client().Create(ctx, garden.DeepCopy()) }).
+		Should(Succeed(), "waiting for Gardens to be served")
 }

@@ -5,12 +5,13 @@
 package admission_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +23,8 @@ type nodeInputs struct {
 	Cases    []nodeInput       `yaml:"cases"`
 }
 
-// nodeInput is an OperatingSystemConfig, and the denial that its client gets; without one it is admitted with the profile's edits.
+// nodeInput is an OperatingSystemConfig, and the denial that its client gets; without one it is admitted with the
+// profile's edits.
 type nodeInput struct {
 	Name, Profile, Purpose, Unit, Configuration, Encoding string
 	// Repeated is a line that replaces the word REPEATED as often as needed for a unit of about this size in bytes.
@@ -41,56 +43,58 @@ const (
 	goodConfiguration = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
 )
 
-// TestNodeInput sends invalid OperatingSystemConfigs through the kube-apiserver: the client gets the reason, and
-// nothing is created or updated. Large ones, and invalid parts without a rule, are admitted.
-func TestNodeInput(t *testing.T) {
-	inputs := readNodeInputs(t)
-	profiles := map[string]string{}
-	for name, rules := range inputs.Profiles {
-		profiles[name] = head(name, name) + rules
-	}
-	start(t, programOptions{Profiles: profiles})
-	namespaces := map[string]string{}
-	for name := range inputs.Profiles {
-		namespaces[name] = newShoot(t, "input-"+name, name)
-	}
+// The client learns what is wrong in an OperatingSystemConfig, and nothing is stored, neither by a creation nor by an
+// update. Input that is only large, or not touched, is admitted.
+var _ = Describe("an OperatingSystemConfig", Ordered, func() {
+	inputs := readNodeInputs()
+	var namespaces map[string]string
+
+	BeforeAll(func(ctx SpecContext) {
+		profiles := map[string]string{}
+		for name, rules := range inputs.Profiles {
+			profiles[name] = head(name, name) + rules
+		}
+		start(ctx, programOptions{Profiles: profiles})
+		namespaces = map[string]string{}
+		for name := range inputs.Profiles {
+			namespaces[name] = newShoot(ctx, "input-"+name, name)
+		}
+	})
+
 	for i, input := range inputs.Cases {
-		t.Run(input.Name, func(t *testing.T) {
+		verdict := "is admitted: "
+		if input.Denied != nil {
+			verdict = "is denied with the reason: "
+		}
+		It(verdict+input.Name, func(ctx SpecContext) {
 			good := nodeInput{Purpose: input.Purpose}.object(namespaces[input.Profile], fmt.Sprint("good-", i))
-			before := create(t, good)
+			before := create(ctx, good)
 			after := before.DeepCopy()
 			bad := input.object(namespaces[input.Profile], fmt.Sprint("new-", i))
 			after.Object["spec"] = bad.DeepCopy().Object["spec"]
 			if input.Denied == nil {
-				expectEdited(t, input, create(t, bad.DeepCopy()), bad)
-				if err := land.Client().Update(t.Context(), after); err != nil {
-					t.Fatal(err)
-				}
-				expectEdited(t, input, after, bad)
+				expectEdited(ctx, input, create(ctx, bad.DeepCopy()), bad)
+				Expect(land.Client().Update(ctx, after)).To(Succeed())
+				expectEdited(ctx, input, after, bad)
 				return
 			}
-			expectDenied(t, land.Client().Create(t.Context(), bad.DeepCopy()), input.Denied.Code, input.Denied.Message...)
-			expectAbsent(t, bad)
-			expectDenied(t, land.Client().Update(t.Context(), after), input.Denied.Code, input.Denied.Message...)
-			if got := stored(t, before); got.GetResourceVersion() != before.GetResourceVersion() {
-				t.Errorf("the object changed: %q", changes(before, got))
-			}
+			expectDenied(land.Client().Create(ctx, bad.DeepCopy()), input.Denied.Code, input.Denied.Message...)
+			expectAbsent(ctx, bad)
+			expectDenied(land.Client().Update(ctx, after), input.Denied.Code, input.Denied.Message...)
+			Expect(stored(ctx, before).GetResourceVersion()).
+				To(Equal(before.GetResourceVersion()), "resource version of the stored object")
 		})
 	}
-}
+})
 
-func readNodeInputs(t *testing.T) nodeInputs {
-	t.Helper()
+func readNodeInputs() nodeInputs {
+	GinkgoHelper()
 	data, err := os.ReadFile("testdata/node-input.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	decoder := yaml.NewDecoder(strings.NewReader(string(data)))
 	decoder.KnownFields(true)
 	var inputs nodeInputs
-	if err := decoder.Decode(&inputs); err != nil {
-		t.Fatal(err)
-	}
+	Expect(decoder.Decode(&inputs)).To(Succeed())
 	return inputs
 }
 
@@ -130,26 +134,23 @@ func (in nodeInput) unit() string {
 }
 
 // expectEdited checks that an object was admitted with exactly the edits of its profile.
-func expectEdited(t *testing.T, in nodeInput, got, sent *unstructured.Unstructured) {
-	t.Helper()
+func expectEdited(ctx context.Context, in nodeInput, got, sent *unstructured.Unstructured) {
+	GinkgoHelper()
 	if in.Unit != "-" {
-		was := contentOf(t, sent, "units", "name", "kubelet.service")
-		is := contentOf(t, got, "units", "name", "kubelet.service")
+		was := contentOf(sent, "units", "name", "kubelet.service")
+		is := contentOf(got, "units", "name", "kubelet.service")
 		without := strings.NewReplacer(" \\\n    --cloud-provider=external", "", " --cloud-provider=external", "").Replace(is)
-		if without == is || without != was {
-			t.Errorf("a unit of %d bytes became one of %d, without the flag of %d", len(was), len(is), len(without))
-		}
+		Expect(without).NotTo(Equal(is), "the unit without the flag of the profile")
+		Expect(without).To(Equal(was), "the unit without the flag of the profile")
 	}
 	if in.Configuration != "-" {
 		const file = "/var/lib/kubelet/config/kubelet"
-		if diff := cmp.Diff(contentOf(t, sent, "files", "path", file), contentOf(t, got, "files", "path", file)); diff != "" {
-			t.Errorf("the configuration (-sent +stored):\n%s", diff)
-		}
+		Expect(contentOf(got, "files", "path", file)).
+			To(BeComparableTo(contentOf(sent, "files", "path", file)), "the configuration")
 	}
-	if in.Profile == "provision" && contentOf(t, got, "files", "path", "/opt/first-boot") != "first" {
-		t.Error("the file of the profile is not there")
+	if in.Profile == "provision" {
+		Expect(contentOf(got, "files", "path", "/opt/first-boot")).To(Equal("first"), "the file of the profile")
 	}
-	if err := land.Client().Get(t.Context(), client.ObjectKeyFromObject(got), got.DeepCopy()); err != nil {
-		t.Errorf("%s was not stored: %v", nameOf(got), err)
-	}
+	Expect(land.Client().Get(ctx, client.ObjectKeyFromObject(got), got.DeepCopy())).
+		To(Succeed(), "%s was not stored", nameOf(got))
 }

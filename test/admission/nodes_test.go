@@ -5,17 +5,20 @@
 package admission_test
 
 import (
+	"context"
 	"encoding/base64"
+	"fmt"
 	"regexp"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// wantNodes are the places that the OpenStack profile changes in an OperatingSystemConfig, by purpose; there are two of each.
+// wantNodes are the places that the OpenStack profile changes in an OperatingSystemConfig, by purpose; there are two of
+// each.
 var wantNodes = map[string][]string{
 	"provision": added,
 	"reconcile": append([]string{"~ /spec/files/N/content/inline/data", "~ /spec/units/N/content"}, added...),
@@ -23,15 +26,17 @@ var wantNodes = map[string][]string{
 
 // added are a script and the units that run it.
 var added = []string{
-	"+ /spec/files/N/content/inline/data", "+ /spec/files/N/content/inline/encoding", "+ /spec/files/N/path", "+ /spec/files/N/permissions",
-	"+ /spec/units/N/command", "+ /spec/units/N/content", "+ /spec/units/N/content", "+ /spec/units/N/enable", "+ /spec/units/N/name", "+ /spec/units/N/name",
+	"+ /spec/files/N/content/inline/data", "+ /spec/files/N/content/inline/encoding", "+ /spec/files/N/path",
+	"+ /spec/files/N/permissions",
+	"+ /spec/units/N/command", "+ /spec/units/N/content", "+ /spec/units/N/content", "+ /spec/units/N/enable",
+	"+ /spec/units/N/name", "+ /spec/units/N/name",
 }
 
 var index = regexp.MustCompile(`/[0-9]+`)
 
 // expectNode compares the changed places, and the changes of a kubelet.
-func expectNode(t *testing.T, without, with *unstructured.Unstructured) {
-	t.Helper()
+func expectNode(without, with *unstructured.Unstructured) {
+	GinkgoHelper()
 	purpose, _, _ := unstructured.NestedString(with.Object, "spec", "purpose")
 	counts := map[string]int{}
 	for _, line := range changes(without, with) {
@@ -42,29 +47,29 @@ func expectNode(t *testing.T, without, with *unstructured.Unstructured) {
 	for _, place := range wantNodes[purpose] {
 		want[place]++
 	}
-	if diff := cmp.Diff(want, counts); diff != "" {
-		t.Errorf("what the webhooks change on %s (-want +got):\n%s", nameOf(with), diff)
-	}
+	Expect(counts).To(BeComparableTo(want), "what the webhooks change on %s", nameOf(with))
 	if purpose == "provision" {
 		return
 	}
-	unit, configuration := contentOf(t, with, "units", "name", "kubelet.service"), contentOf(t, with, "files", "path", "/var/lib/kubelet/config/kubelet")
+	unit, configuration := contentOf(with, "units", "name", "kubelet.service"),
+		contentOf(with, "files", "path", "/var/lib/kubelet/config/kubelet")
 	if !strings.Contains(unit, " $KUBELET_EXTRA_ARGS") { // the older generation
-		if !strings.Contains(unit, "--cloud-provider=external") || !strings.Contains(configuration, "resolvConf: /etc/resolv-for-kubelet.conf") {
-			t.Errorf("%s is not mutated:\n%s\n%s", nameOf(with), unit, configuration)
-		}
+		Expect(unit).To(ContainSubstring("--cloud-provider=external"), "the unit of %s", nameOf(with))
+		Expect(configuration).To(ContainSubstring("resolvConf: /etc/resolv-for-kubelet.conf"), "the configuration of %s",
+			nameOf(with))
 		return
 	}
-	expectLines(t, contentOf(t, without, "units", "name", "kubelet.service"), unit,
-		"+ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(cut -d . -f 1 /etc/hostname)'", "+    --cloud-provider=external $KUBELET_EXTRA_ARGS",
+	expectLines(contentOf(without, "units", "name", "kubelet.service"), unit,
+		"+ExecStartPre=/bin/sh -c 'hostnamectl set-hostname $(cut -d . -f 1 /etc/hostname)'",
+		"+    --cloud-provider=external $KUBELET_EXTRA_ARGS",
 		`+    --v=2 \`, "-    --v=2 $KUBELET_EXTRA_ARGS")
-	expectLines(t, contentOf(t, without, "files", "path", "/var/lib/kubelet/config/kubelet"), configuration,
+	expectLines(contentOf(without, "files", "path", "/var/lib/kubelet/config/kubelet"), configuration,
 		"+resolvConf: /etc/resolv-for-kubelet.conf", "-resolvConf: /etc/resolv.conf")
 }
 
 // contentOf is the text of a unit or an inline file.
-func contentOf(t *testing.T, object *unstructured.Unstructured, list, key, name string) string {
-	t.Helper()
+func contentOf(object *unstructured.Unstructured, list, key, name string) string {
+	GinkgoHelper()
 	items, _, _ := unstructured.NestedSlice(object.Object, "spec", list)
 	for _, item := range items {
 		item, ok := item.(map[string]any)
@@ -79,18 +84,16 @@ func contentOf(t *testing.T, object *unstructured.Unstructured, list, key, name 
 			return data
 		}
 		text, err := base64.StdEncoding.DecodeString(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		Expect(err).NotTo(HaveOccurred())
 		return string(text)
 	}
-	t.Fatalf("%s has no %s", nameOf(object), name)
+	Fail(fmt.Sprintf("%s has no %s", nameOf(object), name))
 	return ""
 }
 
 // expectLines compares two texts as sets of lines.
-func expectLines(t *testing.T, before, after string, want ...string) {
-	t.Helper()
+func expectLines(before, after string, want ...string) {
+	GinkgoHelper()
 	counts := map[string]int{}
 	for _, line := range strings.Split(before, "\n") {
 		counts[line]--
@@ -111,28 +114,21 @@ func expectLines(t *testing.T, before, after string, want ...string) {
 	for _, line := range want {
 		wanted[line] = true
 	}
-	if diff := cmp.Diff(wanted, got); diff != "" {
-		t.Errorf("lines (-want +got):\n%s", diff)
-	}
+	Expect(got).To(BeComparableTo(wanted), "changed lines")
 }
 
-// expectNodeReset writes units and files as gardenlet wants them, which the webhook has to change again to the same bytes.
-func expectNodeReset(t *testing.T, p *program, wanted *unstructured.Unstructured) {
-	t.Helper()
-	before := stored(t, wanted)
+// expectNodeReset writes units and files as gardenlet wants them, which the webhook has to change again to the same
+// bytes.
+func expectNodeReset(ctx context.Context, p *program, wanted *unstructured.Unstructured) {
+	GinkgoHelper()
+	before := stored(ctx, wanted)
 	after := before.DeepCopy()
 	for _, list := range []string{"units", "files"} {
 		items, _, _ := unstructured.NestedSlice(wanted.Object, "spec", list)
-		if err := unstructured.SetNestedSlice(after.Object, items, "spec", list); err != nil {
-			t.Fatal(err)
-		}
+		Expect(unstructured.SetNestedSlice(after.Object, items, "spec", list)).To(Succeed())
 	}
-	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "operatingsystemconfig", "result": "patched"}, func() {
-		if err := land.Client().Patch(t.Context(), after, client.MergeFrom(before)); err != nil {
-			t.Fatal(err)
-		}
+	p.expectCount(1, "graft_admissions_total", labels{"target": "operatingsystemconfig", "result": "patched"}, func() {
+		Expect(land.Client().Patch(ctx, after, client.MergeFrom(before))).To(Succeed())
 	})
-	if diff := cmp.Diff([]string(nil), changes(before, after)); diff != "" {
-		t.Errorf("after a reset, %s differs (-want +got):\n%s", nameOf(wanted), diff)
-	}
+	Expect(changes(before, after)).To(BeEmpty(), "after a reset, %s differs", nameOf(wanted))
 }

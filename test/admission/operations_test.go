@@ -12,68 +12,67 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// TestOperations checks the program's promises to operators.
-func TestOperations(t *testing.T) {
-	t.Run("readiness", testReadiness)
-	t.Run("registration", testRegistration)
-	t.Run("logs and metrics", testLogsAndMetrics)
-	t.Run("profiling when asked for", testProfiling)
-	t.Run("shutdown", testShutdown)
-	t.Run("certificates", testCertificates)
-	t.Run("replicas", testReplicas)
-	t.Run("nobody answers", testNobodyAnswers)
-	t.Run("beside a virtual garden", testRuntime)
-	t.Run("command line", testCommandLine)
-}
+var _ = Describe("the program", func() {
+	It("is ready when its registration leads to it, and alive before", func(ctx SpecContext) { testReadiness(ctx) })
+	It("registers its webhooks, and undoes changes by others", func(ctx SpecContext) { testRegistration(ctx) })
+	It("logs JSON, counts admissions, and reveals no values", func(ctx SpecContext) { testLogsAndMetrics(ctx) })
+	It("serves runtime profiles when it is configured to", func(ctx SpecContext) { testProfiling(ctx) })
+	It("answers a review that is half sent when it is stopped", func(ctx SpecContext) { testShutdown(ctx) })
+	It("follows a rotation of its CA, and issues certificates when all Secrets are lost", func(ctx SpecContext) {
+		testCertificates(ctx)
+	})
+	It("serves with two replicas, the second of which takes over the registration",
+		func(ctx SpecContext) { testReplicas(ctx) })
+	for _, policy := range []string{"Fail", "Ignore"} {
+		It("is replaced by the failure policy "+policy+" when it is killed",
+			func(ctx SpecContext) { testNobodyAnswers(ctx, policy) })
+	}
+	It("runs beside one for the virtual garden in the same cluster", func(ctx SpecContext) { testRuntime(ctx) })
+})
 
 // testLogsAndMetrics writes the value of a Secret into an object, and looks for it everywhere else.
-func testLogsAndMetrics(t *testing.T) {
+func testLogsAndMetrics(ctx context.Context) {
 	const payload = "a-value-of-the-object"
-	p := start(t, programOptions{
+	p := start(ctx, programOptions{
 		Profiles:  map[string]string{"secret": failing["secret"], "key": failing["key"]},
 		Arguments: []string{"--log-level=debug"},
 		Values:    map[string]any{"lookups": map[string]any{"secrets": []any{"cloudprovider"}}},
 	})
-	namespace := newShoot(t, "logs", "secret")
-	writeSecret(t, p, namespace)
-	object := create(t, deployment(namespace, "kube-controller-manager", "--payload="+payload))
+	namespace := newShoot(ctx, "logs", "secret")
+	writeSecret(ctx, p, namespace)
+	object := create(ctx, deployment(namespace, "kube-controller-manager", "--payload="+payload))
 	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 	env, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
-	if diff := cmp.Diff([]any{map[string]any{"name": "PASSWORD", "value": secretValue}}, env); diff != "" {
-		t.Fatalf("the environment (-want +got):\n%s", diff)
-	}
-	denied := deployment(newShoot(t, "logs-denied", "key"), "kube-controller-manager", "--payload="+payload)
-	expectDenied(t, land.Client().Create(t.Context(), denied), 500)
+	Expect(env).To(BeComparableTo([]any{map[string]any{"name": "PASSWORD", "value": secretValue}}), "the environment")
+	denied := deployment(newShoot(ctx, "logs-denied", "key"), "kube-controller-manager", "--payload="+payload)
+	expectDenied(land.Client().Create(ctx, denied), 500)
 
 	status, metrics, err := get("http://" + p.Metrics + "/metrics")
-	if err != nil || status != http.StatusOK {
-		t.Fatalf("HTTP %d, %v", status, err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the metrics")
+	Expect(status).To(Equal(http.StatusOK), "status of the metrics")
 	for _, line := range []string{
 		`graft_admissions_total{provider="secret",result="patched",set="controlplane",target="kube-controller-manager"} 1`,
 		`graft_admissions_total{provider="key",result="denied",set="controlplane",target="kube-controller-manager"} 1`,
 		`graft_admission_failures_total{provider="key",reason="ExpressionFailed",set="controlplane"} 1`,
 		`graft_admission_duration_seconds_count{provider="secret",set="controlplane"} 1`,
-		`graft_rules_total{profile="secret",result="changed",rule="kube-controller-manager[0].env",set="controlplane",target="kube-controller-manager"} 1`,
+		`graft_rules_total{profile="secret",result="changed",rule="kube-controller-manager[0].env",set="controlplane",` +
+			`target="kube-controller-manager"} 1`,
 		`graft_profile_info{hash="`, `graft_profile_reloads_total{result="success"} 1`, `graft_profile_reload_failed 0`,
 		`go_goroutines`, `process_resident_memory_bytes`,
 	} {
-		if !strings.Contains(metrics, line) {
-			t.Errorf("the metrics lack %s", line)
-		}
+		Expect(metrics).To(ContainSubstring(line), "metrics of the program")
 	}
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
 		for _, address := range []string{p.Metrics, p.Health} {
-			if status, _, _ := get("http://" + address + path); status != http.StatusNotFound {
-				t.Errorf("%s at %s: HTTP %d, want that it is off", path, address, status)
-			}
+			status, _, _ := get("http://" + address + path)
+			Expect(status).To(Equal(http.StatusNotFound), "status of %s at %s, which is off", path, address)
 		}
 	}
 
@@ -83,89 +82,95 @@ func testLogsAndMetrics(t *testing.T) {
 		var entry struct {
 			Level, Ts, Msg string
 		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil || entry.Level == "" || entry.Ts == "" || entry.Msg == "" {
-			t.Errorf("line %d of the log is no JSON with level, ts and msg (%v): %s", i+1, err, line)
-		}
+		Expect(json.Unmarshal([]byte(line), &entry)).To(Succeed(), "decoding line %d of the log: %s", i+1, line)
+		Expect([]string{entry.Level, entry.Ts, entry.Msg}).
+			NotTo(ContainElement(""), "level, ts and msg of line %d: %s", i+1, line)
 	}
 	for _, value := range []string{secretValue, payload} {
-		if strings.Contains(log, value) || strings.Contains(metrics, value) {
-			t.Errorf("%s is in the log or in the metrics", value)
-		}
+		Expect(log).NotTo(ContainSubstring(value), "the log of the program")
+		Expect(metrics).NotTo(ContainSubstring(value), "metrics of the program")
 	}
 }
 
-// testProfiling holds that the profiles are there when they are asked for, without which their absence would prove nothing.
-func testProfiling(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Config: "debugging: {profiling: true}\n"})
+// testProfiling holds that the profiles are there when they are asked for, without which their absence would prove
+// nothing.
+func testProfiling(ctx context.Context) {
+	p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
+		Config: "debugging: {profiling: true}\n"})
 	for _, path := range []string{"/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline"} {
-		if status, _, err := get("http://" + p.Metrics + path); status != http.StatusOK {
-			t.Errorf("%s: HTTP %d, %v", path, status, err)
-		}
+		status, _, err := get("http://" + p.Metrics + path)
+		Expect(err).NotTo(HaveOccurred(), "reading %s", path)
+		Expect(status).To(Equal(http.StatusOK), "status of %s", path)
 	}
 }
 
 // testRuntime runs a program for the seed and one that gardener-operator installed in the same cluster: neither changes
 // objects of the other.
-func testRuntime(t *testing.T) {
-	seed := start(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "seed", `"1"`)}})
-	runtime := start(t, programOptions{
+func testRuntime(ctx context.Context) {
+	seed := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "seed", `"1"`)}})
+	runtime := start(ctx, programOptions{
 		Profiles:  map[string]string{"acme": setFlag("acme", "acme", "runtime", `"1"`)},
 		Namespace: "runtime-extension-provider-graft",
 		Values:    map[string]any{"gardener": map[string]any{"runtimeCluster": map[string]any{"enabled": true}}},
 	})
-	object := create(t, deployment(newShoot(t, "runtime", "acme"), "kube-controller-manager"))
-	expectFlags(t, object, map[string]bool{"--seed=1": true, "--runtime=1": true})
-	if got := *registration(t).Webhooks[0].ClientConfig.URL; !strings.Contains(got, seed.Webhook) {
-		t.Errorf("the registration of the seed leads to %s", got)
-	}
+	object := create(ctx, deployment(newShoot(ctx, "runtime", "acme"), "kube-controller-manager"))
+	expectFlags(object, map[string]bool{"--seed=1": true, "--runtime=1": true})
+	Expect(*registration(ctx).Webhooks[0].ClientConfig.URL).
+		To(ContainSubstring(seed.Webhook), "the URL that the program of the seed has registered")
 	// The chart's permissions do not reach further than the program's own registration.
 	other, err := client.New(runtime.account.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := other.Delete(t.Context(), registration(t)); err == nil {
-		t.Error("the one may delete the registration of the other")
-	}
-	if err := other.Update(t.Context(), registration(t)); err == nil {
-		t.Error("the one may change the registration of the other")
-	}
+	Expect(err).NotTo(HaveOccurred())
+	Expect(other.Delete(ctx, registration(ctx))).NotTo(Succeed(), "deleting the registration of the other installation")
+	Expect(other.Update(ctx, registration(ctx))).NotTo(Succeed(), "changing the registration of the other installation")
 }
 
-// testCommandLine runs the program for its output.
-func testCommandLine(t *testing.T) {
-	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
-	if err := os.WriteFile(wrong, []byte(strings.Replace(setFlag("wrong", "acme", "secure-port", `"1"`), "providers", "provider", 1)), 0o600); err != nil {
-		t.Fatal(err)
+var _ = Describe("the command line of the program", Ordered, func() {
+	var (
+		run   []string
+		wrong string
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		wrong = filepath.Join(GinkgoT().TempDir(), "wrong.yaml")
+		Expect(os.WriteFile(wrong, []byte(strings.Replace(setFlag("wrong", "acme", "secure-port", `"1"`), "providers",
+			"provider", 1)), 0o600)).To(Succeed())
+		account := createAccount(ctx, "extension-command-line", nil, "")
+		run = []string{
+			"--kubeconfig=" + account.Kubeconfig, "--webhook-config-namespace=extension-command-line",
+			"--webhook-config-mode=url",
+			"--webhook-config-url=127.0.0.1:1", "--webhook-config-server-host=127.0.0.1", "--metrics-bind-address=0",
+			"--health-bind-address=127.0.0.1:0",
+		}
+	})
+
+	expect := func(ctx context.Context, arguments []string, status int, want ...string) {
+		GinkgoHelper()
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		command := exec.CommandContext(ctx, binary, arguments...)
+		output, _ := command.CombinedOutput()
+		Expect(command.ProcessState.ExitCode()).To(Equal(status), "the exit status")
+		for _, part := range want {
+			Expect(string(output)).To(ContainSubstring(part), "output of the program")
+		}
 	}
-	account := createAccount(t, "extension-command-line", nil, "")
-	run := []string{
-		"--kubeconfig=" + account.Kubeconfig, "--webhook-config-namespace=extension-command-line", "--webhook-config-mode=url",
-		"--webhook-config-url=127.0.0.1:1", "--webhook-config-server-host=127.0.0.1", "--metrics-bind-address=0", "--health-bind-address=127.0.0.1:0",
-	}
-	for name, test := range map[string]struct {
-		arguments []string
-		status    int
-		output    []string
-	}{
-		"version":               {[]string{"--version"}, 0, []string{programName + " " + builtVersion}},
-		"help":                  {[]string{"--help"}, 0, []string{"Usage:", "--profile", "--gardener-version", "--webhook-config-mode", "--leader-election", "--metrics-bind-address"}},
-		"an unknown flag":       {[]string{"--no-such-flag"}, 1, []string{"unknown flag: --no-such-flag"}},
-		"no profiles":           {run, 1, []string{"no profiles: give --profile"}},
-		"a wrong configuration": {append(run, "--config="+wrong), 1, []string{wrong + ":1:13: "}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
-			defer cancel()
-			command := exec.CommandContext(ctx, binary, test.arguments...)
-			output, _ := command.CombinedOutput()
-			if got := command.ProcessState.ExitCode(); got != test.status {
-				t.Errorf("the exit status is %d, want %d", got, test.status)
-			}
-			for _, part := range test.output {
-				if !strings.Contains(string(output), part) {
-					t.Errorf("%q is not in the output:\n%s", part, output)
-				}
-			}
-		})
-	}
-}
+
+	It("prints its version with --version", func(ctx SpecContext) {
+		expect(ctx, []string{"--version"}, 0, programName+" "+builtVersion)
+	})
+
+	It("prints its flags with --help", func(ctx SpecContext) {
+		expect(ctx, []string{"--help"}, 0, "Usage:", "--profile", "--gardener-version", "--webhook-config-mode",
+			"--leader-election", "--metrics-bind-address")
+	})
+
+	It("refuses an unknown flag", func(ctx SpecContext) {
+		expect(ctx, []string{"--no-such-flag"}, 1, "unknown flag: --no-such-flag")
+	})
+
+	It("refuses to run without profiles", func(ctx SpecContext) { expect(ctx, run, 1, "no profiles: give --profile") })
+
+	It("refuses an invalid configuration with its place", func(ctx SpecContext) {
+		expect(ctx, append(run, "--config="+wrong), 1, wrong+":1:13: ")
+	})
+})

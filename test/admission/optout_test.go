@@ -5,48 +5,48 @@
 package admission_test
 
 import (
+	"context"
 	"fmt"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 )
 
-// TestOptOut denies everything by a rule: an annotation on the namespace lets its control plane pass unchanged and is
-// counted; without it, the rule applies again.
-func TestOptOut(t *testing.T) {
-	p := start(t, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") + `lookups:
+var _ = Describe("a namespace with the annotation that opts out", func() {
+	It("has its objects admitted unchanged and counted, until the annotation is removed", func(ctx SpecContext) {
+		p := start(ctx, programOptions{Profiles: map[string]string{"acme": head("acme", "acme") + `lookups:
   missing: {secret: missing, keys: [key]}
 controlplane:
   kube-controller-manager:
   - flags: {set: {key: "${ lookups.missing.key }"}}
 `}, Values: map[string]any{"lookups": map[string]any{"secrets": []any{"missing"}}}})
-	namespace := newShoot(t, "optout", "acme")
-	denied := labels{"result": "denied"}
-	out := labels{"result": "opted-out", "target": "kube-controller-manager"}
-	p.expectCount(t, 1, "graft_admissions_total", denied, func() {
-		expectDenied(t, land.Client().Create(t.Context(), deployment(namespace, "kube-controller-manager")), 422, "LookupMissing")
-	})
+		namespace := newShoot(ctx, "optout", "acme")
+		denied := labels{"result": "denied"}
+		out := labels{"result": "opted-out", "target": "kube-controller-manager"}
+		p.expectCount(1, "graft_admissions_total", denied, func() {
+			expectDenied(land.Client().Create(ctx, deployment(namespace, "kube-controller-manager")), 422, "LookupMissing")
+		})
 
-	optOut(t, namespace, "the Secret of this shoot was lost")
-	eventually(t, "the annotation is seen", p.expectOptedOut(1))
-	p.expectCount(t, 1, "graft_admissions_total", out, func() {
-		manager := create(t, deployment(namespace, "kube-controller-manager"))
-		expectFlags(t, manager, map[string]bool{"--key=": false})
-		if err := land.Client().Delete(t.Context(), manager); err != nil {
-			t.Fatal(err)
-		}
-	})
-	p.log.waitFor(t, "the Secret of this shoot was lost")
+		optOut(ctx, namespace, "the Secret of this shoot was lost")
+		Eventually(p.expectOptedOut(1)).Should(Succeed(), "the annotation is seen")
+		p.expectCount(1, "graft_admissions_total", out, func() {
+			manager := create(ctx, deployment(namespace, "kube-controller-manager"))
+			expectFlags(manager, map[string]bool{"--key=": false})
+			Expect(land.Client().Delete(ctx, manager)).To(Succeed())
+		})
+		p.log.waitFor("the Secret of this shoot was lost")
 
-	optOut(t, namespace, "")
-	eventually(t, "the annotation is gone", p.expectOptedOut(0))
-	p.expectCount(t, 1, "graft_admissions_total", denied, func() {
-		expectDenied(t, land.Client().Create(t.Context(), deployment(namespace, "kube-controller-manager")), 422, "LookupMissing")
+		optOut(ctx, namespace, "")
+		Eventually(p.expectOptedOut(0)).Should(Succeed(), "the annotation is gone")
+		p.expectCount(1, "graft_admissions_total", denied, func() {
+			expectDenied(land.Client().Create(ctx, deployment(namespace, "kube-controller-manager")), 422, "LookupMissing")
+		})
 	})
-}
+})
 
 // expectOptedOut checks how many control planes are left alone.
 func (p *program) expectOptedOut(want float64) func() error {
@@ -59,12 +59,10 @@ func (p *program) expectOptedOut(want float64) func() error {
 }
 
 // optOut sets the annotation of the namespace that opts out, or removes it.
-func optOut(t *testing.T, name, reason string) {
-	t.Helper()
+func optOut(ctx context.Context, name, reason string) {
+	GinkgoHelper()
 	namespace := &corev1.Namespace{}
-	if err := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, namespace); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Get(ctx, client.ObjectKey{Name: name}, namespace)).To(Succeed())
 	before := namespace.DeepCopy()
 	if namespace.Annotations == nil {
 		namespace.Annotations = map[string]string{}
@@ -73,7 +71,5 @@ func optOut(t *testing.T, name, reason string) {
 	if reason == "" {
 		delete(namespace.Annotations, webhook.OptOutAnnotation)
 	}
-	if err := land.Client().Patch(t.Context(), namespace, client.MergeFrom(before)); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Patch(ctx, namespace, client.MergeFrom(before))).To(Succeed())
 }

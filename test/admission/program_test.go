@@ -18,9 +18,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,7 +57,7 @@ type programOptions struct {
 
 // program is a Graft that runs.
 type program struct {
-	t         *testing.T
+	ctx       context.Context // of the suite: specs share programs
 	namespace string
 	account   *landscape.Account
 	values    map[string]any // of the chart
@@ -66,55 +67,53 @@ type program struct {
 	env.Extension
 }
 
-// start runs a program and returns when the kube-apiserver calls it. It is stopped, and its registration removed, at the end
-// of the test.
-func start(t *testing.T, options programOptions) *program {
-	t.Helper()
-	p := launch(t, options)
+// start runs a program and returns when the kube-apiserver calls it. It is stopped, and its registration removed, at
+// the end of the test.
+func start(ctx context.Context, options programOptions) *program {
+	GinkgoHelper()
+	p := launch(ctx, options)
 	p.waitReady()
-	syncWebhooks(t)
+	syncWebhooks(ctx)
 	return p
 }
 
 var programs int
 
 // launch runs a program and returns at once.
-func launch(t *testing.T, options programOptions) *program {
-	t.Helper()
-	p := &program{t: t, values: options.Values, profiles: t.TempDir(), log: &logBuffer{}}
+func launch(ctx context.Context, options programOptions) *program {
+	GinkgoHelper()
+	p := &program{ctx: context.Background(), values: options.Values, profiles: GinkgoT().TempDir(), log: &logBuffer{}}
 	if options.Beside != nil {
 		p.namespace, p.account = options.Beside.namespace, options.Beside.account
 	} else {
 		programs++
 		p.namespace = cmp.Or(options.Namespace, fmt.Sprintf("extension-%d", programs))
-		p.account = createAccount(t, p.namespace, options.Values, options.Without)
+		p.account = createAccount(ctx, p.namespace, options.Values, options.Without)
 	}
 	if options.Before != nil {
 		options.Before(p.namespace)
 	}
 	for name, text := range options.Profiles {
 		if text == "" {
-			text = example(t, name)
-			copyFiles(t, name, p.profiles)
+			text = example(name)
+			copyFiles(name, p.profiles)
 		}
 		p.writeProfile(name+".yaml", text)
 	}
 	var err error
-	if p.Extension, err = env.NewExtension(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	p.Extension, err = env.NewExtension(ctx)
+	Expect(err).NotTo(HaveOccurred(), "finding free ports")
 	arguments := append(p.arguments(p.writeConfig(options.Config)), options.Arguments...)
 	if options.Reach != nil {
 		arguments = append(arguments, "--kubeconfig="+options.Reach(p.account)) // the last one counts
 	}
-	if p.Process, err = env.Start(&p.log.Log, options.Environment, binary, arguments...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	p.Process, err = env.Start(&p.log.Log, options.Environment, binary, arguments...)
+	Expect(err).NotTo(HaveOccurred(), "starting the program")
+	DeferCleanup(func() {
 		p.stop()
-		unregister(t)
-		if t.Failed() {
-			t.Logf("the log of the program ends with:\n%s", p.log.Tail(25))
+		unregister()
+		if CurrentSpecReport().Failed() {
+			GinkgoWriter.Printf("the log of the program ends with:\n%s", p.log.Tail(25))
 		}
 	})
 	return p
@@ -132,79 +131,67 @@ func (p *program) writeConfig(more string) string {
 		// There is no Service that would have to forget the program.
 		text += "\nshutdown: {delay: 0s, timeout: 20s}\n"
 	}
-	path := filepath.Join(p.t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
+	path := filepath.Join(GinkgoT().TempDir(), "config.yaml")
+	Expect(os.WriteFile(path, []byte(text), 0o600)).To(Succeed())
 	return path
 }
 
 // writeProfile puts a file into the folder of profiles at once, as the kubelet does with a mounted ConfigMap.
 func (p *program) writeProfile(name, text string) {
-	p.t.Helper()
+	GinkgoHelper()
 	hidden := filepath.Join(p.profiles, "."+name)
-	if err := os.WriteFile(hidden, []byte(text), 0o600); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.Rename(hidden, filepath.Join(p.profiles, name)); err != nil {
-		p.t.Fatal(err)
-	}
+	Expect(os.WriteFile(hidden, []byte(text), 0o600)).To(Succeed())
+	Expect(os.Rename(hidden, filepath.Join(p.profiles, name))).To(Succeed())
 }
 
 // removeProfile takes a file out of the folder of profiles.
 func (p *program) removeProfile(name string) {
-	p.t.Helper()
-	if err := os.Remove(filepath.Join(p.profiles, name)); err != nil {
-		p.t.Fatal(err)
-	}
+	GinkgoHelper()
+	Expect(os.Remove(filepath.Join(p.profiles, name))).To(Succeed())
 }
 
-// reload puts a file into the folder of profiles and returns when the program has it active and the kube-apiserver follows.
+// reload puts a file into the folder of profiles and returns when the program has it active and the kube-apiserver
+// follows.
 func (p *program) reload(name, text string) {
-	p.t.Helper()
+	GinkgoHelper()
 	before := p.counter("graft_profile_reloads_total", labels{"result": "success"})
 	p.writeProfile(name, text)
-	eventually(p.t, "the profiles to be loaded", func() error {
+	Eventually(func() error {
 		if got := p.counter("graft_profile_reloads_total", labels{"result": "success"}); got <= before {
 			return fmt.Errorf("%v successful attempts, before there were %v", got, before)
 		}
 		return nil
-	})
+	}).Should(Succeed(), "waiting for the profiles to be loaded")
 	p.waitReady()
-	syncWebhooks(p.t)
+	syncWebhooks(p.ctx)
 }
 
 // waitReady returns when /readyz says that admissions would be answered. A program that ended instead is fatal.
 func (p *program) waitReady() {
-	p.t.Helper()
-	if err := p.Await(p.t.Context(), p.Ready); err != nil {
-		p.t.Fatal(err)
-	}
+	GinkgoHelper()
+	Expect(p.Await(p.ctx, p.Ready)).To(Succeed())
 }
 
 // stop asks the program to end, as a kubelet does, and returns its exit status.
 func (p *program) stop() int {
-	p.t.Helper()
+	GinkgoHelper()
 	_ = p.Signal(syscall.SIGTERM)
 	return p.wait()
 }
 
 // wait returns the exit status of a program that ends.
 func (p *program) wait() int {
-	p.t.Helper()
-	if err := p.Wait(); err != nil {
-		p.t.Error(err)
-	}
+	GinkgoHelper()
+	Expect(p.Wait()).To(Succeed())
 	return p.State().ExitCode()
 }
 
 // unregister removes the registrations of ended programs, which would deny the writes of the next test.
-func unregister(t *testing.T) {
+func unregister() {
 	for _, name := range []string{programName, programName + "-runtime"} {
-		err := land.Client().DeleteAllOf(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{}, named(name))
-		if err != nil {
-			t.Error(err)
-		}
+		err := land.Client().DeleteAllOf(context.Background(), &admissionregistrationv1.MutatingWebhookConfiguration{},
+			named(name))
+		Expect(err).NotTo(HaveOccurred())
 	}
 }
 
@@ -214,20 +201,19 @@ func named(name string) client.MatchingLabels {
 }
 
 // registration returns the registration of the program.
-func registration(t *testing.T) *admissionregistrationv1.MutatingWebhookConfiguration {
-	t.Helper()
+func registration(ctx context.Context) *admissionregistrationv1.MutatingWebhookConfiguration {
+	GinkgoHelper()
 	list := &admissionregistrationv1.MutatingWebhookConfigurationList{}
-	if err := land.Client().List(t.Context(), list, named(programName)); err != nil || len(list.Items) != 1 {
-		t.Fatalf("%d registrations: %v", len(list.Items), err)
-	}
+	Expect(land.Client().List(ctx, list, named(programName))).To(Succeed())
+	Expect(list.Items).To(HaveLen(1), "registrations")
 	return &list.Items[0]
 }
 
 // registered are the names of the webhooks, without their common end.
-func registered(t *testing.T) []string {
-	t.Helper()
+func registered(ctx context.Context) []string {
+	GinkgoHelper()
 	var names []string
-	for _, webhook := range registration(t).Webhooks {
+	for _, webhook := range registration(ctx).Webhooks {
 		names = append(names, strings.TrimSuffix(webhook.Name, ".graft.extensions.gardener.cloud"))
 	}
 	slices.Sort(names)
@@ -239,17 +225,15 @@ type labels map[string]string
 
 // counter is the sum over the series of a metric that have the labels.
 func (p *program) counter(name string, selected labels) float64 {
-	p.t.Helper()
-	body, err := env.Get(p.t.Context(), "http://"+p.Metrics+"/metrics")
-	if err != nil {
-		p.t.Fatalf("reading the metrics: %v", err)
-	}
-	return sumOf(p.t, body, name, selected)
+	GinkgoHelper()
+	body, err := env.Get(p.ctx, "http://"+p.Metrics+"/metrics")
+	Expect(err).NotTo(HaveOccurred(), "reading the metrics")
+	return sumOf(body, name, selected)
 }
 
 // sumOf adds up series in Prometheus' text format. Label values of Graft's metrics hold no commas or braces.
-func sumOf(t *testing.T, text, name string, selected labels) float64 {
-	t.Helper()
+func sumOf(text, name string, selected labels) float64 {
+	GinkgoHelper()
 	var sum float64
 	for line := range strings.Lines(text) {
 		rest, ok := strings.CutPrefix(strings.TrimSpace(line), name)
@@ -264,9 +248,7 @@ func sumOf(t *testing.T, text, name string, selected labels) float64 {
 			continue
 		}
 		number, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			t.Fatalf("the metric %q: %v", line, err)
-		}
+		Expect(err).NotTo(HaveOccurred(), "the metric %q", line)
 		sum += number
 	}
 	return sum
@@ -287,31 +269,14 @@ func matches(series string, selected labels) bool {
 }
 
 // expectCount runs something and holds by how much a metric has grown then.
-func (p *program) expectCount(t *testing.T, want float64, name string, selected labels, do func()) {
-	t.Helper()
+func (p *program) expectCount(want float64, name string, selected labels, do func()) {
+	GinkgoHelper()
 	before := p.counter(name, selected)
 	do()
-	if got := p.counter(name, selected) - before; got != want {
-		t.Errorf("%s%v has grown by %v, want %v", name, selected, got, want)
-	}
+	Expect(p.counter(name, selected)-before).To(BeNumerically("==", want), "growth of %s%v", name, selected)
 }
 
-// eventually asks again and again until there is no error; an error that stays is fatal.
-func eventually(t *testing.T, what string, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("waiting for %s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
+// get returns the status and the body of a page.
 func get(url string) (int, string, error) {
 	response, err := http.Get(url)
 	if err != nil {
@@ -323,41 +288,33 @@ func get(url string) (int, string, error) {
 }
 
 // example is the text of an example profile.
-func example(t *testing.T, name string) string {
-	t.Helper()
+func example(name string) string {
+	GinkgoHelper()
 	text, err := os.ReadFile(filepath.Join(root, "example", "profiles", name, "profile.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	return string(text)
 }
 
 // copyFiles copies the files of an example to its profile.
-func copyFiles(t *testing.T, name, folder string) {
-	t.Helper()
+func copyFiles(name, folder string) {
+	GinkgoHelper()
 	beside := filepath.Join(root, "example", "profiles", name)
-	if err := os.CopyFS(filepath.Join(folder, "files"), os.DirFS(filepath.Join(beside, "files"))); err != nil {
-		t.Fatal(err)
-	}
+	Expect(os.CopyFS(filepath.Join(folder, "files"), os.DirFS(filepath.Join(beside, "files")))).To(Succeed())
 	images, err := os.ReadFile(filepath.Join(beside, "images.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, "images.yaml"), images, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(filepath.Join(folder, "images.yaml"), images, 0o600)).To(Succeed())
 }
 
 // logBuffer collects the output of a program while tests read it.
 type logBuffer struct{ env.Log }
 
 // waitFor returns when the log holds a text.
-func (l *logBuffer) waitFor(t *testing.T, text string) {
-	t.Helper()
-	eventually(t, fmt.Sprintf("%q in the log", text), func() error {
+func (l *logBuffer) waitFor(text string) {
+	GinkgoHelper()
+	Eventually(func() error {
 		if !strings.Contains(l.String(), text) {
 			return errors.New("it is not there")
 		}
 		return nil
-	})
+	}).Should(Succeed(), "%q in the log", text)
 }

@@ -13,8 +13,9 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,44 +25,46 @@ import (
 )
 
 // segmented puts the registered secret segment into the path of a webhook.
-func segmented(t *testing.T, path string) string {
-	t.Helper()
-	parts := strings.Split(*registration(t).Webhooks[0].ClientConfig.URL, "/")
+func segmented(ctx context.Context, path string) string {
+	GinkgoHelper()
+	parts := strings.Split(*registration(ctx).Webhooks[0].ClientConfig.URL, "/")
 	return strings.Replace(path, "/webhooks/", "/webhooks/"+parts[len(parts)-3]+"/", 1)
 }
 
 // clientConfig is how the API server reaches and trusts the program, with a path of the test's choice.
-func (p *program) clientConfig(t *testing.T, path string) admissionregistrationv1.WebhookClientConfig {
-	t.Helper()
+func (p *program) clientConfig(ctx context.Context, path string) admissionregistrationv1.WebhookClientConfig {
+	GinkgoHelper()
 	return admissionregistrationv1.WebhookClientConfig{
-		URL: ptr.To("https://" + p.Webhook + segmented(t, path)), CABundle: registration(t).Webhooks[0].ClientConfig.CABundle,
+		URL:      ptr.To("https://" + p.Webhook + segmented(ctx, path)),
+		CABundle: registration(ctx).Webhooks[0].ClientConfig.CABundle,
 	}
 }
 
 // client speaks with the webhook server as the API server does.
-func (p *program) client(t *testing.T) *http.Client {
-	t.Helper()
+func (p *program) client(ctx context.Context) *http.Client {
+	GinkgoHelper()
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(registration(t).Webhooks[0].ClientConfig.CABundle) {
-		t.Fatal("the registration has no CA bundle")
-	}
+	Expect(roots.AppendCertsFromPEM(registration(ctx).Webhooks[0].ClientConfig.CABundle)).
+		To(BeTrue(), "the CA bundle is valid")
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
+	DeferCleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
 
 // proxy changes messages between the API server and the program.
-func (p *program) proxy(t *testing.T, path string, change func(*http.Request, []byte) []byte) admissionregistrationv1.WebhookClientConfig {
-	t.Helper()
-	to := p.client(t)
-	config := serveTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func (p *program) proxy(ctx context.Context, path string,
+	change func(*http.Request, []byte) []byte) admissionregistrationv1.WebhookClientConfig {
+	GinkgoHelper()
+	to := p.client(ctx)
+	config := serveTLS(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
 		}
 		body = change(r, body)
-		request, err := http.NewRequestWithContext(r.Context(), r.Method, "https://"+p.Webhook+r.URL.RequestURI(), bytes.NewReader(body))
+		request, err := http.NewRequestWithContext(r.Context(), r.Method, "https://"+p.Webhook+r.URL.RequestURI(),
+			bytes.NewReader(body))
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusBadGateway)
 			return
@@ -77,30 +80,24 @@ func (p *program) proxy(t *testing.T, path string, change func(*http.Request, []
 		w.WriteHeader(response.StatusCode)
 		_, _ = io.Copy(w, response.Body)
 	}))
-	config.URL = ptr.To(*config.URL + segmented(t, path))
+	config.URL = ptr.To(*config.URL + segmented(ctx, path))
 	return config
 }
 
-// changeClusterRules takes resources out of the program's ClusterRole, or, without any, puts the chart's rules back, and
-// returns when the API server acts accordingly for Clusters.
-func (p *program) changeClusterRules(t *testing.T, probe string, forbidden bool, without ...string) {
-	t.Helper()
+// changeClusterRules takes resources out of the program's ClusterRole, or, without any, puts the chart's rules back,
+// and returns when the API server acts accordingly for Clusters.
+func (p *program) changeClusterRules(probe string, forbidden bool, without ...string) {
+	GinkgoHelper()
 	ctx := context.Background()
 	role := &rbacv1.ClusterRole{}
-	if err := land.Client().Get(ctx, client.ObjectKey{Name: p.namespace + "-" + programName}, role); err != nil {
-		t.Fatal(err)
-	}
-	role.Rules = slices.DeleteFunc(rulesOfChart(t, p.namespace, p.values).ClusterRules, func(rule rbacv1.PolicyRule) bool {
+	Expect(land.Client().Get(ctx, client.ObjectKey{Name: p.namespace + "-" + programName}, role)).To(Succeed())
+	role.Rules = slices.DeleteFunc(rulesOfChart(p.namespace, p.values).ClusterRules, func(rule rbacv1.PolicyRule) bool {
 		return slices.ContainsFunc(without, func(resource string) bool { return slices.Contains(rule.Resources, resource) })
 	})
-	if err := land.Client().Update(ctx, role); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Update(ctx, role)).To(Succeed())
 	reader, err := client.New(p.account.Config, client.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the permissions to be active", func() error {
+	Expect(err).NotTo(HaveOccurred())
+	Eventually(func() error {
 		cluster := &unstructured.Unstructured{}
 		cluster.SetAPIVersion("extensions.gardener.cloud/v1alpha1")
 		cluster.SetKind("Cluster")
@@ -108,5 +105,5 @@ func (p *program) changeClusterRules(t *testing.T, probe string, forbidden bool,
 			return errNotYet
 		}
 		return nil
-	})
+	}).Should(Succeed(), "waiting for the permissions to be active")
 }

@@ -7,13 +7,15 @@ package admission_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,35 +27,89 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// TestReload changes profiles of a program that runs.
-func TestReload(t *testing.T) {
-	p := start(t, programOptions{
-		Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "a0")},
-		Config:   "profiles: {configMaps: {enabled: true}}\n",
-	})
-	namespace := newShoot(t, "reload", "acme")
+var _ = Describe("a change of profiles of a running program", Ordered, func() {
+	var (
+		p         *program
+		namespace string
+	)
 
-	t.Run("under traffic", func(t *testing.T) { testReloadUnderTraffic(t, p, namespace) })
-	t.Run("a wrong edit", func(t *testing.T) { testWrongEdit(t, p, namespace) })
-	t.Run("a ConfigMap", func(t *testing.T) { testConfigMap(t, p) })
-	t.Run("a wrong ConfigMap", func(t *testing.T) { testWrongConfigMap(t, p, namespace) })
-	t.Run("versions", func(t *testing.T) {
-		if got := p.counter("graft_profile_info", nil); got != 1 {
-			t.Errorf("after many reloads, %v profiles are counted", got)
-		}
+	BeforeAll(func(ctx SpecContext) {
+		p = start(ctx, programOptions{
+			Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "a0")},
+			Config:   "profiles: {configMaps: {enabled: true}}\n",
+		})
+		namespace = newShoot(ctx, "reload", "acme")
+
 	})
-	t.Run("a file that goes", func(t *testing.T) {
+
+	It("fails no admission, each of which has the old or the new value", func(ctx SpecContext) {
+		testReloadUnderTraffic(ctx, p, namespace)
+	})
+
+	edits := map[string]struct{ text, where, what string }{
+		"typo": {strings.Replace(setFlag("acme", "acme", "value", "after"), "flags:", "flagz:", 1), "7:5",
+			`did you mean \"flags\"?`},
+		"CEL":      {setFlag("acme", "acme", "value", `"${ shoot.regoin }"`), "7:36", `did you mean \"region\"?`},
+		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:32", "contract kube-controller-manager/ports"},
+		"no YAML":  {"apiVersion: [\n", ":", "not YAML"},
+	}
+	for _, name := range slices.Sorted(maps.Keys(edits)) {
+		It("keeps the version before, and reports the place of the mistake: "+name, func(ctx SpecContext) {
+			wrong := edits[name]
+			p.reload("acme.yaml", setFlag("acme", "acme", "value", "before"))
+			failure := labels{"result": "failure"}
+			failures := p.counter("graft_profile_reloads_total", failure)
+			p.writeProfile("acme.yaml", wrong.text)
+			Eventually(p.counter).WithArguments("graft_profile_reloads_total", failure).
+				Should(BeNumerically("==", failures+1), "failed attempts to load profiles")
+			Expect(p.counter("graft_profile_reload_failed", nil)).To(BeNumerically("==", 1), "graft_profile_reload_failed")
+			place := filepath.Join(p.profiles, "acme.yaml") + ":"
+			if wrong.where != ":" {
+				place += wrong.where + ": "
+			}
+			p.log.waitFor(place)
+			p.log.waitFor(wrong.what)
+			object := create(ctx, deployment(namespace, "kube-controller-manager"))
+			expectFlags(object, map[string]bool{"--value=before": true, "--value=after": false})
+			Expect(land.Client().Delete(ctx, object)).To(Succeed())
+			p.waitReady()
+			p.reload("acme.yaml", setFlag("acme", "acme", "value", "fixed"))
+			Expect(p.counter("graft_profile_reload_failed", nil)).
+				To(BeNumerically("==", 0), "graft_profile_reload_failed after the correction")
+			object = create(ctx, deployment(namespace, "kube-controller-manager"))
+			expectFlags(object, map[string]bool{"--value=fixed": true, "--value=before": false})
+			Expect(land.Client().Delete(ctx, object)).To(Succeed())
+		})
+	}
+
+	It("registers, changes and unregisters a provider with its ConfigMap", func(ctx SpecContext) { testConfigMap(ctx, p) })
+
+	late := setFlag("late", "late", "late", `"1"`)
+	configMaps := map[string]struct{ text, place string }{
+		"unknown":   {strings.Replace(late, "providers", "provider", 1), "4:1: "},
+		"duplicate": {strings.Replace(late, "providers", "providers: [late]\nproviders: [late, later]\nobserve", 1), "5:1: "},
+	}
+	for _, name := range slices.Sorted(maps.Keys(configMaps)) {
+		It("is refused by the webhook for ConfigMaps with the place of the mistake: "+name, func(ctx SpecContext) {
+			testOneWrongConfigMap(ctx, p, namespace, configMaps[name].text, configMaps[name].place)
+		})
+	}
+
+	It("leaves one version of each profile in the metrics", func() {
+		Expect(p.counter("graft_profile_info", nil)).To(BeNumerically("==", 1), "profiles after many reloads")
+	})
+
+	It("unregisters the webhook of a file that is removed", func(ctx SpecContext) {
 		p.reload("second.yaml", setFlag("second", "second", "second", `"yes"`))
-		if got, want := registered(t), []string{"controlplane.acme", "controlplane.second"}; !slices.Equal(got, want) {
-			t.Errorf("registered is %q, want %q", got, want)
-		}
+		Expect(registered(ctx)).To(Equal([]string{"controlplane.acme", "controlplane.second"}), "registered webhooks")
 		p.removeProfile("second.yaml")
-		eventually(t, "the webhook to be unregistered", func() error { return expectRegistered(t, "controlplane.acme") })
+		Eventually(expectRegistered).WithArguments(ctx, "controlplane.acme").
+			Should(Succeed(), "waiting for the webhook to be unregistered")
 	})
-}
+})
 
 // testReloadUnderTraffic edits a profile while objects are admitted: each has the old or the new value, and none fails.
-func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
+func testReloadUnderTraffic(ctx context.Context, p *program, namespace string) {
 	const (
 		workers = 4
 		edits   = 3
@@ -70,18 +126,15 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 	denied := p.counter("graft_admission_failures_total", nil)
 	for range workers {
 		group.Go(func() {
-			for i := 0; i < most && !done.Load() && !t.Failed(); i++ {
+			defer done.Store(true) // ends the other workers after a failure
+			defer GinkgoRecover()
+			for i := 0; i < most && !done.Load(); i++ {
 				newest := last.Load()
 				object := deployment(namespace, "kube-controller-manager", "--v=2")
-				if err := land.Client().Create(t.Context(), object, client.DryRunAll); err != nil {
-					t.Errorf("an admission failed: %v", err)
-					return
-				}
+				Expect(land.Client().Create(ctx, object, client.DryRunAll)).To(Succeed(), "creating an object during a reload")
 				value, err := valueOf(object)
-				if err != nil || value > last.Load() || value < newest-1 {
-					t.Errorf("an object has value %d (%v), while a%d was being replaced by a%d", value, err, newest-1, newest)
-					return
-				}
+				Expect(err).NotTo(HaveOccurred(), "reading the value of the object")
+				Expect(value).To(And(BeNumerically(">=", newest-1), BeNumerically("<=", last.Load())), "the value of the object")
 				raise(&seen, value)
 				total.Add(1)
 			}
@@ -90,22 +143,18 @@ func testReloadUnderTraffic(t *testing.T, p *program, namespace string) {
 	for edit := int64(1); edit <= edits; edit++ {
 		last.Store(edit)
 		p.writeProfile("acme.yaml", setFlag("acme", "acme", "value", fmt.Sprintf("a%d", edit)))
-		eventually(t, fmt.Sprintf("value a%d", edit), func() error {
-			if (seen.Load() < edit || total.Load() < edit*beside) && !t.Failed() {
+		Eventually(func() error {
+			if (seen.Load() < edit || total.Load() < edit*beside) && !done.Load() {
 				return errNotYet
 			}
 			return nil
-		})
+		}).Should(Succeed(), "value a%d", edit)
 	}
 	done.Store(true)
 	group.Wait()
-	if seen.Load() != edits {
-		t.Errorf("%d admissions, the newest value is a%d, want a%d", total.Load(), seen.Load(), edits)
-	}
-	if got := p.counter("graft_admission_failures_total", nil); got != denied {
-		t.Errorf("%v admissions failed", got-denied)
-	}
-	t.Logf("%d admissions during %d edits", total.Load(), edits)
+	Expect(seen.Load()).To(BeNumerically("==", edits), "the newest value that an object had")
+	Expect(p.counter("graft_admission_failures_total", nil)).To(BeNumerically("==", denied), "failed admissions")
+	AddReportEntry("admissions", fmt.Sprintf("%d during %d edits", total.Load(), edits))
 }
 
 // raise sets a value that may only grow.
@@ -129,208 +178,136 @@ func valueOf(object *unstructured.Unstructured) (int64, error) {
 	return value, err
 }
 
-// testWrongEdit writes a profile that is wrong: the one before stays, and everybody is told where the mistake is.
-func testWrongEdit(t *testing.T, p *program, namespace string) {
-	p.reload("acme.yaml", setFlag("acme", "acme", "value", "before"))
-	failures := p.counter("graft_profile_reloads_total", labels{"result": "failure"})
-	for name, wrong := range map[string]struct{ text, where, what string }{
-		"typo":     {strings.Replace(setFlag("acme", "acme", "value", "after"), "flags:", "flagz:", 1), "7:5", `did you mean \"flags\"?`},
-		"CEL":      {setFlag("acme", "acme", "value", `"${ shoot.regoin }"`), "7:36", `did you mean \"region\"?`},
-		"reserved": {setFlag("acme", "acme", "secure-port", `"1"`), "7:32", "contract kube-controller-manager/ports"},
-		"no YAML":  {"apiVersion: [\n", ":", "not YAML"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p.writeProfile("acme.yaml", wrong.text)
-			failures++
-			eventually(t, "the failure to be counted", func() error {
-				if got := p.counter("graft_profile_reloads_total", labels{"result": "failure"}); got != failures {
-					return fmt.Errorf("%v failures, want %v", got, failures)
-				}
-				return nil
-			})
-			if got := p.counter("graft_profile_reload_failed", nil); got != 1 {
-				t.Errorf("the gauge is %v", got)
-			}
-			place := filepath.Join(p.profiles, "acme.yaml") + ":"
-			if wrong.where != ":" {
-				place += wrong.where + ": "
-			}
-			p.log.waitFor(t, place)
-			p.log.waitFor(t, wrong.what)
-			object := create(t, deployment(namespace, "kube-controller-manager"))
-			expectFlags(t, object, map[string]bool{"--value=before": true, "--value=after": false})
-			if err := land.Client().Delete(t.Context(), object); err != nil {
-				t.Fatal(err)
-			}
-			p.waitReady()
-		})
-	}
-	p.reload("acme.yaml", setFlag("acme", "acme", "value", "fixed"))
-	if got := p.counter("graft_profile_reload_failed", nil); got != 0 {
-		t.Errorf("after it was fixed, the gauge is %v", got)
-	}
-	object := create(t, deployment(namespace, "kube-controller-manager"))
-	expectFlags(t, object, map[string]bool{"--value=fixed": true, "--value=before": false})
-}
-
 // configMap holds a profile in the namespace of the program.
 func configMap(p *program, name, text string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name, Labels: map[string]string{webhook.ProfileLabel: "true"}},
-		Data:       map[string]string{"profile.yaml": text},
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: name,
+			Labels: map[string]string{webhook.ProfileLabel: "true"}},
+		Data: map[string]string{"profile.yaml": text},
 	}
 }
 
 // testConfigMap adds a profile of a provider and a set that were not there, changes it, and removes it.
-func testConfigMap(t *testing.T, p *program) {
-	namespace := newShoot(t, "config-map", "late")
-	early := create(t, deployment(namespace, "kube-controller-manager"))
-	expectFlags(t, early, map[string]bool{"--late=1": false})
+func testConfigMap(ctx context.Context, p *program) {
+	namespace := newShoot(ctx, "config-map", "late")
+	early := create(ctx, deployment(namespace, "kube-controller-manager"))
+	expectFlags(early, map[string]bool{"--late=1": false})
 
-	profile := configMap(p, "late", setFlag("late", "late", "late", `"1"`)+"controlplanebackup:\n  etcd-main:\n  - annotations: {set: {late: \"1\"}}\n")
+	profile := configMap(p, "late",
+		setFlag("late", "late", "late", `"1"`)+"controlplanebackup:\n  etcd-main:\n  - annotations: {set: {late: \"1\"}}\n")
 	unlabelled := configMap(p, "unlabelled", "no profile at all")
 	unlabelled.Labels = nil
 	for _, object := range []client.Object{unlabelled, profile} {
-		if err := land.Client().Create(t.Context(), object); err != nil {
-			t.Fatal(err)
-		}
+		Expect(land.Client().Create(ctx, object)).To(Succeed())
 	}
-	eventually(t, "the webhooks to be registered", func() error {
-		return expectRegistered(t, "controlplane.acme", "controlplane.late", "controlplanebackup.late")
-	})
+	Eventually(func() error {
+		return expectRegistered(ctx, "controlplane.acme", "controlplane.late", "controlplanebackup.late")
+	}).Should(Succeed(), "waiting for the webhooks to be registered")
 	p.waitReady()
-	syncWebhooks(t)
-	if err := land.Client().Update(t.Context(), early); err != nil {
-		t.Fatal(err)
-	}
-	expectFlags(t, early, map[string]bool{"--late=1": true})
-	if main := create(t, etcd(namespace, "etcd-main")); main.GetAnnotations()["late"] != "1" {
-		t.Errorf("the annotations of the etcd are %v", main.GetAnnotations())
-	}
+	syncWebhooks(ctx)
+	Expect(land.Client().Update(ctx, early)).To(Succeed())
+	expectFlags(early, map[string]bool{"--late=1": true})
+	Expect(create(ctx, etcd(namespace, "etcd-main")).GetAnnotations()["late"]).
+		To(Equal("1"), "the annotations of the etcd")
 
 	profile.Data["profile.yaml"] = setFlag("late", "late", "late", `"2"`)
-	if err := land.Client().Update(t.Context(), profile); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the set to be unregistered", func() error { return expectRegistered(t, "controlplane.acme", "controlplane.late") })
-	syncWebhooks(t)
-	if err := land.Client().Update(t.Context(), early); err != nil {
-		t.Fatal(err)
-	}
-	expectFlags(t, early, map[string]bool{"--late=1": false, "--late=2": true})
+	Expect(land.Client().Update(ctx, profile)).To(Succeed())
+	Eventually(expectRegistered).WithArguments(ctx, "controlplane.acme", "controlplane.late").
+		Should(Succeed(), "waiting for the set to be unregistered")
+	syncWebhooks(ctx)
+	Expect(land.Client().Update(ctx, early)).To(Succeed())
+	expectFlags(early, map[string]bool{"--late=1": false, "--late=2": true})
 
-	if err := land.Client().Delete(t.Context(), profile); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the provider to be unregistered", func() error { return expectRegistered(t, "controlplane.acme") })
-	syncWebhooks(t)
-	p.expectCount(t, 0, "graft_admissions_total", nil, func() {
-		create(t, deployment(newShoot(t, "config-map-2", "late"), "kube-controller-manager"))
+	Expect(land.Client().Delete(ctx, profile)).To(Succeed())
+	Eventually(expectRegistered).WithArguments(ctx, "controlplane.acme").
+		Should(Succeed(), "waiting for the provider to be unregistered")
+	syncWebhooks(ctx)
+	p.expectCount(0, "graft_admissions_total", nil, func() {
+		create(ctx, deployment(newShoot(ctx, "config-map-2", "late"), "kube-controller-manager"))
 	})
 }
 
-// testWrongConfigMap holds that a ConfigMap with a mistake is refused with the place of it, and that everything stays active.
-func testWrongConfigMap(t *testing.T, p *program, namespace string) {
-	late := setFlag("late", "late", "late", `"1"`)
-	for name, wrong := range map[string]struct{ text, place string }{
-		"unknown":   {strings.Replace(late, "providers", "provider", 1), "4:1: "},
-		"duplicate": {strings.Replace(late, "providers", "providers: [late]\nproviders: [late, later]\nobserve", 1), "5:1: "},
-	} {
-		t.Run(name, func(t *testing.T) { testOneWrongConfigMap(t, p, namespace, wrong.text, wrong.place) })
-	}
-}
-
-// testOneWrongConfigMap tries to create the ConfigMap of a profile that is wrong at a place, and has an object admitted.
-func testOneWrongConfigMap(t *testing.T, p *program, namespace, text, place string) {
-	err := land.Client().Create(t.Context(), configMap(p, "wrong", text))
-	expectDenied(t, err, 403, "configmap/"+p.namespace+"/wrong/profile.yaml:"+place)
+// testOneWrongConfigMap tries to create the ConfigMap of a profile that is wrong at a place, and has an object
+// admitted.
+func testOneWrongConfigMap(ctx context.Context, p *program, namespace, text, place string) {
+	err := land.Client().Create(ctx, configMap(p, "wrong", text))
+	expectDenied(err, 403, "configmap/"+p.namespace+"/wrong/profile.yaml:"+place)
 	object := deployment(namespace, "kube-controller-manager")
-	if err := land.Client().Create(t.Context(), object, client.DryRunAll); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	if got := p.counter("graft_profile_reload_failed", nil); got != 0 {
-		t.Errorf("the gauge is %v", got)
-	}
+	Expect(land.Client().Create(ctx, object, client.DryRunAll)).To(Succeed(), "creating an object with the profile before")
+	Expect(p.counter("graft_profile_reload_failed", nil)).To(BeNumerically("==", 0), "graft_profile_reload_failed")
 }
 
-func expectRegistered(t *testing.T, want ...string) error {
-	t.Helper()
-	if got := registered(t); !slices.Equal(got, want) {
+func expectRegistered(ctx context.Context, want ...string) error {
+	GinkgoHelper()
+	if got := registered(ctx); !slices.Equal(got, want) {
 		return fmt.Errorf("registered is %q, want %q", got, want)
 	}
 	return nil
 }
 
-// TestNoProfiles starts with no profile at all, as the chart does by default, and gets one later.
-func TestNoProfiles(t *testing.T) {
-	p := start(t, programOptions{Config: "profiles: {configMaps: {enabled: true}}\n"})
-	if got := registered(t); len(got) != 0 {
-		t.Errorf("registered is %q", got)
-	}
-	profile := configMap(p, "first", setFlag("first", "first", "first", `"1"`))
-	if err := land.Client().Create(t.Context(), profile); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the webhook to be registered", func() error { return expectRegistered(t, "controlplane.first") })
-	syncWebhooks(t)
-	object := create(t, deployment(newShoot(t, "first", "first"), "kube-controller-manager"))
-	expectFlags(t, object, map[string]bool{"--first=1": true})
-	p.waitReady()
-}
-
-// TestMissingDefinitions starts the program in a seed without the definitions of Etcd, VerticalPodAutoscaler and Cluster, and
-// brings them later.
-func TestMissingDefinitions(t *testing.T) {
-	removeDefinitions(t, "etcds.druid.gardener.cloud", "verticalpodautoscalers.autoscaling.k8s.io", "clusters.extensions.gardener.cloud")
-	p := start(t, programOptions{Profiles: map[string]string{"openstack": "", "more": setFlag("more", "openstack", "region", `"${ shoot.region }"`)}})
-	namespace, err := land.CreateShoot(t.Context(), landscape.ShootOptions{Shoot: landscape.NewShoot("missing", "openstack", "1.33.6"), WithoutCluster: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Objects that need a Cluster wait for it.
-	object := deployment(namespace, "kube-controller-manager")
-	expectDenied(t, land.Client().Create(t.Context(), object.DeepCopy()), 503, "FactsUnavailable", "Cluster")
-
-	if err := land.InstallCRDs(t.Context(), landscape.AllCRDs()...); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := land.CreateShoot(t.Context(), landscape.ShootOptions{Shoot: landscape.NewShoot("missing", "openstack", "1.33.6")}); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "the Cluster to be found", func() error { return land.Client().Create(t.Context(), object) })
-	expectFlags(t, object, map[string]bool{"--cloud-provider=external": true, "--region=region-1": true})
-	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "etcd-main", "result": "patched"}, func() {
-		created := create(t, etcd(namespace, "etcd-main"))
-		if class, _, _ := unstructured.NestedString(created.Object, "spec", "storageClass"); class != "gardener.cloud-fast" {
-			t.Errorf("the storage class is %q", class)
-		}
+var _ = Describe("a program without profiles", func() {
+	It("starts, and serves the first profile that is created", func(ctx SpecContext) {
+		p := start(ctx, programOptions{Config: "profiles: {configMaps: {enabled: true}}\n"})
+		Expect(registered(ctx)).To(BeEmpty(), "registered webhooks")
+		profile := configMap(p, "first", setFlag("first", "first", "first", `"1"`))
+		Expect(land.Client().Create(ctx, profile)).To(Succeed())
+		Eventually(expectRegistered).WithArguments(ctx, "controlplane.first").
+			Should(Succeed(), "waiting for the webhook to be registered")
+		syncWebhooks(ctx)
+		object := create(ctx, deployment(newShoot(ctx, "first", "first"), "kube-controller-manager"))
+		expectFlags(object, map[string]bool{"--first=1": true})
+		p.waitReady()
 	})
-	p.expectCount(t, 1, "graft_admissions_total", labels{"target": "machine-controller-manager-vpa", "result": "patched"}, func() {
-		create(t, vpa(namespace, "machine-controller-manager-vpa"))
+})
+
+var _ = Describe("a seed without the definitions of Etcd, VerticalPodAutoscaler and Cluster", func() {
+	It("is served as soon as they are installed", func(ctx SpecContext) {
+		removeDefinitions(ctx, "etcds.druid.gardener.cloud", "verticalpodautoscalers.autoscaling.k8s.io",
+			"clusters.extensions.gardener.cloud")
+		p := start(ctx, programOptions{Profiles: map[string]string{"openstack": "",
+			"more": setFlag("more", "openstack", "region", `"${ shoot.region }"`)}})
+		namespace, err := land.CreateShoot(ctx,
+			landscape.ShootOptions{Shoot: landscape.NewShoot("missing", "openstack", "1.33.6"), WithoutCluster: true})
+		Expect(err).NotTo(HaveOccurred())
+		// Objects that need a Cluster wait for it.
+		object := deployment(namespace, "kube-controller-manager")
+		expectDenied(land.Client().Create(ctx, object.DeepCopy()), 503, "FactsUnavailable", "Cluster")
+
+		Expect(land.InstallCRDs(ctx, landscape.AllCRDs()...)).To(Succeed())
+		Expect(land.CreateShoot(ctx, landscape.ShootOptions{Shoot: landscape.NewShoot("missing", "openstack",
+			"1.33.6")})).Error().NotTo(HaveOccurred())
+		Eventually(func() error { return land.Client().Create(ctx, object) }).
+			Should(Succeed(), "waiting for the Cluster to be found")
+		expectFlags(object, map[string]bool{"--cloud-provider=external": true, "--region=region-1": true})
+		p.expectCount(1, "graft_admissions_total", labels{"target": "etcd-main", "result": "patched"}, func() {
+			created := create(ctx, etcd(namespace, "etcd-main"))
+			class, _, _ := unstructured.NestedString(created.Object, "spec", "storageClass")
+			Expect(class).To(Equal("gardener.cloud-fast"), "the storage class")
+		})
+		p.expectCount(1, "graft_admissions_total", labels{"target": "machine-controller-manager-vpa", "result": "patched"},
+			func() {
+				create(ctx, vpa(namespace, "machine-controller-manager-vpa"))
+			})
 	})
-}
+})
 
 // removeDefinitions deletes definitions with all their objects; at the end of the test they are there again.
-func removeDefinitions(t *testing.T, names ...string) {
-	t.Helper()
-	t.Cleanup(func() {
-		if err := land.InstallCRDs(context.Background(), landscape.AllCRDs()...); err != nil {
-			t.Error(err)
-		}
+func removeDefinitions(ctx context.Context, names ...string) {
+	GinkgoHelper()
+	DeferCleanup(func() {
+		Expect(land.InstallCRDs(context.Background(), landscape.AllCRDs()...)).To(Succeed())
 	})
 	for _, name := range names {
 		definition := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := land.Client().Delete(t.Context(), definition); err != nil {
-			t.Fatal(err)
-		}
+		Expect(land.Client().Delete(ctx, definition)).To(Succeed())
 	}
 	for _, name := range names {
-		eventually(t, name+" to be gone", func() error {
-			err := land.Client().Get(t.Context(), client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
+		Eventually(func() error {
+			err := land.Client().Get(ctx, client.ObjectKey{Name: name}, &apiextensionsv1.CustomResourceDefinition{})
 			if !apierrors.IsNotFound(err) {
 				return fmt.Errorf("it is there (%w)", err)
 			}
 			return nil
-		})
+		}).Should(Succeed(), name+" to be gone")
 	}
 }

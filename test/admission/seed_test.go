@@ -5,14 +5,16 @@
 package admission_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -26,16 +28,14 @@ import (
 )
 
 // newShoot makes the namespace and the Cluster of a shoot, and returns the name of the namespace.
-func newShoot(t *testing.T, name, provider string, change ...func(*landscape.ShootOptions)) string {
-	t.Helper()
+func newShoot(ctx context.Context, name, provider string, change ...func(*landscape.ShootOptions)) string {
+	GinkgoHelper()
 	options := landscape.ShootOptions{Shoot: landscape.NewShoot(name, provider, "1.33.6")}
 	for _, f := range change {
 		f(&options)
 	}
-	namespace, err := land.CreateShoot(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	namespace, err := land.CreateShoot(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
 	return namespace
 }
 
@@ -50,63 +50,54 @@ func version(kubernetes string) func(*landscape.ShootOptions) {
 }
 
 // newNamespace makes a namespace with the labels given and no other.
-func newNamespace(t *testing.T, name string, labels map[string]string) string {
-	t.Helper()
-	if err := land.Client().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
-		t.Fatal(err)
-	}
+func newNamespace(ctx context.Context, name string, labels map[string]string) string {
+	GinkgoHelper()
+	Expect(land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})).
+		To(Succeed())
 	return name
 }
 
 // controlPlane writes the objects that Gardener's component code writes.
-func controlPlane(t *testing.T, options sample.Options) []sample.Object {
-	t.Helper()
-	objects, err := sample.ControlPlane(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
+func controlPlane(ctx context.Context, options sample.Options) []sample.Object {
+	GinkgoHelper()
+	objects, err := sample.ControlPlane(ctx, options)
+	Expect(err).NotTo(HaveOccurred())
 	return objects
 }
 
 // in is a sample object as it is sent to the API server, in a namespace.
-func in(t *testing.T, namespace string, object sample.Object) *unstructured.Unstructured {
-	t.Helper()
+func in(namespace string, object sample.Object) *unstructured.Unstructured {
+	GinkgoHelper()
 	u := &unstructured.Unstructured{}
-	if err := json.Unmarshal(object.JSON, u); err != nil {
-		t.Fatal(err)
-	}
+	Expect(json.Unmarshal(object.JSON, u)).To(Succeed())
 	u.SetNamespace(namespace)
 	return u
 }
 
 // create stores an object and returns it as it was stored.
-func create(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
-	if err := land.Client().Create(t.Context(), object); err != nil {
-		t.Fatalf("creating %s: %v", nameOf(object), err)
-	}
+func create(ctx context.Context, object *unstructured.Unstructured) *unstructured.Unstructured {
+	GinkgoHelper()
+	Expect(land.Client().Create(ctx, object)).To(Succeed(), "creating %s", nameOf(object))
 	return object
 }
 
 // stored reads an object.
-func stored(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
-	t.Helper()
+func stored(ctx context.Context, object *unstructured.Unstructured) *unstructured.Unstructured {
+	GinkgoHelper()
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(object.GroupVersionKind())
-	if err := land.Client().Get(t.Context(), client.ObjectKeyFromObject(object), found); err != nil {
-		t.Fatalf("reading %s: %v", nameOf(object), err)
-	}
+	Expect(land.Client().Get(ctx, client.ObjectKeyFromObject(object), found)).To(Succeed(), "reading %s", nameOf(object))
 	return found
 }
 
 // expectAbsent holds that an object was not stored.
-func expectAbsent(t *testing.T, object *unstructured.Unstructured) {
-	t.Helper()
+func expectAbsent(ctx context.Context, object *unstructured.Unstructured) {
+	GinkgoHelper()
 	found := &unstructured.Unstructured{}
 	found.SetGroupVersionKind(object.GroupVersionKind())
-	if err := land.Client().Get(t.Context(), client.ObjectKeyFromObject(object), found); !apierrors.IsNotFound(err) {
-		t.Errorf("%s was stored although its admission was denied (%v)", nameOf(object), err)
-	}
+	err := land.Client().Get(ctx, client.ObjectKeyFromObject(object), found)
+	Expect(err).To(MatchError(apierrors.IsNotFound, "IsNotFound"), "reading %s, whose admission was denied",
+		nameOf(object))
 }
 
 func nameOf(object *unstructured.Unstructured) string {
@@ -161,23 +152,20 @@ func vpa(namespace, name string) *unstructured.Unstructured {
 }
 
 // commandOf is the command of the first container.
-func commandOf(t *testing.T, object *unstructured.Unstructured) []string {
-	t.Helper()
+func commandOf(object *unstructured.Unstructured) []string {
+	GinkgoHelper()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
-	if err != nil || len(containers) == 0 {
-		t.Fatalf("%s has no containers: %v", nameOf(object), err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading the containers of %s", nameOf(object))
+	Expect(containers).NotTo(BeEmpty(), "containers of %s", nameOf(object))
 	command, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "command")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	return command
 }
 
 // expectFlags holds which of some flags (--name=value) are in the command, and that each is there once.
-func expectFlags(t *testing.T, object *unstructured.Unstructured, flags map[string]bool) {
-	t.Helper()
-	command := commandOf(t, object)
+func expectFlags(object *unstructured.Unstructured, flags map[string]bool) {
+	GinkgoHelper()
+	command := commandOf(object)
 	for flag, want := range flags {
 		count := 0
 		for _, item := range command {
@@ -185,16 +173,17 @@ func expectFlags(t *testing.T, object *unstructured.Unstructured, flags map[stri
 				count++
 			}
 		}
-		if want && count != 1 || !want && count != 0 {
-			t.Errorf("%s in namespace %s has %s %d times, want %v: %q", nameOf(object), object.GetNamespace(), flag, count, want, command)
-		}
+		times := map[bool]int{true: 1, false: 0}[want]
+		Expect(count).To(Equal(times), "%s in the command of %s in %s: %q", flag, nameOf(object), object.GetNamespace(),
+			command)
 	}
 }
 
 // bookkeeping are the fields of an object that differ between namespaces and writes.
-var bookkeeping = []string{"/metadata/creationTimestamp", "/metadata/generation", "/metadata/managedFields", "/metadata/namespace",
+var bookkeeping = []string{"/metadata/creationTimestamp", "/metadata/generation", "/metadata/managedFields",
+	"/metadata/namespace",
 	"/metadata/resourceVersion", "/metadata/uid", "/spec/clusterIP", "/spec/ports/0/nodePort", "/status",
-	// TestMarks and TestTakenBack check Graft's annotations.
+	// marks_test.go checks Graft's annotations.
 	"/metadata/annotations/graft.provider.extensions.gardener.cloud~1",
 }
 
@@ -250,8 +239,8 @@ var beacons int
 
 // syncWebhooks returns when the kube-apiserver uses every earlier MutatingWebhookConfiguration: it processes them in
 // the order of their writes, so it is sufficient to see the effect of a new one.
-func syncWebhooks(t *testing.T) {
-	t.Helper()
+func syncWebhooks(ctx context.Context) {
+	GinkgoHelper()
 	beacons++
 	name := fmt.Sprintf("beacon-%d", beacons)
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -261,27 +250,25 @@ func syncWebhooks(t *testing.T) {
 			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:1/" + name)},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"},
+					Resources: []string{"configmaps"}},
 			}},
-			MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "beacon", Expression: fmt.Sprintf("request.name == %q", name)}},
+			MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "beacon",
+				Expression: fmt.Sprintf("request.name == %q", name)}},
 			SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 			AdmissionReviewVersions: []string{"v1"},
 		}},
 	}
-	if err := land.Client().Create(t.Context(), configuration); err != nil {
-		t.Fatal(err)
-	}
+	Expect(land.Client().Create(ctx, configuration)).To(Succeed())
 	defer func() {
-		if err := land.Client().Delete(t.Context(), configuration); err != nil {
-			t.Error(err)
-		}
+		Expect(land.Client().Delete(ctx, configuration)).To(Succeed())
 	}()
-	eventually(t, "the kube-apiserver to know the registrations", func() error {
+	Eventually(func() error {
 		probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
-		err := land.Client().Create(t.Context(), probe, client.DryRunAll)
+		err := land.Client().Create(ctx, probe, client.DryRunAll)
 		if err != nil && strings.Contains(err.Error(), name+".example.com") {
 			return nil
 		}
 		return errors.Join(errors.New("the beacon was not called"), err)
-	})
+	}).Should(Succeed(), "the kube-apiserver to know the registrations")
 }

@@ -21,7 +21,8 @@ func wantSidecar(namespace string) []string {
 		"args/7 --machine-safety-apiserver-statuscheck-period=1m",
 		"args/8 --machine-safety-orphan-vms-period=30m",
 		"args/9 --namespace=" + namespace,
-		"image europe-docker.pkg.dev/gardener-project/releases/gardener/machine-controller-manager-provider-openstack:v0.25.0",
+		"image europe-docker.pkg.dev/gardener-project/releases/gardener/" +
+			"machine-controller-manager-provider-openstack:v0.25.0",
 		"imagePullPolicy IfNotPresent",
 		"livenessProbe/failureThreshold 3",
 		"livenessProbe/httpGet/path /healthz",

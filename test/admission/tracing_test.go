@@ -10,9 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	common "go.opentelemetry.io/proto/otlp/common/v1"
 	"google.golang.org/protobuf/proto"
@@ -57,33 +57,31 @@ func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// TestTraces checks that a program with a collector in its environment sends a span for each admission, the last ones
-// at its end.
-func TestTraces(t *testing.T) {
-	spans := &spanCollector{}
-	server := httptest.NewServer(spans)
-	defer server.Close()
-	p := start(t, programOptions{
-		Profiles:    map[string]string{"acme": setFlag("acme", "acme", "value", "a")},
-		Environment: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_RESOURCE_ATTRIBUTES=k8s.cluster.name=seed"},
-	})
-	create(t, deployment(newShoot(t, "traces", "acme"), "kube-controller-manager"))
-	if code := p.stop(); code != 0 {
-		t.Errorf("the program ended with %d", code)
-	}
-	spans.lock.Lock()
-	defer spans.lock.Unlock()
-	var got []map[string]string
-	for _, span := range spans.spans {
-		if span["graft.result"] == "patched" {
-			got = append(got, span)
+var _ = Describe("a program with a collector for traces", func() {
+	It("sends a span for each admission, the last ones when it stops", func(ctx SpecContext) {
+		spans := &spanCollector{}
+		server := httptest.NewServer(spans)
+		defer server.Close()
+		p := start(ctx, programOptions{
+			Profiles:    map[string]string{"acme": setFlag("acme", "acme", "value", "a")},
+			Environment: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + server.URL, "OTEL_RESOURCE_ATTRIBUTES=k8s.cluster.name=seed"},
+		})
+		create(ctx, deployment(newShoot(ctx, "traces", "acme"), "kube-controller-manager"))
+		Expect(p.stop()).To(BeNumerically("==", 0), "exit status of the program")
+		spans.lock.Lock()
+		defer spans.lock.Unlock()
+		var got []map[string]string
+		for _, span := range spans.spans {
+			if span["graft.result"] == "patched" {
+				got = append(got, span)
+			}
 		}
-	}
-	want := []map[string]string{{
-		"span": "admission", "service.name": programName, "service.version": builtVersion, "k8s.cluster.name": "seed",
-		"graft.set": "controlplane", "graft.provider": "acme", "graft.target": "kube-controller-manager", "graft.result": "patched", "graft.rules": "1",
-	}}
-	if diff := cmp.Diff(want, got); diff != "" || spans.path != "/v1/traces" {
-		t.Errorf("of %d spans at %q (-want +got)\n%s", len(spans.spans), spans.path, diff)
-	}
-}
+		want := []map[string]string{{
+			"span": "admission", "service.name": programName, "service.version": builtVersion, "k8s.cluster.name": "seed",
+			"graft.set": "controlplane", "graft.provider": "acme", "graft.target": "kube-controller-manager",
+			"graft.result": "patched", "graft.rules": "1",
+		}}
+		Expect(got).To(Equal(want), "spans of patched objects")
+		Expect(spans.path).To(Equal("/v1/traces"), "the path of the collector")
+	})
+})

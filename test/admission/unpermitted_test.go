@@ -5,27 +5,29 @@
 package admission_test
 
 import (
+	"fmt"
 	"syscall"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// TestEndWithoutPermission stops a program that has no permission for a kind that it caches, so that its caches are never filled.
-func TestEndWithoutPermission(t *testing.T) {
+// The caches of a program without a permission are never filled.
+var _ = Describe("a program that may not read an object that it caches", func() {
 	for _, resource := range []string{"namespaces", "clusters"} {
-		t.Run(resource, func(t *testing.T) {
-			p := launch(t, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}, Without: resource})
-			p.log.waitFor(t, "forbidden")
-			if err := p.Signal(syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
+		It("stops when it is asked to: "+resource, func(ctx SpecContext) {
+			p := launch(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
+				Without: resource})
+			p.log.waitFor("forbidden")
+			Expect(p.Signal(syscall.SIGTERM)).To(Succeed())
 			asked := time.Now()
 			select {
 			case <-p.Exited():
-				t.Logf("it ended after %s with %s", time.Since(asked).Round(time.Millisecond), p.State())
+				GinkgoWriter.Printf("it ended after %s with %s", time.Since(asked).Round(time.Millisecond), p.State())
 			case <-time.After(patience):
-				t.Errorf("the program did not end:\n%s", p.log.Tail(25))
+				Fail(fmt.Sprintf("the program did not end:\n%s", p.log.Tail(25)))
 			}
 		})
 	}
-}
+})

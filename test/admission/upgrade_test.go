@@ -9,15 +9,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -39,18 +42,15 @@ type line struct {
 const clustersPath = "/apis/extensions.gardener.cloud/v1alpha1/clusters"
 
 // newLine makes a line that holds up nothing.
-func newLine(t *testing.T) *line {
-	t.Helper()
+func newLine() *line {
+	GinkgoHelper()
 	config := rest.AnonymousClientConfig(land.Config())
 	target, err := url.Parse(config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	l := &line{proxy: httputil.NewSingleHostReverseProxy(target), got: map[string]int{}, open: make(chan struct{})}
 	close(l.open)
-	if l.proxy.Transport, err = rest.TransportFor(config); err != nil {
-		t.Fatal(err)
-	}
+	l.proxy.Transport, err = rest.TransportFor(config)
+	Expect(err).NotTo(HaveOccurred())
 	l.proxy.FlushInterval = -1
 	l.proxy.ModifyResponse = func(r *http.Response) error {
 		if r.Request.URL.Path == clustersPath && r.Request.URL.Query().Get("watch") != "" {
@@ -62,20 +62,16 @@ func newLine(t *testing.T) *line {
 }
 
 // kubeconfig is that of an account, by this line.
-func (l *line) kubeconfig(t *testing.T, account *landscape.Account) string {
-	t.Helper()
+func (l *line) kubeconfig(account *landscape.Account) string {
+	GinkgoHelper()
 	config, err := clientcmd.LoadFromFile(account.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := serveTLS(t, l)
+	Expect(err).NotTo(HaveOccurred())
+	server := serveTLS(l)
 	for _, cluster := range config.Clusters {
 		cluster.Server, cluster.CertificateAuthorityData = *server.URL, server.CABundle
 	}
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
+	file := filepath.Join(GinkgoT().TempDir(), "kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, file)).To(Succeed())
 	return file
 }
 
@@ -154,7 +150,7 @@ func (l *line) arrived(told []byte) <-chan struct{} {
 // upgraded is an object with an image that determines the Kubernetes version, and its feature gates after it is stored.
 type upgraded struct {
 	object func(namespace, version string) *unstructured.Unstructured
-	gates  func(t *testing.T, stored *unstructured.Unstructured) string
+	gates  func(ctx context.Context, stored *unstructured.Unstructured) string
 }
 
 var upgrades = map[string]upgraded{
@@ -166,8 +162,8 @@ var upgrades = map[string]upgraded{
 			_ = unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers")
 			return object
 		},
-		gates: func(t *testing.T, stored *unstructured.Unstructured) string {
-			return strings.Join(commandOf(t, stored), " ")
+		gates: func(ctx context.Context, stored *unstructured.Unstructured) string {
+			return strings.Join(commandOf(stored), " ")
 		},
 	},
 	"nodes": {
@@ -175,52 +171,53 @@ var upgrades = map[string]upgraded{
 			object := nodeInput{Name: "upgrade"}.object(namespace, "any-name")
 			object.SetLabels(map[string]string{"worker.gardener.cloud/pool": "worker"})
 			files, _, _ := unstructured.NestedSlice(object.Object, "spec", "files")
-			files = append(files, map[string]any{"path": "/opt/bin/kubelet", "content": map[string]any{"imageRef": map[string]any{
-				"image": "registry.example.com/hyperkube:v" + version, "filePathInImage": "/kubelet",
-			}}})
+			files = append(files, map[string]any{"path": "/opt/bin/kubelet",
+				"content": map[string]any{"imageRef": map[string]any{
+					"image": "registry.example.com/hyperkube:v" + version, "filePathInImage": "/kubelet",
+				}}})
 			_ = unstructured.SetNestedSlice(object.Object, files, "spec", "files")
 			return object
 		},
-		gates: func(t *testing.T, stored *unstructured.Unstructured) string {
-			return contentOf(t, stored, "files", "path", "/var/lib/kubelet/config/kubelet")
+		gates: func(ctx context.Context, stored *unstructured.Unstructured) string {
+			return contentOf(stored, "files", "path", "/var/lib/kubelet/config/kubelet")
 		},
 	},
 }
 
-// write stores the object as gardenlet writes it for a version of Kubernetes, and says which of the profile's gates it has then.
-func (u upgraded) write(t *testing.T, namespace, version string, step int) string {
-	t.Helper()
+// write stores the object as gardenlet writes it for a version of Kubernetes, and says which of the profile's gates it
+// has then.
+func (u upgraded) write(ctx context.Context, namespace, version string, step int) string {
+	GinkgoHelper()
 	object := u.object(namespace, version)
 	object.SetAnnotations(map[string]string{"step": fmt.Sprint(step)})
 	var err error
 	if step == 0 {
-		err = land.Client().Create(t.Context(), object)
+		err = land.Client().Create(ctx, object)
 	} else {
-		object.SetResourceVersion(stored(t, object).GetResourceVersion())
-		err = land.Client().Update(t.Context(), object)
+		object.SetResourceVersion(stored(ctx, object).GetResourceVersion())
+		err = land.Client().Update(ctx, object)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := u.gates(t, object)
+	Expect(err).NotTo(HaveOccurred())
+	text := u.gates(ctx, object)
 	before, after := strings.Contains(text, "OnlyBefore"), strings.Contains(text, "OnlyAfter")
-	if before == after {
-		t.Fatalf("%s has not one of the gates: %s", nameOf(object), text)
-	}
+	Expect(before).NotTo(Equal(after), "whether %s has each of the gates: %s", nameOf(object), text)
 	if before {
 		return "OnlyBefore"
 	}
 	return "OnlyAfter"
 }
 
-// TestUpgrade checks that no rule is selected by a Cluster that is older than the object during a Kubernetes upgrade:
-// the program reads the Cluster again for an object with a newer image, and for no other object.
-func TestUpgrade(t *testing.T) {
+// The program has not heard of the new Cluster yet. It reads the Cluster again for an object whose image is newer, and
+// for no other object.
+var _ = Describe("an upgrade of Kubernetes", Ordered, func() {
 	const before, after = "1.33.6", "1.34.2"
-	line := newLine(t)
-	start(t, programOptions{
-		Reach: func(account *landscape.Account) string { return line.kubeconfig(t, account) },
-		Profiles: map[string]string{"acme": head("acme", "acme") + `controlplane:
+	var line *line
+
+	BeforeAll(func(ctx SpecContext) {
+		line = newLine()
+		start(ctx, programOptions{
+			Reach: func(account *landscape.Account) string { return line.kubeconfig(account) },
+			Profiles: map[string]string{"acme": head("acme", "acme") + `controlplane:
   kube-apiserver:
   - {featureGates: {OnlyBefore: true}, when: '${ shoot.kubernetes.satisfies("< 1.34") }'}
   - {featureGates: {OnlyAfter: true}, when: '${ shoot.kubernetes.satisfies(">= 1.34") }'}
@@ -228,44 +225,46 @@ func TestUpgrade(t *testing.T) {
   - {featureGates: {OnlyBefore: true}, when: '${ pool.kubernetes.satisfies("< 1.34") }'}
   - {featureGates: {OnlyAfter: true}, when: '${ pool.kubernetes.satisfies(">= 1.34") }'}
 `},
+		})
 	})
-	for name, test := range upgrades {
-		t.Run(name, func(t *testing.T) {
+
+	for _, name := range slices.Sorted(maps.Keys(upgrades)) {
+		It("chooses no feature gate by a Cluster that is older than the object: "+name, func(ctx SpecContext) {
+			test := upgrades[name]
 			shoot := "upgrade-" + strings.Fields(name)[0]
-			namespace, step := newShoot(t, shoot, "acme", version(before)), 0
+			namespace, step := newShoot(ctx, shoot, "acme", version(before)), 0
 			// known writes until the program need not get the Cluster, as it knows which version is stored.
 			known := func(version, gate string) {
-				t.Helper()
-				eventually(t, "the program knows the Cluster", func() error {
+				GinkgoHelper()
+				Eventually(func() error {
 					defer func() { step++ }()
 					got := line.times(namespace, func() {
-						if found := test.write(t, namespace, version, step); found != gate {
-							t.Fatalf("of version %s, it has %s", version, found)
-						}
+						Expect(test.write(ctx, namespace, version, step)).To(Equal(gate), "the feature gate of the object")
 					})
 					if got > 0 {
 						return errors.New("it got the Cluster")
 					}
 					return nil
-				})
+				}).Should(Succeed(), "the program knows the Cluster")
 			}
 			known(before, "OnlyBefore")
 
 			pass := line.holdUp()
 			defer pass()
-			newShoot(t, shoot, "acme", version(after))
-			eventually(t, "news of the Cluster to be held up", func() error { return line.holds(namespace) })
+			newShoot(ctx, shoot, "acme", version(after))
+			Eventually(func() error { return line.holds(namespace) }).
+				Should(Succeed(), "waiting for news of the Cluster to be held up")
 			known(before, "OnlyBefore") // known to the program
 			for range 2 {
 				step++
 				var gate string
-				if got := line.times(namespace, func() { gate = test.write(t, namespace, after, step) }); gate != "OnlyAfter" || got == 0 {
-					t.Errorf("an object of the new version has %s, and the Cluster was read %d times, want OnlyAfter and at least once", gate, got)
-				}
+				got := line.times(namespace, func() { gate = test.write(ctx, namespace, after, step) })
+				Expect(gate).To(Equal("OnlyAfter"), "the feature gate of an object of the new version")
+				Expect(got).To(BeNumerically(">", 0), "reads of the Cluster")
 			}
 			step++
 			pass()
 			known(after, "OnlyAfter")
 		})
 	}
-}
+})

@@ -12,8 +12,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
-	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -26,10 +27,10 @@ import (
 var errNotYet = errors.New("not yet")
 
 // serveTLS serves a handler on the loopback interface and returns how the API server reaches and trusts it.
-func serveTLS(t *testing.T, handler http.Handler) admissionregistrationv1.WebhookClientConfig {
-	t.Helper()
+func serveTLS(handler http.Handler) admissionregistrationv1.WebhookClientConfig {
+	GinkgoHelper()
 	server := httptest.NewTLSServer(handler)
-	t.Cleanup(server.Close)
+	DeferCleanup(server.Close)
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	return admissionregistrationv1.WebhookClientConfig{URL: ptr.To(server.URL), CABundle: bundle}
 }
@@ -37,18 +38,21 @@ func serveTLS(t *testing.T, handler http.Handler) admissionregistrationv1.Webhoo
 // register creates a separate registration for Deployments named kube-controller-manager in a namespace, modified by
 // change. It is removed at the end of the test.
 func register(
-	t *testing.T, name, namespace string, to admissionregistrationv1.WebhookClientConfig, change func(*admissionregistrationv1.MutatingWebhook),
+	ctx context.Context, name, namespace string, to admissionregistrationv1.WebhookClientConfig,
+	change func(*admissionregistrationv1.MutatingWebhook),
 ) {
-	t.Helper()
+	GinkgoHelper()
 	webhook := admissionregistrationv1.MutatingWebhook{
 		Name:         name + ".example.com",
 		ClientConfig: to,
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+			Rule: admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"},
+				Resources: []string{"deployments"}},
 		}},
-		NamespaceSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
-		MatchConditions:         []admissionregistrationv1.MatchCondition{{Name: "name", Expression: `request.name == "kube-controller-manager"`}},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
+		MatchConditions: []admissionregistrationv1.MatchCondition{{Name: "name",
+			Expression: `request.name == "kube-controller-manager"`}},
 		SideEffects:             ptr.To(admissionregistrationv1.SideEffectClassNone),
 		AdmissionReviewVersions: []string{"v1"},
 		TimeoutSeconds:          ptr.To(int32(10)),
@@ -59,28 +63,27 @@ func register(
 	configuration := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{webhook},
 	}
-	if err := land.Client().Create(t.Context(), configuration); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := land.Client().Delete(context.Background(), configuration); client.IgnoreNotFound(err) != nil {
-			t.Error(err)
-		}
+	Expect(land.Client().Create(ctx, configuration)).To(Succeed())
+	DeferCleanup(func() {
+		err := land.Client().Delete(context.Background(), configuration)
+		Expect(client.IgnoreNotFound(err)).To(Succeed(), "deleting the registration")
 	})
-	syncWebhooks(t)
+	syncWebhooks(ctx)
 }
 
 // registerMutator registers a foreign webhook with the function mutate. It counts its calls.
-func registerMutator(t *testing.T, name, namespace string, mutate func(*unstructured.Unstructured)) *atomic.Int32 {
-	t.Helper()
-	return registerAgain(t, name, namespace, admissionregistrationv1.NeverReinvocationPolicy, mutate)
+func registerMutator(ctx context.Context, name, namespace string,
+	mutate func(*unstructured.Unstructured)) *atomic.Int32 {
+	GinkgoHelper()
+	return registerAgain(ctx, name, namespace, admissionregistrationv1.NeverReinvocationPolicy, mutate)
 }
 
 // registerAgain is registerMutator with a reinvocation policy.
 func registerAgain(
-	t *testing.T, name, namespace string, again admissionregistrationv1.ReinvocationPolicyType, mutate func(*unstructured.Unstructured),
+	ctx context.Context, name, namespace string, again admissionregistrationv1.ReinvocationPolicyType,
+	mutate func(*unstructured.Unstructured),
 ) *atomic.Int32 {
-	t.Helper()
+	GinkgoHelper()
 	calls := &atomic.Int32{}
 	handler := func(w http.ResponseWriter, r *http.Request) {
 		calls.Add(1)
@@ -106,9 +109,10 @@ func registerAgain(
 		review.Request = nil
 		_ = json.NewEncoder(w).Encode(review)
 	}
-	register(t, name, namespace, serveTLS(t, http.HandlerFunc(handler)), func(webhook *admissionregistrationv1.MutatingWebhook) {
-		webhook.ReinvocationPolicy = &again
-	})
+	register(ctx, name, namespace, serveTLS(http.HandlerFunc(handler)),
+		func(webhook *admissionregistrationv1.MutatingWebhook) {
+			webhook.ReinvocationPolicy = &again
+		})
 	return calls
 }
 

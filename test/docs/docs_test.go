@@ -56,8 +56,11 @@ var folders = map[string]string{
 	"contract": "pkg/controlplane/contract", "admission": "test/admission", "test/profiles": "test/profiles", "test/admission": "test/admission",
 }
 
-// citation is `package TestName/sub/test` in backticks.
-var citation = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+// citation is `package TestName/sub/test` in backticks, and spec is `package: text` of a Ginkgo spec or container.
+var (
+	citation = regexp.MustCompile("`([a-z/]+) (Test[A-Za-z0-9]+)(?:/([^`]+))?`")
+	spec     = regexp.MustCompile("`([a-z/]+): ([^`]+)`")
+)
 
 func testCitations(t *testing.T) {
 	count := 0
@@ -71,6 +74,16 @@ func testCitations(t *testing.T) {
 			}
 			if problem := missing(t, folder, cited[2], cited[3]); problem != "" {
 				t.Errorf("%s: %s: %s", file, cited[0], problem)
+			}
+		}
+		for _, cited := range spec.FindAllStringSubmatch(read(t, file), -1) {
+			folder, known := folders[cited[1]]
+			if !known {
+				continue // another text with a colon
+			}
+			count++
+			if !hasSpec(testSources(t, folder), cited[2]) {
+				t.Errorf("%s: %s: %s has no such spec", file, cited[0], folder)
 			}
 		}
 	}
@@ -110,6 +123,19 @@ func missing(t *testing.T, folder, test, sub string) string {
 	return ""
 }
 
+// hasSpec reports whether sources have a spec or a container with a text, or one that ends in the name of a case.
+func hasSpec(sources, text string) bool {
+	if strings.Contains(sources, "("+strconv.Quote(text)+",") {
+		return true
+	}
+	for i := range text {
+		if strings.Contains(sources, "It("+strconv.Quote(text[:i])+"+") && strings.Contains(sources, strconv.Quote(text[i:])+":") {
+			return true
+		}
+	}
+	return false
+}
+
 func testSources(t *testing.T, folder string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
@@ -135,7 +161,7 @@ func testStatements(t *testing.T) {
 			continue
 		}
 		statements++
-		if !citation.MatchString(cells[len(cells)-1]) {
+		if cell := cells[len(cells)-1]; !citation.MatchString(cell) && !spec.MatchString(cell) {
 			t.Errorf("nothing holds the statement %s", cells[0])
 		}
 	}
@@ -162,7 +188,7 @@ func testClauses(t *testing.T) {
 	}
 }
 
-// testReasons compares the table of failures with the constants, the codes and the cases of TestFailures.
+// testReasons compares the table of failures with the constants, the codes and the cases of test/admission.
 func testReasons(t *testing.T) {
 	inCode := map[string]bool{}
 	for _, file := range []string{"pkg/controlplane/mutation/failure.go", "pkg/controlplane/webhook/failure.go"} {
@@ -178,11 +204,11 @@ func testReasons(t *testing.T) {
 			continue
 		}
 		listed[reason] = true
-		// Reasons of the engine have their codes in one place; those of the edge are held by TestFailures.
+		// Reasons of the engine have their codes in one place; test/admission checks those of the edge.
 		if code := (&mutation.Failure{Reason: mutation.Reason(reason)}).Code(); code != 0 && strconv.Itoa(int(code)) != cells[3] {
 			t.Errorf("docs/failures.md: the code of %s is %s, and %d in the code", reason, cells[3], code)
 		}
-		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") && !strings.Contains(cases, "t.Run("+strconv.Quote(reason)+",") &&
+		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") && !strings.Contains(cases, ": "+reason+`", func(`) &&
 			!regexp.MustCompile(`\n\t\t"`+reason+`":\s`).MatchString(cases) {
 			t.Errorf("test/admission has no case %s", reason)
 		}
