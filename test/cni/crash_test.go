@@ -13,8 +13,10 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
 // claim is an owner of the crash test with its known state.
@@ -28,61 +30,66 @@ type claim struct {
 // lives is how often the program is killed.
 const lives = 25
 
-// TestKilled kills the server during many allocations and releases. After each start, every claim has the address that
-// it was answered, and no address has two owners. At the end, the plugin has no allocations.
-func TestKilled(t *testing.T) {
-	p := newProgram(t, newHost(t, "192.168.100.0/24", "192.168.100.10", "192.168.100.17"))
-	var claims []*claim
-	for number := range 12 {
-		claims = append(claims, &claim{uid: fmt.Sprintf("claim-%d", number), sure: true})
-	}
-	held, unsure := 0, 0
-	for range lives {
-		p.start()
-		p.look(claims)
-		p.live(claims)
-		p.kill()
-		for _, c := range claims {
-			if c.address != "" {
-				held++
-			} else if !c.sure {
-				unsure++
+var _ = Describe("a network provider that is killed during many allocations and releases", Label("slow"), func() {
+	It("leaves every claim its address, gives no address to two claims, and leaves nothing in the plugin", func() {
+		p := newProgram(newHost(GinkgoTB(), "192.168.100.0/24", "192.168.100.10", "192.168.100.17"))
+		var claims []*claim
+		for number := range 12 {
+			claims = append(claims, &claim{uid: fmt.Sprintf("claim-%d", number), sure: true})
+		}
+		held, unsure := 0, 0
+		for range lives {
+			p.start()
+			p.look(claims)
+			p.live(claims)
+			p.kill()
+			for _, c := range claims {
+				if c.address != "" {
+					held++
+				} else if !c.sure {
+					unsure++
+				}
 			}
 		}
-		if t.Failed() {
-			t.Fatalf("the program said\n%s", p.NetworkProvider.Log)
-		}
-	}
-	if t.Logf("%d addresses were held, and of %d claims nothing was known, when the program was killed", held, unsure); held < lives || unsure < lives {
-		t.Error("that is too little to hold anything")
-	}
-	p.start()
-	defer p.kill()
-	p.look(claims)
-	for _, c := range claims {
-		p.eventually(c.uid+" has given back what it has", func() bool { return p.release(c) })
-	}
-	// Each can get an address again, if not all at the same time. Late work of plugins ends with that, too.
-	for half := range slices.Chunk(claims, len(claims)/2) {
-		for _, c := range half {
-			p.eventually(c.uid+" has an address", func() bool { return p.allocate(c) == http.StatusOK })
-		}
+		AddReportEntry("claims", fmt.Sprintf("at the kills, %d held an address and %d were unsure", held, unsure))
+		Expect(held).To(BeNumerically(">=", lives), "addresses that were held when the program was killed")
+		Expect(unsure).To(BeNumerically(">=", lives), "claims that did not know their address when the program was killed")
+
+		p.start()
+		DeferCleanup(p.kill)
 		p.look(claims)
-		for _, c := range half {
-			p.eventually(c.uid+" has given back what it has", func() bool { return p.release(c) })
+		for _, c := range claims {
+			p.releaseAll(c)
 		}
-	}
-	p.eventually("all is given back", func() bool { return len(p.kept()) == 0 })
+		// Each can have an address again, if not all at the same time. A plugin that outlived its server has ended by then.
+		for half := range slices.Chunk(claims, len(claims)/2) {
+			for _, c := range half {
+				Eventually(p.allocate).WithArguments(c).Should(Equal(http.StatusOK), "status of an allocation for %s", c.uid)
+			}
+			p.look(claims)
+			for _, c := range half {
+				p.releaseAll(c)
+			}
+		}
+		Eventually(p.kept).Should(BeEmpty(), "addresses that host-local keeps after all releases")
+	})
+})
+
+// releaseAll releases the allocation of a claim until it is answered.
+func (p *program) releaseAll(c *claim) {
+	GinkgoHelper()
+	Eventually(p.release).WithArguments(c).Should(BeTrue(), "the release of %s is answered", c.uid)
 }
 
-// live lets all claims request and release addresses until the program is killed: some calls are answered by then, and
-// the rest is lost at any step.
+// live allocates and releases addresses for all claims until it kills the program, which is after some calls are
+// answered. The other calls are lost wherever they are.
 func (p *program) live(claims []*claim) {
 	var group sync.WaitGroup
 	var answered atomic.Int64
 	done := make(chan struct{})
 	for _, c := range claims {
 		group.Go(func() {
+			defer GinkgoRecover()
 			for c.sure {
 				select {
 				case <-done:
@@ -102,7 +109,7 @@ func (p *program) live(claims []*claim) {
 		})
 	}
 	enough := int64(1 + rand.IntN(20))
-	p.eventually("calls are answered", func() bool { return answered.Load() >= enough })
+	Eventually(answered.Load).WithPolling(time.Millisecond).Should(BeNumerically(">=", enough), "calls that are answered")
 	time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
 	p.Kill()
 	close(done)
@@ -121,10 +128,8 @@ func (p *program) allocate(c *claim) int {
 				Addresses []string `json:"addresses"`
 			} `json:"interface"`
 		}
-		if err := json.Unmarshal([]byte(answer), &configuration); err != nil || len(configuration.Interface.Addresses) != 1 {
-			p.Errorf("%s is answered %s (%v)", c.uid, answer, err)
-			return status
-		}
+		Expect(json.Unmarshal([]byte(answer), &configuration)).To(Succeed(), "the answer for %s: %s", c.uid, answer)
+		Expect(configuration.Interface.Addresses).To(HaveLen(1), "addresses in the answer for %s", c.uid)
 		c.address, c.sure = configuration.Interface.Addresses[0], true
 	default:
 		// No address is free, or its release is still in progress.
@@ -140,31 +145,26 @@ func (p *program) release(c *claim) bool {
 	return c.sure
 }
 
-// look checks that all claims have their answered addresses, each a different one; those with an unknown state release
-// it.
+// look checks that each claim has the address that it was answered, and no claim that of another. Claims that do not
+// know their address release it.
 func (p *program) look(claims []*claim) {
-	p.Helper()
+	GinkgoHelper()
 	owners := map[string]string{}
 	for _, c := range claims {
 		was := c.address
 		if !c.sure {
-			p.eventually(c.uid+" has given back what it may have", func() bool { return p.release(c) })
+			p.releaseAll(c)
 		}
 		if was == "" {
 			continue
 		}
-		if p.allocate(c); c.address != was {
-			p.Errorf("%s had %s, and has %s now", c.uid, was, c.address)
-		}
-		if other := owners[was]; other != "" {
-			p.Errorf("%s and %s have %s", other, c.uid, was)
-		}
+		p.allocate(c)
+		Expect(c.address).To(Equal(was), "the address of %s after the restart", c.uid)
+		Expect(owners).NotTo(HaveKey(was), "two claims have the address of %s", c.uid)
 		owners[was] = c.uid
 	}
-	kept := strings.Join(p.kept(), " ") + " "
+	kept := p.kept()
 	for address, uid := range owners {
-		if !strings.Contains(kept, strings.TrimSuffix(address, "/24")+" ") {
-			p.Errorf("%s has %s, and host-local keeps %s", uid, address, kept)
-		}
+		Expect(kept).To(ContainElement(strings.TrimSuffix(address, "/24")), "addresses in host-local: that of %s", uid)
 	}
 }

@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cni holds the delegation to CNI IPAM plugins to the real host-local, which `make servers` builds from Go modules. It has
-// tests only; enter at TestSuite for the contract of clouds, and at TestKilled for a program that is killed.
+// Package cni tests the delegation to CNI IPAM plugins with the real host-local, which `make servers` builds from Go
+// modules. TestSuite has the cases of all clouds; the specs add the ledger, crashes, and a program that is killed.
 package cni

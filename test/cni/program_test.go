@@ -6,9 +6,11 @@ package cni_test
 
 import (
 	"fmt"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 // program is graft-network-provider on a host, as DRANET meets it, killed and started again on one ledger.
@@ -38,9 +40,10 @@ cni: {configurations: %[2]s, plugins: %[3]s}
 logging: {level: info, format: text}
 `
 
-func newProgram(t *testing.T, h *host) *program {
-	t.Helper()
-	p := &program{h, env.NewNetworkProvider(t)}
+func newProgram(h *host) *program {
+	GinkgoHelper()
+	p := &program{h, env.NewNetworkProvider(h)}
+	suite.ShowLog("the program", p.Log)
 	p.Write("profile.yaml", documents)
 	p.Write("config.yaml", fmt.Sprintf(configuration, p.Folder, h.options.Configurations, h.options.Plugins))
 	return p
@@ -48,7 +51,7 @@ func newProgram(t *testing.T, h *host) *program {
 
 // start starts the program, and waits until it answers.
 func (p *program) start() {
-	p.Helper()
+	GinkgoHelper()
 	p.Start()
 	p.Ready()
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go4.org/netipx"
 	"k8s.io/utils/clock"
 
@@ -26,8 +28,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// plugins is the folder of host-local.
-func plugins(t *testing.T) string {
+// plugins returns the folder of host-local.
+func plugins(t testing.TB) string {
 	t.Helper()
 	folder, err := filepath.Abs("../../.cache/tools/bin")
 	if err != nil {
@@ -39,22 +41,27 @@ func plugins(t *testing.T) string {
 	return folder
 }
 
-// host is a machine: its folders of configurations and of host-local's state.
+// host is a machine: its folders of configurations, and of the addresses that host-local keeps. It works in specs and
+// in tests without Ginkgo.
 type host struct {
-	*testing.T
+	testing.TB
+	ctx     context.Context
 	options cni.Options
 	data    string
 }
 
 // newHost writes a network configuration named lan, with a subnet and the range in it.
-func newHost(t *testing.T, subnet, first, last string) *host {
+func newHost(t testing.TB, subnet, first, last string) *host {
 	t.Helper()
-	h := &host{T: t, options: cni.Options{Configurations: t.TempDir(), Plugins: plugins(t), Timeout: time.Minute}, data: t.TempDir()}
+	h := &host{TB: t, ctx: t.Context(), data: t.TempDir()}
+	h.options = cni.Options{Configurations: t.TempDir(), Plugins: plugins(t), Timeout: time.Minute}
 	list := fmt.Sprintf(`{"cniVersion": "1.0.0", "name": "lan", "plugins": [
 		{"type": "macvlan", "master": "eth1", "ipam": {"type": "host-local", "dataDir": %q,
 			"ranges": [[{"subnet": %q, "rangeStart": %q, "rangeEnd": %q}]], "routes": [{"dst": "10.96.0.0/12"}]}},
 		{"type": "tuning"}]}`, h.data, subnet, first, last)
-	for name, text := range map[string]string{"10-lan.conflist": list, "05-broken.conflist": "{", "20-other.conf": `{"name": "other", "type": "bridge"}`} {
+	for name, text := range map[string]string{
+		"10-lan.conflist": list, "05-broken.conflist": "{", "20-other.conf": `{"name": "other", "type": "bridge"}`,
+	} {
 		if err := os.WriteFile(filepath.Join(h.options.Configurations, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +69,7 @@ func newHost(t *testing.T, subnet, first, last string) *host {
 	return h
 }
 
-// kept are the addresses that host-local has given and not taken back, sorted.
+// kept returns the addresses that host-local has given and not taken back, sorted.
 func (h *host) kept() []string {
 	h.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.data, "lan"))
@@ -102,8 +109,9 @@ func (h *host) serve(folder string) *server {
 		h.Fatal(err)
 	}
 	s := &server{host: h, store: store, cloud: cni.New("lan", h.options)}
-	next := ledger.Subnet{Prefix: netip.MustParsePrefix("10.1.0.0/24"), Dynamic: set(h.T, "10.1.0.2-10.1.0.9")}
-	if s.ledger, err = ledger.Open(h.Context(), store, ledger.Pool{Name: "lan"}, ledger.Pool{Name: "next", Subnets: []ledger.Subnet{next}}); err != nil {
+	next := ledger.Subnet{Prefix: netip.MustParsePrefix("10.1.0.0/24"), Dynamic: set(h, "10.1.0.2-10.1.0.9")}
+	pools := []ledger.Pool{{Name: "lan"}, {Name: "next", Subnets: []ledger.Subnet{next}}}
+	if s.ledger, err = ledger.Open(h.ctx, store, pools...); err != nil {
 		h.Fatal(err)
 	}
 	s.Service = service.New(s.ledger, map[string]service.Pool{"lan": {Cloud: s.cloud}, "next": {}}, service.Options{
@@ -113,14 +121,14 @@ func (h *host) serve(folder string) *server {
 			s.reports = append(s.reports, owner.Key+": "+err.Error())
 		},
 	})
-	if err := s.Recover(h.Context()); err != nil {
+	if err := s.Recover(h.ctx); err != nil {
 		h.Fatal(err)
 	}
 	return s
 }
 
-// set are the addresses of a range.
-func set(t *testing.T, text string) *netipx.IPSet {
+// set returns the addresses of a range.
+func set(t testing.TB, text string) *netipx.IPSet {
 	t.Helper()
 	var b netipx.IPSetBuilder
 	b.AddRange(netipx.MustParseIPRange(text))
@@ -131,12 +139,12 @@ func set(t *testing.T, text string) *netipx.IPSet {
 	return made
 }
 
-// run works in the background until the function that it gives is called, which ends the server.
-func (s *server) run() (stop func()) {
+// run works in the background until the end of the spec, which closes the server.
+func (s *server) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); s.Run(ctx) }()
-	return sync.OnceFunc(func() {
+	DeferCleanup(func() {
 		cancel()
 		<-done
 		s.close()
@@ -153,41 +161,40 @@ func request(claim int) service.Request {
 	return service.Request{
 		// All claims are for the device at the same place of the bus, as on many nodes.
 		Owner: network.Owner{Contract: "dranet", Key: fmt.Sprintf("claim-uid-%d/pci-0000-27-00-2", claim)}, Pool: "lan",
-		Holder: network.Holder{Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", claim), Device: "pci-0000-27-00-2"},
+		Holder: network.Holder{
+			Kind: "ResourceClaim", Namespace: "default", Name: fmt.Sprintf("claim-%d", claim), Device: "pci-0000-27-00-2",
+		},
 	}
 }
 
+// intend writes the intent of an allocation into the ledger, as a server does before it asks the cloud.
+func (s *server) intend(claim int) network.Allocation {
+	GinkgoHelper()
+	r := request(claim)
+	intent, _, err := s.ledger.Reserve(s.host.ctx, ledger.Intent{
+		Owner: r.Owner, Pool: r.Pool, Holder: r.Holder, State: network.Intended, Now: time.Now(),
+	})
+	Expect(err).NotTo(HaveOccurred(), "writing the intent for claim %d", claim)
+	return intent
+}
+
 func (s *server) allocate(claim int) network.Allocation {
-	s.host.Helper()
-	a, err := s.Allocate(s.host.Context(), request(claim))
-	if err != nil {
-		s.host.Errorf("allocating for claim %d: %v", claim, err)
-	}
+	GinkgoHelper()
+	a, err := s.Allocate(s.host.ctx, request(claim))
+	Expect(err).NotTo(HaveOccurred(), "allocating for claim %d", claim)
 	return a
 }
 
 func (s *server) release(claim int) {
-	s.host.Helper()
-	if err := s.Release(s.host.Context(), request(claim).Owner); err != nil {
-		s.host.Errorf("releasing claim %d: %v", claim, err)
-	}
+	GinkgoHelper()
+	Expect(s.Release(s.host.ctx, request(claim).Owner)).To(Succeed(), "releasing claim %d", claim)
 }
 
+// holds reports whether a claim holds something.
 func (s *server) holds(claim int) bool {
-	s.host.Helper()
-	_, err := s.Get(s.host.Context(), request(claim).Owner)
-	if err != nil && !errors.Is(err, network.ErrNotHeld) {
-		s.host.Error(err)
+	_, err := s.Get(s.host.ctx, request(claim).Owner)
+	if !errors.Is(err, network.ErrNotHeld) {
+		Expect(err).NotTo(HaveOccurred(), "reading the allocation of claim %d", claim)
 	}
 	return err == nil
-}
-
-// eventually waits for a condition that background work fulfils.
-func (h *host) eventually(what string, is func() bool) {
-	h.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			h.Fatalf("it does not come true: %s; host-local keeps %v", what, h.kept())
-		}
-	}
 }
