@@ -6,11 +6,12 @@ package ledger
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/netip"
-	"testing"
 	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -18,58 +19,50 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// TestArchive moves a ledger from one part of etcd to another, and verifies and fixes it there.
-func TestArchive(t *testing.T) {
-	const count = 100
-	c := cluster.Start(t, 1)
-	from, to := open(t, c, "/from"), open(t, c, "/to")
-	l, err := ledger.Open(t.Context(), from, pool(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var intents []ledger.Intent
-	for i := range count {
-		intents = append(intents, ledger.Intent{
-			Owner: network.Owner{Contract: "test", Key: fmt.Sprint(i)}, Pool: pool(t).Name, State: network.Bound, Now: time.Unix(1e9, 0),
-		})
-	}
-	for _, in := range intents {
-		if _, _, err := l.Reserve(t.Context(), in); err != nil {
-			t.Fatal(err)
+var _ = Describe("the archive of a ledger on etcd", func() {
+	It("moves a ledger to an empty prefix, where faults are found and fixed", func(ctx SpecContext) {
+		const count = 100
+		c := cluster.Start(GinkgoTB(), 1)
+		from, to := open(GinkgoTB(), c, "/from"), open(GinkgoTB(), c, "/to")
+		l, err := ledger.Open(ctx, from, pool(GinkgoTB()))
+		Expect(err).NotTo(HaveOccurred(), "opening the ledger")
+		for i := range count {
+			_, _, err := l.Reserve(ctx, ledger.Intent{
+				Owner: network.Owner{Contract: "test", Key: fmt.Sprint(i)},
+				Pool:  "pool", State: network.Bound, Now: time.Unix(1e9, 0),
+			})
+			Expect(err).NotTo(HaveOccurred(), "allocation %d", i)
 		}
-	}
-	var text bytes.Buffer
-	done, err := archive.Export(t.Context(), from, &text, archive.ExportOptions{})
-	if err != nil || done.Allocations != count || !done.Even {
-		t.Fatalf("exported %+v, %v", done, err)
-	}
-	into := func() (ledger.Store, error) { return to, nil }
-	if _, err := archive.Import(t.Context(), into, bytes.NewReader(text.Bytes()), nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := archive.Import(t.Context(), into, bytes.NewReader(text.Bytes()), nil); !errors.Is(err, archive.ErrNotEmpty) {
-		t.Errorf("a second time: got error %v, want %v", err, archive.ErrNotEmpty)
-	}
-	var again bytes.Buffer
-	if _, err := archive.Export(t.Context(), to, &again, archive.ExportOptions{}); err != nil || again.String() != text.String() {
-		t.Errorf("the export of what was imported is another one (%v)", err)
-	}
-	plant := []ledger.Change{{Key: "mac/02:00:00:00:00:01", Value: []byte("=test/nobody")}}
-	if err := to.Commit(t.Context(), plant...); err != nil {
-		t.Fatal(err)
-	}
-	for _, faults := range []int{1, 0} {
-		report, err := ledger.Verify(t.Context(), to, ledger.VerifyOptions{Now: time.Unix(1e9, 0)})
-		if err != nil || len(report.Faults) != faults || report.Allocations != count {
-			t.Fatalf("verified %+v, %v; want %d faults", report, err, faults)
+		var text, again bytes.Buffer
+		done, err := archive.Export(ctx, from, &text, archive.ExportOptions{})
+		Expect(err).NotTo(HaveOccurred(), "exporting")
+		Expect(done.Allocations).To(Equal(count), "exported allocations")
+		Expect(done.Even).To(BeTrue(), "the export is consistent")
+
+		into := func() (ledger.Store, error) { return to, nil }
+		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()), nil)
+		Expect(err).NotTo(HaveOccurred(), "importing")
+		_, err = archive.Import(ctx, into, bytes.NewReader(text.Bytes()), nil)
+		Expect(err).To(MatchError(archive.ErrNotEmpty), "importing a second time")
+		_, err = archive.Export(ctx, to, &again, archive.ExportOptions{})
+		Expect(err).NotTo(HaveOccurred(), "exporting the imported ledger")
+		Expect(again.String()).To(Equal(text.String()), "the export of the imported ledger")
+
+		plant := ledger.Change{Key: "mac/02:00:00:00:00:01", Value: []byte("=test/nobody")}
+		Expect(to.Commit(ctx, plant)).To(Succeed(), "writing a fault")
+		for _, faults := range []int{1, 0} {
+			report, err := ledger.Verify(ctx, to, ledger.VerifyOptions{Now: time.Unix(1e9, 0)})
+			Expect(err).NotTo(HaveOccurred(), "verifying")
+			Expect(report.Faults).To(HaveLen(faults), "faults")
+			Expect(report.Allocations).To(Equal(count), "verified allocations")
+			Expect(ledger.Repair(ctx, to, report)).To(Equal(faults), "fixed faults")
 		}
-		if fixed, err := ledger.Repair(t.Context(), to, report); err != nil || fixed != faults {
-			t.Errorf("fixed %d, %v", fixed, err)
-		}
-	}
-	found := 0
-	query := ledger.Query{Address: netip.MustParseAddr("10.0.0.5")}
-	if err := ledger.Search(t.Context(), to, query, func(ledger.Entry) error { found++; return nil }); err != nil || found != 1 {
-		t.Errorf("found %d, %v", found, err)
-	}
-}
+		var found []ledger.Entry
+		query := ledger.Query{Address: netip.MustParseAddr("10.0.0.5")}
+		Expect(ledger.Search(ctx, to, query, func(e ledger.Entry) error {
+			found = append(found, e)
+			return nil
+		})).To(Succeed(), "searching an address")
+		Expect(found).To(HaveLen(1), "entries with the address")
+	})
+})

@@ -21,8 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// BenchmarkEtcd measures, with as many callers at once on one member: transactions of etcd itself that write two rows, commits of the store
-// with two rows, and allocations of an address by the ledger, which are a read and such a commit.
+// BenchmarkEtcd measures, with as many callers at once on one member: transactions of etcd itself that write two rows,
+// commits of the store with two rows, and allocations of an address by the ledger, which are a read and such a commit.
 func BenchmarkEtcd(b *testing.B) {
 	c := cluster.Start(b, 1)
 	client := c.Client()
@@ -49,15 +49,19 @@ func BenchmarkEtcd(b *testing.B) {
 		}{
 			{"transaction", func(key string) error {
 				_, err := client.Txn(b.Context()).If(
-					clientv3.Compare(clientv3.CreateRevision("/raw/owner/"+key), "=", 0), clientv3.Compare(clientv3.CreateRevision("/raw/ip/"+key), "=", 0),
+					clientv3.Compare(clientv3.CreateRevision("/raw/owner/"+key), "=", 0),
+					clientv3.Compare(clientv3.CreateRevision("/raw/ip/"+key), "=", 0),
 				).Then(clientv3.OpPut("/raw/owner/"+key, string(one)), clientv3.OpPut("/raw/ip/"+key, string(one))).Commit()
 				return err
 			}},
 			{"commit", func(key string) error {
-				return store.Commit(b.Context(), ledger.Change{Key: "raw/owner/" + key, Value: one}, ledger.Change{Key: "raw/ip/" + key, Value: one})
+				return store.Commit(b.Context(),
+					ledger.Change{Key: "raw/owner/" + key, Value: one}, ledger.Change{Key: "raw/ip/" + key, Value: one})
 			}},
 			{"allocation", func(key string) error {
-				_, _, err := l.Reserve(b.Context(), ledger.Intent{Owner: network.Owner{Contract: "test", Key: key}, Pool: "large", State: network.Bound, Now: time.Now()})
+				_, _, err := l.Reserve(b.Context(), ledger.Intent{
+					Owner: network.Owner{Contract: "test", Key: key}, Pool: "large", State: network.Bound, Now: time.Now(),
+				})
 				return err
 			}},
 		} {

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go4.org/netipx"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -23,39 +25,41 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// TestChaos lets three servers allocate and release while the leader of etcd is killed, another member is paused, and
-// both return: no address ever has two owners, and in the end every row belongs to an owner with this answer.
-func TestChaos(t *testing.T) {
-	c := cluster.Start(t, 3)
-	w := &world{t: t, holders: map[netip.Addr]network.Owner{}, owners: map[network.Owner][]netip.Addr{}}
-	for range 3 {
-		w.servers = append(w.servers, follow(t, openFor(t, c, "/chaos", 5*time.Second)))
-	}
-	ctx, end := context.WithCancel(t.Context())
-	var callers sync.WaitGroup
-	for i := range 24 {
-		callers.Go(func() { w.live(ctx, i) })
-	}
-	for _, l := range w.servers {
-		callers.Go(func() { w.wake(ctx, l) })
-	}
-	steps := disturb(t, c, &w.done)
-	end()
-	callers.Wait()
-	gap := time.Duration(w.gap.Load()).Round(time.Millisecond)
-	t.Logf("%d allocations, by step %v; %d answers were lost; the longest time without an allocation was %s", w.done.Load(), steps, w.lost.Load(), gap)
-	if gap > patience {
-		t.Errorf("for %s nothing was given out, though two of three members were there", gap)
-	}
-	w.check(open(t, c, "/chaos"))
-}
+var _ = Describe("three servers on three members of etcd", Label("slow"), func() {
+	It("give no address to two owners, and lose none, while members are killed and paused", func(ctx SpecContext) {
+		c := cluster.Start(GinkgoTB(), 3)
+		w := &world{holders: map[netip.Addr]network.Owner{}, owners: map[network.Owner][]netip.Addr{}}
+		for range 3 {
+			w.servers = append(w.servers, follow(openFor(GinkgoTB(), c, "/chaos", 5*time.Second)))
+		}
+		living, end := context.WithCancel(ctx)
+		var callers sync.WaitGroup
+		for i := range 24 {
+			callers.Go(func() {
+				defer GinkgoRecover()
+				w.live(living, i)
+			})
+		}
+		for _, l := range w.servers {
+			callers.Go(func() { w.wake(living, l) })
+		}
+		steps := disturb(c, &w.done)
+		end()
+		callers.Wait()
+		gap := time.Duration(w.gap.Load()).Round(time.Millisecond)
+		AddReportEntry("allocations", fmt.Sprintf("%d allocations, by step %v; %d answers were lost; the longest gap was %s",
+			w.done.Load(), steps, w.lost.Load(), gap))
+		Expect(gap).To(BeNumerically("<=", patience), "the longest time without an allocation")
+		w.check(ctx, open(GinkgoTB(), c, "/chaos"))
+	})
+})
 
-// patience is how long nothing may be given out: a call that hangs, an election, and much for a machine that is busy.
+// patience limits the time without an allocation: a call that hangs, an election, and much for a busy machine.
 const patience = 30 * time.Second
 
-// disturb kills and pauses members, one at a time, and says how many allocations were made in each step.
-func disturb(t *testing.T, c *cluster.Cluster, done *atomic.Int64) (steps []int64) {
-	t.Helper()
+// disturb kills and pauses members, one at a time, and returns the number of allocations in each step.
+func disturb(c *cluster.Cluster, done *atomic.Int64) (steps []int64) {
+	GinkgoHelper()
 	step := func(lasts time.Duration) {
 		before := done.Load()
 		time.Sleep(lasts)
@@ -83,9 +87,8 @@ func disturb(t *testing.T, c *cluster.Cluster, done *atomic.Int64) (steps []int6
 	return steps
 }
 
-// world is what those who ask were told.
+// world records the answers of the servers.
 type world struct {
-	t       *testing.T
 	servers []*ledger.Ledger
 	// done counts allocations and lost answers that were lost; gap is the longest time between two allocations.
 	done, lost, last, gap atomic.Int64
@@ -95,7 +98,8 @@ type world struct {
 	owners  map[network.Owner][]netip.Addr
 }
 
-// live asks for one owner after the other, and gives back, in time, whatever the servers say. Each call goes to any of the servers.
+// live asks for one owner after the other, and gives back, in time, whatever the servers say. Each call goes to any of
+// the servers.
 func (w *world) live(ctx context.Context, caller int) {
 	random := rand.New(rand.NewPCG(uint64(caller), uint64(time.Now().UnixNano())))
 	server := func() *ledger.Ledger { return w.servers[random.IntN(len(w.servers))] }
@@ -109,7 +113,7 @@ func (w *world) live(ctx context.Context, caller int) {
 		}
 		// An owner whose answers were lost gives back, too; the rest keeps what it has.
 		if random.IntN(200) > 0 {
-			w.forget(owner, server, time.Duration(random.IntN(4)/3)*time.Second)
+			w.forget(ctx, owner, server, time.Duration(random.IntN(4)/3)*time.Second)
 		}
 	}
 }
@@ -131,7 +135,7 @@ func (w *world) reserve(ctx context.Context, owner network.Owner, server func() 
 			w.lost.Add(1)
 		}
 		if attempt%4 == 3 || ctx.Err() != nil {
-			w.forget(owner, server, 0)
+			w.forget(ctx, owner, server, 0)
 			return false
 		}
 	}
@@ -146,16 +150,16 @@ func (w *world) note(a network.Allocation) {
 	}
 	w.done.Add(1)
 	for _, address := range a.Addresses {
-		if other, taken := w.holders[address]; taken && other != a.Owner {
-			w.t.Errorf("%s was given to %s and to %s", address, other, a.Owner)
+		if other, taken := w.holders[address]; taken {
+			Expect(a.Owner).To(Equal(other), "the owner of %s", address)
 		}
 		w.holders[address] = a.Owner
 	}
 	w.owners[a.Owner] = a.Addresses
 }
 
-// forget gives back until a server says that it is done.
-func (w *world) forget(owner network.Owner, server func() *ledger.Ledger, rest time.Duration) {
+// forget releases the allocation of an owner until a server confirms it.
+func (w *world) forget(ctx context.Context, owner network.Owner, server func() *ledger.Ledger, rest time.Duration) {
 	w.mutex.Lock()
 	for _, address := range w.owners[owner] {
 		delete(w.holders, address)
@@ -164,7 +168,7 @@ func (w *world) forget(owner network.Owner, server func() *ledger.Ledger, rest t
 	w.mutex.Unlock()
 	for {
 		l, now := server(), time.Now()
-		err := l.Forget(context.WithoutCancel(w.t.Context()), owner, now, now.Add(rest))
+		err := l.Forget(context.WithoutCancel(ctx), owner, now, now.Add(rest))
 		if err == nil {
 			return
 		}
@@ -181,70 +185,52 @@ func (w *world) wake(ctx context.Context, l *ledger.Ledger) {
 	}
 }
 
-// check holds the rows, and what the servers know, against what those who asked were told.
-func (w *world) check(store ledger.Store) {
-	w.t.Helper()
-	ctx := w.t.Context()
+// check compares the rows, and the caches of the servers, with the recorded answers.
+func (w *world) check(ctx context.Context, store ledger.Store) {
+	GinkgoHelper()
 	report, err := ledger.Verify(ctx, store, ledger.VerifyOptions{Now: time.Now()})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	for _, fault := range report.Faults {
-		w.t.Errorf("the row %s: %s", fault.Key, fault.Problem)
-	}
-	l, err := ledger.Open(ctx, store, pool(w.t))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "verifying the ledger")
+	Expect(report.Faults).To(BeEmpty(), "faulty rows")
+	l, err := ledger.Open(ctx, store, pool(GinkgoTB()))
+	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 	found := map[network.Owner][]netip.Addr{}
-	if err := l.All(ctx, func(a network.Allocation) error { found[a.Owner] = a.Addresses; return nil }); err != nil {
-		w.t.Fatal(err)
-	}
-	if diff := cmp.Diff(w.owners, found, cmp.Comparer(func(a, b netip.Addr) bool { return a == b })); diff != "" {
-		w.t.Errorf("what owners hold (-told +found):\n%s", diff)
-	}
-	// What rests wakes, whichever server is left alone with it, and is free everywhere, once the watches that were broken off have gone on: nothing may
-	// stay taken for good.
-	want := uint64(len(found))
+	Expect(l.All(ctx, func(a network.Allocation) error {
+		found[a.Owner] = a.Addresses
+		return nil
+	})).To(Succeed(), "reading the ledger")
+	equal := cmp.Comparer(func(a, b netip.Addr) bool { return a == b })
+	Expect(found).To(BeComparableTo(w.owners, equal), "the addresses of the owners")
+	// Addresses in quarantine become free on every server, whichever server ends the quarantine, once the broken watches
+	// have continued.
 	for i, l := range w.servers {
-		deadline := time.Now().Add(time.Minute)
-		for l.Taken("pool") != want && time.Now().Before(deadline) {
-			if _, err := l.Wake(ctx, time.Now()); err != nil {
-				w.t.Error(err)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		if got := l.Taken("pool"); got != want {
-			w.t.Errorf("server %d knows %d taken addresses, and %d are", i, got, want)
-		}
+		Eventually(ctx, func(g Gomega) {
+			_, err := l.Wake(ctx, time.Now())
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(l.Taken("pool")).To(BeEquivalentTo(len(found)))
+		}).Should(Succeed(), "taken addresses by server %d", i)
 	}
 }
 
-// follow opens a ledger that follows until the test ends.
-func follow(t *testing.T, store ledger.Store) *ledger.Ledger {
-	t.Helper()
-	l, err := ledger.Open(t.Context(), store, pool(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
+// follow opens a ledger that follows until the end of the spec.
+func follow(store ledger.Store) *ledger.Ledger {
+	GinkgoHelper()
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := ledger.Open(ctx, store, pool(GinkgoTB()))
+	Expect(err).NotTo(HaveOccurred(), "opening a ledger")
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := l.Follow(ctx); err != nil {
-			t.Error(err)
-		}
+		defer GinkgoRecover()
+		Expect(l.Follow(ctx)).To(Succeed(), "following the ledger")
 	})
-	t.Cleanup(func() {
+	DeferCleanup(func() {
 		cancel()
 		group.Wait()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
+		Expect(store.Close()).To(Succeed())
 	})
 	return l
 }
 
-// pool is one of 100 addresses, with VLANs.
+// pool returns a pool of 100 addresses, with VLANs.
 func pool(t testing.TB) ledger.Pool {
 	t.Helper()
 	var b netipx.IPSetBuilder

@@ -6,15 +6,15 @@ package ledger
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -23,182 +23,164 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-func TestUnreachable(t *testing.T) {
-	c := cluster.Start(t, 1)
-	anonymous := c.TLS.Clone()
-	anonymous.Certificates = nil
-	for name, d := range map[string]struct {
-		etcd.Options
-		reason string // of a member that refuses late there are several
-	}{
-		"no server":         {etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: c.TLS}, "connection refused"},
-		"with a user":       {etcd.Options{Endpoints: []string{"https://127.0.0.1:1"}, TLS: c.TLS, Username: "u", Password: "secret"}, "connection refused"},
-		"no certificate":    {etcd.Options{Endpoints: c.Endpoints, TLS: anonymous}, ""},
-		"an unknown issuer": {etcd.Options{Endpoints: c.Endpoints}, "unknown authority"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			o := d.Options
+var _ = Describe("an etcd that cannot be opened", Ordered, func() {
+	var c *cluster.Cluster
+
+	BeforeAll(func() { c = cluster.Start(GinkgoTB(), 1) })
+
+	DescribeTable("is reported with its endpoints and the reason, without the password",
+		func(ctx SpecContext, options func(*cluster.Cluster) etcd.Options, reason string) {
+			o := options(c)
 			o.DialTimeout = 10 * time.Second
-			store, err := etcd.Open(t.Context(), o)
+			store, err := etcd.Open(ctx, o)
 			if err == nil {
 				_ = store.Close()
 			}
-			if !errors.Is(err, etcd.ErrUnreachable) {
-				t.Fatalf("got error %v, want %v", err, etcd.ErrUnreachable)
+			Expect(err).To(MatchError(etcd.ErrUnreachable), "opening the store")
+			for _, part := range append(o.Endpoints, reason) {
+				Expect(err).To(MatchError(ContainSubstring(part)))
 			}
-			for _, part := range append(o.Endpoints, d.reason) {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("the error does not say %s: %v", part, err)
-				}
-			}
-			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error has the password: %v", err)
-			}
+			Expect(err.Error()).NotTo(ContainSubstring("secret"), "the password")
+		},
+		Entry("when nothing listens", func(c *cluster.Cluster) etcd.Options {
+			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1", "https://127.0.0.1:2"}, TLS: c.TLS}
+		}, "connection refused"),
+		Entry("when nothing listens, and there is a password", func(c *cluster.Cluster) etcd.Options {
+			return etcd.Options{Endpoints: []string{"https://127.0.0.1:1"}, TLS: c.TLS, Username: "u", Password: "secret"}
+		}, "connection refused"),
+		Entry("when the client has no certificate", func(c *cluster.Cluster) etcd.Options {
+			anonymous := c.TLS.Clone()
+			anonymous.Certificates = nil
+			return etcd.Options{Endpoints: c.Endpoints, TLS: anonymous}
+		}, ""), // the reasons of a member that refuses late differ
+		Entry("when the authority is unknown", func(c *cluster.Cluster) etcd.Options {
+			return etcd.Options{Endpoints: c.Endpoints}
+		}, "unknown authority"),
+	)
+})
+
+var _ = Describe("the limits of etcd", func() {
+	It("stop new allocations when its space is used up, and allow releases", func(ctx SpecContext) {
+		store := open(GinkgoTB(), cluster.Start(GinkgoTB(), 1, "--quota-backend-bytes=4194304"), "/full")
+		DeferCleanup(store.Close)
+		value := bytes.Repeat([]byte("x"), 200_000)
+		var err error
+		for row := 0; err == nil && row < 100; row++ {
+			err = store.Commit(ctx, ledger.Change{Key: fmt.Sprint(row), Value: value})
+		}
+		Expect(err).To(MatchError(etcd.ErrFull), "writing rows of 200 kB into 4 MiB")
+		Expect(store.Commit(ctx, ledger.Change{Key: "0", Was: value})).To(Succeed(), "releasing a row")
+		Expect(store.Get(ctx, "0")).To(BeNil(), "the released row")
+		large := ledger.Change{Key: "large", Value: bytes.Repeat([]byte("x"), 1_700_000)}
+		Expect(store.Commit(ctx, large)).To(Or(MatchError(ledger.ErrTooLarge), MatchError(etcd.ErrFull)), "a row of 1.7 MB")
+	})
+
+	It("refuse a row and a transaction that are too large", func(ctx SpecContext) {
+		store := open(GinkgoTB(), cluster.Start(GinkgoTB(), 1, "--max-txn-ops=4"), "/large")
+		DeferCleanup(store.Close)
+		large := ledger.Change{Key: "a", Value: bytes.Repeat([]byte("x"), 1_700_000)}
+		Expect(store.Commit(ctx, large)).To(MatchError(ledger.ErrTooLarge), "a row of 1.7 MB")
+		var changes []ledger.Change
+		for i := range 4 {
+			changes = append(changes, ledger.Change{Key: fmt.Sprint(i), Value: []byte("x")})
+		}
+		Expect(store.Commit(ctx, changes...)).To(MatchError(ledger.ErrTooLarge), "a transaction of four rows")
+	})
+})
+
+var _ = Describe("an etcd with users, who may only use a prefix", Ordered, func() {
+	var c *cluster.Cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		c = cluster.Start(GinkgoTB(), 1)
+		admin := c.Client()
+		try := func(_ any, err error) {
+			GinkgoHelper()
+			Expect(err).NotTo(HaveOccurred(), "preparing the users")
+		}
+		try(admin.RoleAdd(ctx, "root"))
+		try(admin.UserAdd(ctx, "root", "r"))
+		try(admin.UserGrantRole(ctx, "root", "root"))
+		try(admin.RoleAdd(ctx, "mine"))
+		all := clientv3.PermissionType(clientv3.PermReadWrite)
+		try(admin.RoleGrantPermission(ctx, "mine", "/mine/", clientv3.GetPrefixRangeEnd("/mine/"), all))
+		for _, user := range []string{"server", "graft"} { // graft is the name in the certificate of clients
+			try(admin.UserAdd(ctx, user, "secret"))
+			try(admin.UserGrantRole(ctx, user, "mine"))
+		}
+		try(admin.AuthEnable(ctx))
+	})
+
+	openAs := func(ctx SpecContext, user, password, prefix string) (*etcd.Store, error) {
+		return etcd.Open(ctx, etcd.Options{
+			Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix, Username: user, Password: password,
+			DialTimeout: 20 * time.Second,
 		})
 	}
-}
 
-// TestFull fills the space of etcd: no new allocation succeeds, and releases do.
-func TestFull(t *testing.T) {
-	store := open(t, cluster.Start(t, 1, "--quota-backend-bytes=4194304"), "/full")
-	defer func() { _ = store.Close() }()
-	value := bytes.Repeat([]byte("x"), 200_000)
-	var err error
-	held := 0
-	for ; err == nil && held < 100; held++ {
-		err = store.Commit(t.Context(), ledger.Change{Key: fmt.Sprint(held), Value: value})
-	}
-	if !errors.Is(err, etcd.ErrFull) {
-		t.Fatalf("after %d rows: got error %v, want %v", held, err, etcd.ErrFull)
-	}
-	if err := store.Commit(t.Context(), ledger.Change{Key: "0", Was: value}); err != nil {
-		t.Errorf("a release: %v", err)
-	}
-	if got, err := store.Get(t.Context(), "0"); got != nil || err != nil {
-		t.Errorf("got %d bytes and %v", len(got), err)
-	}
-	if err := store.Commit(t.Context(), ledger.Change{Key: "large", Value: bytes.Repeat([]byte("x"), 1_700_000)}); !errors.Is(err, ledger.ErrTooLarge) && !errors.Is(err, etcd.ErrFull) {
-		t.Errorf("got error %v, want that it is too large", err)
-	}
-}
+	DescribeTable("stores allocations", func(ctx SpecContext, user, password string) {
+		store, err := openAs(ctx, user, password, "/mine")
+		Expect(err).NotTo(HaveOccurred(), "opening the store")
+		l := follow(store)
+		_, _, err = l.Reserve(ctx, ledger.Intent{
+			Owner: network.Owner{Contract: "test", Key: "user-" + user}, Pool: "pool", State: network.Bound, Now: time.Now(),
+		})
+		Expect(err).NotTo(HaveOccurred(), "an allocation")
+	},
+		Entry("for a user with a password", "server", "secret"),
+		Entry("for a user with a certificate", "", ""),
+	)
 
-func TestTooLarge(t *testing.T) {
-	store := open(t, cluster.Start(t, 1, "--max-txn-ops=4"), "/large")
-	defer func() { _ = store.Close() }()
-	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: bytes.Repeat([]byte("x"), 1_700_000)}); !errors.Is(err, ledger.ErrTooLarge) {
-		t.Errorf("got error %v, want %v", err, ledger.ErrTooLarge)
-	}
-	var changes []ledger.Change
-	for i := range 4 {
-		changes = append(changes, ledger.Change{Key: fmt.Sprint(i), Value: []byte("x")})
-	}
-	if err := store.Commit(t.Context(), changes...); !errors.Is(err, ledger.ErrTooLarge) {
-		t.Errorf("got error %v, want %v", err, ledger.ErrTooLarge)
-	}
-}
+	DescribeTable("refuses", func(ctx SpecContext, password, prefix string) {
+		_, err := openAs(ctx, "server", password, prefix)
+		Expect(err).To(MatchError(etcd.ErrRefused), "opening the store")
+	},
+		Entry("a wrong password", "sercet", "/mine"),
+		Entry("another prefix", "secret", "/yours"),
+	)
+})
 
-// TestUsers runs servers as etcd users that may access only their prefix.
-func TestUsers(t *testing.T) {
-	c := cluster.Start(t, 1)
-	admin, ctx := c.Client(), t.Context()
-	try := func(_ any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	try(admin.RoleAdd(ctx, "root"))
-	try(admin.UserAdd(ctx, "root", "r"))
-	try(admin.UserGrantRole(ctx, "root", "root"))
-	try(admin.RoleAdd(ctx, "mine"))
-	try(admin.RoleGrantPermission(ctx, "mine", "/mine/", clientv3.GetPrefixRangeEnd("/mine/"), clientv3.PermissionType(clientv3.PermReadWrite)))
-	for _, user := range []string{"server", "graft"} { // graft is the name in the certificate of clients
-		try(admin.UserAdd(ctx, user, "secret"))
-		try(admin.UserGrantRole(ctx, user, "mine"))
-	}
-	try(admin.AuthEnable(ctx))
-	for name, d := range map[string]struct {
-		user, password, prefix string
-		refused                bool
-	}{
-		"a password":       {user: "server", password: "secret", prefix: "/mine"},
-		"a certificate":    {prefix: "/mine"},
-		"a wrong password": {user: "server", password: "sercet", prefix: "/mine", refused: true},
-		"a wrong prefix":   {user: "server", password: "secret", prefix: "/yours", refused: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			store, err := etcd.Open(t.Context(), etcd.Options{
-				Endpoints: c.Endpoints, TLS: c.TLS, Prefix: d.prefix, Username: d.user, Password: d.password, DialTimeout: 20 * time.Second,
+var _ = Describe("a server that was cut off while etcd compacted its history", func() {
+	It("reads all rows again", func(ctx SpecContext) {
+		c := cluster.Start(GinkgoTB(), 1)
+		wire := newWire(strings.TrimPrefix(c.Endpoints[0], "https://"))
+		distant, err := etcd.Open(ctx, etcd.Options{
+			Endpoints: []string{"https://" + wire.address}, TLS: c.TLS, Prefix: "/compacted",
+		})
+		Expect(err).NotTo(HaveOccurred(), "opening the store")
+		one, two := follow(open(GinkgoTB(), c, "/compacted")), follow(distant)
+		taken := func() uint64 { return two.Taken("pool") }
+		reserve := func(key string) {
+			GinkgoHelper()
+			_, _, err := one.Reserve(ctx, ledger.Intent{
+				Owner: network.Owner{Contract: "test", Key: key}, Pool: "pool", State: network.Bound, Now: time.Now(),
 			})
-			if errors.Is(err, etcd.ErrRefused) != d.refused || (err != nil) != d.refused {
-				t.Fatalf("got error %v, want a refusal: %v", err, d.refused)
-			}
-			if err != nil {
-				return
-			}
-			l := follow(t, store)
-			if _, _, err := l.Reserve(t.Context(), ledger.Intent{
-				Owner: network.Owner{Contract: "test", Key: name}, Pool: "pool", State: network.Bound, Now: time.Now(),
-			}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
+			Expect(err).NotTo(HaveOccurred(), "allocating for %s", key)
+		}
+		for i := range 10 {
+			reserve(fmt.Sprint(i))
+		}
+		Eventually(taken).Should(BeEquivalentTo(10), "addresses that the second server takes for taken")
+		wire.cut()
+		for i := range 10 {
+			owner := network.Owner{Contract: "test", Key: fmt.Sprint(i)}
+			Expect(one.Forget(ctx, owner, time.Now(), time.Time{})).To(Succeed(), "releasing %s", owner)
+		}
+		reserve("kept")
+		admin := c.Client()
+		now, err := admin.Get(ctx, "any")
+		Expect(err).NotTo(HaveOccurred(), "reading the revision")
+		_, err = admin.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
+		Expect(err).NotTo(HaveOccurred(), "compacting the history")
+		Expect(taken()).To(BeEquivalentTo(10), "addresses by the second server while it is cut off")
+		wire.mend()
+		Eventually(taken).Should(BeEquivalentTo(1), "addresses by the second server after it is connected again")
+		reserve("later")
+		Eventually(taken).Should(BeEquivalentTo(2), "addresses by the second server after another allocation")
+	})
+})
 
-// TestCompacted cuts a server off while another one releases, and etcd forgets how: the first one reads all rows again.
-func TestCompacted(t *testing.T) {
-	c := cluster.Start(t, 1)
-	wire := newWire(t, strings.TrimPrefix(c.Endpoints[0], "https://"))
-	distant, err := etcd.Open(t.Context(), etcd.Options{Endpoints: []string{"https://" + wire.address}, TLS: c.TLS, Prefix: "/compacted"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, two := follow(t, open(t, c, "/compacted")), follow(t, distant)
-	eventually := func(what string, holds func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("in vain it was waited that %s", what)
-			}
-		}
-	}
-	reserve := func(l *ledger.Ledger, key string) {
-		t.Helper()
-		if _, _, err := l.Reserve(t.Context(), ledger.Intent{Owner: network.Owner{Contract: "test", Key: key}, Pool: "pool", State: network.Bound, Now: time.Now()}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for i := range 10 {
-		reserve(one, fmt.Sprint(i))
-	}
-	eventually("the second server knows of all", func() bool { return two.Taken("pool") == 10 })
-	wire.cut()
-	for i := range 10 {
-		if err := one.Forget(t.Context(), network.Owner{Contract: "test", Key: fmt.Sprint(i)}, time.Now(), time.Time{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	reserve(one, "kept")
-	admin := c.Client()
-	now, err := admin.Get(t.Context(), "any")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := admin.Compact(t.Context(), now.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
-		t.Fatal(err)
-	}
-	if got := two.Taken("pool"); got != 10 {
-		t.Errorf("the second server knows %d, though it was cut off", got)
-	}
-	wire.mend()
-	eventually("the second server knows what is left", func() bool { return two.Taken("pool") == 1 })
-	reserve(one, "later")
-	eventually("the second server is told again", func() bool { return two.Taken("pool") == 2 })
-}
-
-// wire carries connections to an address, and can be cut.
+// wire is a proxy for connections to an address, which can be cut.
 type wire struct {
 	address string
 
@@ -207,14 +189,15 @@ type wire struct {
 	connections []net.Conn
 }
 
-func newWire(t *testing.T, to string) *wire {
-	t.Helper()
+func newWire(to string) *wire {
+	GinkgoHelper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "listening")
 	w := &wire{address: listener.Addr().String()}
-	t.Cleanup(func() { _ = listener.Close(); w.cut() })
+	DeferCleanup(func() {
+		_ = listener.Close()
+		w.cut()
+	})
 	go func() {
 		for {
 			near, err := listener.Accept()

@@ -5,13 +5,15 @@
 package ledger
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
-	"testing"
 	"time"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -25,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
-// leased is the pool of TestLeases: 14 addresses.
+// leased has a pool of 14 addresses.
 const leased = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
 metadata: {name: acme}
@@ -35,160 +37,143 @@ profiles:
   acme.com/small: {pools: [small]}
 `
 
-// node is a server of leases, with an etcd client of its own.
-func node(t *testing.T, c *cluster.Cluster, name string) *ipam.Driver {
-	t.Helper()
+// node returns a server of leases with its own etcd client, until the end of the spec.
+func node(c *cluster.Cluster, name string) *ipam.Driver {
+	GinkgoHelper()
 	documents, findings := profile.LoadNetworks(source.File{Name: "profile.yaml", Data: []byte(leased)})
+	Expect(findings).To(BeEmpty(), "findings of the profile")
 	p, more := policy.Compile(documents)
-	if len(findings)+len(more.Errors()) > 0 {
-		t.Fatal(findings, more)
-	}
-	store := open(t, c, "/leases")
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	l, err := ledger.Open(t.Context(), store, p.Pools["small"].Pool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(more.Errors()).To(BeEmpty(), "errors of the profile")
+	store := open(GinkgoTB(), c, "/leases")
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := ledger.Open(ctx, store, p.Pools["small"].Pool)
+	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 	var group sync.WaitGroup
 	group.Go(func() {
-		if err := l.Follow(t.Context()); err != nil {
-			t.Error(err)
-		}
+		defer GinkgoRecover()
+		Expect(l.Follow(ctx)).To(Succeed(), "following the ledger")
 	})
-	t.Cleanup(group.Wait)
+	DeferCleanup(func() {
+		cancel()
+		group.Wait()
+		Expect(store.Close()).To(Succeed())
+	})
 	s := service.New(l, map[string]service.Pool{"small": {}}, service.Options{Clock: clock.RealClock{}})
 	return ipam.New(ipam.Options{
 		Service: s, Policy: func() *policy.Policy { return p }, Store: store, Clock: clock.RealClock{}, Node: name,
-		Grace: 10 * time.Millisecond, Report: func(err error) { t.Error(err) },
+		Grace: 10 * time.Millisecond,
+		Report: func(err error) {
+			defer GinkgoRecover()
+			Expect(err).NotTo(HaveOccurred(), "a problem that node %s reports", name)
+		},
 	})
 }
 
-// TestLeases lets three nodes lease a pool of a shared ledger more often than it has addresses, with concurrent sweeps:
-// no address has two owners, and nothing is left. In the global space, all nodes use one lease.
-func TestLeases(t *testing.T) {
-	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
-	nodes := []*ipam.Driver{node(t, c, "a"), node(t, c, "b"), node(t, c, "c")}
-	subnet := netip.MustParsePrefix("10.66.0.0/28")
-	ids := make([]string, len(nodes))
-	for i, n := range nodes {
-		for _, space := range []string{ipam.LocalSpace, ipam.GlobalSpace} {
-			if err := n.Activate(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			p, err := n.RequestPool(t.Context(), ipam.PoolRequest{Space: space, Subnet: subnet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if space == ipam.LocalSpace {
-				ids[i] = p.ID
-			}
-		}
-	}
-	var (
-		all    sync.WaitGroup
-		mutex  sync.Mutex
-		having = map[netip.Addr]string{}
-	)
-	for i, n := range nodes {
-		for worker := range 6 {
-			all.Go(func() {
-				who := fmt.Sprintf("%d/%d", i, worker)
-				for given := 0; given < 8; {
-					got, err := n.RequestAddress(t.Context(), ids[i], netip.Addr{}, nil)
-					if errors.Is(err, network.ErrExhausted) || errors.Is(err, network.ErrTaken) {
-						time.Sleep(5 * time.Millisecond) // others give back
-						continue
-					}
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					given++
-					mutex.Lock()
-					if other := having[got.Addr()]; other != "" {
-						t.Errorf("%s has %s, and %s was given it", other, got, who)
-					}
-					having[got.Addr()] = who
-					mutex.Unlock()
-					if err := n.Sweep(t.Context()); err != nil {
-						t.Error(err)
-					}
-					mutex.Lock()
-					delete(having, got.Addr())
-					mutex.Unlock()
-					if err := n.ReleaseAddress(t.Context(), ids[i], got.Addr()); err != nil {
-						t.Error(err)
-					}
+// Three nodes lease one pool of a shared ledger more often than it has addresses, while each sweeps. In the global
+// space they share one lease.
+var _ = Describe("three nodes that lease addresses of one pool", func() {
+	It("give no address to two callers, refuse rows of an older activation, and leave nothing", func(ctx SpecContext) {
+		c := cluster.Start(GinkgoTB(), 3, "--heartbeat-interval=300", "--election-timeout=3000")
+		nodes := []*ipam.Driver{node(c, "a"), node(c, "b"), node(c, "c")}
+		ids := make([]string, len(nodes))
+		for i, n := range nodes {
+			for _, space := range []string{ipam.LocalSpace, ipam.GlobalSpace} {
+				Expect(n.Activate(ctx)).To(Succeed(), "activating node %d", i)
+				subnet := netip.MustParsePrefix("10.66.0.0/28")
+				p, err := n.RequestPool(ctx, ipam.PoolRequest{Space: space, Subnet: subnet})
+				Expect(err).NotTo(HaveOccurred(), "leasing the pool in the space %s", space)
+				if space == ipam.LocalSpace {
+					ids[i] = p.ID
 				}
-			})
+			}
 		}
-	}
-	all.Wait()
-	together(t, nodes, "global/small/10.66.0.0/28")
-	stale(t, c, nodes[0])
-	store := open(t, c, "/leases")
-	defer func() { _ = store.Close() }()
-	report, err := ledger.Verify(t.Context(), store, ledger.VerifyOptions{Now: time.Now()})
-	if err != nil || len(report.Faults)+report.Held > 0 {
-		t.Errorf("%+v, %v", report, err)
+		h := &holders{of: map[netip.Addr]string{}}
+		var all sync.WaitGroup
+		for i, n := range nodes {
+			for worker := range 6 {
+				all.Go(func() {
+					defer GinkgoRecover()
+					h.lease(ctx, n, ids[i], fmt.Sprintf("%d/%d", i, worker))
+				})
+			}
+		}
+		all.Wait()
+		together(ctx, nodes, "global/small/10.66.0.0/28")
+		stale(ctx, c, nodes[0])
+		store := open(GinkgoTB(), c, "/leases")
+		DeferCleanup(store.Close)
+		report, err := ledger.Verify(ctx, store, ledger.VerifyOptions{Now: time.Now()})
+		Expect(err).NotTo(HaveOccurred(), "verifying the ledger")
+		Expect(report.Faults).To(BeEmpty(), "faulty rows")
+		Expect(report.Held).To(BeZero(), "rows that are left")
+	})
+})
+
+// holders records which caller has an address.
+type holders struct {
+	mutex sync.Mutex
+	of    map[netip.Addr]string
+}
+
+// lease requests and releases eight addresses for a caller.
+func (h *holders) lease(ctx context.Context, n *ipam.Driver, pool, caller string) {
+	for given := 0; given < 8; {
+		got, err := n.RequestAddress(ctx, pool, netip.Addr{}, nil)
+		if errors.Is(err, network.ErrExhausted) || errors.Is(err, network.ErrTaken) {
+			time.Sleep(5 * time.Millisecond) // until other callers release
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred(), "requesting an address")
+		given++
+		h.mutex.Lock()
+		other := h.of[got.Addr()]
+		h.of[got.Addr()] = caller
+		h.mutex.Unlock()
+		Expect(other).To(BeEmpty(), "another caller with %s", got)
+		Expect(n.Sweep(ctx)).To(Succeed(), "sweeping")
+		h.mutex.Lock()
+		delete(h.of, got.Addr())
+		h.mutex.Unlock()
+		Expect(n.ReleaseAddress(ctx, pool, got.Addr())).To(Succeed(), "releasing %s", got)
 	}
 }
 
-// together has a manager and two workers use one address, and give it back at the same time.
-func together(t *testing.T, nodes []*ipam.Driver, id string) {
-	t.Helper()
+// together lets a manager and two workers use one address, and release it at the same time.
+func together(ctx context.Context, nodes []*ipam.Driver, id string) {
+	GinkgoHelper()
 	manager := map[string]string{"com.docker.network.ipam.serial": "true"}
 	for range 10 {
-		given, err := nodes[0].RequestAddress(t.Context(), id, netip.Addr{}, manager)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := nodes[1].RequestAddress(t.Context(), id, given.Addr(), nil)
-		if err != nil || again != given {
-			t.Fatalf("got %s and %v, want %s", again, err, given)
-		}
-		if _, err := nodes[2].RequestAddress(t.Context(), id, given.Addr(), nil); !errors.Is(err, network.ErrTaken) {
-			t.Errorf("got error %v, want %v", err, network.ErrTaken)
-		}
+		given, err := nodes[0].RequestAddress(ctx, id, netip.Addr{}, manager)
+		Expect(err).NotTo(HaveOccurred(), "requesting an address by the manager")
+		Expect(nodes[1].RequestAddress(ctx, id, given.Addr(), nil)).To(Equal(given), "the address for the first worker")
+		_, err = nodes[2].RequestAddress(ctx, id, given.Addr(), nil)
+		Expect(err).To(MatchError(network.ErrTaken), "requesting the address by the second worker")
 		var all sync.WaitGroup
 		for _, n := range nodes {
 			all.Go(func() {
-				if err := n.ReleaseAddress(t.Context(), id, given.Addr()); err != nil {
-					t.Error(err)
-				}
+				defer GinkgoRecover()
+				Expect(n.ReleaseAddress(ctx, id, given.Addr())).To(Succeed(), "releasing %s", given)
 			})
 		}
 		all.Wait()
-		if a, _, err := nodes[2].Find(t.Context(), ipam.GlobalSpace, given.Masked(), given.Addr()); !errors.Is(err, network.ErrNotHeld) {
-			t.Errorf("%s is held by %+v after all have given it back, %v", given, a.Holder, err)
-		}
+		_, _, err = nodes[2].Find(ctx, ipam.GlobalSpace, given.Masked(), given.Addr())
+		Expect(err).To(MatchError(network.ErrNotHeld), "finding %s after all have released it", given)
 	}
 	for _, n := range nodes {
-		if err := n.ReleasePool(t.Context(), id); err != nil {
-			t.Error(err)
-		}
+		Expect(n.ReleasePool(ctx, id)).To(Succeed(), "releasing the pool")
 	}
 }
 
-// stale has another process write the rows of a node.
-func stale(t *testing.T, c *cluster.Cluster, a *ipam.Driver) {
-	t.Helper()
-	store := open(t, c, "/leases")
-	defer func() { _ = store.Close() }()
+// stale lets another process write the rows of a node.
+func stale(ctx context.Context, c *cluster.Cluster, a *ipam.Driver) {
+	GinkgoHelper()
+	store := open(GinkgoTB(), c, "/leases")
+	DeferCleanup(store.Close)
 	starts := record.New[map[string]any](store, "a", "lease-start")
-	value, ok, err := starts.Get(t.Context(), "last")
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
-	if err := a.Activate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	value, ok, err := starts.Get(ctx, "last")
+	Expect(err).NotTo(HaveOccurred(), "reading the row of the node")
+	Expect(ok).To(BeTrue(), "the node has a row")
+	Expect(a.Activate(ctx)).To(Succeed(), "activating the node again")
 	value["activation"] = 99
-	if err := starts.Put(t.Context(), "last", value); !errors.Is(err, record.ErrStale) {
-		t.Errorf("got error %v, want %v", err, record.ErrStale)
-	}
+	Expect(starts.Put(ctx, "last", value)).To(MatchError(record.ErrStale), "writing the row by another process")
 }

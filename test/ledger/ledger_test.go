@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger runs the ledger on a real etcd of three members, with certificates on all connections, while members are killed and paused.
+// Package ledger runs the ledger on a real etcd of three members, with certificates on all connections, while members
+// are killed and paused.
 package ledger
 
 import (
@@ -15,11 +16,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/etcd"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/ledgertest"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// TestSuite runs the suite of all stores, each case under its own prefix.
+func TestLedger(t *testing.T) { suite.Run(t, "ledger", "network") }
+
+// TestSuite runs the cases that every store must pass, each below its own prefix. They are tests without Ginkgo, which
+// the stores share.
 func TestSuite(t *testing.T) {
-	// A machine that is busy with other tests is no reason to elect anew.
+	// Long intervals avoid elections on a busy machine.
 	c := cluster.Start(t, 3, "--heartbeat-interval=300", "--election-timeout=3000")
 	var places atomic.Int32
 	ledgertest.RunShared(t, func(*testing.T) ledgertest.Open {
@@ -28,7 +33,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// open opens a store on a cluster, with much time for a machine that is busy.
+// open opens a store on a cluster, with a timeout for a busy machine.
 func open(t testing.TB, c *cluster.Cluster, prefix string) *etcd.Store {
 	t.Helper()
 	return openFor(t, c, prefix, 20*time.Second)
@@ -36,7 +41,9 @@ func open(t testing.TB, c *cluster.Cluster, prefix string) *etcd.Store {
 
 func openFor(t testing.TB, c *cluster.Cluster, prefix string, timeout time.Duration) *etcd.Store {
 	t.Helper()
-	store, err := etcd.Open(t.Context(), etcd.Options{Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix, Timeout: timeout, DialTimeout: 20 * time.Second})
+	store, err := etcd.Open(t.Context(), etcd.Options{
+		Endpoints: c.Endpoints, TLS: c.TLS, Prefix: prefix, Timeout: timeout, DialTimeout: 20 * time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
