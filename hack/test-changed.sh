@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Runs the unit tests that depend on packages changed since BASE (default: main), and the suites whose own files changed.
-# Arguments are passed to go test.
+# Arguments are passed to go test. It ends with the durations of the packages, slowest first.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 module=$(go list -m)
@@ -40,4 +40,4 @@ if [ -n "$others" ]; then echo "not run, though they link changed packages: $oth
 if [ -n "$suites" ]; then make --no-print-directory build servers; fi
 if [ -z "$units$suites" ]; then exit 0; fi
 # shellcheck disable=SC2086 # one argument per package
-go test -vet=off "$@" $units $suites
+hack/test.sh -vet=off "$@" $units $suites
