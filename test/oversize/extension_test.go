@@ -37,6 +37,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/oversize"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 const (
@@ -46,9 +47,11 @@ const (
 	mostGrowth = 256 << 20
 	// parallel is how many requests a case sends at a time.
 	parallel = 10
-	// patience bounds waits for the program. It is long, since refusing a profile takes a second of CPU time, and several attempts.
+	// patience bounds waits for the program. It is long, since refusing a profile takes a second of CPU time, and several
+	// attempts.
 	patience = 5 * time.Minute
-	// casesVariable is the environment variable with the number of cases; without it there are fewCases. firstVariable names the seed of the first.
+	// casesVariable is the environment variable with the number of cases; without it there are fewCases. firstVariable
+	// names the seed of the first.
 	casesVariable = "GRAFT_OVERSIZE_CASES"
 	firstVariable = "GRAFT_OVERSIZE_FIRST"
 	fewCases      = 12
@@ -59,20 +62,17 @@ var (
 	binary string
 )
 
-func TestMain(m *testing.M) {
-	os.Exit(landscape.Main(m, func(ctx context.Context, s *landscape.Suite) (err error) {
-		if binary, err = env.Build(ctx, filepath.FromSlash(root), name, s.Folder); err != nil {
-			return err
-		}
-		land, err = s.Start(ctx, landscape.Options{})
-		return err
-	}))
-}
+func TestOversize(t *testing.T) { suite.Run(t, "oversize", "admission", "slow") }
 
-func TestOversize(t *testing.T) {
-	RegisterFailHandler(Fail)
-	RunSpecs(t, "oversize")
-}
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	binary, err = env.Build(ctx, filepath.FromSlash(root), name, GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	// The servers outlive the context of this node.
+	land, err = landscape.Start(context.Background(), landscape.Options{})
+	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+	DeferCleanup(land.Stop)
+})
 
 // extension is the program with one ConfigMap for its profile.
 type extension struct {
@@ -83,7 +83,8 @@ type extension struct {
 	url     string
 }
 
-// start runs the program without GOMEMLIMIT, which would hide how much memory the limits of the program itself leave to it.
+// start runs the program without GOMEMLIMIT, which would hide how much memory the limits of the program itself leave to
+// it.
 func start(ctx SpecContext) *extension {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "oversize-"}}
@@ -103,11 +104,14 @@ controlplane:
 `}
 	Expect(land.Client().Create(ctx, e.profile)).To(Succeed())
 	config := filepath.Join(GinkgoT().TempDir(), "config.yaml")
-	Expect(os.WriteFile(config, []byte("apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: ControllerConfiguration\n"+
-		"profiles: {configMaps: {enabled: true}}\nshutdown: {delay: 0s}\nwebhook: {timeoutSeconds: 30}\n"), 0o600)).To(Succeed())
+	Expect(os.WriteFile(config, []byte("apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\nkind: "+
+		"ControllerConfiguration\n"+
+		"profiles: {configMaps: {enabled: true}}\nshutdown: {delay: 0s}\nwebhook: {timeoutSeconds: 30}\n"), 0o600)).
+		To(Succeed())
 	Expect(os.Unsetenv("GOMEMLIMIT")).To(Succeed())
 	arguments := append(e.Arguments(config, land.Kubeconfig()), e.ByURL(namespace.Name)...)
-	e.Process, err = env.Start(&env.Log{Limit: 1 << 20}, nil, binary, append(arguments, "--leader-election-namespace="+namespace.Name)...)
+	e.Process, err = env.Start(&env.Log{Limit: 1 << 20}, nil, binary,
+		append(arguments, "--leader-election-namespace="+namespace.Name)...)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(e.Kill)
 	Expect(e.Await(ctx, e.Ready)).To(Succeed())
@@ -145,7 +149,8 @@ func (e *extension) attempts(ctx context.Context) int {
 	return sum
 }
 
-// load writes the profile of a case, and returns when the program has loaded it; false when its admission webhook has refused it.
+// load writes the profile of a case, and returns when the program has loaded it; false when its admission webhook has
+// refused it.
 func (e *extension) load(ctx context.Context, seed uint64) bool {
 	GinkgoHelper()
 	before := e.attempts(ctx)
@@ -169,7 +174,8 @@ func review(seed uint64) []byte {
 	object, err := json.Marshal(map[string]any{
 		"apiVersion": "apps/v1", "kind": "Deployment",
 		"metadata": map[string]any{
-			"namespace": "shoot", "name": "kube-controller-manager", "annotations": map[string]any{oversize.Key: oversize.Annotation(seed)},
+			"namespace": "shoot", "name": "kube-controller-manager",
+			"annotations": map[string]any{oversize.Key: oversize.Annotation(seed)},
 		},
 		"spec": map[string]any{"template": map[string]any{"spec": map[string]any{
 			"containers": []any{map[string]any{"name": "kube-controller-manager"}},
@@ -283,7 +289,8 @@ var _ = Describe("the extension with profiles that compute values as large as th
 			}
 		}
 		Expect(limited).To(BeNumerically(">", 0), "no request has exceeded a limit")
-		AddReportEntry("cases", fmt.Sprintf("%d cases in %s: %d profiles refused; %d requests allowed and %d denied, %d of them by a limit and %d "+
+		AddReportEntry("cases", fmt.Sprintf("%d cases in %s: %d profiles refused; %d requests allowed and %d denied, %d of "+
+			"them by a limit and %d "+
 			"for want of time; grown by %d MiB at most, in case %d",
 			count, time.Since(began).Round(time.Second), refused, allowed, denied, limited, late, most>>20, mostSeed))
 	})

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oversize writes profiles whose variables compute values as large as they can become: every function that creates a value, one
-// in the other, over annotations as large as Kubernetes allows. Tests hold with them that such profiles are refused or denied, and that
-// no program runs out of memory. Enter at Profile and Annotation.
+// Package oversize writes profiles whose variables compute values as large as they can become: every function that
+// creates a value, one in the other, over annotations as large as Kubernetes allows. Tests hold with them that such
+// profiles are refused or denied, and that no program runs out of memory. Enter at Profile and Annotation.
 package oversize
 
 import (
@@ -19,7 +19,8 @@ const (
 	Key      = "oversize"
 )
 
-// largest is the size of all annotations of an object (k8s.io/apimachinery/pkg/api/validation, TotalAnnotationSizeLimitB).
+// largest is the size of all annotations of an object (k8s.io/apimachinery/pkg/api/validation,
+// TotalAnnotationSizeLimitB).
 const largest = 256 << 10
 
 // Annotation writes a value of the annotation, as large as the API server admits.
@@ -29,7 +30,8 @@ func Annotation(seed uint64) string {
 	return strings.Repeat(piece, (largest-len(Key))/len(piece))
 }
 
-// Profile writes a profile with up to 30 variables that use each other, and rules for the kube-controller-manager that write them.
+// Profile writes a profile with up to 30 variables that use each other, and rules for the kube-controller-manager that
+// write them.
 func Profile(seed uint64) string {
 	w := writer{r: random(seed), known: map[kind][]string{}}
 	var text strings.Builder
@@ -43,10 +45,12 @@ func Profile(seed uint64) string {
 	}
 	text.WriteString("controlplane:\n  kube-controller-manager:\n")
 	for i := range 1 + w.r.IntN(4) {
-		fmt.Fprintf(&text, "  - annotations: {set: {%q: %s}}\n", fmt.Sprintf("oversize/%d", i), quoted("${ "+w.value(texts, 1)+" }"))
+		fmt.Fprintf(&text, "  - annotations: {set: {%q: %s}}\n", fmt.Sprintf("oversize/%d", i),
+			quoted("${ "+w.value(texts, 1)+" }"))
 		fmt.Fprintf(&text, "  - env: {set: {V%d: %s}}\n", i, quoted("${ "+w.value(texts, 0)+" }${ "+w.value(texts, 0)+" }"))
 	}
-	fmt.Fprintf(&text, "  - forEach: %s\n    env: {set: {\"E${ sha256(item) }\": \"${ item }\"}}\n", quoted("${ "+w.value(lists, 1)+" }"))
+	fmt.Fprintf(&text, "  - forEach: %s\n    env: {set: {\"E${ sha256(item) }\": \"${ item }\"}}\n",
+		quoted("${ "+w.value(lists, 1)+" }"))
 	return text.String()
 }
 
@@ -90,7 +94,8 @@ func (w *writer) value(of kind, depth int) string {
 	}
 	if depth <= 0 {
 		return map[kind]string{
-			texts: `object.annotations["` + Key + `"]`, lists: `object.annotations["` + Key + `"].split(",")`, maps: `object.annotations`,
+			texts: `object.annotations["` + Key + `"]`, lists: `object.annotations["` + Key + `"].split(",")`,
+			maps: `object.annotations`,
 		}[of]
 	}
 	form := forms[of][w.r.IntN(len(forms[of]))]
@@ -111,28 +116,41 @@ func (w *writer) value(of kind, depth int) string {
 // forms are all functions that create values.
 var forms = map[kind][]string{
 	texts: {
-		`(TEXT + TEXT)`, `(TEXT + TEXT + TEXT)`, `TEXT.replace("a", TEXT)`, `TEXT.replace("", TEXT)`, `TEXT.replace(",", "12345678")`,
-		`LIST.join(TEXT)`, `LIST.join(";")`, `"%s-%s-%s".format([TEXT, TEXT, LIST])`, `"%.99999f".format([1.5])`, `"%x".format([TEXT])`,
-		`toJSON(LIST)`, `toJSON(MAP)`, `toJSON(TEXT)`, `toYAML(LIST)`, `toYAML(MAP)`, `toYAML([MAP, MAP])`, `base64.encode(TEXT)`,
-		`string(bytes(TEXT) + bytes(TEXT))`, `string(base64.decode(base64.encode(TEXT)))`, `quote(TEXT)`, `strings.quote(TEXT)`, `sha256(TEXT)`,
-		`TEXT.upperAscii()`, `TEXT.substring(1)`, `(TEXT == TEXT ? TEXT : TEXT)`, `toJSON(object.metadata)`, `toYAML(object.spec)`,
-		`string(TEXT.indexOf(TEXT))`, `string(LIST.exists(p, p in LIST))`, `TEXT.lowerAscii()`, `TEXT.trim()`, `TEXT.charAt(0)`,
+		`(TEXT + TEXT)`, `(TEXT + TEXT + TEXT)`, `TEXT.replace("a", TEXT)`, `TEXT.replace("", TEXT)`,
+		`TEXT.replace(",", "12345678")`,
+		`LIST.join(TEXT)`, `LIST.join(";")`, `"%s-%s-%s".format([TEXT, TEXT, LIST])`, `"%.99999f".format([1.5])`,
+		`"%x".format([TEXT])`,
+		`toJSON(LIST)`, `toJSON(MAP)`, `toJSON(TEXT)`, `toYAML(LIST)`, `toYAML(MAP)`, `toYAML([MAP, MAP])`,
+		`base64.encode(TEXT)`,
+		`string(bytes(TEXT) + bytes(TEXT))`, `string(base64.decode(base64.encode(TEXT)))`, `quote(TEXT)`,
+		`strings.quote(TEXT)`, `sha256(TEXT)`,
+		`TEXT.upperAscii()`, `TEXT.substring(1)`, `(TEXT == TEXT ? TEXT : TEXT)`, `toJSON(object.metadata)`,
+		`toYAML(object.spec)`,
+		`string(TEXT.indexOf(TEXT))`, `string(LIST.exists(p, p in LIST))`, `TEXT.lowerAscii()`, `TEXT.trim()`,
+		`TEXT.charAt(0)`,
 		`LIST.max()`, `LIST.min()`,
 		`TEXT.find("[a-z]+")`, `string(TEXT.matches(TEXT))`, `string(isQuantity(TEXT))`, `string("1.0.0".satisfies(TEXT))`,
-		`string(lists.range(1000).map(p, semver("1.0.0-" + TEXT)).size())`, `string(lists.range(1000).map(p, url("/%41" + TEXT)).size())`,
+		`string(lists.range(1000).map(p, semver("1.0.0-" + TEXT)).size())`,
+		`string(lists.range(1000).map(p, url("/%41" + TEXT)).size())`,
 		`url("/" + TEXT).getEscapedPath()`, `url("http://" + TEXT).getHost()`, `url("http://" + TEXT).getHostname()`,
 		`url("http://a:" + TEXT).getPort()`, `url(TEXT).getScheme()`, `toJSON(url("/?" + TEXT).getQuery())`,
 	},
 	lists: {
-		`TEXT.split(",")`, `TEXT.split("")`, `(LIST + LIST)`, `LIST.map(p, p + "=" + TEXT)`, `LIST.map(p, LIST.join(p))`, `[TEXT, TEXT, TEXT]`,
-		`[LIST, LIST].flatten()`, `lists.range(1000).map(p, TEXT)`, `lists.range(10000).map(p, string(p))`, `LIST.map(p, toJSON(LIST))`,
-		`LIST.filter(p, p != TEXT)`, `LIST.sort()`, `LIST.distinct()`, `LIST.reverse()`, `LIST.slice(0, 1)`, `TEXT.findAll("[a-z]")`,
-		`MAP.map(p, MAP[p])`, `LIST.transformList(i, v, v + TEXT)`, `LIST.sortBy(p, p + TEXT)`, `LIST.map(p, TEXT.replace(p, TEXT))`,
-		`[[LIST, LIST], [LIST, LIST]].flatten(2)`, `[optional.of(TEXT), optional.of(TEXT)].unwrapOpt()`, `optional.unwrap([optional.of(TEXT)])`,
+		`TEXT.split(",")`, `TEXT.split("")`, `(LIST + LIST)`, `LIST.map(p, p + "=" + TEXT)`, `LIST.map(p, LIST.join(p))`,
+		`[TEXT, TEXT, TEXT]`,
+		`[LIST, LIST].flatten()`, `lists.range(1000).map(p, TEXT)`, `lists.range(10000).map(p, string(p))`,
+		`LIST.map(p, toJSON(LIST))`,
+		`LIST.filter(p, p != TEXT)`, `LIST.sort()`, `LIST.distinct()`, `LIST.reverse()`, `LIST.slice(0, 1)`,
+		`TEXT.findAll("[a-z]")`,
+		`MAP.map(p, MAP[p])`, `LIST.transformList(i, v, v + TEXT)`, `LIST.sortBy(p, p + TEXT)`,
+		`LIST.map(p, TEXT.replace(p, TEXT))`,
+		`[[LIST, LIST], [LIST, LIST]].flatten(2)`, `[optional.of(TEXT), optional.of(TEXT)].unwrapOpt()`,
+		`optional.unwrap([optional.of(TEXT)])`,
 		`(LIST in [LIST, LIST] ? LIST : LIST)`,
 	},
 	maps: {
-		`{"a": TEXT, "b": TEXT}`, `LIST.transformMapEntry(i, v, {string(i): v})`, `LIST.transformMapEntry(i, v, {v + string(i): TEXT})`,
+		`{"a": TEXT, "b": TEXT}`, `LIST.transformMapEntry(i, v, {string(i): v})`,
+		`LIST.transformMapEntry(i, v, {v + string(i): TEXT})`,
 		`MAP.transformMap(k, v, v + k)`, `{TEXT: TEXT}`, `MAP.transformMap(k, v, LIST.join(v))`,
 	},
 }
