@@ -84,12 +84,13 @@ func (r *rehearsal) object(sample *sample, id string, raw []byte) {
 		if selected == nil || failure != nil || len(selected.Rules) == 0 {
 			continue
 		}
-		tried := id
+		tried := strings.Builder{}
+		tried.WriteString(id)
 		for _, rule := range selected.Rules {
-			tried += fmt.Sprintf(" %p", rule)
+			fmt.Fprintf(&tried, " %p", rule)
 		}
-		if !r.done[tried] {
-			r.done[tried] = true
+		if !r.done[tried.String()] {
+			r.done[tried.String()] = true
 			request.Object = raw
 			r.variants(sample, selected, request)
 		}
