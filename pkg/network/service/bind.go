@@ -308,7 +308,14 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 			if !sameAllocation(*found, a) {
 				return network.ErrNotHeld
 			}
-			return confirm(found, o, state)
+			alone := found.State == network.Intended && state == network.Bound
+			if err := confirm(found, o, state); err != nil {
+				return err
+			}
+			if alone {
+				found.Request = 0 // it does not prove that the rest of an earlier request is bound
+			}
+			return nil
 		})
 		switch {
 		case err == nil:

@@ -87,7 +87,49 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherWithWhatIsHeld checks that an earlier allocation of an owner stays if the request fails for other owners.
+// TestPartOfARequest holds that an owner which comes alone after a request for several owners has failed does not complete the rest
+// of that request.
+func TestPartOfARequest(t *testing.T) {
+	for name, ask := range map[string]func(w *world) error{
+		"the same request": func(w *world) error {
+			_, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"))
+			return err
+		},
+		"the other owner": func(w *world) error {
+			_, err := w.Allocate(t.Context(), request("cloudy", "b"))
+			return err
+		},
+		"a new life of the server": func(w *world) error {
+			w.anew(map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}})
+			if err := w.Recover(t.Context()); err != nil {
+				return err
+			}
+			_, err := w.Allocate(t.Context(), request("cloudy", "b"))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.told(map[string]error{"bind b": errBroken})
+			if _, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
+				t.Errorf("got error %v", err)
+			}
+			w.told(nil)
+			w.allocate(request("cloudy", "a"))
+			if err := ask(w); err != nil {
+				t.Error(err)
+			}
+			if got := w.states("a", "b"); got != "a bound, b bound" {
+				t.Errorf("the ledger says: %s", got)
+			}
+			if said := w.cloud.said(); strings.Count(said, "bind b") != 2 {
+				t.Errorf("the cloud was asked: %s", said)
+			}
+		})
+	}
+}
+
+// TestTogetherWithWhatIsHeld holds that what an owner was given before stays, whatever becomes of the others.
 func TestTogetherWithWhatIsHeld(t *testing.T) {
 	w := newWorld(t)
 	w.run()
