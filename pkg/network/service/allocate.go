@@ -97,43 +97,33 @@ func (s *Service) newCall(ctx context.Context, requests []Request) (*call, error
 // join runs a call in its own time. Calls for the same owners at the same time are one.
 func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, error) {
 	for {
-		done, err := s.work.begin(false)
-		if err != nil {
-			return nil, err
-		}
 		led := false
 		results := s.calls.DoChan(strings.Join(c.keys(), "\n"), func() (any, error) {
 			led = true
-			defer serving.Hold(ctx)()
+			done, err := s.work.begin(false)
+			if err != nil {
+				return nil, err
+			}
 			defer done()
-			err := s.within(ctx, c.requests[0].Owner, s.options.Budget, c.run)
+			defer serving.Hold(ctx)()
+			err = s.within(ctx, c.requests[0].Owner, s.options.Budget, c.run)
 			return c.all, err
 		})
 		select {
 		case result := <-results:
-			if !led {
-				done()
-			}
-			if !led && (errors.Is(result.Err, network.ErrBusy) || errors.Is(result.Err, network.ErrGone)) {
+			switch {
+			case !led && (errors.Is(result.Err, network.ErrBusy) || errors.Is(result.Err, network.ErrGone)):
 				continue // that holds for the other caller only
-			}
-			if errors.Is(result.Err, network.ErrGone) && ctx.Err() != nil {
+			case errors.Is(result.Err, network.ErrGone) && ctx.Err() != nil:
 				return nil, ctx.Err()
-			}
-			if result.Err != nil {
+			case result.Err != nil:
 				return nil, result.Err
-			}
-			if led {
+			case led:
 				c.tellCreated()
 			}
 			all, _ := result.Val.([]network.Allocation)
 			return slices.Clone(all), nil
 		case <-ctx.Done():
-			go func() {
-				if <-results; !led {
-					done()
-				}
-			}()
 			return nil, ctx.Err()
 		}
 	}
