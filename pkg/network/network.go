@@ -108,7 +108,7 @@ const (
 	Bound State = "bound"
 	// Releasing: the owner has given it back; the cloud may still have it.
 	Releasing State = "releasing"
-	// Resting: the cloud has confirmed the release; it is not given out before Until.
+	// Resting: the cloud has confirmed the release; it is not given out before the end of its quarantine.
 	Resting State = "resting"
 )
 
@@ -123,9 +123,8 @@ type Allocation struct {
 	MAC   HardwareAddr `json:"mac,omitempty"`
 	VLAN  uint16       `json:"vlan,omitempty"`
 	Trunk Trunk        `json:"trunk,omitzero"`
-	// Since is when it was chosen, and Until when a resting one is free again.
+	// Since is when it was chosen.
 	Since time.Time `json:"since"`
-	Until time.Time `json:"until,omitzero"`
 	// Holder is the object that the owner represents.
 	Holder Holder `json:"holder,omitzero"`
 	// Together is, while it is intended, the first of the owners that were asked for in one request with this one, and are given all or nothing; zero

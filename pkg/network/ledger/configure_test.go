@@ -33,7 +33,7 @@ func TestConfigureWaits(t *testing.T) {
 	slow.before = func() {
 		group.Go(func() {
 			var err error
-			if stranded, err = l.ConfigureUnless(t.Context(), all, ranged(t, "10.0.0.8-10.0.0.9")); err != nil {
+			if stranded, err = l.Configure(t.Context(), all, ranged(t, "10.0.0.8-10.0.0.9")); err != nil {
 				t.Error(err)
 			}
 		})
@@ -51,7 +51,7 @@ func TestConfigureWaits(t *testing.T) {
 	if a, _, err := l.Reserve(t.Context(), in); err != nil || a.Addresses[0].String() != "10.0.0.2" {
 		t.Errorf("got %v and %v: the old pools must hold", a.Addresses, err)
 	}
-	if stranded, err := l.ConfigureUnless(t.Context(), func(a network.Allocation) bool { return a.Pool != "pool" }); err != nil || len(stranded) > 0 {
+	if stranded, err := l.Configure(t.Context(), func(a network.Allocation) bool { return a.Pool != "pool" }); err != nil || len(stranded) > 0 {
 		t.Errorf("what may be stranded: got %v and %v", stranded, err)
 	}
 	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
@@ -66,7 +66,7 @@ func TestConfigureBackAndForth(t *testing.T) {
 	both := ranged(t, "10.0.0.1-10.0.0.99", "fd00::1-fd00::99")
 	configure := func(pools ...ledger.Pool) {
 		t.Helper()
-		if err := l.Configure(t.Context(), pools...); err != nil {
+		if _, err := l.Configure(t.Context(), nil, pools...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -118,7 +118,7 @@ func TestConfigureAmongMany(t *testing.T) {
 			default:
 			}
 			sets := [][]ledger.Pool{{small}, {large}, {}}
-			if err := l.Configure(t.Context(), sets[i%len(sets)]...); err != nil {
+			if _, err := l.Configure(t.Context(), nil, sets[i%len(sets)]...); err != nil {
 				t.Error(err)
 			}
 		}
@@ -140,7 +140,7 @@ func TestConfigureAmongMany(t *testing.T) {
 	group.Wait()
 	close(stop)
 	configuring.Wait()
-	if err := l.Configure(t.Context(), large); err != nil {
+	if _, err := l.Configure(t.Context(), nil, large); err != nil {
 		t.Fatal(err)
 	}
 	held := map[netip.Addr]network.Owner{}

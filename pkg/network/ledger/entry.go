@@ -205,7 +205,13 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	if err := Check(a); err != nil {
 		return a, nil, err
 	}
-	return a, changesOf(a, raw), nil
+	held := places(a)
+	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
+	owned := place{owner: a.Owner}.encode()
+	for _, key := range held {
+		changes = append(changes, Change{Key: key, Value: owned})
+	}
+	return a, changes, nil
 }
 
 // RestingRow returns the change that starts a cooldown of a free resource; last is the previous owner, or the zero one

@@ -210,7 +210,7 @@ func (m *moved) Get(ctx context.Context, key string) ([]byte, error) {
 func TestTheCloudChoosesWhatRests(t *testing.T) {
 	_, l := newDoubtful(t)
 	now, chosen := time.Unix(1e9, 0), netip.MustParseAddr("10.9.0.1")
-	if err := l.Configure(t.Context(), ledger.Pool{Name: "pool"}); err != nil {
+	if _, err := l.Configure(t.Context(), nil, ledger.Pool{Name: "pool"}); err != nil {
 		t.Fatal(err)
 	}
 	add := func(key string) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
-// hints caches the rows as this process last saw them: used addresses and VLANs, rows with an expiry, quota counts and
-// unfinished allocations. It is updated at start, after each own commit and by the watch.
+// hints caches the rows as this process last saw them: used addresses and VLANs, rows with an expiry, and quota counts.
+// It is updated at start, after each own commit and by the watch.
 type hints struct {
 	mutex  sync.Mutex
 	pools  map[string]*pool
@@ -27,22 +27,20 @@ type hints struct {
 	expiring expiring
 	// tombstones and counts are the values of those rows.
 	tombstones, counts map[string][]byte
-	unfinished         map[network.Owner]struct{}
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
 	inFlight  map[string]*inFlight
 	// revision is the last that the watch has told, and ahead are own commits that it has not told yet.
 	revision int64
 	ahead    map[string]ownCommit
-	// changed is called without the mutex when work may be found: an unfinished allocation or the end of a server's lease.
-	changed func(network.Owner)
+	// abandoned is called without the mutex when work of another server may be found.
+	abandoned func()
 }
 
 func (h *hints) init(pools map[string]*pool) {
 	h.pools, h.vlans, h.strays = pools, map[network.Trunk]*allocator.VLANs{}, strays{}
 	h.tombstones, h.counts = map[string][]byte{}, map[string][]byte{}
-	h.unfinished, h.uncertain = map[network.Owner]struct{}{}, map[string]struct{}{}
-	h.inFlight, h.ahead = map[string]*inFlight{}, map[string]ownCommit{}
+	h.uncertain, h.inFlight, h.ahead = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
 	h.expiring = newExpiring()
 }
 
@@ -130,18 +128,10 @@ func (h *hints) apply(key string, value []byte, delay time.Duration) error {
 	h.mutex.Lock()
 	delete(h.uncertain, key)
 	err := h.load(key, value, delay)
-	changed := h.changed
+	abandoned := h.abandoned
 	h.mutex.Unlock()
-	if changed == nil {
-		return err
-	}
-	switch {
-	case strings.HasPrefix(key, prefixServer) && value == nil:
-		changed(network.Owner{})
-	case delay > 0 && strings.HasPrefix(key, prefixOwner) && value != nil && !isBound(value):
-		if owner, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err == nil {
-			changed(owner)
-		}
+	if abandoned != nil && strings.HasPrefix(key, prefixServer) && value == nil {
+		abandoned()
 	}
 	return err
 }
@@ -156,12 +146,8 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 	case prefixAddress, prefixVLAN, prefixMAC:
 		return h.loadThing(key, value, delay)
 	case prefixOwner:
-		owner, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner))
-		if err != nil {
+		if _, err := network.ParseOwner(strings.TrimPrefix(key, prefixOwner)); err != nil {
 			return fmt.Errorf("reading the row %s: %w", key, err)
-		}
-		if delete(h.unfinished, owner); value != nil && !isBound(value) {
-			h.unfinished[owner] = struct{}{}
 		}
 	case prefixQuota:
 		set(h.counts, key, value)
@@ -287,8 +273,8 @@ func (f follower) Begin(revision int64, scan func(each func(key string, value []
 		return err
 	}
 	l.hints.replace(&fresh, revision)
-	if l.hints.changed != nil {
-		l.hints.changed(network.Owner{})
+	if l.hints.abandoned != nil {
+		l.hints.abandoned()
 	}
 	return nil
 }
@@ -325,7 +311,7 @@ func (h *hints) replace(fresh *hints, revision int64) {
 		}
 	}
 	h.vlans, h.strays, h.expiring, h.tombstones, h.counts = fresh.vlans, fresh.strays, fresh.expiring, fresh.tombstones, fresh.counts
-	h.unfinished, h.uncertain = fresh.unfinished, map[string]struct{}{}
+	h.uncertain = map[string]struct{}{}
 	for _, f := range h.inFlight {
 		f.version++
 	}

@@ -104,12 +104,7 @@ func (l *Ledger) Alive(ctx context.Context, server string) (bool, error) {
 
 // Get returns the allocation of an owner. The error wraps network.ErrNotHeld if there is none.
 func (l *Ledger) Get(ctx context.Context, owner network.Owner) (network.Allocation, error) {
-	a, _, err := l.get(ctx, owner)
-	return a, err
-}
-
-func (l *Ledger) get(ctx context.Context, owner network.Owner) (network.Allocation, []byte, error) {
-	return find(ctx, l.store, owner)
+	return Find(ctx, l.store, owner)
 }
 
 // find returns the allocation of an owner with its row. The error wraps network.ErrNotHeld if there is none.
@@ -342,15 +337,10 @@ func (l *Ledger) stranded(ctx context.Context, wanted map[string]*pool, counts f
 // Configure replaces the pools. Allocations remain, including stranded ones: other pools cannot use their addresses
 // until their release, and this pool cannot use them at all. When it returns, no selection from the old pools is
 // written any more.
-func (l *Ledger) Configure(ctx context.Context, pools ...Pool) error {
-	_, err := l.ConfigureUnless(ctx, nil, pools...)
-	return err
-}
-
-// ConfigureUnless works like Configure, but if refuse returns true for stranded allocations, it changes nothing and
-// returns them. It blocks selections during the check, so that refuse sees all stranded allocations, except those of
-// other servers on a shared store. It reads no rows if the pools equal the last accepted ones and no pool was drained.
-func (l *Ledger) ConfigureUnless(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
+// If refuse, which may be nil, returns true for stranded allocations, Configure changes nothing and returns them. It
+// blocks selections during the check, so that refuse sees all stranded allocations, except those of other servers on a
+// shared store. It reads no rows if the pools equal the last accepted ones and no pool was drained.
+func (l *Ledger) Configure(ctx context.Context, refuse func(network.Allocation) bool, pools ...Pool) ([]network.Allocation, error) {
 	made, err := newPools(pools)
 	if err != nil {
 		return nil, err
@@ -400,19 +390,11 @@ func (l *Ledger) Follow(ctx context.Context) error {
 	return nil
 }
 
-// Pending returns the owners of allocations that seem to be unfinished, and calls changed whenever there may be more: with an owner, or with the
-// zero owner if all should be looked at.
-func (l *Ledger) Pending(changed func(network.Owner)) []network.Owner {
+// WhenAbandoned calls a function whenever work of other servers may be found: their lease has ended, or something was missed.
+func (l *Ledger) WhenAbandoned(call func()) {
 	l.hints.mutex.Lock()
 	defer l.hints.mutex.Unlock()
-	if changed != nil {
-		l.hints.changed = changed
-	}
-	owners := make([]network.Owner, 0, len(l.hints.unfinished))
-	for owner := range maps.Keys(l.hints.unfinished) {
-		owners = append(owners, owner)
-	}
-	return owners
+	l.hints.abandoned = call
 }
 
 // settle reads the rows that are uncertain, and reports whether there were any.

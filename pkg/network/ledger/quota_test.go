@@ -59,7 +59,7 @@ func TestQuota(t *testing.T) {
 	}
 	usage("map[namespace/x:1 namespace/y:1 node/n:1]")
 
-	if err := l.Configure(t.Context(), pools(t)); err != nil {
+	if _, err := l.Configure(t.Context(), nil, pools(t)); err != nil {
 		t.Fatal(err)
 	}
 	usage("map[namespace/x:1 namespace/y:1 node/n:1]")

@@ -42,7 +42,7 @@ func (l *Ledger) ReleaseIf(
 	}
 	err = retry(ctx, func(int) error {
 		left = nil
-		a, raw, err := l.get(ctx, owner)
+		a, raw, err := find(ctx, l.store, owner)
 		if errors.Is(err, network.ErrNotHeld) {
 			if !bury {
 				return nil
@@ -124,10 +124,7 @@ func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*n
 // it updates the owners in their order in several commits. The results have the order of the owners.
 func (l *Ledger) UpdateAll(ctx context.Context, change func(*network.Allocation) error, owners ...network.Owner) ([]network.Allocation, error) {
 	all := make([]network.Allocation, len(owners))
-	limit := len(owners)
-	if limiter, ok := l.store.(Limiter); ok && limit > limiter.Limit() {
-		limit = limiter.Limit()
-	}
+	limit := atMost(l.store, len(owners))
 	for from := 0; from < len(owners); from += limit {
 		part := owners[from:min(from+limit, len(owners))]
 		err := retry(ctx, func(int) error {
@@ -158,7 +155,7 @@ type updates struct {
 }
 
 func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocation, error) {
-	a, raw, err := u.get(ctx, owner)
+	a, raw, err := find(ctx, u.store, owner)
 	if err != nil {
 		return a, err
 	}

@@ -162,7 +162,7 @@ func (r *reservation) find(ctx context.Context) error {
 	for i, in := range r.intents {
 		err := network.ErrNotHeld
 		if !r.assumed {
-			r.all[i], r.rows[i], err = r.get(ctx, in.Owner)
+			r.all[i], r.rows[i], err = find(ctx, r.store, in.Owner)
 		}
 		if r.fresh[i] = errors.Is(err, network.ErrNotHeld); err != nil && !r.fresh[i] {
 			return err
@@ -277,10 +277,7 @@ func (r *reservation) choose(ctx context.Context) error {
 // LargestRequest returns how many owners are certain to fit into one commit.
 func (l *Ledger) LargestRequest() int {
 	const rows = 8 // of an owner: its own, two addresses, VLAN, MAC address, tombstone, and some quotas
-	if limiter, ok := l.store.(Limiter); ok {
-		return max(1, limiter.Limit()/rows)
-	}
-	return math.MaxInt
+	return max(1, atMost(l.store, math.MaxInt)/rows)
 }
 
 // batch is one commit. A row that several owners change, such as that of a quota, is in it once.
@@ -292,10 +289,7 @@ type batch struct {
 
 // add puts the changes of an owner into the last batch if they fit.
 func (r *reservation) add(changes []Change) {
-	limit := 1 << 20
-	if limiter, ok := r.store.(Limiter); ok {
-		limit = limiter.Limit()
-	}
+	limit := atMost(r.store, 1<<20)
 	if len(r.batches) == 0 || len(r.batches[len(r.batches)-1].changes)+len(changes) > limit {
 		r.batches = append(r.batches, batch{})
 	}

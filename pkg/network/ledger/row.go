@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -161,26 +162,6 @@ func places(a network.Allocation) []string {
 	return keys
 }
 
-// Rows returns the changes that write an allocation into a store without any of its rows.
-func Rows(a network.Allocation) ([]Change, error) {
-	raw, err := encode(a)
-	if err != nil {
-		return nil, err
-	}
-	return changesOf(a, raw), nil
-}
-
-// changesOf works like Rows for an encoded allocation.
-func changesOf(a network.Allocation, raw []byte) []Change {
-	held := places(a)
-	changes := append(make([]Change, 0, 1+len(held)), Change{Key: ownerKey(a.Owner), Value: raw})
-	owned := place{owner: a.Owner}.encode()
-	for _, key := range held {
-		changes = append(changes, Change{Key: key, Value: owned})
-	}
-	return changes
-}
-
 func encode(a network.Allocation) ([]byte, error) {
 	raw, err := json.Marshal(a)
 	if err != nil {
@@ -195,6 +176,19 @@ func decode(raw []byte) (network.Allocation, error) {
 		return a, fmt.Errorf("decoding an allocation: %w", err)
 	}
 	return a, nil
+}
+
+// DecodeStrictly parses one JSON value. Unknown fields and further values are errors.
+func DecodeStrictly(from io.Reader, into any) error {
+	decoder := json.NewDecoder(from)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("something follows the value")
+	}
+	return nil
 }
 
 // isBound reports whether the row of an owner contains a bound allocation, without decoding it: the state precedes all

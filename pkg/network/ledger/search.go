@@ -39,13 +39,24 @@ func Search(ctx context.Context, store Store, q Query, each func(Entry) error) e
 	}
 	switch {
 	case q.State == network.Resting:
-		return q.resting(ctx, store, each)
-	case q.Owner != "" && !strings.HasSuffix(q.Owner, "*"):
-		return q.one(ctx, store, prefixOwner+q.Owner, each)
-	case q.Address.IsValid():
+		for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
+			if q.Pool != "" && prefix != prefixAddress {
+				continue
+			}
+			if err := q.scan(ctx, store, prefix, each); err != nil {
+				return err
+			}
+		}
+		return nil
+	case q.Address.IsValid() && (q.Owner == "" || strings.HasSuffix(q.Owner, "*")):
 		return q.at(ctx, store, each)
 	}
-	return scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), func(e Entry) error {
+	return q.scan(ctx, store, prefixOwner+strings.TrimSuffix(q.Owner, "*"), each)
+}
+
+// scan calls each for the rows with a prefix that match.
+func (q Query) scan(ctx context.Context, store Store, prefix string, each func(Entry) error) error {
+	return scan(ctx, store, prefix, func(e Entry) error {
 		if !q.Matches(e) {
 			return nil
 		}
@@ -78,24 +89,6 @@ func (b *BrokenRow) Error() string {
 // Unwrap gives the cause.
 func (b *BrokenRow) Unwrap() error { return b.Err }
 
-func (q Query) one(ctx context.Context, store Store, key string, each func(Entry) error) error {
-	raw, err := store.Get(ctx, key)
-	if err != nil {
-		return fmt.Errorf("reading the ledger: %w", err)
-	}
-	if raw == nil {
-		return nil
-	}
-	e, err := ReadEntry([]byte(key), raw)
-	if err != nil {
-		return &BrokenRow{Key: key, Err: err}
-	}
-	if !q.Matches(e) {
-		return nil
-	}
-	return each(e)
-}
-
 // at looks for the owners of an address, in one pool or in all pools, and for its cooldown.
 func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
 	var owners []network.Owner
@@ -126,31 +119,14 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	}
 	slices.SortFunc(owners, func(a, b network.Owner) int { return strings.Compare(a.String(), b.String()) })
 	for _, owner := range owners {
-		if err := q.one(ctx, store, ownerKey(owner), each); err != nil {
+		exact := q
+		exact.Owner = owner.String()
+		if err := exact.scan(ctx, store, ownerKey(owner), each); err != nil {
 			return err
 		}
 	}
 	for _, e := range rest {
 		if err := each(e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// resting looks for resources in cooldown.
-func (q Query) resting(ctx context.Context, store Store, each func(Entry) error) error {
-	for _, prefix := range []string{prefixAddress, prefixMAC, prefixVLAN} {
-		if q.Pool != "" && prefix != prefixAddress {
-			continue
-		}
-		err := scan(ctx, store, prefix, func(e Entry) error {
-			if !q.Matches(e) {
-				return nil
-			}
-			return each(e)
-		})
-		if err != nil {
 			return err
 		}
 	}

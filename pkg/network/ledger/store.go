@@ -73,12 +73,14 @@ type Limiter interface {
 var ErrTooLarge = errors.New("it is more than the store takes in one commit")
 
 // Batch returns the best number of rows per commit for very many rows.
-func Batch(s Store) int {
-	const enough = 256
+func Batch(s Store) int { return atMost(s, 256) }
+
+// atMost returns a number of changes, or the limit of the store if that is lower.
+func atMost(s Store, changes int) int {
 	if limiter, ok := s.(Limiter); ok {
-		return min(enough, limiter.Limit())
+		return min(changes, limiter.Limit())
 	}
-	return enough
+	return changes
 }
 
 // Watcher is a store shared by several servers that reports commits. Each commit has a revision greater than all before

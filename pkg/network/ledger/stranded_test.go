@@ -53,7 +53,7 @@ func TestStranded(t *testing.T) {
 		"no pool is there":          {nil, []string{"a", "c"}},
 		"a quarantine has no owner": {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.1", "fd00::1-fd00::1"), chosen}, nil},
 	} {
-		stranded, err := l.ConfigureUnless(t.Context(), func(network.Allocation) bool { return true }, test.pools...)
+		stranded, err := l.Configure(t.Context(), func(network.Allocation) bool { return true }, test.pools...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -196,7 +196,7 @@ func (r *Reloader) guarded(ctx context.Context, next *draft) error {
 // put makes the ledger, the service and then the codecs see it.
 func (r *Reloader) put(ctx context.Context, next *draft) error {
 	drained := map[string]int{}
-	refused, err := r.ledger.ConfigureUnless(ctx, func(a network.Allocation) bool {
+	refused, err := r.ledger.Configure(ctx, func(a network.Allocation) bool {
 		refuse := r.refuses(next, a)
 		if !refuse {
 			drained[a.Pool]++

@@ -20,7 +20,7 @@ import (
 func newChoosing(t *testing.T) (w *world, address netip.Addr) {
 	t.Helper()
 	w = newWorld(t)
-	if err := w.ledger.Configure(t.Context(), append(w.pools, ledger.Pool{Name: "chosen"})...); err != nil {
+	if _, err := w.ledger.Configure(t.Context(), nil, append(w.pools, ledger.Pool{Name: "chosen"})...); err != nil {
 		t.Fatal(err)
 	}
 	w.Configure(map[string]service.Pool{"chosen": {Cloud: w.cloud, Rest: rest}}, nil)

@@ -153,7 +153,7 @@ func (c *chaos) act(ctx context.Context) {
 	switch rand.IntN(20) {
 	case 0:
 		pools := maps.Clone(c.behind)
-		_ = c.ledger.Configure(ctx, c.pools[rand.IntN(len(c.pools))]...)
+		_, _ = c.ledger.Configure(ctx, nil, c.pools[rand.IntN(len(c.pools))]...)
 		c.Configure(pools, nil)
 	case 1:
 		_, _ = c.ledger.Wake(ctx, time.Now())
@@ -194,7 +194,7 @@ func TestChaos(t *testing.T) {
 	}
 	group.Wait()
 	c.faults.on.Store(false)
-	if err := c.ledger.Configure(t.Context(), c.pools[1]...); err != nil {
+	if _, err := c.ledger.Configure(t.Context(), nil, c.pools[1]...); err != nil {
 		t.Fatal(err)
 	}
 	var problems []string

@@ -152,12 +152,10 @@ func (r *reconciler) run(ctx context.Context) {
 		r.enqueue(queue, owner)
 	}
 	lookAgain := make(chan struct{}, 1)
-	r.ledger.Pending(func(owner network.Owner) {
-		if owner == (network.Owner{}) {
-			select {
-			case lookAgain <- struct{}{}:
-			default:
-			}
+	r.ledger.WhenAbandoned(func() {
+		select {
+		case lookAgain <- struct{}{}:
+		default:
 		}
 	})
 	group.Go(func() { r.watchTime(ctx, lookAgain) })

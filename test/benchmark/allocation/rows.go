@@ -6,6 +6,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"os"
@@ -141,7 +142,12 @@ func rowsOf(name string, address netip.Addr) ([]ledger.Change, error) {
 		Owner: network.Owner{Contract: "dranet", Key: name}, Pool: poolName, State: network.Bound, Addresses: []netip.Addr{address},
 		Since: time.Unix(1e9, 0).UTC(), Holder: holder(name),
 	}
-	return ledger.Rows(a)
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return nil, err
+	}
+	_, rows, err := ledger.AllocationRows(raw)
+	return rows, err
 }
 
 func holder(name string) network.Holder {

@@ -83,7 +83,8 @@ func TestBarred(t *testing.T) {
 			next := w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
 			w.must(w.Guard(t.Context(), next, func() error {
 				w.policy = next
-				return w.ledger.Configure(t.Context(), next.Pools["new"].Pool, next.Pools["beside"].Pool)
+				_, err := w.ledger.Configure(t.Context(), nil, next.Pools["new"].Pool, next.Pools["beside"].Pool)
+				return err
 			}))
 		},
 	} {

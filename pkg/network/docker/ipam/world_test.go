@@ -137,7 +137,7 @@ func (w *world) retire(name string) {
 	delete(p.Pools, name)
 	w.policy = &p
 	kept, served := w.pools()
-	if err := w.ledger.Configure(context.Background(), kept...); err != nil {
+	if _, err := w.ledger.Configure(context.Background(), nil, kept...); err != nil {
 		w.t.Fatal(err)
 	}
 	w.service.Configure(served, nil)

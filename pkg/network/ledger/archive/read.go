@@ -126,13 +126,8 @@ func (r *reader) line() ([]ledger.Change, error) {
 
 // parse reads a line, which has exactly one of the fields.
 func parse(line []byte) (b body, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(line))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&b); err != nil {
+	if err := ledger.DecodeStrictly(bytes.NewReader(line), &b); err != nil {
 		return b, fmt.Errorf("it cannot be read: %w", err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return b, errors.New("it cannot be read: something follows the value")
 	}
 	fields := 0
 	for _, set := range []bool{b.Allocation != nil, b.Resting != nil, b.Record != nil, b.End != nil} {

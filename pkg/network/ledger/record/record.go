@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"io"
 	"maps"
 	"sync"
 
@@ -193,14 +192,7 @@ func (t *Table[T]) Rows(ctx context.Context) (map[string]T, error) {
 // decode parses a value and fails for unknown fields: a newer version of Graft may have written them, and this version
 // would drop them on the next write.
 func (t *Table[T]) decode(key string, raw []byte) (value T, err error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.DisallowUnknownFields()
-	if err = decoder.Decode(&value); err == nil {
-		if _, behind := decoder.Token(); !errors.Is(behind, io.EOF) {
-			err = errors.New("something follows the value")
-		}
-	}
-	if err != nil {
+	if err = ledger.DecodeStrictly(bytes.NewReader(raw), &value); err != nil {
 		return value, &ledger.BrokenRow{Key: t.prefix + key, Err: err}
 	}
 	return value, nil

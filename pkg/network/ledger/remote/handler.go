@@ -9,7 +9,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"time"
 
@@ -111,13 +110,8 @@ func (h *handler) gc(ctx context.Context, a *answer, r *http.Request) error {
 
 // decode reads the body of a request.
 func decode(r *http.Request, into any) error {
-	decoder := json.NewDecoder(r.Body)
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
+	if err := ledger.DecodeStrictly(r.Body, into); err != nil {
 		return &Problem{http.StatusBadRequest, "the request cannot be read: " + err.Error()}
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return &Problem{http.StatusBadRequest, "the request cannot be read: something follows the value"}
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ package remote_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -47,7 +48,11 @@ func serve(t *testing.T, change func(*remote.Options)) *world {
 			Owner: network.Owner{Contract: "test", Key: fmt.Sprint(i)}, Pool: "pool", State: network.Bound, Since: time.Unix(1e9+int64(i), 0).UTC(),
 			Addresses: []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)})}, Holder: network.Holder{Kind: "Pod", Namespace: "default", Name: fmt.Sprint(i)},
 		}
-		of, err := ledger.Rows(a)
+		raw, err := json.Marshal(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, of, err := ledger.AllocationRows(raw)
 		if err != nil {
 			t.Fatal(err)
 		}
