@@ -50,9 +50,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) succeeded(documents []*profile.Network, hash string) {
-	if m == nil {
-		return
-	}
 	m.attempts.WithLabelValues("success").Inc()
 	m.info.Reset()
 	for _, d := range documents {
@@ -65,17 +62,11 @@ func (m *Metrics) succeeded(documents []*profile.Network, hash string) {
 
 // recovered reports that the written configuration is active.
 func (m *Metrics) recovered() {
-	if m == nil {
-		return
-	}
 	m.failed.Set(0)
 	m.stranded.Reset()
 }
 
 func (m *Metrics) failure(stranded *Stranded) {
-	if m == nil {
-		return
-	}
 	m.attempts.WithLabelValues("failure").Inc()
 	m.failed.Set(1)
 	m.stranded.Reset()

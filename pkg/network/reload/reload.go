@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -52,7 +53,7 @@ type Options struct {
 	Guard func(ctx context.Context, next *policy.Policy, put func() error) error
 	// Service are the options of the service; its clock is that of the gates too.
 	Service service.Options
-	// Metrics may be nil.
+	// Metrics are not registered anywhere if they are nil.
 	Metrics *Metrics
 	Log     logr.Logger
 }
@@ -76,6 +77,7 @@ type Reloader struct {
 
 // Open compiles the profiles, and opens the ledger with their pools. Where held addresses would be outside of them it fails, with Stranded.
 func Open(ctx context.Context, store ledger.Store, o Options) (*Reloader, error) {
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics(prometheus.NewRegistry()))
 	r := &Reloader{options: o}
 	files, err := o.Read()
 	if err != nil {
