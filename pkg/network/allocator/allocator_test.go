@@ -116,11 +116,11 @@ func TestIndex(t *testing.T) {
 
 	// An address that is only given to who asks for it.
 	reserved := netip.MustParseAddr("10.0.0.0")
-	if x.Has(reserved) || !x.Take(reserved) || x.Take(reserved) || !x.Has(reserved) || x.Len() != 7 {
+	if has(x, reserved) || !x.Take(reserved) || x.Take(reserved) || !has(x, reserved) || x.Len() != 7 {
 		t.Error("a reserved address must be taken once, and be counted")
 	}
 	x.Free(reserved)
-	if x.Has(reserved) {
+	if has(x, reserved) {
 		t.Error("a reserved address that was given back must be free")
 	}
 }
@@ -296,4 +296,14 @@ func TestTakenVLANs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// has reports whether an address is taken.
+func has(x *allocator.Index, address netip.Addr) bool {
+	for taken := range x.All() {
+		if taken == address {
+			return true
+		}
+	}
+	return false
 }

@@ -55,15 +55,6 @@ func (x *Index) Take(address netip.Addr) bool {
 	return !taken
 }
 
-// Has reports whether an address is taken.
-func (x *Index) Has(address netip.Addr) bool {
-	if position, ok := x.space.Position(address); ok {
-		return !x.free.Contains(position)
-	}
-	_, taken := x.others[address]
-	return taken
-}
-
 // Free gives an address back; one that is free stays so.
 func (x *Index) Free(address netip.Addr) {
 	if position, ok := x.space.Position(address); ok {
