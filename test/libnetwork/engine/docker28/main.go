@@ -29,5 +29,5 @@ func open(ctx context.Context, s engine.Settings) (engine.Controller, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &controller{inner, s, &directory{}}, nil
+	return &controller{inner: inner, settings: s, directory: &directory{}}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"net"
 	"path/filepath"
+	"sync"
 
 	"github.com/moby/moby/v2/daemon/libnetwork"
 	"github.com/moby/moby/v2/daemon/libnetwork/netlabel"
@@ -24,6 +25,9 @@ type controller struct {
 	inner     *libnetwork.Controller
 	settings  engine.Settings
 	directory *directory
+	// made has the endpoints that were created here, by network and name. Looking them up by name reads all endpoints into
+	// a cache of libnetwork, also one that is deleted in between, and then the network is not empty for libnetwork.
+	made sync.Map
 }
 
 // NewNetwork implements engine.Controller, with the options that dockerd sets.
@@ -86,7 +90,10 @@ func (c *controller) CreateEndpoint(ctx context.Context, e engine.Endpoint) erro
 	if e.Four != "" || e.Six != "" {
 		options = append(options, wanted(net.ParseIP(e.Four), net.ParseIP(e.Six)))
 	}
-	_, err = n.CreateEndpoint(ctx, e.Name, options...)
+	created, err := n.CreateEndpoint(ctx, e.Name, options...)
+	if err == nil {
+		c.made.Store(e.Network+"/"+e.Name, created)
+	}
 	return err
 }
 
@@ -100,8 +107,16 @@ func ports(published []uint16) (exposed []types.TransportPort, bound []types.Por
 	return exposed, bound
 }
 
-// endpoint finds one.
+// endpoint returns one that was created here, or finds it.
 func (c *controller) endpoint(network, name string) (*libnetwork.Endpoint, error) {
+	if made, ok := c.made.Load(network + "/" + name); ok {
+		return made.(*libnetwork.Endpoint), nil
+	}
+	return c.find(network, name)
+}
+
+// find finds an endpoint by its name.
+func (c *controller) find(network, name string) (*libnetwork.Endpoint, error) {
 	n, err := c.inner.NetworkByName(network)
 	if err != nil {
 		return nil, err
@@ -115,12 +130,13 @@ func (c *controller) DeleteEndpoint(ctx context.Context, network, name string) e
 	if err != nil {
 		return err
 	}
+	c.made.Delete(network + "/" + name)
 	return e.Delete(ctx, false)
 }
 
 // Endpoint implements engine.Controller.
 func (c *controller) Endpoint(_ context.Context, network, name string) (engine.Interface, error) {
-	e, err := c.endpoint(network, name)
+	e, err := c.find(network, name)
 	if err != nil {
 		return engine.Interface{}, err
 	}
