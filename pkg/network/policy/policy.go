@@ -150,9 +150,6 @@ func (p *Policy) For(node string) (*Policy, error) {
 	return &of, nil
 }
 
-// serves reports whether the server of a node serves the pool.
-func (p *Pool) serves(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
-
 // Shared returns the names of the pools that several servers may serve: those that neither name exactly one node nor
 // are exclusive. A server with its own ledger must not serve them.
 func (p *Policy) Shared() []string {

@@ -444,6 +444,9 @@ func prefixOf(r netipx.IPRange) netip.Prefix {
 	return prefix
 }
 
+// serves reports whether the server of a node serves the pool.
+func (p *Pool) serves(node string) bool { return len(p.Nodes) == 0 || slices.Contains(p.Nodes, node) }
+
 // has reports whether the pool may have addresses of a family. It returns true if the cloud selects them.
 func (p *Pool) has(bits int) bool {
 	return len(p.Subnets) == 0 || slices.ContainsFunc(p.Subnets, func(s ledger.Subnet) bool { return s.Prefix.Addr().BitLen() == bits })
