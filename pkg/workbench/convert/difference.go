@@ -100,18 +100,31 @@ func forget(t tree) {
 	}
 }
 
-// texts compares a map of texts: labels or annotations.
-func (d *differ) texts(operation string, path ...string) {
-	before, after := treeAt(d.before, path...), treeAt(d.after, path...)
-	for _, key := range union(after, before) {
-		switch is, has := after[key]; {
-		case has && equal(before[key], is):
+// named adds an entry for each name that has another value or none.
+func (d *differ) named(operation string, fixed []argument, before, after tree, prefix ...string) {
+	for _, name := range union(after, before) {
+		switch value, has := after[name]; {
+		case has && equal(before[name], value):
 		case !has:
-			d.remove(operation, nil, key)
+			d.add(operation, fixed, name, append(slices.Clone(prefix), "remove", item)...)
 		default:
-			d.add(operation, nil, is, "set", key)
+			d.add(operation, fixed, value, append(slices.Clone(prefix), "set", name)...)
 		}
 	}
+}
+
+// gates adds an entry for each feature gate that differs; null removes one.
+func (d *differ) gates(before, after tree) {
+	for _, name := range union(after, before) {
+		if !equal(before[name], after[name]) {
+			d.add("featureGates", nil, after[name], name)
+		}
+	}
+}
+
+// texts compares labels or annotations.
+func (d *differ) texts(operation string, path ...string) {
+	d.named(operation, nil, treeAt(d.before, path...), treeAt(d.after, path...))
 	drop(d.before, path...)
 	drop(d.after, path...)
 }
@@ -162,39 +175,58 @@ func (d *differ) claims() {
 	}
 }
 
-// policies compares the policies of a VerticalPodAutoscaler for containers. A new one for a provider's sidecar is proposed as the
-// sidecar.
+// policies compares the policies of a VerticalPodAutoscaler for containers.
 func (d *differ) policies() {
 	path := []string{"spec", "resourcePolicy", "containerPolicies"}
-	was, order, ok := keyed(at(d.before, path...), "containerName")
-	is, now, isOk := keyed(at(d.after, path...), "containerName")
-	if !ok || !isOk {
+	before, after := treeAt(d.before, path[:2]...), treeAt(d.after, path[:2]...)
+	l, ok := listsOf(before, after, path[2], "containerName")
+	if !ok {
 		return
 	}
-	for _, name := range order {
-		if is[name] == nil {
-			d.remove("containerPolicies", nil, name)
-		}
-	}
-	for _, name := range now {
-		provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
+	d.removed("containerPolicies", nil, l)
+	for _, name := range l.now {
 		switch {
-		case was[name] == nil && isSidecar && d.owner.Has(target.ProviderSidecar):
-			d.add("machineControllerManagerProvider", nil, tree{"provider": provider})
-		case was[name] == nil:
-			d.add("containerPolicies", nil, but(is[name], "containerName"), "set", name)
-		default:
-			item := fieldpath.Path{}.With("spec").With("resourcePolicy").With("containerPolicies")
-			item = append(item, fieldpath.Step{Key: name, By: "containerName", Quoted: !plainItem(name)})
-			d.merged("containerPolicies", name, item, was[name], is[name])
+		case l.was[name] != nil:
+			d.merged("containerPolicies", name, itemPath(path, "containerName", name), l.was[name], l.is[name])
+		case !d.sidecar(name, nil):
+			d.add("containerPolicies", nil, but(l.is[name], "containerName"), "set", name)
 		}
 	}
-	delete(treeAt(d.before, path[:2]...), path[2])
-	delete(treeAt(d.after, path[:2]...), path[2])
+	delete(before, path[2])
+	delete(after, path[2])
 }
 
-// sidecarPrefix begins the name of the container that a provider adds to the machine-controller-manager.
-const sidecarPrefix = "machine-controller-manager-provider-"
+// itemPath returns the path of a named item of a list.
+func itemPath(list []string, key, name string) fieldpath.Path {
+	var path fieldpath.Path
+	for _, member := range list {
+		path = path.With(member)
+	}
+	return append(path, fieldpath.Step{Key: name, By: key, Quoted: !plainItem(name)})
+}
+
+// lists are the named items of a list before and after, with their orders.
+type lists struct {
+	was, is    map[string]tree
+	order, now []string
+}
+
+// listsOf returns the items of a field by a member; false where that does not tell them apart.
+func listsOf(before, after tree, field, key string) (l lists, ok bool) {
+	var also bool
+	l.was, l.order, ok = keyed(before[field], key)
+	l.is, l.now, also = keyed(after[field], key)
+	return l, ok && also
+}
+
+// removed adds the removal of each item that is missing after.
+func (d *differ) removed(operation string, fixed []argument, l lists) {
+	for _, name := range l.order {
+		if l.is[name] == nil {
+			d.remove(operation, fixed, name)
+		}
+	}
+}
 
 // podSpec is the path of a workload's pods.
 var podSpec = []string{"spec", "template", "spec"}
@@ -202,42 +234,44 @@ var podSpec = []string{"spec", "template", "spec"}
 // pods compares containers and volumes. Fields of containers without an operation remain for fields.
 func (d *differ) pods() {
 	before, after := treeAt(d.before, podSpec...), treeAt(d.after, podSpec...)
-	was, order, ok := keyed(before["containers"], "name")
-	is, now, isOk := keyed(after["containers"], "name")
-	if before == nil || after == nil || !ok || !isOk {
+	l, ok := listsOf(before, after, "containers", "name")
+	if before == nil || after == nil || !ok {
 		return
 	}
-	for _, name := range order {
-		if is[name] == nil {
-			d.remove("containers", nil, name)
+	d.removed("containers", nil, l)
+	for _, name := range l.now {
+		switch {
+		case l.was[name] != nil:
+			d.commandLine(name, l.was[name], l.is[name])
+			d.environment(name, l.was[name], l.is[name])
+		case l.is[name]["image"] == nil || !d.sidecar(name, l.is[name]):
+			d.add("containers", nil, but(l.is[name], "name"), "set", name)
 		}
 	}
-	for _, name := range now {
-		if was[name] == nil {
-			provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
-			if isSidecar && d.owner.Has(target.ProviderSidecar) && is[name]["image"] != nil {
-				d.sidecar(provider, is[name])
-				continue
-			}
-			d.add("containers", nil, but(is[name], "name"), "set", name)
-			continue
-		}
-		d.commandLine(name, was[name], is[name])
-		d.environment(name, was[name], is[name])
-	}
-	d.volumes(before, after, was, is, now)
-	for _, name := range now {
-		if was[name] != nil {
-			d.container(name, was[name], is[name])
+	d.volumes(before, after, l)
+	for _, name := range l.now {
+		if l.was[name] != nil {
+			d.container(name, l.was[name], l.is[name])
 		}
 	}
 	delete(before, "containers")
 	delete(after, "containers")
 }
 
-// sidecar proposes the provider's sidecar with its image and its mounts, except that of the kubeconfig.
-func (d *differ) sidecar(provider string, container tree) {
-	value, mounts := tree{"provider": provider, "image": container["image"]}, tree{}
+// sidecarPrefix begins the name of the container that a provider adds to the machine-controller-manager.
+const sidecarPrefix = "machine-controller-manager-provider-"
+
+// sidecar proposes a provider's new sidecar with its image and its mounts, except that of the kubeconfig, or without a
+// container only its policy. It reports whether the name is one of a sidecar.
+func (d *differ) sidecar(name string, container tree) bool {
+	provider, isSidecar := strings.CutPrefix(name, sidecarPrefix)
+	if !isSidecar || !d.owner.Has(target.ProviderSidecar) {
+		return false
+	}
+	value, mounts := tree{"provider": provider}, tree{}
+	if container != nil {
+		value["image"] = container["image"]
+	}
 	items, _ := container["volumeMounts"].([]any)
 	for _, mount := range items {
 		if name := textAt(mount, "name"); name != "kubeconfig" {
@@ -248,6 +282,7 @@ func (d *differ) sidecar(provider string, container tree) {
 		value["volumeMounts"] = mounts
 	}
 	d.add("machineControllerManagerProvider", nil, value)
+	return true
 }
 
 // container compares the fields of a container. The operation containers merges them, and fields removes them.
@@ -263,8 +298,7 @@ func (d *differ) container(name string, before, after tree) {
 	if len(added) > 0 {
 		d.add("containers", nil, added, "set", name, "volumeMounts")
 	}
-	path := fieldpath.Path{}.With("spec").With("template").With("spec").With("containers")
-	path = append(path, fieldpath.Step{Key: name, By: "name", Quoted: !plainItem(name)})
+	path := itemPath(append(slices.Clone(podSpec), "containers"), "name", name)
 	if len(added) == 0 && len(wanted) < len(mounts) {
 		d.remove("fields", nil, path.With("volumeMounts").String())
 	}
@@ -291,103 +325,50 @@ func (d *differ) containerArgument(name string) []argument {
 
 // environment compares environment variables by their names.
 func (d *differ) environment(container string, before, after tree) {
-	was, order, ok := keyed(before["env"], "name")
-	is, now, isOk := keyed(after["env"], "name")
-	if !ok || !isOk {
+	l, ok := listsOf(before, after, "env", "name")
+	if !ok {
 		return
 	}
 	fixed := d.containerArgument(container)
-	for _, name := range order {
-		if is[name] == nil {
-			d.remove("env", fixed, name)
-		}
-	}
-	for _, name := range now {
-		if equal(was[name], is[name]) {
-			continue
-		}
-		if from := treeAt(is[name], "valueFrom"); from != nil {
+	d.removed("env", fixed, l)
+	for _, name := range l.now {
+		from := treeAt(l.is[name], "valueFrom")
+		switch {
+		case equal(l.was[name], l.is[name]):
+		case from != nil:
 			d.add("env", fixed, from, "set", name)
-			continue
+		default:
+			d.add("env", fixed, textAt(l.is[name], "value"), "set", name)
 		}
-		d.add("env", fixed, textAt(is[name], "value"), "set", name)
 	}
 	delete(before, "env")
 	delete(after, "env")
 }
 
-// volumes compares volumes. One that is new has the mount that is new in containers with it.
-func (d *differ) volumes(before, after tree, wasContainers, isContainers map[string]tree, containers []string) {
-	was, order, ok := keyed(before["volumes"], "name")
-	is, now, isOk := keyed(after["volumes"], "name")
-	if !ok || !isOk {
+// volumes compares volumes. A removed one takes its mounts with it.
+func (d *differ) volumes(before, after tree, containers lists) {
+	l, ok := listsOf(before, after, "volumes", "name")
+	if !ok {
 		return
 	}
-	for _, name := range order {
-		if is[name] == nil {
-			d.remove("volumes", nil, name)
-			for _, container := range wasContainers {
+	d.removed("volumes", nil, l)
+	for _, name := range l.order {
+		if l.is[name] == nil {
+			for _, container := range containers.was {
 				withoutMounts(container, name)
 			}
 		}
 	}
-	for _, name := range now {
-		if equal(was[name], is[name]) {
-			continue
+	for _, name := range l.now {
+		if !equal(l.was[name], l.is[name]) {
+			d.add("volumes", nil, but(l.is[name], "name"), "set", name)
 		}
-		value := but(is[name], "name")
-		if was[name] == nil {
-			if mount := d.mount(name, isContainers, containers, wasContainers); mount != nil {
-				value["mount"] = mount
-			}
-		}
-		d.add("volumes", nil, value, "set", name)
 	}
 	delete(before, "volumes")
 	delete(after, "volumes")
 }
 
-// mount returns the mount of a new volume where the containers that have it have the same, and takes it out of these.
-func (d *differ) mount(volume string, is map[string]tree, containers []string, was map[string]tree) tree {
-	var common tree
-	var in []any
-	for _, name := range containers {
-		if was[name] == nil {
-			continue
-		}
-		mounts := mountsOf(is[name], volume)
-		if len(mounts) == 0 {
-			continue
-		}
-		if len(mounts) > 1 || common != nil && !equal(common, mounts[0]) {
-			return nil
-		}
-		common, in = mounts[0], append(in, name)
-	}
-	if common == nil {
-		return nil
-	}
-	for _, name := range in {
-		withoutMounts(is[name.(string)], volume)
-	}
-	common = but(common, "name")
-	if len(in) > 1 || in[0] != d.owner.Container {
-		common["containers"] = in
-	}
-	return common
-}
-
-func mountsOf(container tree, volume string) []tree {
-	items, _ := container["volumeMounts"].([]any)
-	var found []tree
-	for _, item := range items {
-		if mount, ok := item.(tree); ok && textAt(mount, "name") == volume {
-			found = append(found, mount)
-		}
-	}
-	return found
-}
-
+// withoutMounts deletes the mounts of a volume from a container.
 func withoutMounts(container tree, volume string) {
 	items, _ := container["volumeMounts"].([]any)
 	left := slices.DeleteFunc(slices.Clone(items), func(item any) bool { return textAt(item, "name") == volume })
@@ -413,13 +394,13 @@ func (d *differ) commandLine(name string, before, after tree) {
 
 // commandOf reads the command line of a container; nil where it is not one of flags.
 func commandOf(container tree) *commandline.CommandLine {
-	lists := tree{"command": []any{}, "args": []any{}}
-	for list := range lists {
+	words := tree{"command": []any{}, "args": []any{}}
+	for list := range words {
 		if value, ok := container[list]; ok {
-			lists[list] = value
+			words[list] = value
 		}
 	}
-	parsed, err := document.Parse(rawOf(lists))
+	parsed, err := document.Parse(rawOf(words))
 	if err != nil {
 		return nil
 	}
@@ -457,7 +438,7 @@ const (
 // flags compares flags; own says that they are the component's.
 func (d *differ) flags(own bool, fixed []argument, before, after map[string]flagValue) {
 	if own {
-		d.mapEntries("featureGates", before[gatesFlag].joined(), after[gatesFlag].joined())
+		d.gates(mapIn(before[gatesFlag]), mapIn(after[gatesFlag]))
 		d.plugins(before, after)
 	}
 	for _, name := range union(after, before) {
@@ -469,7 +450,7 @@ func (d *differ) flags(own bool, fixed []argument, before, after map[string]flag
 		case !has:
 			d.remove("flags", fixed, name)
 		case own && strings.HasPrefix(history.Type, "map") && len(was.values) == 1 && len(is.values) == 1:
-			d.mapEntries("mapFlags", was.joined(), is.joined(), name)
+			d.named("mapFlags", nil, mapIn(was), mapIn(is), name)
 		case is.bare:
 			d.add("flags", fixed, nil, "set", name)
 		default:
@@ -478,34 +459,16 @@ func (d *differ) flags(own bool, fixed []argument, before, after map[string]flag
 	}
 }
 
-// mapEntries compares the entries of a flag with a map: feature gates, or a flag of mapFlags.
-func (d *differ) mapEntries(operation, before, after string, path ...string) {
-	read := func(text string) map[string]string {
-		entries := map[string]string{}
-		for key, value := range commandline.MapValue(text).Entries() {
-			entries[key] = value
-		}
-		return entries
-	}
-	was, is := read(before), read(after)
-	for _, key := range union(is, was) {
-		now, has := is[key]
-		var value any = now
-		if now == "true" || now == "false" {
-			value = now == "true"
-		}
-		switch {
-		case has && was[key] == now:
-		case operation == "featureGates" && !has:
-			d.add(operation, nil, nil, key)
-		case operation == "featureGates":
-			d.add(operation, nil, value, key)
-		case !has:
-			d.add(operation, nil, key, append(slices.Clone(path), "remove", item)...)
-		default:
-			d.add(operation, nil, value, append(slices.Clone(path), "set", key)...)
+// mapIn returns the entries of a flag with a map, with true and false as such.
+func mapIn(flag flagValue) tree {
+	entries := tree{}
+	for key, value := range commandline.MapValue(flag.joined()).Entries() {
+		entries[key] = value
+		if value == "true" || value == "false" {
+			entries[key] = value == "true"
 		}
 	}
+	return entries
 }
 
 // plugins compares the two lists of admission plugins.

@@ -5,7 +5,6 @@
 package convert
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -38,18 +37,17 @@ func (d *differ) kubelet(compare func()) {
 
 // units compares systemd units by their names.
 func (d *differ) units() {
-	was, _, ok := keyed(at(d.before, "spec", "units"), "name")
-	is, now, isOk := keyed(at(d.after, "spec", "units"), "name")
-	if !ok || !isOk {
+	l, ok := listsOf(treeAt(d.before, "spec"), treeAt(d.after, "spec"), "units", "name")
+	if !ok {
 		return
 	}
-	for _, name := range now {
+	for _, name := range l.now {
 		switch {
-		case equal(was[name], is[name]):
+		case equal(l.was[name], l.is[name]):
 		case name == target.KubeletUnit:
-			d.kubelet(func() { d.unit(nil, was[name], is[name]) })
+			d.kubelet(func() { d.unit(nil, l.was[name], l.is[name]) })
 		default:
-			d.unit([]argument{{"name", name}}, was[name], is[name])
+			d.unit([]argument{{"name", name}}, l.was[name], l.is[name])
 		}
 	}
 	drop(d.before, "spec", "units")
@@ -67,16 +65,15 @@ func (d *differ) unit(fixed []argument, before, after tree) {
 			d.add("unit", fixed, value, field)
 		}
 	}
-	old, order, _ := keyed(before["dropIns"], "name")
-	dropIns, now, _ := keyed(after["dropIns"], "name")
-	for _, name := range order {
-		if dropIns[name] == nil {
+	dropIns, _ := listsOf(before, after, "dropIns", "name")
+	for _, name := range dropIns.order {
+		if dropIns.is[name] == nil {
 			d.add("unit", fixed, nil, "dropIns", name)
 		}
 	}
-	for _, name := range now {
-		if !equal(old[name], dropIns[name]) {
-			d.add("unit", fixed, textAt(dropIns[name], "content"), "dropIns", name)
+	for _, name := range dropIns.now {
+		if !equal(dropIns.was[name], dropIns.is[name]) {
+			d.add("unit", fixed, textAt(dropIns.is[name], "content"), "dropIns", name)
 		}
 	}
 }
@@ -134,19 +131,18 @@ func optionsIn(u *systemd.Unit) map[string][]string {
 
 // files compares the files of a node by their paths.
 func (d *differ) files() {
-	was, order, ok := keyed(at(d.before, "spec", "files"), "path")
-	is, now, isOk := keyed(at(d.after, "spec", "files"), "path")
-	if !ok || !isOk {
+	l, ok := listsOf(treeAt(d.before, "spec"), treeAt(d.after, "spec"), "files", "path")
+	if !ok {
 		return
 	}
-	for _, name := range order {
-		if is[name] == nil {
+	for _, name := range l.order {
+		if l.is[name] == nil {
 			d.add("file", nil, tree{"path": name, "remove": true})
 		}
 	}
-	for _, name := range now {
-		if !equal(was[name], is[name]) && !d.fileText(name, was[name], is[name]) {
-			if value := fileArguments(name, is[name]); value != nil {
+	for _, name := range l.now {
+		if !equal(l.was[name], l.is[name]) && !d.fileText(name, l.was[name], l.is[name]) {
+			if value := fileArguments(name, l.is[name]); value != nil {
 				d.add("file", nil, value)
 			}
 		}
@@ -205,21 +201,13 @@ func fileArguments(name string, file tree) tree {
 		}
 	}
 	if inline := treeAt(content, "inline"); inline != nil {
-		var text string
-		data := textAt(inline, "data")
-		switch encoding := textAt(inline, "encoding"); encoding {
-		case "":
-			text = data
-		case "b64":
-			decoded, err := base64.StdEncoding.DecodeString(data)
-			if err != nil || !utf8.Valid(decoded) {
-				return nil
-			}
-			text, out["encoding"] = string(decoded), encoding
-		default:
+		text, isText := inlineOf(file)
+		if !isText {
 			return nil
 		}
-		out["content"] = text
+		if out["content"] = text; inline["encoding"] != nil && inline["encoding"] != "" {
+			out["encoding"] = inline["encoding"]
+		}
 	}
 	return out
 }
@@ -250,21 +238,13 @@ func (d *differ) settings(before, after string) bool {
 	if wasRest != isRest {
 		return false
 	}
-	for _, name := range union(is, was) {
-		switch now, has := is[name]; {
-		case has && was[name] == now:
-		case !has:
-			d.remove("sysctl", nil, name)
-		default:
-			d.add("sysctl", nil, now, "set", name)
-		}
-	}
+	d.named("sysctl", nil, was, is)
 	return true
 }
 
 // settingsIn returns the settings in a file, and its other lines that are not empty.
-func settingsIn(text string) (map[string]string, string) {
-	settings, rest := map[string]string{}, ""
+func settingsIn(text string) (tree, string) {
+	settings, rest := tree{}, ""
 	for line := range strings.SplitSeq(text, "\n") {
 		name, value, found := strings.Cut(line, "=")
 		name = strings.TrimPrefix(strings.TrimSpace(name), "-")
@@ -287,22 +267,14 @@ func (d *differ) configuration(before, after string) bool {
 		return false
 	}
 	d.kubelet(func() {
-		old, now := treeAt(was, "featureGates"), treeAt(is, "featureGates")
-		for _, gate := range union(now, old) {
-			if !equal(old[gate], now[gate]) {
-				d.add("featureGates", nil, now[gate], gate)
-			}
-		}
+		d.gates(treeAt(was, "featureGates"), treeAt(is, "featureGates"))
 		was, is := but(was, "featureGates"), but(is, "featureGates")
-		for _, field := range union(is, was) {
-			switch now, has := is[field]; {
-			case has && equal(was[field], now):
-			case !has:
-				d.remove("configuration", nil, field)
-			default:
-				d.add("configuration", nil, changedMembers(was[field], now), "set", field)
+		for field, now := range is {
+			if !equal(was[field], now) {
+				is[field] = changedMembers(was[field], now)
 			}
 		}
+		d.named("configuration", nil, was, is)
 	})
 	return true
 }
