@@ -187,6 +187,8 @@ const keystoneConfiguration = `[database]
 connection = sqlite:///$FOLDER/keystone.sqlite
 [fernet_tokens]
 key_repository = $FOLDER/fernet
+[fernet_receipts]
+key_repository = $FOLDER/fernet
 [credential]
 key_repository = $FOLDER/credential
 [identity]
