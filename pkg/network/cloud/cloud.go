@@ -8,6 +8,7 @@ package cloud
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 	"unicode"
@@ -30,6 +31,28 @@ type Cloud interface {
 	// that cannot query its bindings either binds again and returns the binding, or removes a possible binding and
 	// returns false.
 	Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error)
+}
+
+// Lister is a Cloud that can list its bindings.
+type Lister interface {
+	// Orphans returns the bindings of this installation that are of no allocation. It reads the allocations of the ledger
+	// after the bindings. With remove, it deletes those that it has found before, so long ago that no earlier Bind may
+	// still have an effect.
+	Orphans(ctx context.Context, allocations Allocations, remove bool) ([]Orphan, error)
+}
+
+// Allocations calls each for all allocations of the ledger.
+type Allocations func(ctx context.Context, each func(network.Allocation) error) error
+
+// Orphan is a binding in the cloud that is of no allocation.
+type Orphan struct {
+	// ID is that in the cloud.
+	ID string
+	// Owner was written into the binding; it is the zero Owner if it cannot be read.
+	Owner     network.Owner
+	Addresses []netip.Addr
+	// Removed reports that the binding was deleted.
+	Removed bool
 }
 
 // RetryAfter is the error of a call that a cloud refused because of too many requests. A rate limiter finds it with

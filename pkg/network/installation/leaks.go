@@ -23,12 +23,14 @@ import (
 	shell "github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/program"
 )
 
-// Leaks searches for addresses of holders that no longer exist. Without a cluster, census and events are nil:
-// then it only reports addresses that are held for a long time, and frees nothing.
+// Leaks searches for addresses of holders that no longer exist, and for bindings of clouds without an allocation.
+// Without a cluster, census and events are nil: then it only reports addresses that are held for a long time, and frees
+// nothing.
 type Leaks struct {
 	census  *kube.Census
 	events  *kube.Events
 	found   *gc.Reconciler
+	orphans *orphans
 	log     logr.Logger
 	metrics leakMetrics
 }
@@ -54,7 +56,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		l.log.Info("Without kubernetes in the configuration, nobody finds allocations whose release was lost: they stay held. " +
 			"graft ledger release frees them by hand")
 	}
-	l.found = gc.New(options)
+	l.found, l.orphans = gc.New(options), p.newOrphans(l.log, l.metrics.failures)
 	return l, nil
 }
 
@@ -88,6 +90,9 @@ func (l *Leaks) Run(ctx context.Context) {
 	var all sync.WaitGroup
 	if l.census != nil {
 		all.Go(func() { l.census.Run(ctx) })
+	}
+	if l.orphans != nil {
+		all.Go(func() { l.orphans.run(ctx) })
 	}
 	all.Go(func() { l.found.Run(ctx) })
 	all.Wait()

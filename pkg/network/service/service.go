@@ -180,6 +180,15 @@ func (s *Service) Loads() map[string]Load {
 	return loads
 }
 
+// Clouds returns all clouds that were known since the start, by name.
+func (s *Service) Clouds() map[string]cloud.Cloud {
+	clouds := map[string]cloud.Cloud{}
+	for name, of := range s.active.Load().clouds {
+		clouds[name] = of.Cloud
+	}
+	return clouds
+}
+
 // Request is a request of an owner.
 type Request struct {
 	Owner network.Owner

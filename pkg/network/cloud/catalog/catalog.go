@@ -112,14 +112,13 @@ func timeout(spec policy.CloudSpec) time.Duration {
 }
 
 // Settle returns how long after its begin a call of a cloud may still take effect though its answer was lost: a cloud may be slower than the
-// timeout. A plugin is a process that is killed at its timeout. A batch of OpenStack may begin at the timeout of its first call, and end at that of
-// its last one.
+// timeout. A plugin is a process that is killed at its timeout.
 func Settle(spec policy.CloudSpec) time.Duration {
 	if spec.CNI != nil {
 		return 0
 	}
 	if spec.OpenStack != nil {
-		return 3 * timeout(spec)
+		return openstack.Settle(timeout(spec))
 	}
 	return 2 * timeout(spec)
 }

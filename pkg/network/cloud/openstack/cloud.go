@@ -50,7 +50,8 @@ type Cloud struct {
 	session    *session
 	lanes      lanes
 	// released contains the VLANs that were released lately, as vlanOf.
-	released *lru.Cache
+	released  *lru.Cache
+	sightings sightings
 }
 
 // vlanOf is a VLAN of the trunk of a NIC.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -247,5 +248,59 @@ func TestList(t *testing.T) {
 	listed, err := c.List(t.Context())
 	if err != nil || len(listed) != 1 || listed[0].Owner != intent(1).Owner || listed[0].Addresses[0] != intent(1).Addresses[0] {
 		t.Errorf("listed %v, %v", listed, err)
+	}
+}
+
+// TestOrphans checks that ports of this installation without an allocation are deleted after the settling time, and no
+// others.
+func TestOrphans(t *testing.T) {
+	for name, test := range map[string]struct {
+		held, lost int
+		remove     bool
+		want       int
+	}{
+		"deleted":      {held: 2, lost: 3, remove: true, want: 2},
+		"reported":     {held: 2, lost: 3, want: 5},
+		"too many":     {held: 2, lost: 9, remove: true, want: 11},
+		"many of more": {held: 9, lost: 9, remove: true, want: 9},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, now := newFake(t), testingclock.NewFakePassiveClock(time.Unix(0, 0))
+			c := f.openWith(t, openstack.Options{Clock: now})
+			var rows []network.Allocation
+			for i := range test.held + test.lost {
+				a := intent(byte(i))
+				if _, err := c.Bind(t.Context(), a); err != nil {
+					t.Fatal(err)
+				}
+				if i < test.held {
+					rows = append(rows, a)
+				}
+			}
+			f.ports = append(f.ports, &port{ID: "x", Name: "graft-of-somebody-else"})
+			search := func() ([]cloud.Orphan, error) {
+				return c.Orphans(t.Context(), func(_ context.Context, each func(network.Allocation) error) error {
+					for _, a := range rows {
+						if err := each(a); err != nil {
+							return err
+						}
+					}
+					return nil
+				}, test.remove)
+			}
+			for _, pass := range []struct {
+				after time.Duration
+				want  int
+			}{{0, 0}, {89 * time.Second, 0}, {time.Second, test.lost}} {
+				now.SetTime(now.Now().Add(pass.after))
+				found, err := search()
+				if len(found) != pass.want || err != nil != (name == "too many" && pass.want > 0) {
+					t.Errorf("%s later: found %v, %v", pass.after, found, err)
+				}
+			}
+			if len(f.ports) != 2+test.want || len(f.vlans) != test.want {
+				t.Errorf("%d ports and %d VLANs are left", len(f.ports)-2, len(f.vlans))
+			}
+		})
 	}
 }

@@ -124,6 +124,22 @@ func (n neutron) removeSubports(ctx context.Context, trunk string, ids []string)
 	return n.observer.failure("removing sub-ports from a trunk", err)
 }
 
+// listSubports returns the trunks of all sub-ports, by the IDs of the ports.
+func (n neutron) listSubports(ctx context.Context) (map[string]string, error) {
+	pages, err := trunks.List(n.client, trunks.ListOpts{}).AllPages(ctx)
+	var found []trunks.Trunk
+	if err == nil {
+		found, err = trunks.ExtractTrunks(pages)
+	}
+	attached := map[string]string{}
+	for _, t := range found {
+		for _, s := range t.Subports {
+			attached[s.PortID] = t.ID
+		}
+	}
+	return attached, n.observer.failure("listing trunks", err)
+}
+
 // subnets returns the subnets of a network by their IDs.
 func (n neutron) subnets(ctx context.Context, network string) (map[string]subnets.Subnet, error) {
 	pages, err := subnets.List(n.client, subnets.ListOpts{NetworkID: network}).AllPages(ctx)

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// Settle returns how long after its begin a bind or unbind with this timeout may still take effect, although its answer
+// was lost: a batch may begin at the timeout of its first job, and end at that of its last one.
+func Settle(timeout time.Duration) time.Duration { return 3 * timeout }
+
+// sightings are the times at which ports without an allocation were first seen, by ID.
+type sightings struct {
+	mutex sync.Mutex
+	since map[string]time.Time
+}
+
+// update replaces the ports, and returns those that were first seen so long ago.
+func (s *sightings) update(ports []Port, now time.Time, age time.Duration) (old []Port) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	next := map[string]time.Time{}
+	for _, p := range ports {
+		since, seen := s.since[p.ID]
+		if !seen {
+			since = now
+		}
+		if next[p.ID] = since; seen && now.Sub(since) >= age {
+			old = append(old, p)
+		}
+	}
+	s.since = next
+	return old
+}
+
+// The number of orphans that are always deleted, and the share of all ports of this installation, in percent. If more
+// are orphans, it is probably the wrong ledger, such as an old copy.
+const (
+	alwaysRemoved = 8
+	mostRemoved   = 50
+)
+
+// Orphans implements cloud.Lister. A port is of an allocation if it has its name, whatever the description says.
+func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remove bool) ([]cloud.Orphan, error) {
+	ours, err := c.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	// An allocation is written before its port is created, so that the rows are read after the ports.
+	held := map[string]bool{}
+	err = allocations(ctx, func(a network.Allocation) error {
+		held[c.portName(a)] = true
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("reading the ledger: %w", err)
+	}
+	total := len(ours)
+	without := slices.DeleteFunc(ours, func(p Port) bool { return held[p.Name] })
+	old := c.sightings.update(without, c.options.Clock.Now(), Settle(c.options.Timeout))
+	orphans := make([]cloud.Orphan, len(old))
+	for i, p := range old {
+		orphans[i] = cloud.Orphan{ID: p.ID, Owner: p.Owner, Addresses: p.Addresses}
+	}
+	switch {
+	case !remove || len(old) == 0:
+		return orphans, nil
+	case len(old) > alwaysRemoved && len(old)*100 > total*mostRemoved:
+		const message = "%d of %d ports in Neutron are of no allocation, which are too many to delete them: check that this is the " +
+			"right ledger, and that no other installation has the namePrefix %s"
+		return orphans, fmt.Errorf(message, len(old), total, c.definition.NamePrefix)
+	}
+	return orphans, c.removeOrphans(ctx, orphans)
+}
+
+// removeOrphans detaches and deletes ports.
+func (c *Cloud) removeOrphans(ctx context.Context, orphans []cloud.Orphan) error {
+	n, err := c.neutron(ctx)
+	if err != nil {
+		return err
+	}
+	attached, err := n.listSubports(ctx)
+	if err != nil {
+		return err
+	}
+	var problems []error
+	for i, o := range orphans {
+		if trunk := attached[o.ID]; trunk != "" {
+			err = unlessGone(n.removeSubports(ctx, trunk, []string{o.ID}))
+		}
+		if err == nil {
+			err = n.deletePort(ctx, o.ID)
+		}
+		orphans[i].Removed = err == nil
+		problems = append(problems, err)
+		err = nil
+	}
+	return errors.Join(problems...)
+}
