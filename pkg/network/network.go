@@ -191,6 +191,8 @@ type Binding struct {
 	// Gateways and Routes are the cloud's settings for those addresses.
 	Gateways []netip.Addr `json:"gateways,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
+	// MTU is that of the cloud's network in bytes; 0: it is not known.
+	MTU int32 `json:"mtu,omitempty"`
 	// Reference identifies the binding in the cloud; only the cloud reads it.
 	Reference json.RawMessage `json:"reference,omitempty"`
 }

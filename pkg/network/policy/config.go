@@ -23,12 +23,14 @@ import (
 )
 
 // Config returns the settings of the device for an allocation of the pool: its addresses with the lengths of their
-// subnets, its MAC address, and the routes of the pool and the cloud. The cloud's routers become default routes if the
+// subnets, its MAC address, the MTU of the pool or else the cloud, and the routes of both. The cloud's routers become default routes if the
 // pool has none of the family.
 func (p *Pool) Config(a network.Allocation) device.Config {
 	c := device.Config{Routes: slices.Clone(p.Routes), Rules: slices.Clone(p.Rules), Neighbors: slices.Clone(p.Neighbors)}
 	if p.MTU != nil {
 		mtu := *p.MTU
+		c.Interface.MTU = &mtu
+	} else if mtu := a.Binding.MTU; mtu > 0 {
 		c.Interface.MTU = &mtu
 	}
 	for _, address := range a.Addresses {

@@ -210,9 +210,24 @@ func refusal(err error, d *Definition) error {
 
 // answer completes jobs with the ports in Neutron.
 func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
-	var known map[string]subnets.Subnet
+	d := w.cloud.definition
+	var (
+		known map[string]subnets.Subnet
+		mtu   int32
+		err   error
+	)
+	if len(bound) > 0 && (d.Trunk == nil || len(d.SubnetIDs) > 0) {
+		if mtu, err = w.mtu(ctx, d.NetworkID); err != nil {
+			return err
+		}
+	}
+	if len(bound) > 0 && len(d.SubnetIDs) > 0 {
+		if known, err = w.subnets(ctx, d.NetworkID); err != nil {
+			return err
+		}
+	}
 	for _, b := range bound {
-		made := network.Binding{VLAN: uint16(b.vlan)}
+		made := network.Binding{VLAN: uint16(b.vlan), MTU: mtu}
 		if err := made.MAC.UnmarshalText([]byte(b.port.MACAddress)); err != nil {
 			b.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", b.port.ID, err))
 			continue
@@ -225,12 +240,7 @@ func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 		if made.Reference = raw; err != nil {
 			return fmt.Errorf("writing the reference: %w", err)
 		}
-		if len(w.cloud.definition.SubnetIDs) > 0 {
-			if known == nil {
-				if known, err = w.subnets(ctx, w.cloud.definition.NetworkID); err != nil {
-					return err
-				}
-			}
+		if known != nil {
 			err = describe(&made, b.port, known)
 		}
 		b.end(made, err)

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -302,5 +303,18 @@ func TestOrphans(t *testing.T) {
 				t.Errorf("%d ports and %d VLANs are left", len(f.ports)-2, len(f.vlans))
 			}
 		})
+	}
+}
+
+// TestMTU checks that a binding without a trunk has the MTU and the routes of the network.
+func TestMTU(t *testing.T) {
+	f := newFake(t)
+	c := f.open(t, func(d *openstack.Definition) { d.Trunk, d.SubnetIDs = nil, []string{subnetID} })
+	a := intent(1)
+	a.Addresses = nil
+	made, err := c.Bind(t.Context(), a)
+	want := []network.Route{{Destination: netip.MustParsePrefix("10.20.0.0/16"), Gateway: netip.MustParseAddr("10.0.0.254")}}
+	if err != nil || made.MTU != 1450 || !slices.Equal(made.Routes, want) {
+		t.Errorf("bound %+v, %v", made, err)
 	}
 }

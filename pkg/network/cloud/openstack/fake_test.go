@@ -82,8 +82,11 @@ func newFake(t *testing.T) *fake {
 	mux.HandleFunc("GET /v2.0/trunks", f.handle("list trunks", func(*http.Request) (int, any) {
 		return http.StatusOK, map[string]any{"trunks": []any{map[string]any{"id": trunkID, "sub_ports": f.subports()}}}
 	}))
+	mux.HandleFunc("GET /v2.0/networks/"+networkID, f.handle("read network", func(*http.Request) (int, any) {
+		return http.StatusOK, map[string]any{"network": map[string]any{"id": networkID, "name": "pods", "mtu": 1450}}
+	}))
 	for path, found := range map[string]string{
-		"networks/" + networkID: "network", "subnets/" + subnetID: "subnet", "extensions/trunk": "extension",
+		"subnets/" + subnetID: "subnet", "extensions/trunk": "extension",
 	} {
 		mux.HandleFunc("GET /v2.0/"+path, f.handle("read "+found, func(*http.Request) (int, any) {
 			return http.StatusOK, map[string]any{found: map[string]any{}}
@@ -96,7 +99,8 @@ func newFake(t *testing.T) *fake {
 	}))
 	mux.HandleFunc("GET /v2.0/", f.handle("read nothing", func(*http.Request) (int, any) { return failed(404, "NotFound") }))
 	mux.HandleFunc("GET /v2.0/subnets", f.handle("list subnets", func(*http.Request) (int, any) {
-		return http.StatusOK, map[string]any{"subnets": []any{map[string]any{"id": subnetID, "cidr": "10.0.0.0/24", "gateway_ip": "10.0.0.1"}}}
+		return http.StatusOK, map[string]any{"subnets": []any{map[string]any{"id": subnetID, "cidr": "10.0.0.0/24", "gateway_ip": "10.0.0.1",
+			"host_routes": []any{map[string]any{"destination": "10.20.0.0/16", "nexthop": "10.0.0.254"}}}}}
 	}))
 	mux.HandleFunc("GET /v2.0/ports", f.handle("list ports", f.list))
 	mux.HandleFunc("GET /v2.0/ports/{id}", f.handle("get port", func(*http.Request) (int, any) { return failed(404, "PortNotFound") }))

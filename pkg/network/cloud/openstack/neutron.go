@@ -13,6 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunk_details"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
@@ -138,6 +139,15 @@ func (n neutron) listSubports(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return attached, n.observer.failure("listing trunks", err)
+}
+
+// mtu returns the MTU of a network, or 0 if Neutron does not have that extension.
+func (n neutron) mtu(ctx context.Context, network string) (int32, error) {
+	var details struct {
+		MTU int32 `json:"mtu"`
+	}
+	err := networks.Get(ctx, n.client, network).ExtractInto(&details)
+	return details.MTU, n.observer.failure("reading a network", err)
 }
 
 // subnets returns the subnets of a network by their IDs.
