@@ -76,6 +76,30 @@ func TestProfileWithFiles(t *testing.T) {
 		t.Errorf("keys of the ConfigMap and of the values (-ConfigMap +values):\n%s", diff)
 	}
 	graft(t, page, "graft pack ")
+	if diff := cmp.Diff(data, packedValues(t, page)); diff != "" {
+		t.Errorf("the ConfigMap and the packed values (-ConfigMap +values):\n%s", diff)
+	}
+}
+
+// packedValues returns the keys of the profile acme in the values that graft pack writes.
+func packedValues(t *testing.T, page string) map[string]string {
+	t.Helper()
+	const command = "graft pack acme -o values"
+	if !strings.Contains(strings.Join(strings.Fields(page), " "), "`"+command+"`") {
+		t.Errorf("the page has no %s", command)
+	}
+	var out, problems bytes.Buffer
+	arguments := strings.Fields(command)[1:]
+	if status := app.Main("test", arguments, &app.Streams{In: strings.NewReader(""), Out: &out, Err: &problems}); status != 0 {
+		t.Fatalf("%s: %d: %s", command, status, &problems)
+	}
+	var values struct {
+		Profiles map[string]map[string]string
+	}
+	if err := yaml.Unmarshal(out.Bytes(), &values); err != nil {
+		t.Fatal(err)
+	}
+	return values.Profiles["acme"]
 }
 
 // valueKeys are the keys of the profile acme in the values on a page.
