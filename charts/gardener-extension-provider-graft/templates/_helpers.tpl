@@ -3,22 +3,22 @@ SPDX-FileCopyrightText: The Graft authors
 
 SPDX-License-Identifier: Apache-2.0
 */ -}}
-{{- /* The name of everything. It must be what the program calls its Service and its registration. */ -}}
+{{- /* The name of all objects. It must be the name that the program uses for its Service and its registration. */ -}}
 {{- define "graft.name" -}}
 gardener-extension-provider-graft{{ include "graft.runtime" . }}
 {{- end }}
 
-{{- /* What the name ends in beside a virtual garden; empty in a seed. */ -}}
+{{- /* The suffix of the name in the runtime cluster of a virtual garden; empty in a seed. */ -}}
 {{- define "graft.runtime" -}}
 {{ if eq (toString .Values.gardener.runtimeCluster.enabled) "true" }}-runtime{{ end }}
 {{- end }}
 
-{{- /* The name of what stands outside of the namespace: two installations in one cluster share nothing. It must be what the program calls its registration. */ -}}
+{{- /* The name of cluster-scoped objects: two installations in one cluster share nothing. It must be the name that the program uses for its registration. */ -}}
 {{- define "graft.cluster" -}}
 {{ include "graft.name" . }}.{{ .Release.Namespace }}
 {{- end }}
 
-{{- /* The ManagedResource by which Gardener installs the chart, as its namespace tells. */ -}}
+{{- /* The ManagedResource of the chart, derived from its namespace. */ -}}
 {{- define "graft.managed" -}}
 {{ if hasPrefix "runtime-extension-" .Release.Namespace }}extension-{{ trimPrefix "runtime-extension-" .Release.Namespace }}-garden{{ else }}{{ trimPrefix "extension-" .Release.Namespace }}{{ end }}
 {{- end }}
@@ -28,14 +28,14 @@ app.kubernetes.io/name: {{ include "graft.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
-{{- /* What values cannot be together, beyond what the schema says. */ -}}
+{{- /* Checks of combined values, in addition to the schema. */ -}}
 {{- define "graft.check" -}}
 {{- if and .Values.config.drift.enabled (not .Values.drift.objects) }}
 {{- fail "config.drift.enabled needs drift.objects: `graft drift --rbac` prints the objects with rules" }}
 {{- end }}
 {{- end }}
 
-{{- /* The images of profiles as a list, which may be given as a text. */ -}}
+{{- /* The images of profiles as a list; the value may be a text. */ -}}
 {{- define "graft.profileImages" -}}
 {{- if kindIs "string" .Values.profileImages }}
 {{- regexSplit "[\\s,]+" .Values.profileImages -1 | compact | toJson }}
@@ -64,7 +64,7 @@ profiles:
 {{ toYaml (omit .Values.config "server" "profiles") }}
 {{- end }}
 
-{{- /* Four fifths of the container's memory limit, in bytes: the rest is for what Go does not count. Empty without a limit. */}}
+{{- /* Four fifths of the container's memory limit, in bytes: the rest is for memory that Go does not count. Empty without a limit. */}}
 {{- define "graft.goMemoryLimit" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) }}
 {{- if kindIs "float64" $limit }}{{ $limit = printf "%.0f" $limit }}{{ end }}
@@ -75,7 +75,7 @@ profiles:
 {{- end }}
 {{- end }}
 
-{{- /* Go's runtime keeps within the limit of the container, in place of being killed. */}}
+{{- /* Go's runtime stays within the limit of the container instead of being killed. */}}
 {{- define "graft.memoryEnvironment" -}}
 {{- with include "graft.goMemoryLimit" . }}
 - name: GOMEMLIMIT

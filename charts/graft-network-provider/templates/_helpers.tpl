@@ -20,17 +20,17 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{- /* Whether the ledger is in etcd: not empty where it is. */ -}}
+{{- /* Not empty if the ledger is in etcd. */ -}}
 {{- define "graft.etcd" -}}
 {{ if .Values.ledger.etcd.endpoints }}true{{ end }}
 {{- end }}
 
-{{- /* Whether the ledger is on a volume of the service: not empty where it is. */ -}}
+{{- /* Not empty if the ledger is on a volume of the service. */ -}}
 {{- define "graft.volume" -}}
 {{ if and (eq .Values.mode "service") (not .Values.ledger.etcd.endpoints) }}true{{ end }}
 {{- end }}
 
-{{- /* The ConfigMaps with profiles: those that are named, or that of the chart graft-profiles where nothing else says where profiles come from. */ -}}
+{{- /* The ConfigMaps with profiles: the named ones, or by default that of the chart graft-profiles. */ -}}
 {{- define "graft.configMaps" -}}
 {{- if or .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline }}
 {{- .Values.profiles.configMaps | toJson }}
@@ -39,7 +39,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 {{- end }}
 
-{{- /* What values cannot be together, beyond what the schema says. */ -}}
+{{- /* Checks of combined values, in addition to the schema. */ -}}
 {{- define "graft.check" -}}
 {{- if and (include "graft.volume" .) (or .Values.service.hpa.enabled (gt (int .Values.service.replicas) 1)) }}
 {{- fail "several replicas need a shared ledger: set ledger.etcd.endpoints, or set service.replicas to 1 and service.hpa.enabled to false" }}
@@ -120,7 +120,7 @@ kubernetes: {}
 {{- end }}
 {{- end }}
 
-{{- /* Groups of sockets: without a capability the program can give a file to its own groups alone. */ -}}
+{{- /* Groups of sockets: without a capability, the program can only set its own groups on a file. */ -}}
 {{- define "graft.groups" -}}
 {{- $groups := list }}
 {{- range $name, $socket := .Values.node.sockets }}
@@ -157,7 +157,7 @@ labels:
   {{- end }}
 {{- end }}
 
-{{- /* What both modes' containers have in common. */ -}}
+{{- /* The common parts of the containers of both modes. */ -}}
 {{- define "graft.container" -}}
 name: graft-network-provider
 image: {{ .Values.image }}
@@ -173,7 +173,7 @@ ports:
   containerPort: {{ .Values.service.containerPort }}
   protocol: TCP
 {{- end }}
-# A ledger with very much in it takes a while to be opened; /healthz answers meanwhile.
+# Opening a large ledger takes a while; /healthz answers during that time.
 startupProbe:
   httpGet:
     path: /healthz
@@ -192,7 +192,7 @@ readinessProbe:
     port: metrics
   periodSeconds: 5
   timeoutSeconds: 2
-  # The program goes on serving for its shutdown delay after the first failure.
+  # The program continues to serve for its shutdown delay after the first failure.
   failureThreshold: 1
 {{- with .Values.resources }}
 resources: {{- toYaml . | nindent 2 }}
@@ -267,7 +267,7 @@ resources: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* Four fifths of the container's memory limit, in bytes: the rest is for what Go does not count. Empty without a limit. */}}
+{{- /* Four fifths of the container's memory limit, in bytes: the rest is for memory that Go does not count. Empty without a limit. */}}
 {{- define "graft.goMemoryLimit" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) }}
 {{- if kindIs "float64" $limit }}{{ $limit = printf "%.0f" $limit }}{{ end }}
@@ -278,7 +278,7 @@ resources: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* Go's runtime keeps within the limit of the container, in place of being killed. */}}
+{{- /* Go's runtime stays within the limit of the container instead of being killed. */}}
 {{- define "graft.memoryEnvironment" -}}
 {{- with include "graft.goMemoryLimit" . }}
 - name: GOMEMLIMIT

@@ -3,7 +3,7 @@ SPDX-FileCopyrightText: The Graft authors
 
 SPDX-License-Identifier: Apache-2.0
 */ -}}
-{{- /* What all ConfigMaps have: given the root, and what the kind of profile is called in its label. */ -}}
+{{- /* The metadata of all ConfigMaps, from the root and the kind of profile in the label. */ -}}
 {{- define "graft.metadata" -}}
 namespace: {{ .root.Release.Namespace }}
 labels:
@@ -21,7 +21,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* One profile as a text: given its name, its kind, and what is written. Wrong kinds are refused: the program would refuse them later. */ -}}
+{{- /* One profile as a text, from its name, kind and value. A wrong kind is rejected, as the program would do later. */ -}}
 {{- define "graft.text" -}}
 {{- if kindIs "string" .written }}
 {{- if not (regexMatch (printf "(?m)^[\"']?kind[\"']?:\\s*[\"']?%s[\"']?\\s*(#.*)?$" .kind) .written) }}
@@ -33,7 +33,7 @@ annotations: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}
 
-{{- /* The data of a ConfigMap with all profiles of a kind: those of the values, and those of a folder. */ -}}
+{{- /* The data of a ConfigMap with all profiles of a kind, from the values and from a folder. */ -}}
 {{- define "graft.all" -}}
 {{- $root := .root }}
 {{- $kind := .kind }}

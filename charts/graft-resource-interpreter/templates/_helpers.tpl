@@ -19,14 +19,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
-{{- /* What values cannot be together, beyond what the schema says. */ -}}
+{{- /* Checks of combined values, in addition to the schema. */ -}}
 {{- define "graft.check" -}}
 {{- if not (or .Values.profiles.gardener .Values.profiles.configMaps .Values.profiles.images .Values.profiles.inline) }}
 {{- fail "no profiles: set profiles.gardener, profiles.configMaps, profiles.images or profiles.inline" }}
 {{- end }}
 {{- end }}
 
-{{- /* The names by which callers know the Service. */ -}}
+{{- /* The names of the Service for callers. */ -}}
 {{- define "graft.dnsNames" -}}
 {{- $host := printf "%s.%s.svc" (include "graft.name" .) .Release.Namespace -}}
 - {{ $host }}
@@ -117,7 +117,7 @@ metrics:
 {{- end }}
 {{- end }}
 
-{{- /* Four fifths of the container's memory limit, in bytes: the rest is for what Go does not count. Empty without a limit. */}}
+{{- /* Four fifths of the container's memory limit, in bytes: the rest is for memory that Go does not count. Empty without a limit. */}}
 {{- define "graft.goMemoryLimit" -}}
 {{- $limit := dig "limits" "memory" "" (.Values.resources | default dict) }}
 {{- if kindIs "float64" $limit }}{{ $limit = printf "%.0f" $limit }}{{ end }}
@@ -128,7 +128,7 @@ metrics:
 {{- end }}
 {{- end }}
 
-{{- /* Go's runtime keeps within the limit of the container, in place of being killed. */}}
+{{- /* Go's runtime stays within the limit of the container instead of being killed. */}}
 {{- define "graft.memoryEnvironment" -}}
 {{- with include "graft.goMemoryLimit" . }}
 - name: GOMEMLIMIT
