@@ -71,16 +71,16 @@ func DefinesKubelet(file string) bool {
 }
 
 // effectiveKubelet returns the kubelet service as systemd would run it.
-func effectiveKubelet(files []systemd.File) (*systemd.Service, error) {
-	later := systemd.File{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
-	return systemd.EffectiveService(target.KubeletUnit, append([]systemd.File{later}, files...))
+func effectiveKubelet(files []systemd.NodeFile) (*systemd.Service, error) {
+	later := systemd.NodeFile{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
+	return systemd.EffectiveService(target.KubeletUnit, append([]systemd.NodeFile{later}, files...))
 }
 
 // nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins.
-func nodeFiles(root *document.Node) []systemd.File {
-	var files []systemd.File
+func nodeFiles(root *document.Node) []systemd.NodeFile {
+	var files []systemd.NodeFile
 	for _, file := range root.Find("spec", "files").Items() {
-		files = append(files, systemd.File{Path: text(file.Get("path")), Read: func() (string, bool) {
+		files = append(files, systemd.NodeFile{Path: text(file.Get("path")), Read: func() (string, bool) {
 			content, err := document.ContentOf(file.Find("content", "inline"))
 			if err != nil {
 				return "", false
@@ -91,17 +91,17 @@ func nodeFiles(root *document.Node) []systemd.File {
 	for _, unit := range root.Find("spec", "units").Items() {
 		at := path.Join(unitDirectory, text(unit.Get("name")))
 		if content := unit.Get("content"); content != nil {
-			files = append(files, systemd.File{Path: at, Read: content.Text})
+			files = append(files, systemd.NodeFile{Path: at, Read: content.Text})
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			files = append(files, systemd.File{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
+			files = append(files, systemd.NodeFile{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
 		}
 	}
 	return files
 }
 
 // writtenTwice returns the first path of several files, or "".
-func writtenTwice(files []systemd.File) string {
+func writtenTwice(files []systemd.NodeFile) string {
 	seen := make(map[string]bool, len(files))
 	for _, file := range files {
 		at := systemd.RealPath(file.Path)

@@ -187,24 +187,23 @@ func (c *Command) behindFlags() int {
 
 // write splices the words into the unit, unless they would not be read as planned.
 func (c *Command) write(p *commandline.Plan, wanted []commandline.Want) error {
-	u, old := c.unit, c.unit.lines[c.line]
-	inside := c.commentsInside(p.Tokens)
-	text := c.compose(inside, p.Tokens)
-	delta := len(text) - len(u.text)
-	now, kind := scanUnitLine(text, old.start+len(inside))
-	if kind != goodLine || !isBlankText(text, now.end, old.end+delta) {
+	u, before := c.unit, c.unit.lines
+	edits, delta := c.splices(p.Tokens)
+	var (
+		words []word
+		flags commandline.Words
+	)
+	err := u.splice(edits, func() bool {
+		if len(u.lines) != len(before) || c.line+1 < len(before) && u.lines[c.line+1].start != before[c.line+1].start+delta {
+			return false
+		}
+		var err error
+		words, flags, err = scanCommand(u.text, &u.lines[c.line])
+		return err == nil && c.planned(p.Tokens, words) && p.Keeps(c.Flags, flags.Flags, wanted)
+	})
+	if err != nil {
 		return commandline.ErrAmbiguous
 	}
-	words, flags, err := scanCommand(text, &now)
-	if err != nil || !c.planned(p.Tokens, words) || !p.Keeps(c.Flags, flags.Flags, wanted) {
-		return commandline.ErrAmbiguous
-	}
-	now.section = old.section
-	u.text, u.lines[c.line] = text, now
-	for i := c.line + 1; i < len(u.lines); i++ {
-		u.lines[i].move(delta)
-	}
-	u.version++
 	c.words, c.Words, c.version = words, flags, u.version
 	return nil
 }
@@ -227,81 +226,32 @@ func (c *Command) planned(tokens []commandline.Token, words []word) bool {
 	return len(words) == 0
 }
 
-// isBlankText reports whether all lines between two offsets are blank or comments.
-func isBlankText(text string, at, end int) bool {
-	for at < end {
-		l, kind := scanUnitLine(text, at)
-		if kind != blankLine {
-			return false
-		}
-		at = l.end
-	}
-	return at == end
-}
-
-func (l *unitLine) move(delta int) {
-	l.start, l.end, l.first, l.last = l.start+delta, l.end+delta, l.first+delta, l.last+delta
-}
-
-// commentsInside returns the comments between the lines of words that are removed or rewritten. They are moved to the
-// front.
-func (c *Command) commentsInside(planned []commandline.Token) string {
-	var out strings.Builder
-	for _, t := range planned {
-		if t.State == commandline.Rewritten || t.State == commandline.Dropped {
-			w := c.words[t.Index]
-			out.WriteString(commentsIn(c.unit.text, w.start, w.end))
-		}
-	}
-	return out.String()
-}
-
-// compose returns the unit with these words and the text between them, and with a text before the assignment.
-func (c *Command) compose(inside string, planned []commandline.Token) string {
-	var out strings.Builder
-	const added = 256 // by the usual edit
-	out.Grow(len(c.unit.text) + len(inside) + added)
-	begin := c.unit.lines[c.line].start
-	out.WriteString(c.unit.text[:begin])
-	out.WriteString(inside)
-	out.WriteString(c.unit.text[begin:c.words[0].start])
-	style, gap := c.style(), ""
+// splices returns the edits of the unit for a plan, and the difference in length. A dropped word goes with the space in
+// front of it. Comments between the lines of dropped or rewritten words are moved in front of the assignment.
+func (c *Command) splices(planned []commandline.Token) (edits []splice, delta int) {
+	text, comments, last := c.unit.text, "", 0 // last is where the previous word ends
 	for _, t := range planned {
 		if t.State == commandline.Fresh {
-			out.WriteString(style)
-			out.WriteString(quoteWord(t.Text))
+			edits = append(edits, splice{last, last, c.style() + quoteWord(t.Text)})
 			continue
 		}
-		w, next := c.words[t.Index], c.gap(int(t.Index)+1)
-		if t.State == commandline.Dropped {
-			gap = mergeGaps(gap, next, int(t.Index)+1 == len(c.words))
-			continue
+		w := c.words[t.Index]
+		switch t.State {
+		case commandline.Rewritten:
+			comments += commentsIn(text, w.start, w.end)
+			edits = append(edits, splice{w.start, w.end, quoteWord(t.Text)})
+		case commandline.Dropped:
+			comments += commentsIn(text, last, w.end)
+			edits = append(edits, splice{last, w.end, ""})
 		}
-		raw := c.unit.text[w.start:w.end]
-		if t.State == commandline.Rewritten {
-			raw = quoteWord(t.Text)
-		} else if isUnitComment(raw[0]) && breaksLine(gap) {
-			raw = quoteWord(w.text) // It has come to the beginning of a line, where it would be a comment.
-		}
-		out.WriteString(gap)
-		out.WriteString(raw)
-		gap = next
+		last = w.end
 	}
-	out.WriteString(gap)
-	out.WriteString(c.unit.text[c.unit.lines[c.line].end:])
-	return out.String()
-}
-
-// gap returns the text before the word with an index; after the last one, the text up to the end of the assignment.
-func (c *Command) gap(i int) string {
-	switch {
-	case i == 0:
-		return ""
-	case i < len(c.words):
-		return c.unit.text[c.words[i-1].end:c.words[i].start]
-	default:
-		return c.unit.text[c.words[i-1].end:c.unit.lines[c.line].end]
+	begin := c.unit.lines[c.line].start
+	edits = slices.Insert(edits, 0, splice{begin, begin, comments})
+	for _, s := range edits {
+		delta += len(s.text) - (s.end - s.start)
 	}
+	return edits, delta
 }
 
 // style returns the text before a new flag: a line break with the indentation of the last flag if that starts a line.
@@ -312,45 +262,10 @@ func (c *Command) style() string {
 	} else if i == len(c.words) {
 		return " "
 	}
-	gap := c.gap(i)
-	if !breaksLine(gap) {
+	gap := c.unit.text[c.words[i-1].end:c.words[i].start]
+	if !strings.ContainsAny(gap, "\r\n") {
 		return " "
 	}
-	return gap[:firstLine(gap)] + gap[lastLine(gap):]
+	_, first := endOfLine(gap, 0)
+	return gap[:first] + gap[strings.LastIndexAny(gap, "\r\n")+1:]
 }
-
-// mergeGaps returns the remaining gap around a removed word. It removes a line that contained only the word.
-func mergeGaps(before, after string, tail bool) string {
-	switch {
-	case !breaksLine(before):
-		return after
-	case tail && !strings.Contains(after, `\`):
-		return endCommand(before, breaksLine(after))
-	case !breaksLine(after):
-		return before
-	default:
-		return before[:lastLine(before)] + after[firstLine(after):]
-	}
-}
-
-// endCommand returns the text after the command if the words after a gap are removed: the end of its line and the
-// comments, without the backslash.
-func endCommand(gap string, ended bool) string {
-	end, next := endOfLine(gap, 0)
-	left := gap[end:next] + commentsIn(gap, 0, len(gap))
-	if ended {
-		return left
-	}
-	return strings.TrimSuffix(left, gap[end:next])
-}
-
-func breaksLine(gap string) bool { return strings.ContainsAny(gap, "\r\n") }
-
-// firstLine returns where the second line of a gap begins.
-func firstLine(gap string) int {
-	_, next := endOfLine(gap, 0)
-	return next
-}
-
-// lastLine returns where the last line of a gap begins.
-func lastLine(gap string) int { return strings.LastIndexAny(gap, "\r\n") + 1 }

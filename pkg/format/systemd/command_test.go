@@ -131,13 +131,11 @@ func TestCommandEdits(t *testing.T) {
 		"remove a line":               {"/k \\\n  --a=1 \\\n  --b=2\n", remove("a"), "/k \\\n  --b=2\n"},
 		"remove the last line":        {"/k \\\n  --a=1 \\\n  --b=2\nP=1\n", remove("b"), "/k \\\n  --a=1\nP=1\n"},
 		"remove the last at end":      {"/k \\\n  --a=1 \\\n  --b=2", remove("b"), "/k \\\n  --a=1"},
-		"remove, comments stay":       {"/k \\\n # 1\n --a=1 \\\n # 2\n --b=2\n", remove("b"), "/k \\\n # 1\n --a=1\n # 2\n"},
-		"remove in the middle":        {"/k \\\n # 1\n --a=1 \\\n # 2\n --b=2\n", remove("a"), "/k \\\n # 1\n # 2\n --b=2\n"},
 		"remove spaced lines":         {"/k \\\n --a \\\n 1 \\\n --b\n", remove("a"), "/k \\\n --b\n"},
 		"remove all":                  {"/k \\\n --a \\\n --a\n", remove("a"), "/k\n"},
 		"remove next to another flag": {"/k --a=1 \\\n --b\n", remove("a"), "/k \\\n --b\n"},
-		"remove before variable":      {"/k \\\n --a \\\n --b $X\n", remove("b"), "/k \\\n --a \\\n $X\n"},
-		"remove before a hash":        {"/k \\\n --a=1 #b --c\n", remove("a"), "/k \\\n \"#b\" --c\n"},
+		"remove before variable":      {"/k \\\n --a \\\n --b $X\n", remove("b"), "/k \\\n --a $X\n"},
+		"remove before a hash":        {"/k \\\n --a=1 #b --c\n", remove("a"), "/k #b --c\n"},
 		"remove a missing flag":       {"/k --a\n", remove("b"), "/k --a\n"},
 		"blank line at the end":       {"/k \\\n --a \\\n\nP=1", remove("a"), "/k \\\n\nP=1"},
 		"open end":                    {"/k \\\n --a \\", set("b", "1"), "/k \\\n --a \\\n --b=1 \\"},
@@ -169,6 +167,21 @@ func TestCommandEdits(t *testing.T) {
 				t.Errorf("second run gives %q", u.Text())
 			}
 		})
+	}
+}
+
+// TestCommandComments moves comments from between removed words in front of the assignment.
+func TestCommandComments(t *testing.T) {
+	u := unitOf(t, "[Service]\nExecStart=/k \\\n # 1\n --a=1 \\\n # 2\n --b=2\n")
+	c, err := u.Command("Service", "ExecStart")
+	must(t, err)
+	must(t, c.Remove("b"))
+	if diff := cmp.Diff("[Service]\n # 2\nExecStart=/k \\\n # 1\n --a=1\n", u.Text()); diff != "" {
+		t.Error(diff)
+	}
+	must(t, c.Remove("a"))
+	if diff := cmp.Diff("[Service]\n # 2\n # 1\nExecStart=/k\n", u.Text()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -161,6 +161,7 @@ func (u *Unit) comments(at int) string {
 // commentsIn returns the lines of a part of a text that are comments, but for the first one.
 func commentsIn(text string, start, end int) string {
 	var out strings.Builder
+	text = text[:end]
 	_, at := endOfLine(text, start)
 	for at < end {
 		stop, next := endOfLine(text, at)

@@ -18,8 +18,8 @@ import (
 // ErrUnknownContent means that the content of a file is unknown.
 var ErrUnknownContent = errors.New("content of a file")
 
-// File is a file of a node. Read returns its content, false where that is not known.
-type File struct {
+// NodeFile is a file of a node. Read returns its content, false where that is not known.
+type NodeFile struct {
 	Path string
 	Read func() (string, bool)
 }
@@ -40,8 +40,8 @@ type Service struct {
 // (systemd.exec(5)). Of two files with the same path the last one counts. A variable that no file sets is empty. The
 // error is ErrUnit for an invalid unit, ErrUnknownContent for a file with unknown content, or that of a command:
 // ErrNoCommand, ErrSeveralCommands, ErrQuote or commandline.ErrShell.
-func EffectiveService(name string, files []File) (*Service, error) {
-	c := serviceCompiler{name: name, files: map[string]File{}}
+func EffectiveService(name string, files []NodeFile) (*Service, error) {
+	c := serviceCompiler{name: name, files: map[string]NodeFile{}}
 	for _, f := range files {
 		c.files[RealPath(f.Path)] = f
 	}
@@ -95,7 +95,7 @@ func RealPath(name string) string {
 // serviceCompiler merges the files of a service.
 type serviceCompiler struct {
 	name  string
-	files map[string]File
+	files map[string]NodeFile
 	parts []*Unit // the fragment and its drop-ins, in their order
 }
 
@@ -129,7 +129,7 @@ func broader(name string) string {
 
 // merge parses the first file with a name in several directories, and the drop-ins in other directories.
 func (c *serviceCompiler) merge(main []string, name string, dropIns []string) ([]*Unit, error) {
-	var files []File
+	var files []NodeFile
 	for _, directory := range main {
 		if f, ok := c.files[path.Join(directory, name)]; ok {
 			files = append(files, f)
@@ -153,11 +153,11 @@ func (c *serviceCompiler) merge(main []string, name string, dropIns []string) ([
 }
 
 // dropIns returns the drop-ins in some directories by their names. Of those with the same name, the first one counts.
-func (c *serviceCompiler) dropIns(directories []string) []File {
+func (c *serviceCompiler) dropIns(directories []string) []NodeFile {
 	type found struct {
 		name string
 		rank int
-		file File
+		file NodeFile
 	}
 	var all []found
 	for file, f := range c.files {
@@ -174,7 +174,7 @@ func (c *serviceCompiler) dropIns(directories []string) []File {
 		return a.rank - b.rank
 	})
 	all = slices.CompactFunc(all, func(a, b found) bool { return a.name == b.name })
-	files := make([]File, len(all))
+	files := make([]NodeFile, len(all))
 	for i := range all {
 		files[i] = all[i].file
 	}
@@ -335,8 +335,8 @@ func (c *serviceCompiler) environment(s *Service) (environment, error) {
 }
 
 // environmentFiles returns the given files that EnvironmentFile names, which may be by a pattern.
-func (c *serviceCompiler) environmentFiles() []File {
-	var out []File
+func (c *serviceCompiler) environmentFiles() []NodeFile {
+	var out []NodeFile
 	for _, value := range valuesIn(c.parts, "Service", "EnvironmentFile") {
 		pattern := RealPath(c.expand(strings.TrimPrefix(value, "-")))
 		var names []string

@@ -80,9 +80,9 @@ func TestEffectiveService(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			var files []systemd.File
+			var files []systemd.NodeFile
 			for _, path := range slices.Sorted(maps.Keys(test.files)) {
-				files = append(files, systemd.File{Path: path, Read: func() (string, bool) { return test.files[path], true }})
+				files = append(files, systemd.NodeFile{Path: path, Read: func() (string, bool) { return test.files[path], true }})
 			}
 			service, err := systemd.EffectiveService("x.service", files)
 			if err != nil {
@@ -101,7 +101,7 @@ func TestEffectiveService(t *testing.T) {
 // TestSpecifiers checks specifiers that depend on dashes in a unit's name.
 func TestSpecifiers(t *testing.T) {
 	text := "[Service]\nExecStart=/x %N %p %P %j %J %f\n"
-	service, err := systemd.EffectiveService("graft-x.service", []systemd.File{
+	service, err := systemd.EffectiveService("graft-x.service", []systemd.NodeFile{
 		{Path: "/etc/systemd/system/graft-x.service", Read: func() (string, bool) { return text, true }},
 	})
 	if err != nil {
@@ -116,15 +116,15 @@ func TestSpecifiers(t *testing.T) {
 func TestEffectiveServiceUnknown(t *testing.T) {
 	known := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
 	unknown := func() (string, bool) { return "", false }
-	unit := systemd.File{Path: "/etc/systemd/system/x.service", Read: known("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
-	service, err := systemd.EffectiveService("x.service", []systemd.File{unit, {Path: "/e", Read: unknown}, {Path: "/f", Read: unknown}})
+	unit := systemd.NodeFile{Path: "/etc/systemd/system/x.service", Read: known("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
+	service, err := systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/e", Read: unknown}, {Path: "/f", Read: unknown}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"/e"}, service.Unknown); diff != "" {
 		t.Errorf("the unknown files (-want +got):\n%s", diff)
 	}
-	_, err = systemd.EffectiveService("x.service", []systemd.File{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Read: unknown}})
+	_, err = systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Read: unknown}})
 	if !errors.Is(err, systemd.ErrUnknownContent) {
 		t.Errorf("a drop-in without a known content: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestEnvironmentFile(t *testing.T) {
 		"A=\"--b\\":                "--b\\",
 	} {
 		t.Run(text, func(t *testing.T) {
-			service, err := systemd.EffectiveService("x.service", []systemd.File{
+			service, err := systemd.EffectiveService("x.service", []systemd.NodeFile{
 				{Path: "/etc/systemd/system/x.service", Read: func() (string, bool) { return "[Service]\nEnvironmentFile=/e\nExecStart=/x ${A}\n", true }},
 				{Path: "/e", Read: func() (string, bool) { return text, true }},
 			})
@@ -175,7 +175,7 @@ func FuzzEffectiveService(f *testing.F) {
 	f.Add("[Service]\nExecStart=@/x y \\\n--a\n[Install]\nAlias=y-z.service\n", "[Service]\nExecStart=\n", "# \\\nA=\"")
 	f.Fuzz(func(t *testing.T, unit, dropIn, environment string) {
 		read := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
-		files := []systemd.File{
+		files := []systemd.NodeFile{
 			{Path: "/etc/systemd/system/x.service", Read: read(unit)}, {Path: "/etc/systemd/system/service.d/a.conf", Read: read(dropIn)},
 			{Path: "/e", Read: read(environment)},
 		}

@@ -21,6 +21,7 @@ func TestLongTexts(t *testing.T) {
 		"continued comments":   "[S]\nE=/k \\\n" + fill("# c\\\n") + " --a\n",
 		"carriage returns":     "[S]\nE=/k --a\n" + fill("\r"),
 		"one line":             "[S]\nE=/k " + fill("x "),
+		"flags on one line":    "[S]\nE=/k " + fill("--a=1 "),
 		"quotes":               "[S]\nE=/k '" + fill(`\\"`) + "'\n",
 		"sections and options": "[S]\nE=/k\n" + fill("[S]\nA=b\n"),
 	} {

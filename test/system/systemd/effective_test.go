@@ -177,11 +177,11 @@ func effectiveGuest() error {
 func compareCase(files map[string]string) (err error) {
 	// systemd waits for the program, which the case's own drop-ins do not say.
 	written := map[string]string{"/run/systemd/system/" + effectiveUnit + ".d/00-wait.conf": "[Service]\nType=oneshot\n"}
-	var given []systemd.File
+	var given []systemd.NodeFile
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		text := strings.ReplaceAll(files[path], "RUN", argumentsProgram)
 		written[path] = text
-		given = append(given, systemd.File{Path: path, Read: func() (string, bool) { return text, true }})
+		given = append(given, systemd.NodeFile{Path: path, Read: func() (string, bool) { return text, true }})
 	}
 	defer func() { err = errors.Join(err, remove(written)) }()
 	if err := errors.Join(write(written), systemctl("daemon-reload")); err != nil {
