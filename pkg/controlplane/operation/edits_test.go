@@ -87,8 +87,9 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"a":"b","c":"d"}`, `{"a":"b","c":"e"}`, `{"a":"b"}`},
 		"checksumAnnotations": {"kube-apiserver", deployment, `{set: {checksum/s: {secret: s}}}`, `{set: {checksum/s: {configMap: c}}}`, `{remove: [checksum/s]}`, "/spec/template/metadata/annotations",
 			`{"a":"b","checksum/s":"of-s"}`, `{"a":"b","checksum/s":"of-c"}`, `{"a":"b"}`},
-		"storage": {"etcd-main", etcd, `{class: a, capacity: 25Gi}`, `{class: b}`, ``, "/spec",
-			`{"backup":{"port":8080},"storageClass":"a","storageCapacity":"25Gi"}`, `{"backup":{"port":8080},"storageClass":"b","storageCapacity":"25Gi"}`, ``},
+		"storage": {"etcd-main", etcd, `{class: a, capacity: 25Gi}`, `{class: b}`, `{class: b, capacity: 25Gi}`, "/spec",
+			`{"backup":{"port":8080},"storageClass":"a","storageCapacity":"25Gi"}`, `{"backup":{"port":8080},"storageClass":"b","storageCapacity":"25Gi"}`,
+			`{"backup":{"port":8080},"storageCapacity":"25Gi"}`},
 		"service": {"kube-apiserver-service", service, `{set: {externalTrafficPolicy: Local}}`, `{set: {externalTrafficPolicy: Cluster}}`, `{remove: [externalTrafficPolicy]}`, "/spec",
 			`{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Local"}`, `{"type":"LoadBalancer","ports":[{"port":443}],"externalTrafficPolicy":"Cluster"}`, `{"type":"LoadBalancer","ports":[{"port":443}]}`},
 		"containerPolicies": {"machine-controller-manager-vpa", vpa, `{set: {b: {mode: "Off"}}}`, `{set: {b: {mode: Auto}}}`, `{remove: [b]}`, "/spec/resourcePolicy/containerPolicies",
@@ -117,27 +118,34 @@ ExecStart=/opt/bin/kubelet --v=2
 			`{"port":8080,"zones":["a",{"name":"b"}]}`, `{"port":8080,"zones":["a",{"name":"b"},"c"]}`, `{"port":8080,"zones":["a","c"]}`},
 		"document": {"node", osc, `{file: /etc/a.yaml, set: {b.c: 1}, append: {d: [x]}}`, `{file: /etc/a.yaml, set: {b: {c: 2}}, append: {d: [y]}}`, `{file: /etc/a.yaml, remove: [b, d]}`, "/spec/files/2/content/inline/data",
 			"a: 1 # kept\nd:\n- x\nb:\n  c: 1\n", "a: 1 # kept\nd:\n- x\n- \"y\"\nb:\n  c: 2\n", "a: 1 # kept\n"},
-		"machineControllerManagerProvider": {"machine-controller-manager", deployment, `{provider: acme, image: a}`, `{provider: acme, image: b}`, ``, "/spec/template/spec/containers/2/image",
+		"machineControllerManagerProvider": {"machine-controller-manager", deployment, `{provider: acme, image: a}`, `{provider: acme, image: b}`,
+			`{remove: [machine-controller-manager-provider-acme]}`, "/spec/template/spec/containers/2/image",
 			`a`, `b`, ``},
 	}
+	// Some operations only write. Another one removes what they wrote, or keeping the values of an old object without it.
+	removers := map[string]string{"machineControllerManagerProvider": "containers"}
+	keepers := map[string]bool{"storage": true}
 	bench := newBench(t)
 	seen := map[string]bool{}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			operationName, _, _ := strings.Cut(name, " ")
 			seen[operationName] = true
-			object := tt.object
+			object, old := tt.object, ""
 			for _, step := range []struct{ name, rule, want string }{
 				{"create", tt.create, tt.created}, {"update", tt.update, tt.updated}, {"remove", tt.remove, tt.left},
 			} {
-				if step.rule == "" {
-					continue
+				if remover := removers[operationName]; remover != "" && step.name == "remove" {
+					operationName = remover
 				}
-				object = bench.apply(t, operationName, tt.on, step.rule, object)
+				if keepers[operationName] && step.name == "remove" {
+					old = tt.object
+				}
+				object = bench.apply(t, operationName, tt.on, step.rule, object, old)
 				if diff := cmp.Diff(step.want, at(t, object, tt.place)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", step.name, diff)
 				}
-				if again := bench.apply(t, operationName, tt.on, step.rule, object); again != object {
+				if again := bench.apply(t, operationName, tt.on, step.rule, object, old); again != object {
 					t.Errorf("repeating %s: %s", step.name, cmp.Diff(object, again))
 				}
 			}
@@ -150,8 +158,8 @@ ExecStart=/opt/bin/kubelet --v=2
 	}
 }
 
-// apply applies a rule to an object, and returns the object as JSON.
-func (b *bench) apply(t *testing.T, name, on, rule, object string) string {
+// apply applies a rule to an object, and returns the object as JSON. With an old object, the rule keeps its values.
+func (b *bench) apply(t *testing.T, name, on, rule, object, old string) string {
 	t.Helper()
 	definition, _ := operation.Lookup(name)
 	nodes, findings := source.Parse(source.File{Name: "rule", Data: []byte(rule)})
@@ -168,7 +176,18 @@ func (b *bench) apply(t *testing.T, name, on, rule, object string) string {
 		t.Fatal(err)
 	}
 	edited := &target.Object{Target: of, Form: &of.Forms[0], Document: parsed}
+	if old != "" {
+		if edited.Old, err = document.Parse([]byte(old)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, write := range writes {
+		if old != "" {
+			if err := write.Keep(edited); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		value, err := write.Resolve(context.Background(), b.variables(t, definition, nodes[0]))
 		if err != nil {
 			t.Fatal(err)
