@@ -4,22 +4,11 @@
 
 package operation
 
-import (
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 
 // annotations sets and removes annotations of the object itself.
 func annotations() Definition {
-	return Definition{
-		Name:      "annotations",
-		Summary:   "sets and removes annotations of the object itself",
-		Example:   `annotations: {set: {loadbalancer.openstack.org/keep-floatingip: "true"}}`,
-		Examples:  []string{"annotations: {remove: [old]}"},
-		Arguments: setAndRemove("annotations", mappingOf(anyText)),
-		Parts:     target.Metadata,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, Annotation, annotationsPath, objectMetadata)
-		},
-	}
+	return keyed{Annotation, annotationsPath, target.Metadata, objectMetadata}.define("annotations", "the object itself",
+		`annotations: {set: {loadbalancer.openstack.org/keep-floatingip: "true"}}`,
+		"annotations: {remove: [old]}")
 }

@@ -83,10 +83,6 @@ func checksumLookups(arguments source.Node) map[string]v1alpha1.Lookup {
 }
 
 func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	return compiler{
 		place: Place{Kind: PodAnnotation},
 		value: c.with(compileChecksum),
@@ -101,7 +97,7 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 			}
 		},
 		keep: func(key string) func(*target.Object) error { return podAnnotationsPath.with(key).keep },
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 }
 
 // compileChecksum returns the value of a lookup, which is empty if an optional object is missing.

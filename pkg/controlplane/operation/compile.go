@@ -27,10 +27,6 @@ type namedObjects struct {
 }
 
 func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	return compiler{
 		place: Place{Kind: o.kind},
 		check: o.name,
@@ -55,7 +51,7 @@ func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(object *target.Object, v Resolved) error { return o.apply(object, name, v) }
 		},
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 }
 
 // edits are the arguments that most operations share: values to set, by name, and names to remove.
@@ -117,6 +113,15 @@ type compiler struct {
 // with returns a function that compiles values in the context.
 func (c *Context) with(compile func(*Context, source.Node, string) (Value, source.Findings)) func(source.Node, string) (Value, source.Findings) {
 	return func(n source.Node, path string) (Value, source.Findings) { return compile(c, n, path) }
+}
+
+// compileEdits compiles arguments with set and remove only.
+func (k compiler) compileEdits(arguments source.Node, path string) ([]Write, source.Findings) {
+	var a edits
+	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
+		return nil, findings
+	}
+	return k.compile(arguments, path, a.Set, a.Remove)
 }
 
 func (k compiler) compile(arguments source.Node, path string, set source.Node, remove []source.Node) ([]Write, source.Findings) {

@@ -44,10 +44,6 @@ func configuration() Definition {
 }
 
 func compileConfiguration(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	known := kubeletFields()
 	writes, findings := compiler{
 		place: Place{Kind: KubeletField},
@@ -71,13 +67,13 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setKubeletField(o, v, name) }
 		},
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 	for _, write := range writes {
 		if value, ok := write.Value.Constant(); ok && !value.Absent {
 			findings = append(findings, checkKubeletField(write, value)...)
 		}
 	}
-	return writes, append(findings, hold(kubeletChecks, a.Set, path+".set").Beyond(findings)...)
+	return writes, append(findings, hold(kubeletChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
 }
 
 // checkKubeletField judges a constant.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 func setContainerPolicy(o *target.Object, name string, v Resolved) error {
@@ -38,9 +37,7 @@ func containerPolicies() Definition {
 		Examples:  []string{"containerPolicies: {remove: [side]}"},
 		Arguments: setAndRemove("policies", mappingOf(shapeLike[vpaautoscalingv1.ContainerResourcePolicy]("containerName"))),
 		Parts:     target.ContainerPolicies,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return namedObjects{kind: ContainerPolicy, key: "containerName", shape: shapeOf[vpaautoscalingv1.ContainerResourcePolicy],
-				checks: policyChecks, apply: setContainerPolicy}.compile(c, arguments, path)
-		},
+		Compile: namedObjects{kind: ContainerPolicy, key: "containerName", shape: shapeOf[vpaautoscalingv1.ContainerResourcePolicy],
+			checks: policyChecks, apply: setContainerPolicy}.compile,
 	}
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // containers adds, changes and removes containers of the pod template, such as sidecars.
@@ -20,9 +19,7 @@ func containers() Definition {
 		Examples:  []string{"containers: {remove: [backup-restore]}"},
 		Arguments: setAndRemove("containers", mappingOf(shapeLike[corev1.Container]("name"))),
 		Parts:     target.PodTemplate,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return containersIn("containers", Container).compile(c, arguments, path)
-		},
+		Compile:   containersIn("containers", Container).compile,
 	}
 }
 

@@ -5,6 +5,12 @@
 package operation
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -61,4 +67,285 @@ func appendToField(p fieldPath, several bool) func(*target.Object, Resolved) err
 		defer o.ForgetCommandLines()
 		return (&embedded{tree: o.Document.Root()}).add(p, v.JSON, several)
 	}
+}
+
+// owner is a field with an operation of its own, which merges by entry, keeps required values, and writes places known
+// to the contract's clauses.
+type owner struct {
+	path      string
+	parts     target.Part
+	operation string
+	// parted says that the operation cannot remove a part of an entry, which fields may therefore do.
+	parted bool
+}
+
+// fieldCompiler says how edits of fields, by path, become writes. A mapping becomes a write for each of its members, so
+// that rules which set different members of it do not meet.
+type fieldCompiler struct {
+	context *Context
+	place   Place
+	// check judges a path that is set or removed; nil: every path will do.
+	check func(p fieldPath, removed bool) string
+	apply func(p fieldPath) func(*target.Object, Resolved) error
+	// keep is nil where places cannot be kept.
+	keep func(p fieldPath) func(*target.Object) error
+	// trace returns the remaining effect of a write of the path, or false if there is none. If nil, the place
+	// determines it.
+	trace func(p fieldPath) (Trace, bool)
+	// appendTo appends an item to the list at a path, or several items from a list. Nil: there is no append.
+	appendTo func(p fieldPath, several bool) func(*target.Object, Resolved) error
+
+	writes   []Write
+	findings source.Findings
+}
+
+// fieldEdits are edits of fields by path.
+type fieldEdits struct {
+	Set    source.Node   `json:"set"`
+	Append source.Node   `json:"append"`
+	Remove []source.Node `json:"remove"`
+}
+
+// owners is ordered by precedence. Its paths omit the items of lists.
+var owners = slices.Concat([]owner{
+	{"metadata.labels", target.Metadata, "labels", false},
+	{"metadata.annotations", target.Metadata, "annotations", false},
+	{"spec.template.metadata.labels", target.PodTemplate, "podLabels", false},
+	{"spec.template.metadata.annotations", target.PodTemplate, "podAnnotations", false},
+	{"spec.template.spec.volumes", target.PodTemplate, "volumes", false},
+	{"spec.template.spec.containers.command", target.PodTemplate, "flags", false},
+	{"spec.template.spec.containers.args", target.PodTemplate, "flags", false},
+	{"spec.template.spec.containers.env", target.PodTemplate, "env", false},
+	{"spec.template.spec.containers.volumeMounts", target.PodTemplate, "volumes", false},
+	{"spec.template.spec.containers", target.PodTemplate, "containers", true},
+	{"spec.template.spec.initContainers", target.PodTemplate, "initContainers", true},
+	{"spec.volumeClaimTemplates", target.Storage, "storage", false},
+	{"spec.storageClass", target.Storage, "storage", false},
+	{"spec.storageCapacity", target.Storage, "storage", false},
+	{"spec.resourcePolicy.containerPolicies", target.ContainerPolicies, "containerPolicies", true},
+	{"spec.units", target.Units, "unit", false},
+	{"spec.files", target.Files, "file", false},
+	{"spec.providerConfig", target.NodeSpec, "providerConfig", true},
+}, serviceOwners())
+
+func serviceOwners() []owner {
+	var all []owner
+	for _, field := range serviceFields {
+		all = append(all, owner{"spec." + field, target.ServiceSpec, "service", false})
+	}
+	return all
+}
+
+// checkOwner returns the operation to use instead, or an empty string.
+func checkOwner(t *target.Target, p fieldPath, removed bool) string {
+	keys := strings.Join(p.keys(), ".")
+	for _, o := range owners {
+		below := inside(keys, o.path)
+		if t.Has(o.parts) && (below && (!o.parted || !removed) || keys == o.path) {
+			return o.message()
+		}
+		if below && t.Has(o.parts) {
+			return ""
+		}
+	}
+	for _, o := range owners {
+		if t.Has(o.parts) && inside(o.path, keys) {
+			return o.message()
+		}
+	}
+	return ""
+}
+
+func (o owner) message() string {
+	return fmt.Sprintf("%s is edited with the operation %s", o.path, o.operation)
+}
+
+// inside reports whether a path extends another one.
+func inside(path, outer string) bool { return strings.HasPrefix(path, outer+".") }
+
+func (f fieldCompiler) compile(arguments source.Node, path string, a fieldEdits) ([]Write, source.Findings) {
+	f.append(a.Append, path+".append")
+	if a.Set.Node != nil && !a.Set.Absent() && a.Set.Kind != yaml.MappingNode {
+		return nil, source.Findings{a.Set.Finding(path+".set", "must be a mapping of paths to values").Of(source.WrongType)}
+	}
+	for _, field := range a.Set.Fields() {
+		inner := path + ".set." + field.Key.Value
+		if p, ok := f.path(field.Key, inner); ok {
+			f.set(p, field.Value, inner)
+		}
+	}
+	for _, name := range a.Remove {
+		if p, ok := f.path(name, path+".remove"); ok {
+			f.add(p, Remove(), name, path+".remove")
+		}
+	}
+	if len(f.writes)+len(f.findings) == 0 {
+		f.findings = source.Findings{arguments.Finding(path, "nothing to set and nothing to remove").Of(NothingToDo)}
+	}
+	return f.writes, f.findings
+}
+
+// path reads the path in a key of set or an item of remove.
+func (f *fieldCompiler) path(n source.Node, at string) (fieldPath, bool) {
+	if n.Node == nil || n.Kind != yaml.ScalarNode || n.Absent() {
+		f.findings = append(f.findings, n.Finding(at, "must be a path, such as spec.replicas").Of(source.WrongType))
+		return nil, false
+	}
+	problem := checkName(n.Value)
+	p, err := parsePath(n.Value)
+	if problem == "" && err != nil {
+		problem = "is no path: " + err.Error()
+	}
+	if problem != "" {
+		f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(WrongPath))
+	}
+	return p, problem == ""
+}
+
+// set adds a write for each value in a mapping, or for the value.
+func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
+	switch {
+	case n.Absent():
+		f.add(p, Remove(), n, at)
+	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
+		for _, field := range n.Fields() {
+			inner, below := at+"."+field.Key.Value, p.with(field.Key.Value)
+			problem := checkName(field.Key.Value)
+			if problem == "" && p.isItem() && field.Key.Value == p[len(p)-1].By {
+				problem = field.Key.Value + " is what the item is found by; leave it out here"
+			}
+			if problem != "" {
+				f.findings = append(f.findings, field.Key.Finding(inner, "%s", problem).Of(MisplacedField))
+				continue
+			}
+			f.set(below, field.Value, inner)
+		}
+	case p.isItem() && n.Kind != yaml.MappingNode && n.Tag != "!!str":
+		f.findings = append(f.findings, n.Finding(at, "the item of a list that is found by a member must be a mapping").Of(source.WrongType))
+	default:
+		value, findings := f.context.Tree(n, at)
+		f.findings = append(f.findings, findings...)
+		f.add(p, value, n, at)
+	}
+}
+
+// add makes a write, unless another one of the rule is for a part of the place or for the whole.
+func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) {
+	if constant, ok := value.Constant(); f.check != nil {
+		if problem := f.check(p, ok && constant.Absent); problem != "" {
+			f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(OtherOperation))
+			return
+		}
+	}
+	place := f.place
+	place.Name = p.String()
+	meets := func(w Write) bool { return place.Covers(w.Place) || w.Place.Covers(place) }
+	if i := slices.IndexFunc(f.writes, meets); i >= 0 {
+		f.findings = append(f.findings, n.Finding(at, "%s and %s, which the rule writes too, are one inside the other", place, f.writes[i].Place).Of(WrittenTwice))
+		return
+	}
+	write := Write{Place: place, Value: value, At: n, Path: at, Apply: f.apply(p)}
+	if f.keep != nil {
+		write.Keep = f.keep(p)
+	}
+	if f.trace != nil {
+		write.leaves = func(*Resolved) []Trace {
+			if trace, lasts := f.trace(p); lasts {
+				return []Trace{trace}
+			}
+			return nil
+		}
+	}
+	f.writes = append(f.writes, write)
+}
+
+// append adds a write for each item that a list must have.
+func (f *fieldCompiler) append(n source.Node, at string) {
+	if n.Node != nil && !n.Absent() && n.Kind != yaml.MappingNode {
+		f.findings = append(f.findings, n.Finding(at, "must be a mapping of paths to lists").Of(source.WrongType))
+		return
+	}
+	for _, field := range n.Fields() {
+		inner := at + "." + field.Key.Value
+		p, ok := f.path(field.Key, inner)
+		if !ok {
+			continue
+		}
+		switch value := field.Value; {
+		case value.Node != nil && value.Kind == yaml.SequenceNode && len(value.Content) > 0:
+			for _, item := range value.Items() {
+				f.appendItem(p, item, inner, false)
+			}
+		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
+			f.appendItem(p, value, inner, true)
+		default:
+			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have").Of(source.WrongType))
+		}
+	}
+}
+
+// appendItem adds a write for an item, or for an expression that gives a list of them.
+func (f *fieldCompiler) appendItem(p fieldPath, item source.Node, at string, several bool) {
+	if f.check != nil {
+		if problem := f.check(p, false); problem != "" {
+			f.findings = append(f.findings, item.Finding(at, "%s", problem).Of(OtherOperation))
+			return
+		}
+	}
+	value, findings := f.context.Tree(item, at)
+	f.findings = append(f.findings, findings...)
+	name := item.Value
+	if constant, ok := value.Constant(); ok {
+		name = constant.String()
+	} else if item.Kind != yaml.ScalarNode {
+		name = item.Position().String()
+	}
+	where := f.place
+	where.Name = p.String() + "[+ " + name + "]"
+	f.writes = append(f.writes, Write{
+		Place: where, Value: value, At: item, Path: at, Adds: true,
+		Apply: f.appendTo(p, several),
+		leaves: func(v *Resolved) []Trace {
+			switch trace, lasts := f.trace(p); {
+			case !lasts:
+				return nil
+			case v == nil:
+				return []Trace{trace.Any()}
+			default:
+				return trace.itemsOf(v.JSON, several)
+			}
+		},
+	})
+}
+
+// lastingPath returns the path of a place that keeps its value after the rule is removed, because Gardener does not
+// write it again: labels, annotations and fields of the object itself. Gardener writes pod templates and parts of nodes
+// at each reconciliation.
+func lastingPath(p Place) (string, bool) {
+	var path fieldPath
+	switch p.Kind {
+	case Label:
+		path = labelsPath.with(p.Name)
+	case Annotation:
+		path = annotationsPath.with(p.Name)
+	case ServiceField:
+		path = fieldPath{{Key: "spec"}, {Key: p.Name}}
+	default:
+		return "", false
+	}
+	text := path.String()
+	return text, isLasting(path)
+}
+
+func isLasting(p fieldPath) bool {
+	keys := strings.Join(p.keys(), ".")
+	within := func(outer []string) bool {
+		for _, o := range outer {
+			if keys == o || inside(keys, o) {
+				return true
+			}
+		}
+		return false
+	}
+	return len(p.keys()) > 1 && within(lasting) && !within(transient)
 }

@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
 // initContainers adds, changes and removes init containers of the pod template.
@@ -20,8 +19,6 @@ func initContainers() Definition {
 		Examples:  []string{"initContainers: {remove: [wait]}"},
 		Arguments: setAndRemove("init containers", mappingOf(shapeLike[corev1.Container]("name"))),
 		Parts:     target.PodTemplate,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return containersIn("initContainers", InitContainer).compile(c, arguments, path)
-		},
+		Compile:   containersIn("initContainers", InitContainer).compile,
 	}
 }

@@ -25,16 +25,12 @@ func mapFlags() Definition {
 
 func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
 	return compileFlagEntries(arguments, path, func(flag string, entry source.Node, path string) ([]Write, source.Findings) {
-		var a edits
-		if findings := decodeEdits(entry, path, &a); len(findings) > 0 {
-			return nil, findings
-		}
 		container := c.container("")
 		writes, findings := compiler{
 			place: Place{Kind: MapFlagEntry, Container: container},
 			value: c.inCommandLine(container, c.Text),
 			apply: func(key string) func(*target.Object, Resolved) error { return applyMapEntry(container, flag, key) },
-		}.compile(entry, path, a.Set, a.Remove)
+		}.compileEdits(entry, path)
 		for i := range writes {
 			writes[i].Place.Name = flag + ":" + writes[i].Place.Name
 		}

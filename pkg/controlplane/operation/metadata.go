@@ -14,39 +14,55 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// compileKeyed compiles edits of a map of strings at a path, such as labels; where finds the object that has the map as
-// a member.
-func compileKeyed(c *Context, arguments source.Node, path string, kind Kind, at fieldPath,
-	where func(*target.Object) (*document.Node, error),
-) ([]Write, source.Findings) {
-	member := at[len(at)-1].Key
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
+// keyed is a map of strings at a path, such as labels. The function where finds the object that has it as a member.
+type keyed struct {
+	kind  Kind
+	at    fieldPath
+	parts target.Part
+	where func(*target.Object) (*document.Node, error)
+}
+
+// define returns an operation that edits the map, which belongs to the named part of an object.
+func (k keyed) define(name, owner, example string, examples ...string) Definition {
+	member := k.at[len(k.at)-1].Key
+	return Definition{
+		Name:      name,
+		Summary:   "sets and removes " + member + " of " + owner,
+		Example:   example,
+		Examples:  examples,
+		Arguments: setAndRemove(member, mappingOf(anyText)),
+		Parts:     k.parts,
+		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
+			return compiler{
+				place: Place{Kind: k.kind},
+				value: c.with(k.value),
+				check: checkKey,
+				apply: k.apply,
+				keep:  func(key string) func(*target.Object) error { return k.at.with(key).keep },
+			}.compileEdits(arguments, path)
+		},
 	}
-	return compiler{
-		place: Place{Kind: kind},
-		value: func(n source.Node, path string) (Value, source.Findings) {
-			value, findings := c.Text(n, path)
-			if constant, ok := value.Constant(); ok && member == "labels" && len(findings) == 0 {
-				for _, problem := range validation.IsValidLabelValue(constant.Text()) {
-					findings = append(findings, n.Finding(path, "%s", problem).Of(source.WrongValue))
-				}
-			}
-			return value, findings
-		},
-		check: checkKey,
-		apply: func(key string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error {
-				parent, err := where(o)
-				if err != nil {
-					return err
-				}
-				return setKey(parent, member, key, v)
-			}
-		},
-		keep: func(key string) func(*target.Object) error { return at.with(key).keep },
-	}.compile(arguments, path, a.Set, a.Remove)
+}
+
+// value compiles the value of a key, and checks that of a label.
+func (k keyed) value(c *Context, n source.Node, path string) (Value, source.Findings) {
+	value, findings := c.Text(n, path)
+	if constant, ok := value.Constant(); ok && (k.kind == Label || k.kind == PodLabel) && len(findings) == 0 {
+		for _, problem := range validation.IsValidLabelValue(constant.Text()) {
+			findings = append(findings, n.Finding(path, "%s", problem).Of(source.WrongValue))
+		}
+	}
+	return value, findings
+}
+
+func (k keyed) apply(key string) func(*target.Object, Resolved) error {
+	return func(o *target.Object, v Resolved) error {
+		parent, err := k.where(o)
+		if err != nil {
+			return err
+		}
+		return setKey(parent, k.at[len(k.at)-1].Key, key, v)
+	}
 }
 
 // checkKey judges the key of a label or an annotation.

@@ -4,22 +4,11 @@
 
 package operation
 
-import (
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 
 // podAnnotations sets and removes annotations of the pod template.
 func podAnnotations() Definition {
-	return Definition{
-		Name:      "podAnnotations",
-		Summary:   "sets and removes annotations of the pod template",
-		Example:   "podAnnotations: {remove: [checksum/secret-cloudprovider]}",
-		Examples:  []string{"podAnnotations: {set: {zone: \"${ shoot.region }\"}}"},
-		Arguments: setAndRemove("annotations", mappingOf(anyText)),
-		Parts:     target.PodTemplate,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, PodAnnotation, podAnnotationsPath, podMetadata)
-		},
-	}
+	return keyed{PodAnnotation, podAnnotationsPath, target.PodTemplate, podMetadata}.define("podAnnotations", "the pod template",
+		"podAnnotations: {remove: [checksum/secret-cloudprovider]}",
+		"podAnnotations: {set: {zone: \"${ shoot.region }\"}}")
 }

@@ -4,22 +4,11 @@
 
 package operation
 
-import (
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
-)
+import "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 
 // podLabels sets and removes labels of the pod template.
 func podLabels() Definition {
-	return Definition{
-		Name:      "podLabels",
-		Summary:   "sets and removes labels of the pod template",
-		Example:   "podLabels: {remove: [networking.gardener.cloud/to-public-networks]}",
-		Examples:  []string{"podLabels: {set: {zone: \"${ shoot.region }\"}}"},
-		Arguments: setAndRemove("labels", mappingOf(anyText)),
-		Parts:     target.PodTemplate,
-		Compile: func(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-			return compileKeyed(c, arguments, path, PodLabel, podLabelsPath, podMetadata)
-		},
-	}
+	return keyed{PodLabel, podLabelsPath, target.PodTemplate, podMetadata}.define("podLabels", "the pod template",
+		"podLabels: {remove: [networking.gardener.cloud/to-public-networks]}",
+		"podLabels: {set: {zone: \"${ shoot.region }\"}}")
 }

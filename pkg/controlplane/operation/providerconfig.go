@@ -24,17 +24,13 @@ func providerConfig() Definition {
 }
 
 func compileProviderConfig(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	return compiler{
 		place: Place{Kind: ProviderConfigField},
 		value: c.Tree,
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setProviderConfigField(o, name, v) }
 		},
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 }
 
 func setProviderConfigField(o *target.Object, name string, v Resolved) error {

@@ -35,10 +35,6 @@ func service() Definition {
 }
 
 func compileService(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	writes, findings := compiler{
 		place: Place{Kind: ServiceField},
 		value: c.Tree,
@@ -54,8 +50,8 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
 		},
 		keep: func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
-	}.compile(arguments, path, a.Set, a.Remove)
-	return writes, append(findings, hold(serviceChecks, a.Set, path+".set").Beyond(findings)...)
+	}.compileEdits(arguments, path)
+	return writes, append(findings, hold(serviceChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
 }
 
 func setServiceField(o *target.Object, name string, v Resolved) error {

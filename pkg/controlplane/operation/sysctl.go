@@ -31,10 +31,6 @@ func sysctl() Definition {
 var settingName = regexp.MustCompile(`^[a-zA-Z0-9_-]+([./][a-zA-Z0-9_*-]+)+$`)
 
 func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, source.Findings) {
-	var a edits
-	if findings := decodeEdits(arguments, path, &a); len(findings) > 0 {
-		return nil, findings
-	}
 	return compiler{
 		place: Place{Kind: KernelSetting},
 		value: c.Text,
@@ -47,7 +43,7 @@ func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, sou
 		apply: func(name string) func(*target.Object, Resolved) error {
 			return func(o *target.Object, v Resolved) error { return setSetting(o, name, v) }
 		},
-	}.compile(arguments, path, a.Set, a.Remove)
+	}.compileEdits(arguments, path)
 }
 
 func setSetting(o *target.Object, name string, v Resolved) error {
