@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package installation
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	configv1alpha1 "github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/config/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+)
+
+// lister is a cloud with two orphans, of which it removes one.
+type lister struct {
+	cloud.Cloud
+	err error
+}
+
+func (l lister) Orphans(_ context.Context, _ cloud.Allocations, remove bool) ([]cloud.Orphan, error) {
+	return []cloud.Orphan{{ID: "a", Removed: remove}, {ID: "b"}}, l.err
+}
+
+// TestOrphans checks that the search asks the clouds that can list their bindings, and counts the results.
+func TestOrphans(t *testing.T) {
+	counter := func(name string) prometheus.Counter { return prometheus.NewCounter(prometheus.CounterOpts{Name: name}) }
+	o := &orphans{
+		period: 1, remove: true, log: logr.Discard(), failures: counter("failures"),
+		found:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "found"}, []string{"cloud"}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "removed"}, []string{"cloud"}),
+	}
+	o.search(t.Context(), "neutron", lister{})
+	o.search(t.Context(), "neutron", lister{err: errors.New("one could not be removed")})
+	for name, got := range map[string]float64{
+		"found": testutil.ToFloat64(o.found.WithLabelValues("neutron")) - 1, "failures": testutil.ToFloat64(o.failures) - 1,
+		"removed": testutil.ToFloat64(o.removed.WithLabelValues("neutron")) - 2,
+	} {
+		if got != 0 {
+			t.Errorf("%s: %v too many", name, got)
+		}
+	}
+}
+
+// TestOrphansOfOneNode checks that a server with the ledger of one node does not search.
+func TestOrphansOfOneNode(t *testing.T) {
+	p := &Parts{Installation: &Installation{Config: &configv1alpha1.NetworkProviderConfiguration{}, EachNode: true}}
+	if p.newOrphans(logr.Discard(), nil) != nil {
+		t.Error("bindings of other nodes would be removed")
+	}
+}
