@@ -101,14 +101,14 @@ func forget(t tree) {
 }
 
 // named adds an entry for each name that has another value or none.
-func (d *differ) named(operation string, fixed []argument, before, after tree, prefix ...string) {
+func (d *differ) named(operation string, before, after tree, prefix ...string) {
 	for _, name := range union(after, before) {
 		switch value, has := after[name]; {
 		case has && equal(before[name], value):
 		case !has:
-			d.add(operation, fixed, name, append(slices.Clone(prefix), "remove", item)...)
+			d.add(operation, nil, name, append(slices.Clone(prefix), "remove", item)...)
 		default:
-			d.add(operation, fixed, value, append(slices.Clone(prefix), "set", name)...)
+			d.add(operation, nil, value, append(slices.Clone(prefix), "set", name)...)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (d *differ) gates(before, after tree) {
 
 // texts compares labels or annotations.
 func (d *differ) texts(operation string, path ...string) {
-	d.named(operation, nil, treeAt(d.before, path...), treeAt(d.after, path...))
+	d.named(operation, treeAt(d.before, path...), treeAt(d.after, path...))
 	drop(d.before, path...)
 	drop(d.after, path...)
 }
@@ -450,7 +450,7 @@ func (d *differ) flags(own bool, fixed []argument, before, after map[string]flag
 		case !has:
 			d.remove("flags", fixed, name)
 		case own && strings.HasPrefix(history.Type, "map") && len(was.values) == 1 && len(is.values) == 1:
-			d.named("mapFlags", nil, mapIn(was), mapIn(is), name)
+			d.named("mapFlags", mapIn(was), mapIn(is), name)
 		case is.bare:
 			d.add("flags", fixed, nil, "set", name)
 		default:

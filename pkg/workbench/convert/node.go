@@ -238,7 +238,7 @@ func (d *differ) settings(before, after string) bool {
 	if wasRest != isRest {
 		return false
 	}
-	d.named("sysctl", nil, was, is)
+	d.named("sysctl", was, is)
 	return true
 }
 
@@ -274,7 +274,7 @@ func (d *differ) configuration(before, after string) bool {
 				is[field] = changedMembers(was[field], now)
 			}
 		}
-		d.named("configuration", nil, was, is)
+		d.named("configuration", was, is)
 	})
 	return true
 }

@@ -151,6 +151,7 @@ var _ = Describe("a bind", func() {
 			Destination: netip.MustParsePrefix("10.20.0.0/16"), Gateway: netip.MustParseAddr("10.0.0.254"),
 		}))
 		Expect(a.Binding.VLAN).To(BeZero())
+		Expect(a.Binding.MTU).To(BeEquivalentTo(1500))
 		unbind(ctx, c, a)
 	})
 
