@@ -42,16 +42,6 @@ func ReadInside(folder, name string, limit int64) ([]byte, error) {
 	return read(file, size, limit, filepath.Join(folder, name), err)
 }
 
-// Beginning returns at most the first limit bytes of a file, which it opens in the same way as ReadInside.
-func Beginning(folder, name string, limit int64) ([]byte, error) {
-	file, _, err := open(folder, name)
-	if err != nil {
-		return nil, pathError(filepath.Join(folder, name), err)
-	}
-	defer func() { _ = file.Close() }()
-	return io.ReadAll(io.LimitReader(file, limit))
-}
-
 // ReadFile reads the regular file at a path from a configuration or a flag, and follows all links.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	file, size, err := openRegular(path, os.Stat, os.OpenFile)

@@ -79,9 +79,6 @@ func TestReadInside(t *testing.T) {
 				if err := disk.CheckInside(filepath.Join(base, folder), "none", name); !errors.Is(err, want) {
 					t.Errorf("the check: %v", err)
 				}
-				if _, err := disk.Beginning(filepath.Join(base, folder), name, 4); name != "large" && !errors.Is(err, test.err) {
-					t.Errorf("the beginning: %v", err)
-				}
 			}
 		})
 	}

@@ -880,12 +880,6 @@ func (n *Node) AppendText(dst []byte) ([]byte, bool) {
 	return append(dst, n.text.textAt(n.at)...), true
 }
 
-// Around returns the JSON of a place before and behind a place within it, as both came. Neither may have been edited.
-func (n *Node) Around(within *Node) (before, behind []byte) {
-	all, left := &n.text.entries[n.at], &n.text.entries[within.at]
-	return n.text.raw[all.start:left.start:left.start], n.text.raw[left.end:all.end:all.end]
-}
-
 // appendNow works like appendTo without checking whether all edits cancel each other.
 func (n *Node) appendNow(dst []byte) []byte {
 	if !n.edited || !n.differsBelow() {

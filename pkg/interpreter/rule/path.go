@@ -24,11 +24,6 @@ type path struct {
 	at spot
 }
 
-// selects reports whether the path selects a list item by a member.
-func (p path) selects() bool {
-	return slices.ContainsFunc(p.steps, func(s fieldpath.Step) bool { return s.By != "" })
-}
-
 // find returns the value at the path, or nil if there is none or it is null.
 func (p path) find(n *document.Node) *document.Node {
 	for _, s := range p.steps {
