@@ -79,7 +79,8 @@ func (n neutron) checkCreation(ctx context.Context, d *Definition) Result {
 	switch {
 	case err == nil:
 		result.Err = n.deletePort(ctx, made.ID)
-	case errors.Is(err, errOverQuota): // the quotas are reported below
+	case errors.Is(err, errOverQuota): // Neutron checks quotas before permissions
+		result.Err = errors.New("not tested, because the quota of ports is used up")
 	case ok && answered.status == http.StatusForbidden, !ok || answered.status >= http.StatusInternalServerError:
 		result.Err = err
 	}

@@ -62,14 +62,23 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckForbidden checks that a missing permission to create ports is found.
-func TestCheckForbidden(t *testing.T) {
-	f := newFake(t)
-	f.fault = answer("create ports", 403, "PolicyNotAuthorized", "")
-	got := lines(f.open(t).Check(t.Context(), ""))
-	want := "permission to create ports FAILED creating a port: OpenStack answered 403 PolicyNotAuthorized: the fake's"
-	if got[3] != want {
-		t.Errorf("got %q, want %q", got[3], want)
+// TestCheckCreation checks that a missing permission to create ports is found, and that a full quota does not hide it.
+func TestCheckCreation(t *testing.T) {
+	for name, test := range map[string]struct {
+		status     int
+		code, want string
+	}{
+		"forbidden":  {403, "PolicyNotAuthorized", "creating a port: OpenStack answered 403 PolicyNotAuthorized: the fake's"},
+		"full quota": {409, "OverQuota", "not tested, because the quota of ports is used up"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			f.fault = answer("create ports", test.status, test.code, "")
+			got := lines(f.open(t).Check(t.Context(), ""))
+			if want := "permission to create ports FAILED " + test.want; got[3] != want {
+				t.Errorf("got %q, want %q", got[3], want)
+			}
+		})
 	}
 }
 
