@@ -34,7 +34,7 @@ import (
 
 const (
 	root = "../.."
-	// announced is the announced length of the bodies, of which one byte is sent.
+	// announced is the length in the headers of the requests. Only one byte of each body is sent.
 	announced = 8 << 20
 	// mostGrowth is by how much a program may grow under attack, in bytes: the 240 or 500 bodies that are announced would
 	// be 1.9 or 4 GiB.

@@ -377,7 +377,7 @@ type Manifest struct {
 // NewManifest keeps the JSON of a resource; the bytes must not change any more.
 func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
 
-// Dropped returns the placeholder for a manifest that is not kept because nothing uses it. Its accessors return an
+// Dropped returns the manifest of a resource that no rule uses, and whose content is not kept. Its accessors return an
 // error.
 func Dropped() *Manifest {
 	m := &Manifest{}

@@ -40,7 +40,7 @@ func TestTakenBack(t *testing.T) {
 	original := `{"gone":"once","other":"theirs"} {} {"quota":"8Gi"}`
 	for name, test := range map[string]struct {
 		after string
-		// meanwhile changes the object before the rules are removed.
+		// meanwhile changes the object between the first admission and the removal of the rules.
 		meanwhile func(string) string
 		want      string
 	}{

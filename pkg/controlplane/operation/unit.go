@@ -333,7 +333,7 @@ func checkSection(unit, section string) string {
 	return fmt.Sprintf("systemd reads no section %q in %s%s", section, unit, source.Suggest(section, sections))
 }
 
-// standsFor is the placeholder for an expression: valid both as a part of a value and as a line.
+// standsFor replaces an expression while a unit is checked. It is valid both as a part of a value and as a line.
 const standsFor = "x=x"
 
 // checkUnitText judges the text of a unit or a drop-in; "" for one that systemd reads as a whole, as far as it is known.
@@ -363,7 +363,7 @@ func checkUnitText(unit string, v Value) string {
 	return ""
 }
 
-// constantUnitText returns a text with placeholders for computed parts, and whether there are any.
+// constantUnitText returns a text with standsFor in place of computed parts, and whether it has computed parts.
 func constantUnitText(v Value) (string, bool) {
 	if constant, ok := v.Constant(); ok {
 		return constant.Text(), false

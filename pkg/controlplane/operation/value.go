@@ -389,7 +389,7 @@ func (v Value) escaped(e escape) Value {
 	return v
 }
 
-// computedDollar is the placeholder for a dollar sign from an expression until the whole is escaped.
+// computedDollar marks a dollar sign from an expression until the whole value is escaped.
 const computedDollar = "\x00"
 
 var dollar = regexp.MustCompile(`\$(\{[a-zA-Z_][a-zA-Z0-9_]*\})?`)

@@ -170,7 +170,7 @@ func failureOf(err error) (f *interpreter.Failure, ours bool) {
 // longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.
 const longestLine = 900
 
-// line returns text as one line that fits an Event, or a placeholder if it is empty.
+// line returns text as one line that fits an Event. For an empty text, it returns a fixed message.
 func line(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {

@@ -115,7 +115,7 @@ func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
 }
 
 // change reads, changes and writes the store, and retries after a conflict. The result is served. do returns
-// lines for the log, or none if nothing is to be written.
+// lines for the log, or none if the state stays the same.
 func (i *Issued) change(ctx context.Context, do func(*state) (did []string, err error)) error {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()

@@ -33,7 +33,7 @@ const (
 	memberType   = "graft.Member"
 )
 
-// refuse adds a finding that something has no equivalent in Lua, and returns a placeholder.
+// refuse adds a finding that something has no equivalent in Lua, and returns the nil of Lua.
 func (w *writer) refuse(format string, arguments ...any) code {
 	w.add(w.at.FindingOf(NotInLua, "has no equivalent in Lua: "+format, arguments...))
 	return atom("nil")

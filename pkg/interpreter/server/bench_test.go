@@ -43,7 +43,7 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// nobody is a response that is discarded.
+// nobody discards the response.
 type nobody struct {
 	header http.Header
 	status int

@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// lister is a cloud with two orphans, of which it removes one.
+// lister is a cloud with two orphans. It removes only the first.
 type lister struct {
 	cloud.Cloud
 	err error

@@ -126,7 +126,7 @@ func writeCounts(ctx context.Context, store Store) error {
 	return nil
 }
 
-// nobody is the node in the keys of a ledger that serves a single node.
+// nobody replaces the node's name in the keys of a ledger that serves a single node.
 const nobody = "-"
 
 // RecordPrefix begins the keys of the records of a table of a node; empty: the only node.

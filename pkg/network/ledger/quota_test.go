@@ -73,7 +73,7 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestQuotaOfSeveral checks that owners of one request count together, and that none counts if one is refused.
+// TestQuotaOfSeveral checks that a quota counts all owners of one request, or none if the request is refused.
 func TestQuotaOfSeveral(t *testing.T) {
 	_, l := newDoubtful(t)
 	if _, _, err := l.ReserveAll(t.Context(), []ledger.Intent{counting("a", "x"), counting("b", "x"), counting("c", "x")}); !errors.Is(err, network.ErrQuota) {

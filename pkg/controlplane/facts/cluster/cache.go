@@ -114,7 +114,7 @@ type met struct {
 	facts  *facts.Facts
 }
 
-// of returns an empty result for a Cluster of which only these parts are used.
+// of returns an empty result for a Cluster. Only these parts of the Cluster are used.
 func (s *sharedResources) of(cluster string, parts facts.Parts) *met {
 	return &met{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
 }

@@ -117,8 +117,8 @@ func (c *profileCompiler) put(set target.Set, entry v1alpha1.TargetRules, t *tar
 	}
 }
 
-// providers returns the providers of the profile. It returns a placeholder if there are none, which is a separate
-// finding, so that the rules are still compared.
+// providers returns the providers of the profile. Without providers, which is a finding of its own, it returns one
+// empty name, so that the rules are still compared.
 func (c *profileCompiler) providers() []string {
 	if len(c.document.Providers) == 0 {
 		return []string{""}

@@ -420,7 +420,7 @@ func (s trial) unread(selected *mutation.Selection, failure *mutation.Failure) [
 }
 
 // ofClouds lists the variables that differ between a sample and a control plane of the profile's cloud: those of the
-// cloud, those that only an installation has, and results of lookups, for which a sample has a placeholder.
+// cloud, those that only an installation has, and results of lookups, which a sample invents.
 var ofClouds = []string{
 	"shoot.infrastructureConfig", "shoot.controlPlaneConfig", "shoot.spec.provider", "shoot.workers", "pool.providerConfig",
 	"seed.providerConfig", "seed.spec", "seed.labels", "seed.annotations", "cloudProfile", "namespaceObject", scope.ImagesName, scope.LookupsName,

@@ -51,7 +51,7 @@ const (
 	mostRemoved   = 50
 )
 
-// Orphans implements cloud.Lister. A port is of an allocation if it has its name, whatever the description says.
+// Orphans implements cloud.Lister. It assigns a port to an allocation by its name, and ignores the description.
 func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remove bool) ([]cloud.Orphan, error) {
 	ours, err := c.List(ctx)
 	if err != nil {

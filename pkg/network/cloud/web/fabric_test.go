@@ -28,7 +28,7 @@ type port struct {
 
 // fabric is a little cloud in memory, which breaks in the ways that real ones do.
 type fabric struct {
-	// faults are the possible faults of a call, one of which is chosen at random.
+	// faults are the possible faults. Each call gets a random one.
 	faults []fault
 
 	mutex   sync.Mutex
