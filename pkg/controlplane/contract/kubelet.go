@@ -5,7 +5,6 @@
 package contract
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ const laterUnit = "[Service]\nEnvironmentFile=/etc/environment\nEnvironmentFile=
 // protectKubelet compares the kubelet's parts of an OperatingSystemConfig. It fails if the unit or the configuration
 // file is missing, or if systemd would run another command or other values of Gardener's flags, whichever units,
 // drop-ins and files define them.
-func protectKubelet(o *target.Object, exempt Exemption) error {
+func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCache) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if kubeletUnitOf(before) != nil && kubeletUnitOf(after) == nil {
 		return broken(kubeletUnit, "the unit is missing")
@@ -39,11 +38,11 @@ func protectKubelet(o *target.Object, exempt Exemption) error {
 	if twice := writtenTwice(files); twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	is, err := effectiveKubelet(files)
+	is, err := effectiveKubelet(files, known)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	was, err := effectiveKubelet(nodeFiles(before))
+	was, err := effectiveKubelet(nodeFiles(before), known)
 	if err != nil {
 		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // the result is what counts
@@ -71,33 +70,40 @@ func DefinesKubelet(file string) bool {
 }
 
 // effectiveKubelet returns the kubelet service as systemd would run it.
-func effectiveKubelet(files []systemd.NodeFile) (*systemd.Service, error) {
-	later := systemd.NodeFile{Path: path.Join(unitDirectory, target.KubeletUnit), Read: func() (string, bool) { return laterUnit, true }}
-	return systemd.EffectiveService(target.KubeletUnit, append([]systemd.NodeFile{later}, files...))
+func effectiveKubelet(files []systemd.NodeFile, known *systemd.ServiceCache) (*systemd.Service, error) {
+	later := systemd.NodeFile{Path: unitDirectory + "/" + target.KubeletUnit, Content: systemd.Text(laterUnit)}
+	return known.EffectiveService(target.KubeletUnit, append([]systemd.NodeFile{later}, files...))
 }
 
 // nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins.
 func nodeFiles(root *document.Node) []systemd.NodeFile {
-	var files []systemd.NodeFile
-	for _, file := range root.Find("spec", "files").Items() {
-		files = append(files, systemd.NodeFile{Path: text(file.Get("path")), Read: func() (string, bool) {
-			content, err := document.ContentOf(file.Find("content", "inline"))
-			if err != nil {
-				return "", false
-			}
-			return string(content.Text()), true
-		}})
+	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
+	files := make([]systemd.NodeFile, 0, len(written)+2*len(units))
+	for _, file := range written {
+		files = append(files, systemd.NodeFile{Path: text(file.Get("path")), Content: (*inlineFile)(file)})
 	}
-	for _, unit := range root.Find("spec", "units").Items() {
-		at := path.Join(unitDirectory, text(unit.Get("name")))
+	for _, unit := range units {
+		at := unitDirectory + "/" + text(unit.Get("name"))
 		if content := unit.Get("content"); content != nil {
-			files = append(files, systemd.NodeFile{Path: at, Read: content.Text})
+			files = append(files, systemd.NodeFile{Path: at, Content: content})
 		}
 		for _, dropIn := range unit.Get("dropIns").Items() {
-			files = append(files, systemd.NodeFile{Path: path.Join(at+".d", text(dropIn.Get("name"))), Read: dropIn.Get("content").Text})
+			files = append(files, systemd.NodeFile{Path: at + ".d/" + text(dropIn.Get("name")), Content: dropIn.Get("content")})
 		}
 	}
 	return files
+}
+
+// inlineFile is a file in an OperatingSystemConfig.
+type inlineFile document.Node
+
+// Text returns the decoded content, or false if it is not inline.
+func (f *inlineFile) Text() (string, bool) {
+	content, err := document.ContentOf((*document.Node)(f).Find("content", "inline"))
+	if err != nil {
+		return "", false
+	}
+	return string(content.Text()), true
 }
 
 // writtenTwice returns the first path of several files, or "".

@@ -123,7 +123,7 @@ func holdKubelet(t *testing.T, units []string, test kubeletCase) {
 	if err := test.edit(parsed.Root()); err != nil {
 		t.Fatal(err)
 	}
-	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false })
+	err = contract.Protect(&target.Object{Target: found, Form: &found.Forms[0], Document: parsed}, contract.Today, func(string) bool { return false }, nil)
 	if (test.want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || !errors.Is(err, contract.ErrBroken)) {
 		t.Errorf("the error is %v, want one with %q", err, test.want)
 	}

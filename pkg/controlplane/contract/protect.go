@@ -14,6 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
 
 // ErrBroken means that a mutation changed a protected part.
@@ -27,8 +28,9 @@ const dataPath = "/var/etcd/data"
 type Exemption func(flag string) bool
 
 // Protect compares the protected parts of an object's document with their state before the edits. It considers only the
-// result, so that no operation can bypass it. The error names the clause.
-func Protect(o *target.Object, g Generation, exempt Exemption) error {
+// result, so that no operation can bypass it. The error names the clause. The cache may be nil; it keeps texts of the unit,
+// so that an object with values of Secrets must be compared without it.
+func Protect(o *target.Object, g Generation, exempt Exemption, services *systemd.ServiceCache) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if clause, locked := ServiceLocked(o, g); locked {
 		return broken(clause, "a Service that is Gardener's")
@@ -37,7 +39,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption) error {
 		return err
 	}
 	if o.Form.Kind == "OperatingSystemConfig" {
-		return protectKubelet(o, exempt)
+		return protectKubelet(o, exempt, services)
 	}
 	if !o.Form.Has(target.PodTemplate) {
 		return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/annotation"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/textcache"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -35,6 +36,8 @@ type Program struct {
 	others []*target.Form
 	// cache holds results for the kubelet's texts.
 	cache *textcache.Cache
+	// services holds the kubelet services that the contract compares.
+	services *systemd.ServiceCache
 	// numbers is the number of rules so far.
 	numbers int
 }
@@ -94,7 +97,10 @@ func (v ProfileVersion) Version() string { return v.Name + "@" + v.Hash[:min(len
 // NewProgram returns a program without rules. With marks, it adds annotations to the patch that name the profiles and
 // record the replaced values.
 func NewProgram(g contract.Generation, marks bool, profiles []ProfileVersion) *Program {
-	return &Program{generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{}, cache: textcache.New()}
+	return &Program{
+		generation: g, marks: marks, profiles: profiles, scopes: map[ScopeKey]map[formKey]*Selection{},
+		cache: textcache.New(), services: systemd.NewServiceCache(),
+	}
 }
 
 // Generation returns the generation of Gardener that the program serves.

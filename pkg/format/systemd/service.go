@@ -5,6 +5,8 @@
 package systemd
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"path"
@@ -12,17 +14,25 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/lru"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 )
 
 // ErrUnknownContent means that the content of a file is unknown.
 var ErrUnknownContent = errors.New("content of a file")
 
-// NodeFile is a file of a node. Read returns its content, false where that is not known.
+// NodeFile is a file of a node. Text returns its content, false where that is not known.
 type NodeFile struct {
-	Path string
-	Read func() (string, bool)
+	Path    string
+	Content interface{ Text() (string, bool) }
 }
+
+// Text is a known content of a file.
+type Text string
+
+// Text returns the text.
+func (t Text) Text() (string, bool) { return string(t), true }
 
 // Service is the service that systemd runs for a unit: the arguments of its ExecStart with specifiers and variables
 // expanded.
@@ -41,22 +51,80 @@ type Service struct {
 // error is ErrUnit for an invalid unit, ErrUnknownContent for a file with unknown content, or that of a command:
 // ErrNoCommand, ErrSeveralCommands, ErrQuote or commandline.ErrShell.
 func EffectiveService(name string, files []NodeFile) (*Service, error) {
-	c := serviceCompiler{name: name, files: map[string]NodeFile{}}
-	for _, f := range files {
-		c.files[RealPath(f.Path)] = f
+	return (*ServiceCache)(nil).EffectiveService(name, files)
+}
+
+// The limits of a ServiceCache.
+const (
+	cachedServices    = 256      // services
+	cachedServiceText = 16 << 10 // bytes of the unit and its drop-ins
+)
+
+// ServiceCache remembers services by the texts that define them. It is safe for concurrent use. A nil cache remembers
+// nothing.
+type ServiceCache struct{ known *lru.Cache }
+
+// NewServiceCache returns an empty cache for 256 services.
+func NewServiceCache() *ServiceCache { return &ServiceCache{known: lru.New(cachedServices)} }
+
+// cachedService is a service without aliases, and the patterns of its environment files. It is valid for a node without
+// these files.
+type cachedService struct {
+	service  *Service
+	patterns []string
+}
+
+// EffectiveService returns the result of the function EffectiveService. The service may be shared: it must not be changed.
+func (s *ServiceCache) EffectiveService(name string, files []NodeFile) (*Service, error) {
+	c := serviceCompiler{name: name, files: files, paths: make([]string, len(files))}
+	for i, f := range files {
+		c.paths[i] = RealPath(f.Path)
 	}
-	names := []string{name}
-	if err := c.read(names); err != nil {
+	unit, err := c.unitTexts([]string{name})
+	if err != nil {
 		return nil, err
 	}
-	if aliases, err := c.words("Install", "Alias"); err != nil {
+	manager, err := c.managerTexts()
+	if err != nil {
 		return nil, err
-	} else if len(aliases) > 0 {
-		if err := c.read(append(names, aliases...)); err != nil {
-			return nil, err
-		}
 	}
-	return c.service()
+	key := c.key(unit, manager)
+	if service := s.find(&c, key); service != nil {
+		return service, nil
+	}
+	service, err := c.compile(unit, manager)
+	if err == nil {
+		s.add(&c, key, service, unit)
+	}
+	return service, err
+}
+
+// find returns the service for a key, or nil if there is none that is valid for the node.
+func (s *ServiceCache) find(c *serviceCompiler, key [sha256.Size]byte) *Service {
+	if s == nil {
+		return nil
+	}
+	value, ok := s.known.Get(key)
+	if !ok {
+		return nil
+	}
+	cached := value.(cachedService)
+	if slices.ContainsFunc(cached.patterns, func(pattern string) bool { return len(c.matches(pattern)) > 0 }) {
+		return nil
+	}
+	return cached.service
+}
+
+// add remembers a service that only the key determines.
+func (s *ServiceCache) add(c *serviceCompiler, key [sha256.Size]byte, service *Service, unit []nodeText) {
+	size := 0
+	for _, text := range unit {
+		size += len(text.text)
+	}
+	if s == nil || c.aliased || len(c.environmentFiles()) > 0 || size > cachedServiceText {
+		return
+	}
+	s.known.Add(key, cachedService{service, c.environmentPatterns()})
 }
 
 // Program returns the arguments before the first flag.
@@ -79,14 +147,14 @@ var (
 )
 
 // linked lists directories that are links to other directories in every distribution.
-var linked = map[string]string{"/lib/": "/usr/lib/", "/var/run/": "/run/"}
+var linked = [...]struct{ link, directory string }{{"/lib/", "/usr/lib/"}, {"/var/run/", "/run/"}}
 
 // RealPath returns the path under which a file is found: without . and .., and without the links that every distribution has.
 func RealPath(name string) string {
 	name = path.Clean(name)
-	for link, directory := range linked {
-		if rest, ok := strings.CutPrefix(name, link); ok {
-			return directory + rest
+	for _, l := range linked {
+		if rest, ok := strings.CutPrefix(name, l.link); ok {
+			return l.directory + rest
 		}
 	}
 	return name
@@ -95,26 +163,108 @@ func RealPath(name string) string {
 // serviceCompiler merges the files of a service.
 type serviceCompiler struct {
 	name  string
-	files map[string]NodeFile
-	parts []*Unit // the fragment and its drop-ins, in their order
+	files []NodeFile
+	paths []string // the real paths of the files
+	parts []*Unit  // the fragment and its drop-ins, in their order
+	// aliased is true if the unit has other names.
+	aliased bool
 }
 
-// read reads the fragment of the first of the names and the drop-ins of all.
-func (c *serviceCompiler) read(names []string) error {
-	var directories []string
-	for _, name := range names {
-		for _, directory := range unitPath {
-			for name := name; name != ""; name = broader(name) {
-				directories = append(directories, path.Join(directory, name+".d"))
-			}
+// nodeText is a file of a node with its content.
+type nodeText struct{ path, text string }
+
+// unitTexts returns the fragment of the first of the names and the drop-ins of all.
+func (c *serviceCompiler) unitTexts(names []string) ([]nodeText, error) {
+	return c.texts(unitPath, c.name, func(directory string) int { return dropInRank(names, directory) })
+}
+
+// managerTexts returns the configuration of systemd itself.
+func (c *serviceCompiler) managerTexts() ([]nodeText, error) {
+	return c.texts(managerPath, "system.conf", func(directory string) int {
+		parent, ok := strings.CutSuffix(directory, "/system.conf.d")
+		if !ok {
+			return -1
+		}
+		return slices.Index(managerPath, parent)
+	})
+}
+
+// file returns the index of the file at a real path, or -1. Of several, the last one counts.
+func (c *serviceCompiler) file(path string) int {
+	for i := len(c.paths) - 1; i >= 0; i-- {
+		if c.paths[i] == path {
+			return i
 		}
 	}
-	for _, directory := range unitPath {
-		directories = append(directories, path.Join(directory, strings.TrimPrefix(path.Ext(c.name), ".")+".d"))
+	return -1
+}
+
+// key returns a digest of everything that determines a service without aliases and environment files.
+func (c *serviceCompiler) key(parts ...[]nodeText) (key [sha256.Size]byte) {
+	size := len(c.name)
+	for _, texts := range parts {
+		size += binary.MaxVarintLen64
+		for _, t := range texts {
+			size += binary.MaxVarintLen64 + len(t.text)
+		}
 	}
+	all := append(make([]byte, 0, size), c.name...)
+	for _, texts := range parts {
+		all = binary.AppendUvarint(all, uint64(len(texts)))
+		for _, t := range texts {
+			all = append(binary.AppendUvarint(all, uint64(len(t.text))), t.text...)
+		}
+	}
+	return sha256.Sum256(all)
+}
+
+// compile computes the service from its texts and those of the manager.
+func (c *serviceCompiler) compile(unit, manager []nodeText) (*Service, error) {
 	var err error
-	c.parts, err = c.merge(unitPath, c.name, directories)
-	return err
+	if c.parts, err = parseAll(unit); err != nil {
+		return nil, err
+	}
+	aliases, err := c.words("Install", "Alias")
+	if err != nil {
+		return nil, err
+	}
+	if c.aliased = len(aliases) > 0; c.aliased {
+		if unit, err = c.unitTexts(append([]string{c.name}, aliases...)); err != nil {
+			return nil, err
+		}
+		if c.parts, err = parseAll(unit); err != nil {
+			return nil, err
+		}
+	}
+	settings, err := parseAll(manager)
+	if err != nil {
+		return nil, err
+	}
+	return c.service(settings)
+}
+
+// dropInRank returns the rank of a directory with drop-ins for a unit with some names, or -1. A lower rank is more important:
+// by the names and those of broader units, then by the type; for each of them by the search path.
+func dropInRank(names []string, directory string) int {
+	parent, name := path.Split(directory)
+	place := slices.Index(unitPath, strings.TrimSuffix(parent, "/"))
+	name, ok := strings.CutSuffix(name, ".d")
+	if place < 0 || !ok {
+		return -1
+	}
+	const broadest = 256 // more than the dashes in the name of a unit
+	for i, of := range names {
+		for depth := 0; of != ""; depth++ {
+			if of == name {
+				return (i*len(unitPath)+place)*broadest + depth
+			}
+			of = broader(of)
+		}
+	}
+	if name == strings.TrimPrefix(path.Ext(names[0]), ".") {
+		return (len(names)*len(unitPath) + place) * broadest
+	}
+	return -1
 }
 
 // broader returns the name of another unit with drop-ins for a unit: foo-.service for foo-bar.service; "" for none.
@@ -127,47 +277,58 @@ func broader(name string) string {
 	return ""
 }
 
-// merge parses the first file with a name in several directories, and the drop-ins in other directories.
-func (c *serviceCompiler) merge(main []string, name string, dropIns []string) ([]*Unit, error) {
+// texts returns the first file with a name in several directories, and the drop-ins in directories with a rank.
+func (c *serviceCompiler) texts(main []string, name string, rank func(directory string) int) ([]nodeText, error) {
 	var files []NodeFile
 	for _, directory := range main {
-		if f, ok := c.files[path.Join(directory, name)]; ok {
-			files = append(files, f)
+		if i := c.file(directory + "/" + name); i >= 0 {
+			files = append(files, c.files[i])
 			break
 		}
 	}
-	files = append(files, c.dropIns(dropIns)...)
-	var parts []*Unit
-	for _, f := range files {
-		text, ok := f.Read()
+	files = append(files, c.dropIns(rank)...)
+	texts := make([]nodeText, len(files))
+	for i, f := range files {
+		text, ok := f.Content.Text()
 		if !ok {
 			return nil, fmt.Errorf("reading %s: its content is not known: %w", f.Path, ErrUnknownContent)
 		}
-		part, err := Parse(text)
+		texts[i] = nodeText{f.Path, text}
+	}
+	return texts, nil
+}
+
+func parseAll(texts []nodeText) ([]*Unit, error) {
+	parts := make([]*Unit, len(texts))
+	for i, t := range texts {
+		part, err := Parse(t.text)
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", f.Path, err)
+			return nil, fmt.Errorf("reading %s: %w", t.path, err)
 		}
-		parts = append(parts, part)
+		parts[i] = part
 	}
 	return parts, nil
 }
 
-// dropIns returns the drop-ins in some directories by their names. Of those with the same name, the first one counts.
-func (c *serviceCompiler) dropIns(directories []string) []NodeFile {
+// dropIns returns the drop-ins in directories with a rank by their names. Of those with the same name, the one with the
+// lowest rank counts; -1 is no rank.
+func (c *serviceCompiler) dropIns(rankOf func(directory string) int) []NodeFile {
 	type found struct {
 		name string
 		rank int
 		file NodeFile
 	}
 	var all []found
-	for file, f := range c.files {
-		directory, name := path.Split(file)
-		rank := slices.Index(directories, path.Clean(directory))
-		if rank >= 0 && strings.HasSuffix(name, ".conf") && !strings.HasPrefix(name, ".") {
-			all = append(all, found{name, rank, f})
+	for i := len(c.files) - 1; i >= 0; i-- { // of several files at a path, the last one counts
+		directory, name := path.Split(c.paths[i])
+		if !strings.HasSuffix(name, ".conf") || strings.HasPrefix(name, ".") {
+			continue
+		}
+		if rank := rankOf(strings.TrimSuffix(directory, "/")); rank >= 0 {
+			all = append(all, found{name, rank, c.files[i]})
 		}
 	}
-	slices.SortFunc(all, func(a, b found) int {
+	slices.SortStableFunc(all, func(a, b found) int {
 		if order := strings.Compare(a.name, b.name); order != 0 {
 			return order
 		}
@@ -229,8 +390,8 @@ func (c *serviceCompiler) expand(text string) string {
 		"%h", "/root", "%u", "root", "%U", "0", "%g", "root", "%G", "0", "%f", "/"+unescaped).Replace(text)
 }
 
-// service computes the command from the parts.
-func (c *serviceCompiler) service() (*Service, error) {
+// service computes the command from the parts and the settings of the manager.
+func (c *serviceCompiler) service(manager []*Unit) (*Service, error) {
 	commands := valuesIn(c.parts, "Service", "ExecStart")
 	switch len(commands) {
 	case 0:
@@ -247,7 +408,7 @@ func (c *serviceCompiler) service() (*Service, error) {
 		return nil, fmt.Errorf("unit %s: %w", c.name, ErrNoCommand)
 	}
 	s := &Service{}
-	environment, err := c.environment(s)
+	environment, err := c.environment(s, manager)
 	if err != nil {
 		return nil, fmt.Errorf("unit %s: %w", c.name, err)
 	}
@@ -264,7 +425,7 @@ func (c *serviceCompiler) service() (*Service, error) {
 			s.Arguments = append(s.Arguments, argument)
 			continue
 		}
-		s.Arguments = append(s.Arguments, environment.expand(argument)...)
+		s.Arguments = environment.expand(s.Arguments, argument)
 	}
 	return s, s.parse()
 }
@@ -298,15 +459,7 @@ func (e environment) assign(assignments []string) {
 
 // environment computes the variables in the order of systemd: those of the manager, Environment, the files in their order, and
 // without those in UnsetEnvironment.
-func (c *serviceCompiler) environment(s *Service) (environment, error) {
-	var dropIns []string
-	for _, directory := range managerPath {
-		dropIns = append(dropIns, path.Join(directory, "system.conf.d"))
-	}
-	manager, err := c.merge(managerPath, "system.conf", dropIns)
-	if err != nil {
-		return nil, err
-	}
+func (c *serviceCompiler) environment(s *Service, manager []*Unit) (environment, error) {
 	defaults, err1 := c.wordsIn(manager, "Manager", "DefaultEnvironment")
 	more, err2 := c.wordsIn(manager, "Manager", "ManagerEnvironment")
 	own, err3 := c.words("Service", "Environment")
@@ -319,7 +472,7 @@ func (c *serviceCompiler) environment(s *Service) (environment, error) {
 	e.assign(more)
 	e.assign(own)
 	for _, f := range c.environmentFiles() {
-		text, ok := f.Read()
+		text, ok := f.Content.Text()
 		if !ok {
 			s.Unknown = append(s.Unknown, f.Path)
 			continue
@@ -334,39 +487,60 @@ func (c *serviceCompiler) environment(s *Service) (environment, error) {
 	return e, nil
 }
 
-// environmentFiles returns the given files that EnvironmentFile names, which may be by a pattern.
+// environmentPatterns returns the paths and patterns in EnvironmentFile.
+func (c *serviceCompiler) environmentPatterns() []string {
+	var out []string
+	for _, value := range valuesIn(c.parts, "Service", "EnvironmentFile") {
+		out = append(out, RealPath(c.expand(strings.TrimPrefix(value, "-"))))
+	}
+	return out
+}
+
+// environmentFiles returns the given files that EnvironmentFile names.
 func (c *serviceCompiler) environmentFiles() []NodeFile {
 	var out []NodeFile
-	for _, value := range valuesIn(c.parts, "Service", "EnvironmentFile") {
-		pattern := RealPath(c.expand(strings.TrimPrefix(value, "-")))
-		var names []string
-		for name := range c.files {
-			if matched, err := path.Match(pattern, name); matched && err == nil || name == pattern {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			out = append(out, c.files[name])
+	for _, pattern := range c.environmentPatterns() {
+		for _, name := range c.matches(pattern) {
+			out = append(out, c.files[c.file(name)])
 		}
 	}
 	return out
 }
 
+// matches returns the paths of the given files with a path or a pattern, sorted.
+func (c *serviceCompiler) matches(pattern string) []string {
+	var names []string
+	isPattern := strings.ContainsAny(pattern, `*?[\`)
+	for _, name := range c.paths {
+		if name == pattern {
+			names = append(names, name)
+		} else if isPattern {
+			if matched, err := path.Match(pattern, name); err == nil && matched {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 var bracedVariable = regexp.MustCompile(`\$\$|\$\{[^}]*\}`)
 
-// expand returns the arguments that systemd makes of one (src/basic/env-util.c): a variable without braces that is an argument
+// expand appends the arguments that systemd makes of one (src/basic/env-util.c): a variable without braces that is an argument
 // of its own becomes any number of them, and one with braces a part of the argument. "$$" is a dollar sign.
-func (e environment) expand(argument string) []string {
+func (e environment) expand(arguments []string, argument string) []string {
 	if isSplit(argument) {
-		return splitVariable(e[argument[1:]])
+		return append(arguments, splitVariable(e[argument[1:]])...)
 	}
-	return []string{bracedVariable.ReplaceAllStringFunc(argument, func(match string) string {
-		if match == "$$" {
-			return "$"
-		}
-		return e[match[2:len(match)-1]]
-	})}
+	if strings.Contains(argument, "$") {
+		argument = bracedVariable.ReplaceAllStringFunc(argument, func(match string) string {
+			if match == "$$" {
+				return "$"
+			}
+			return e[match[2:len(match)-1]]
+		})
+	}
+	return append(arguments, argument)
 }
 
 // splitVariable splits the value of a variable at white space. Quotes protect white space, and a backslash the

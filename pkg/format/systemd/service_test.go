@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
 )
@@ -54,6 +55,9 @@ func TestEffectiveService(t *testing.T) {
 		{"files that are no drop-ins", map[string]string{
 			main: program, main + ".d/a": service("ExecStart="), main + ".d/.a.conf": service("ExecStart="), "/opt/x.service.d/a.conf": service("ExecStart="),
 		}, "/x|--a=1"},
+		{"files in the folders of systemd that are no drop-ins", map[string]string{
+			main: program, "/etc/systemd/x.conf": "x", at + "a.conf": "x", at + "x.service.d/d/a.conf": "x", "/etc/x.service.d/a.conf": "x",
+		}, "/x|--a=1"},
 		{"the unit in a less important directory", map[string]string{main: program, "/usr/lib/systemd/system/x.service": service("ExecStart=/y")}, "/x|--a=1"},
 		{"the unit in a more important directory", map[string]string{main: program, "/run/systemd/transient/x.service": service("ExecStart=/y")}, "/y"},
 		{"a path with links", map[string]string{main: program, "/var/run/systemd/../systemd/transient/x.service": service("ExecStart=/y")}, "/y"},
@@ -78,13 +82,20 @@ func TestEffectiveService(t *testing.T) {
 		{"continued lines and escapes", map[string]string{main: "[Service]\nExecStart=/x \\\n# no\n; no\n  '--a=1 2' \\\n --b=\\x20\"c d\"\n"}, "/x|--a=1 2|--b= c d"},
 		{"prefixes of the program", map[string]string{main: service("ExecStart=-@+/x y --a")}, "/x|--a"},
 	}
+	known := systemd.NewServiceCache()
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			var files []systemd.NodeFile
 			for _, path := range slices.Sorted(maps.Keys(test.files)) {
-				files = append(files, systemd.NodeFile{Path: path, Read: func() (string, bool) { return test.files[path], true }})
+				files = append(files, systemd.NodeFile{Path: path, Content: systemd.Text(test.files[path])})
 			}
 			service, err := systemd.EffectiveService("x.service", files)
+			for range 2 {
+				cached, errCached := known.EffectiveService("x.service", files)
+				if diff := cmp.Diff([]any{service, err}, []any{cached, errCached}, compareServices...); diff != "" {
+					t.Errorf("the service from a cache (-want +got):\n%s", diff)
+				}
+			}
 			if err != nil {
 				if !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v, want %q", err, test.want)
@@ -98,11 +109,49 @@ func TestEffectiveService(t *testing.T) {
 	}
 }
 
+// compareServices compares the exported parts of services, and errors by their texts.
+var compareServices = cmp.Options{
+	cmpopts.IgnoreUnexported(systemd.Service{}),
+	cmp.Comparer(func(a, b error) bool { return a.Error() == b.Error() }),
+}
+
+// TestServiceCache checks that a service of the cache is not used for a node with an environment file.
+func TestServiceCache(t *testing.T) {
+	known := systemd.NewServiceCache()
+	unit := systemd.NodeFile{Path: "/etc/systemd/system/x.service", Content: systemd.Text("[Service]\nEnvironmentFile=-/e/*\nExecStart=/x $A\n")}
+	for _, step := range []struct {
+		name  string
+		files []systemd.NodeFile
+		want  []string
+	}{
+		{"without the file", nil, []string{"/x"}},
+		{"with the file", []systemd.NodeFile{{Path: "/e/a", Content: systemd.Text("A=1")}}, []string{"/x", "1"}},
+		{"with another content", []systemd.NodeFile{{Path: "/e/a", Content: systemd.Text("A=2")}}, []string{"/x", "2"}},
+		{"without the file again", nil, []string{"/x"}},
+		{"with an environment of the manager", []systemd.NodeFile{
+			{Path: "/etc/systemd/system.conf", Content: systemd.Text("[Manager]\nDefaultEnvironment=A=3\n")},
+		}, []string{"/x", "3"}},
+	} {
+		service, err := known.EffectiveService("x.service", append(step.files, unit))
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if diff := cmp.Diff(step.want, service.Arguments); diff != "" {
+			t.Errorf("%s: the arguments (-want +got):\n%s", step.name, diff)
+		}
+	}
+}
+
+// unknownText is a content that is not known.
+type unknownText struct{}
+
+func (unknownText) Text() (string, bool) { return "", false }
+
 // TestSpecifiers checks specifiers that depend on dashes in a unit's name.
 func TestSpecifiers(t *testing.T) {
 	text := "[Service]\nExecStart=/x %N %p %P %j %J %f\n"
 	service, err := systemd.EffectiveService("graft-x.service", []systemd.NodeFile{
-		{Path: "/etc/systemd/system/graft-x.service", Read: func() (string, bool) { return text, true }},
+		{Path: "/etc/systemd/system/graft-x.service", Content: systemd.Text(text)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,17 +163,15 @@ func TestSpecifiers(t *testing.T) {
 
 // TestEffectiveServiceUnknown checks the result for files without a known content.
 func TestEffectiveServiceUnknown(t *testing.T) {
-	known := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
-	unknown := func() (string, bool) { return "", false }
-	unit := systemd.NodeFile{Path: "/etc/systemd/system/x.service", Read: known("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
-	service, err := systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/e", Read: unknown}, {Path: "/f", Read: unknown}})
+	unit := systemd.NodeFile{Path: "/etc/systemd/system/x.service", Content: systemd.Text("[Service]\nEnvironmentFile=/e\nExecStart=/x $A --b\n")}
+	service, err := systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/e", Content: unknownText{}}, {Path: "/f", Content: unknownText{}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"/e"}, service.Unknown); diff != "" {
 		t.Errorf("the unknown files (-want +got):\n%s", diff)
 	}
-	_, err = systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Read: unknown}})
+	_, err = systemd.EffectiveService("x.service", []systemd.NodeFile{unit, {Path: "/run/systemd/system/x.service.d/a.conf", Content: unknownText{}}})
 	if !errors.Is(err, systemd.ErrUnknownContent) {
 		t.Errorf("a drop-in without a known content: %v", err)
 	}
@@ -156,8 +203,8 @@ func TestEnvironmentFile(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			service, err := systemd.EffectiveService("x.service", []systemd.NodeFile{
-				{Path: "/etc/systemd/system/x.service", Read: func() (string, bool) { return "[Service]\nEnvironmentFile=/e\nExecStart=/x ${A}\n", true }},
-				{Path: "/e", Read: func() (string, bool) { return text, true }},
+				{Path: "/etc/systemd/system/x.service", Content: systemd.Text("[Service]\nEnvironmentFile=/e\nExecStart=/x ${A}\n")},
+				{Path: "/e", Content: systemd.Text(text)},
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -169,21 +216,22 @@ func TestEnvironmentFile(t *testing.T) {
 	}
 }
 
-// FuzzEffectiveService checks that no text causes a panic, and that the same text gives the same command.
+// FuzzEffectiveService checks that no text causes a panic, and that the same text gives the same command, also from a cache.
 func FuzzEffectiveService(f *testing.F) {
 	f.Add("[Service]\nEnvironmentFile=/e\nExecStart=/x --a=1 $A ${B}\n", "[Service]\nEnvironment=B=\"1 2\"\n", "A='b' \\\n")
 	f.Add("[Service]\nExecStart=@/x y \\\n--a\n[Install]\nAlias=y-z.service\n", "[Service]\nExecStart=\n", "# \\\nA=\"")
 	f.Fuzz(func(t *testing.T, unit, dropIn, environment string) {
-		read := func(text string) func() (string, bool) { return func() (string, bool) { return text, true } }
 		files := []systemd.NodeFile{
-			{Path: "/etc/systemd/system/x.service", Read: read(unit)}, {Path: "/etc/systemd/system/service.d/a.conf", Read: read(dropIn)},
-			{Path: "/e", Read: read(environment)},
+			{Path: "/etc/systemd/system/x.service", Content: systemd.Text(unit)}, {Path: "/etc/systemd/system/service.d/a.conf", Content: systemd.Text(dropIn)},
+			{Path: "/e", Content: systemd.Text(environment)},
 		}
 		first, err := systemd.EffectiveService("x.service", files)
 		if err != nil {
 			return
 		}
-		second, err := systemd.EffectiveService("x.service", files)
+		known := systemd.NewServiceCache()
+		_, _ = known.EffectiveService("x.service", files)
+		second, err := known.EffectiveService("x.service", files)
 		if err != nil || len(first.Differences(second)) > 0 || !slices.Equal(first.Arguments, second.Arguments) {
 			t.Errorf("%q, then %+v, %v", first.Arguments, second, err)
 		}

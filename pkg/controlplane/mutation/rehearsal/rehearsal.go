@@ -337,7 +337,7 @@ func (s trial) applyTo(object *target.Object, selected *mutation.Selection, requ
 	}
 	if object.Document.Changed() {
 		result.patch = object.Document.Patch()
-		result.broken = contract.Protect(object, s.program.Generation(), plan.Exemption())
+		result.broken = contract.Protect(object, s.program.Generation(), plan.Exemption(), nil)
 	}
 	for i := range applied {
 		if applied[i].Outcome == mutation.Changed {
