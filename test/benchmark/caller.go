@@ -59,7 +59,7 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 	if err != nil {
 		return err
 	}
-	count, took, err := r.repeat(ctx, s, 1, window)
+	count, took, err := r.repeat(ctx, s, 1, window, func(d time.Duration) { r.latencies = append(r.latencies, d) })
 	if err != nil {
 		return err
 	}
@@ -72,14 +72,15 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 		perOp: took / time.Duration(count), cpu: (after.CPU - before.CPU) / time.Duration(count),
 		allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.Bytes-before.Bytes) / n,
 	}
-	count, took, err = r.repeat(ctx, s, callers, window)
+	count, took, err = r.repeat(ctx, s, callers, window, func(time.Duration) {})
 	one.rate = float64(count) / took.Seconds()
 	r.rounds = append(r.rounds, one)
 	return err
 }
 
-// repeat calls from several goroutines until the window is over; it returns how many calls were answered in which time.
-func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration) (int64, time.Duration, error) {
+// repeat calls from several goroutines until the window is over, and gives the time of each call to took. It returns how many
+// calls were answered, and the time of all.
+func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration, took func(time.Duration)) (int64, time.Duration, error) {
 	var (
 		group  sync.WaitGroup
 		count  atomic.Int64
@@ -90,10 +91,12 @@ func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Du
 		group.Go(func() {
 			var buffer []byte
 			for time.Since(begun) < window {
-				if _, err := s.call(ctx, r.path, r.next(&buffer)); err != nil {
+				body, called := r.next(&buffer), time.Now()
+				if _, err := s.call(ctx, r.path, body); err != nil {
 					failed.Store(&err)
 					return
 				}
+				took(time.Since(called))
 				count.Add(1)
 			}
 		})

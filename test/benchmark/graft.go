@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/webhook"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
 // addGraft serves the profiles in testdata as the extension serves those of an installation.
@@ -43,11 +44,26 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 		if err := store.Load(ctx, readers...); err != nil {
 			return err
 		}
-		mux.Handle(prefix+webhook.PathPrefix, http.StripPrefix(prefix, &webhook.Handler{
+		mux.Handle(prefix+webhook.PathPrefix, http.StripPrefix(prefix, guarded(&webhook.Handler{
 			Engine: store, Metrics: measures, Log: logr.Discard(), MaxReviewBytes: 7 << 20, Timeout: 10 * time.Second,
-		}))
+		})))
 	}
 	return nil
+}
+
+// guarded receives the bodies of a handler as the extension does, with its default limits.
+func guarded(handler *webhook.Handler) http.Handler {
+	guard := serving.NewGuard(serving.Limits{
+		Connections: 256, Streams: 32, Requests: 64, Waiting: 256,
+		BodyBytes: handler.MaxReviewBytes, BodiesBytes: 64 << 20, Patience: handler.Timeout, BodyTimeout: serving.BodyTimeout,
+	}, nil)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := guard.Serve(w, r, handler.MaxReviewBytes, func(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+			handler.ServeHTTP(w, r.WithContext(ctx))
+		}); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // bound is a program with the source of its facts.

@@ -37,7 +37,9 @@ type row struct {
 	patches bool
 
 	rounds []round
-	least  bool // report the best round
+	// latencies are the times of all calls with one caller.
+	latencies []time.Duration
+	least     bool // report the best round
 }
 
 // round is one round of a row.
@@ -76,7 +78,9 @@ func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp
 			if err != nil {
 				return nil, err
 			}
-			another.floor = f1
+			// The floor of this row receives the same bodies in turn.
+			another.floor = &row{name: f1.name + ", another content each time", path: f1.path, body: another.body, others: another.others}
+			rows = append(rows, another.floor)
 			candidates = append(candidates, another)
 		}
 		for _, r := range candidates {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -39,6 +40,9 @@ func report(out io.Writer, rows []*row) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
+	if err := reportLatencies(out, rows); err != nil {
+		return err
+	}
 	fmt.Fprintln(out)
 	for _, r := range rows {
 		if name, ok := strings.CutPrefix(r.name, "Graft"); ok {
@@ -46,6 +50,35 @@ func report(out io.Writer, rows []*row) error {
 		}
 	}
 	return nil
+}
+
+// reportLatencies writes how long the slow calls of each row take, with one caller.
+func reportLatencies(out io.Writer, rows []*row) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "\npath\tp50 µs\tp99 µs\tp99.9 µs\t× F1\t× F1\t× F1\t")
+	for _, r := range rows {
+		floor := cmp.Or(r.floor, r)
+		fmt.Fprintf(table, "%s\t", r.name)
+		for _, percent := range percentiles {
+			fmt.Fprintf(table, "%.0f\t", figure.Micros(percentile(r.latencies, percent)))
+		}
+		for _, percent := range percentiles {
+			fmt.Fprintf(table, "%.2f\t", float64(percentile(r.latencies, percent))/float64(percentile(floor.latencies, percent)))
+		}
+		fmt.Fprintln(table)
+	}
+	return table.Flush()
+}
+
+var percentiles = []float64{50, 99, 99.9}
+
+// percentile returns the time within which a part of the calls was answered.
+func percentile(all []time.Duration, percent float64) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[min(len(sorted)-1, int(float64(len(sorted))*percent/100))]
 }
 
 func time1(s round) float64 { return float64(s.perOp) }
