@@ -181,7 +181,7 @@ func compareCase(files map[string]string) (err error) {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		text := strings.ReplaceAll(files[path], "RUN", argumentsProgram)
 		written[path] = text
-		given = append(given, systemd.NodeFile{Path: path, Read: func() (string, bool) { return text, true }})
+		given = append(given, systemd.NodeFile{Path: path, Content: systemd.Text(text)})
 	}
 	defer func() { err = errors.Join(err, remove(written)) }()
 	if err := errors.Join(write(written), systemctl("daemon-reload")); err != nil {
