@@ -27,9 +27,9 @@ func admissionPlugins() Definition {
 		Example:  "admissionPlugins: {enable: [PodNodeSelector]}",
 		Examples: []string{"admissionPlugins: {disable: [DefaultStorageClass], default: [AlwaysPullImages]}"},
 		Arguments: []Argument{
-			{Name: "enable", Type: names, Summary: "plugins for the list of enabled ones"},
-			{Name: "disable", Type: names, Summary: "plugins for the list of disabled ones"},
-			{Name: "default", Type: names, Summary: "plugins that are taken from both lists"},
+			{Name: "enable", Type: names, Summary: "plugins that are added to the enabled ones"},
+			{Name: "disable", Type: names, Summary: "plugins that are added to the disabled ones"},
+			{Name: "default", Type: names, Summary: "plugins that are removed from both lists"},
 		},
 		Parts:      target.PodTemplate,
 		Components: []string{"kube-apiserver"},

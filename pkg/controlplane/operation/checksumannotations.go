@@ -22,13 +22,13 @@ func checksumAnnotations() Definition {
 	return Definition{
 		Name: "checksumAnnotations",
 		Summary: "sets annotations of the pod template to the checksum of a Secret or ConfigMap in the shoot's namespace, so that the pods are replaced " +
-			"when it changes; no lookup need be declared",
+			"when it changes, without a lookup in the profile",
 		Example:  "checksumAnnotations: {set: {checksum/secret-cloudprovider: {secret: cloudprovider}}, remove: [checksum/secret-old]}",
 		Examples: []string{"checksumAnnotations: {set: {checksum/configmap-extra: {configMap: acme-extra, optional: true}}}"},
 		Arguments: setAndRemove("annotations", mappingOf(members(
 			Argument{Name: "secret", Type: longText, Summary: "the Secret; one of secret and configMap is needed"},
 			Argument{Name: "configMap", Type: longText, Summary: "the ConfigMap"},
-			Argument{Name: "optional", Type: boolean, Summary: "whether it may be missing, where the annotation is removed; without, the admission is denied"},
+			Argument{Name: "optional", Type: boolean, Summary: "whether it may be missing: then the annotation is removed. Otherwise the admission is denied"},
 		))),
 		Parts:   target.PodTemplate,
 		Lookups: checksumLookups,

@@ -27,8 +27,8 @@ import (
 func embeddedDocument() Definition {
 	return Definition{
 		Name: "document",
-		Summary: "edits YAML or JSON that stands in a field of the object (at: a path as in fields) or in a file of the node (file: its path): sets and " +
-			"removes fields by path and appends to lists what they lack; all else stays as it is, comments too. A field that is an object " +
+		Summary: "edits YAML or JSON in a field of the object (at: a path as in fields) or in a file of the node (file: its path): sets and " +
+			"removes fields by path and appends missing items to lists. All other fields and comments stay. A field that is an object " +
 			"itself, such as spec.providerConfig, is a document as well",
 		Example: "document: {at: 'data[\"config.yaml\"]', set: {leaderElection.leaderElect: true}, append: {targetClientConnection.namespaces: [monitoring]}}",
 		Examples: []string{
@@ -38,8 +38,8 @@ func embeddedDocument() Definition {
 		Arguments: []Argument{
 			{Name: "at", Type: fixedText, Summary: "the path of the field; one of at and file is needed"},
 			{Name: "file", Type: fixedText, Summary: "absolute path of the file on the node"},
-			{Name: "format", Type: oneOfTexts("yaml", "json"), Summary: "what a text is written in; yaml by default"},
-			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 where the field has the text in base64; a file says it itself"},
+			{Name: "format", Type: oneOfTexts("yaml", "json"), Summary: "the format of the text; yaml by default"},
+			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 if the field has the text in base64; files have their own encoding"},
 			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; mappings are merged, and null removes"},
 			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "required items by the path of the list; missing ones are appended"},
 			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},

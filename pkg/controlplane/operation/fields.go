@@ -19,9 +19,9 @@ import (
 func fields() Definition {
 	return Definition{
 		Name: "fields",
-		Summary: "sets and removes fields of the object by their paths, and appends to lists what they lack, " +
-			"where no other operation knows more of them: keys with dots between them, " +
-			"[\"key\"] for a key with dots, [name=x] for the item of a list that has this member; mappings are merged, and null removes",
+		Summary: "sets and removes fields of the object by their paths, and appends missing items to lists. " +
+			"Use it for fields without an operation of their own. A path has keys with dots between them, " +
+			"[\"key\"] for a key with dots, and [name=x] for the item of a list with this member. Mappings are merged, and null removes",
 		Example: "fields: {set: {spec.backup.deltaSnapshotPeriod: 5m}, remove: [spec.backup.fullSnapshotSchedule]}",
 		Examples: []string{
 			"fields: {set: {'data[\"region.conf\"]': \"${ shoot.region }\", 'spec.rules[name=x].limits': {cpu: 1}}}",

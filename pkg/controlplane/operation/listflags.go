@@ -22,8 +22,8 @@ func listFlags() Definition {
 		Summary: "adds items to and removes items from flags whose value is a comma-separated list; the other items stay",
 		Example: "listFlags: {controllers: {add: [-nodeipam], remove: [nodeipam]}}",
 		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(
-			Argument{Name: "add", Type: names, Summary: "items that are added at the end, unless they are there"},
-			Argument{Name: "remove", Type: names, Summary: "items that are taken away"},
+			Argument{Name: "add", Type: names, Summary: "items that are appended if they are missing"},
+			Argument{Name: "remove", Type: names, Summary: "items that are removed"},
 		))}},
 		Parts:   target.CommandLine,
 		Compile: compileListFlags,

@@ -19,7 +19,7 @@ import (
 func sysctl() Definition {
 	return Definition{
 		Name:      "sysctl",
-		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": a line is replaced where it stands, or added at the end",
+		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": an existing line is replaced, a new one appended",
 		Example:   "sysctl: {set: {net.ipv4.ip_forward: 1}}",
 		Examples:  []string{"sysctl: {remove: [net.ipv4.tcp_tw_reuse]}"},
 		Arguments: setAndRemove("settings", mappingOf(anyText).named(settingName)),

@@ -24,7 +24,7 @@ func volumes() Definition {
 		Example:  "volumes: {set: {cloudprovider: {secret: {secretName: cloudprovider}, mount: {mountPath: /etc/cloud, readOnly: true}}}, remove: [etc-ssl]}",
 		Examples: []string{"volumes: {set: {tmp: {emptyDir: {}, mount: {mountPath: /tmp, containers: [kube-apiserver]}}}}"},
 		Arguments: setAndRemove("volumes", mappingOf(shapeLike[corev1.VolumeSource]().only(volumeSources, Argument{
-			Name: "mount", Summary: "where the containers mount it; all that a volumeMount has but its name", Type: volumeMount(),
+			Name: "mount", Summary: "where the containers mount it: the fields of a volumeMount except name", Type: volumeMount(),
 		}))),
 		Parts:   target.PodTemplate,
 		Compile: compileVolumes,
