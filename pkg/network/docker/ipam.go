@@ -32,16 +32,16 @@ func (h *handler) addressSpaces(context.Context) (any, error) {
 	return struct{ LocalDefaultAddressSpace, GlobalDefaultAddressSpace string }{local, ipam.GlobalSpace}, nil
 }
 
-func (h *handler) requestPool(ctx context.Context, q *poolRequest) (any, error) {
+func (h *handler) requestPool(ctx context.Context, q *textRequest) (any, error) {
 	leased, err := h.Leases.RequestPool(ctx, ipam.PoolRequest{
 		Space: q.AddressSpace, Options: q.Options, Six: q.V6, Subnet: anySubnet(q.Pool), Within: anySubnet(q.SubPool),
 	})
 	if err != nil {
 		return nil, err
 	}
-	response := poolResponse{PoolID: leased.ID, Pool: leased.Prefix}
+	response := fields{"PoolID": leased.ID, "Pool": leased.Prefix, "Data": nil}
 	if leased.Gateway.IsValid() { // Docker need not request it
-		response.Data = map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
+		response["Data"] = map[string]string{labelGateway: netip.PrefixFrom(leased.Gateway, leased.Prefix.Bits()).String()}
 	}
 	return response, nil
 }
@@ -54,33 +54,22 @@ func anySubnet(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-func (h *handler) releasePool(ctx context.Context, q *poolRequest) (any, error) {
-	if err := checkPool(q.PoolID); err != nil {
-		return nil, err
-	}
+func (h *handler) releasePool(ctx context.Context, q *textRequest) (any, error) {
 	return nil, h.Leases.ReleasePool(ctx, q.PoolID)
 }
 
-func (h *handler) requestAddress(ctx context.Context, q *addressRequest) (any, error) {
+func (h *handler) requestAddress(ctx context.Context, q *textRequest) (any, error) {
 	given, err := h.Leases.RequestAddress(ctx, q.PoolID, q.Address.Addr, q.Options)
 	if err != nil {
 		return nil, err
 	}
-	return addressResponse{Address: given}, nil
+	return fields{"Address": given, "Data": nil}, nil
 }
 
 // releaseAddress releases an address. It ignores an empty one.
-func (h *handler) releaseAddress(ctx context.Context, q *addressRequest) (any, error) {
+func (h *handler) releaseAddress(ctx context.Context, q *textRequest) (any, error) {
 	if !q.Address.IsValid() {
 		return nil, nil
 	}
 	return nil, h.Leases.ReleaseAddress(ctx, q.PoolID, q.Address.Addr)
-}
-
-// checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
-func checkPool(id string) error {
-	if id == "" || len(id) > 512 {
-		return wrong("PoolID", "must be what RequestPool has answered")
-	}
-	return nil
 }

@@ -40,7 +40,7 @@ func (h *handler) capabilities(context.Context) (any, error) {
 
 // checkGateways returns the families that need no gateway address from Docker. It also validates the options, before an
 // address is allocated.
-func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, error) {
+func (h *handler) checkGateways(ctx context.Context, q *request) (any, error) {
 	n, err := q.network()
 	if err == nil {
 		n, err = h.Networks.Check(ctx, n)
@@ -55,10 +55,7 @@ func (h *handler) checkGateways(ctx context.Context, q *networkRequest) (any, er
 
 // allocateNetwork is called once per network by a manager of a Swarm, and again by each new leader. The subnets' owners
 // are known only in CreateNetwork on each node.
-func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (any, error) {
-	if err := checkID("NetworkID", q.NetworkID); err != nil {
-		return nil, err
-	}
+func (h *handler) allocateNetwork(ctx context.Context, q *textRequest) (any, error) {
 	chosen, err := h.Networks.Allocate(ctx, driver.Network{ID: q.NetworkID, Options: q.Options})
 	if err != nil {
 		return nil, err
@@ -66,15 +63,13 @@ func (h *handler) allocateNetwork(ctx context.Context, q *allocationRequest) (an
 	return fields{"Options": chosen}, nil
 }
 
-// freeNetwork does nothing, because allocateNetwork stores nothing.
-func (h *handler) freeNetwork(_ context.Context, q *networkRequest) (any, error) {
-	return nil, checkID("NetworkID", q.NetworkID)
-}
+// ignore answers a call that changes nothing.
+func ignore(*handler, context.Context, *request) (any, error) { return nil, nil }
 
-func (h *handler) createNetwork(ctx context.Context, q *networkRequest) (any, error) {
-	if err := checkID("NetworkID", q.NetworkID); err != nil {
-		return nil, err
-	}
+// fields is a response without a type of its own.
+type fields map[string]any
+
+func (h *handler) createNetwork(ctx context.Context, q *request) (any, error) {
 	n, err := q.network()
 	if err != nil {
 		return nil, err
@@ -96,16 +91,13 @@ func (h *handler) known(ctx context.Context, n driver.Network) error {
 	return nil
 }
 
-func (h *handler) deleteNetwork(ctx context.Context, q *networkRequest) (any, error) {
-	if err := checkID("NetworkID", q.NetworkID); err != nil {
-		return nil, err
-	}
+func (h *handler) deleteNetwork(ctx context.Context, q *request) (any, error) {
 	return nil, h.Networks.DeleteNetwork(ctx, q.NetworkID)
 }
 
 // createEndpoint creates an interface and answers with the values that Docker did not set. Docker rejects a
 // repetition of those that it set.
-func (h *handler) createEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+func (h *handler) createEndpoint(ctx context.Context, q *request) (any, error) {
 	e, err := q.endpoint()
 	if err != nil {
 		return nil, err
@@ -141,13 +133,13 @@ func (i endpointInterface) missing(n driver.Network, made driver.Endpoint) endpo
 	return answer
 }
 
-func (h *handler) deleteEndpoint(ctx context.Context, q *endpointRequest) (any, error) {
+func (h *handler) deleteEndpoint(ctx context.Context, q *request) (any, error) {
 	return nil, h.Networks.DeleteEndpoint(ctx, q.NetworkID, q.EndpointID)
 }
 
 // endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, because Docker
 // interprets the values of those.
-func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, error) {
+func (h *handler) endpointInfo(ctx context.Context, q *request) (any, error) {
 	e, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
 	if err != nil {
 		return nil, err
@@ -156,23 +148,48 @@ func (h *handler) endpointInfo(ctx context.Context, q *endpointRequest) (any, er
 	if err != nil {
 		return nil, err
 	}
-	return fields{"Value": describeEndpoint(n, e)}, nil
-}
-
-// describeEndpoint returns the details of an endpoint without empty values.
-func describeEndpoint(n driver.Network, e driver.Endpoint) map[string]any {
-	value := map[string]any{
+	value := fields{
 		"interface": link.InterfaceName(e.ID), "kind": string(n.Link.Kind), "profile": n.Profile, "parent": n.Link.Parent,
 		"mode": n.Link.Mode, "mac": e.MAC.String(), "addresses": joined(e.Addresses), "gateways": joined(e.Gateways),
 		"vlan": int(cmp.Or(e.VLAN, n.Link.VLAN)), "vni": int(n.Link.VNI), "mtu": n.Link.MTU,
 	}
 	maps.DeleteFunc(value, func(_ string, v any) bool { return v == "" || v == 0 })
-	return value
+	return fields{"Value": value}, nil
 }
 
 // joined returns addresses on one line.
 func joined[A netip.Addr | netip.Prefix](addresses []A) string {
 	return strings.ReplaceAll(strings.Trim(fmt.Sprint(addresses), "[]"), " ", ", ")
+}
+
+// joinResponse is the response of Join. Gateways have no prefix length.
+type joinResponse struct {
+	InterfaceName         interfaceName
+	Gateway               string        `json:",omitempty"`
+	GatewayIPv6           string        `json:",omitempty"`
+	StaticRoutes          []staticRoute `json:",omitempty"`
+	DisableGatewayService bool          `json:",omitempty"`
+}
+
+// interfaceName names the interface to move into the sandbox, and its new name: DstName, or DstPrefix with a
+// number. Clients before moby#52866 ignore DstName.
+type interfaceName struct {
+	SrcName   string
+	DstPrefix string
+	DstName   string `json:",omitempty"`
+}
+
+// The types of routes.
+const (
+	routeNextHop = iota
+	routeConnected
+)
+
+// staticRoute is a route in the sandbox.
+type staticRoute struct {
+	Destination string
+	RouteType   int
+	NextHop     string `json:",omitempty"`
 }
 
 // defaultPrefix is the default prefix of interface names.
@@ -182,7 +199,7 @@ const defaultPrefix = "eth"
 const longestSandbox = 4096
 
 // join returns the interface to move into the sandbox, with its routes.
-func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
+func (h *handler) join(ctx context.Context, q *request) (any, error) {
 	if q.SandboxKey == "" || len(q.SandboxKey) > longestSandbox {
 		return nil, wrong("SandboxKey", "must be the path of a sandbox")
 	}
@@ -214,52 +231,40 @@ func (h *handler) join(ctx context.Context, q *endpointRequest) (any, error) {
 	return answer, nil
 }
 
-func (h *handler) leave(ctx context.Context, q *endpointRequest) (any, error) {
+func (h *handler) leave(ctx context.Context, q *request) (any, error) {
 	return nil, h.Networks.Leave(ctx, q.NetworkID, q.EndpointID)
 }
 
-// programConnectivity rejects published ports, because containers are reachable by their own addresses.
-func (h *handler) programConnectivity(_ context.Context, q *endpointRequest) (any, error) {
+// refusePorts rejects published ports, because containers are reachable by their own addresses.
+func refusePorts(_ *handler, _ context.Context, q *request) (any, error) {
 	ports, err := q.Options.published()
-	if err != nil {
-		return nil, err
-	}
-	if len(ports) > 0 {
-		return nil, cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
+	if err == nil && len(ports) > 0 {
+		err = cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+
 			"reach the container by its own address, "+
 			"or connect it to a network of the driver bridge too", describe(ports)))
 	}
-	return nil, nil
+	return nil, err
 }
 
-// revokeConnectivity does nothing, because no ports are published.
-func (h *handler) revokeConnectivity(context.Context, *endpointRequest) (any, error) { return nil, nil }
-
-func (h *handler) discoverNew(ctx context.Context, q *discoveryRequest) (any, error) {
-	return nil, h.discover(ctx, q, false)
-}
-
-func (h *handler) discoverDelete(ctx context.Context, q *discoveryRequest) (any, error) {
-	return nil, h.discover(ctx, q, true)
-}
-
-// discover records that a node joined or left. It ignores other kinds of discovery, such as keys.
-func (h *handler) discover(ctx context.Context, q *discoveryRequest, gone bool) error {
-	if q.DiscoveryType != nodeDiscovery {
-		return nil
+// discover returns a method that records that a node joined or left. It ignores other kinds of discovery, such as keys.
+func discover(gone bool) func(*handler, context.Context, *request) (any, error) {
+	return func(h *handler, ctx context.Context, q *request) (any, error) {
+		if q.DiscoveryType != nodeDiscovery {
+			return nil, nil
+		}
+		var d nodeData
+		if json.Unmarshal(q.DiscoveryData, &d) != nil {
+			return nil, wrong("DiscoveryData", "must have the address of a node")
+		}
+		node := d.Address
+		if d.Self {
+			// BindAddress is the address that packets leave from. Address is the one other nodes see, possibly
+			// behind NAT; without BindAddress, the kernel chooses better.
+			node = d.BindAddress
+		}
+		if !node.IsValid() || node.IsUnspecified() {
+			return nil, nil
+		}
+		return nil, h.Networks.Discovered(ctx, node.Addr, d.Self, gone)
 	}
-	var d nodeData
-	if json.Unmarshal(q.DiscoveryData, &d) != nil {
-		return wrong("DiscoveryData", "must have the address of a node")
-	}
-	node := d.Address
-	if d.Self {
-		// BindAddress is the address that packets leave from. Address is the one other nodes see, possibly
-		// behind NAT; without BindAddress, the kernel chooses better.
-		node = d.BindAddress
-	}
-	if !node.IsValid() || node.IsUnspecified() {
-		return nil
-	}
-	return h.Networks.Discovered(ctx, node.Addr, d.Self, gone)
 }

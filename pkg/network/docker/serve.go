@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
 	"runtime/debug"
@@ -26,38 +25,41 @@ import (
 // mediaType is the Content-Type of all responses. Clients send it in Accept, but ignore it in responses.
 const mediaType = "application/vnd.docker.plugins.v1.2+json"
 
-// method decodes a request and returns its work, and values for the log. It fails for an unreadable request.
-type method func(h *handler, w http.ResponseWriter, r *http.Request) (do work, about []any, err error)
+// method decodes a request. It fails for an unreadable one.
+type method func(h *handler, w http.ResponseWriter, r *http.Request) (call, error)
 
-// work executes a request and returns the response. Nil is an empty response.
-type work func(ctx context.Context) (any, error)
+// call is a decoded request.
+type call struct {
+	// do executes the request and returns the response. Nil is an empty response.
+	do func(ctx context.Context) (any, error)
+	// about identifies the objects of the request in the log.
+	about []any
+}
 
 // without returns a method that ignores the body.
 func without(do func(*handler, context.Context) (any, error)) method {
-	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (work, []any, error) {
-		return func(ctx context.Context) (any, error) { return do(h, ctx) }, nil, nil
+	return func(h *handler, _ http.ResponseWriter, _ *http.Request) (call, error) {
+		return call{do: func(ctx context.Context) (any, error) { return do(h, ctx) }}, nil
 	}
 }
 
-// with returns a method that decodes the body and checks its identifiers.
-func with[Q any](do func(*handler, context.Context, *Q) (any, error)) method {
-	return func(h *handler, w http.ResponseWriter, r *http.Request) (work, []any, error) {
-		var asked Q
-		if err := wire.Read(w, r, h.MaximumBytes, &asked); err != nil {
-			return nil, nil, err
+// with returns a method that decodes the body and checks its identifiers. check may be nil.
+func with[Q any, P interface {
+	*Q
+	about() []any
+}](do func(*handler, context.Context, P) (any, error), check func(P) error) method {
+	return func(h *handler, w http.ResponseWriter, r *http.Request) (call, error) {
+		asked := P(new(Q))
+		if err := wire.Read(w, r, h.MaximumBytes, asked); err != nil {
+			return call{}, err
 		}
-		about := aboutOf(&asked)
-		if q, ok := any(&asked).(interface{ check() error }); ok {
-			if err := q.check(); err != nil {
-				return nil, about, err
-			}
+		c := call{func(ctx context.Context) (any, error) { return do(h, ctx, asked) }, asked.about()}
+		if check != nil {
+			return c, check(asked)
 		}
-		return func(ctx context.Context) (any, error) { return do(h, ctx, &asked) }, about, nil
+		return c, nil
 	}
 }
-
-// empty is the response of a success without data.
-type empty struct{}
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,17 +74,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, nil, wire.Problemf(http.StatusMethodNotAllowed, "%s is called by POST", name))
 		return
 	}
-	do, about, err := called(h, w, r)
+	c, err := called(h, w, r)
 	if err != nil {
-		h.fail(w, r, about, unreadable(err))
+		h.fail(w, r, c.about, unreadable(err))
 		return
 	}
-	answer, err := h.within(r.Context(), do)
+	answer, err := h.within(r.Context(), c.do)
 	if err != nil {
-		h.fail(w, r, about, err)
+		h.fail(w, r, c.about, err)
 		return
 	}
-	h.done(name, about)
+	if one, ok := events[name]; ok {
+		h.Log.V(one.verbosity).Info(one.words, c.about...)
+	}
 	wire.WriteAs(w, http.StatusOK, mediaType, answer)
 }
 
@@ -97,16 +101,15 @@ func unreadable(err error) error {
 	return err
 }
 
-// outcome is the result of work.
+// outcome is the result of a call.
 type outcome struct {
 	answer   any
 	err      error
 	panicked *wire.Panic
 }
 
-// within executes work with a time limit. The work continues if the client disconnects, to avoid partial
-// results.
-func (h *handler) within(caller context.Context, do work) (any, error) {
+// within executes a call with a time limit. It continues if the client disconnects, to avoid partial results.
+func (h *handler) within(caller context.Context, do func(context.Context) (any, error)) (any, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(caller), h.Patience)
 	ended := make(chan outcome, 1)
 	go func() {
@@ -120,28 +123,19 @@ func (h *handler) within(caller context.Context, do work) (any, error) {
 		}()
 		o.answer, o.err = do(ctx)
 	}()
+	<-ctx.Done()
 	select {
 	case o := <-ended:
-		return o.get()
-	case <-ctx.Done():
-	}
-	select {
-	case o := <-ended: // the work and the limit ended at the same time
-		return o.get()
+		if o.panicked != nil {
+			panic(o.panicked) // on the goroutine of the request
+		}
+		if o.answer == nil {
+			return fields{}, o.err
+		}
+		return o.answer, o.err
 	default:
 		return nil, ctx.Err()
 	}
-}
-
-// get returns the outcome, and re-panics on the caller's goroutine.
-func (o outcome) get() (any, error) {
-	if o.panicked != nil {
-		panic(o.panicked)
-	}
-	if o.answer == nil {
-		return empty{}, o.err
-	}
-	return o.answer, o.err
 }
 
 // events maps methods to log lines with their verbosity. Networks change rarely, endpoints with each container.
@@ -153,13 +147,6 @@ var events = map[string]struct {
 	"NetworkDriver.DeleteNetwork":  {0, "A network was removed"},
 	"NetworkDriver.CreateEndpoint": {1, "An endpoint was made"},
 	"NetworkDriver.DeleteEndpoint": {1, "An endpoint was removed"},
-}
-
-// done logs a success.
-func (h *handler) done(method string, about []any) {
-	if one, ok := events[method]; ok {
-		h.Log.V(one.verbosity).Info(one.words, about...)
-	}
 }
 
 // failed logs an error for the machine's operator. Docker shows the text to its user only.
@@ -175,53 +162,6 @@ func (h *handler) failed(r *http.Request, about []any, p problem, err error) {
 		verbosity = 1
 	}
 	log.V(verbosity).Info("A request was refused", "fault", "caller", "why", wire.Line(p.Message))
-}
-
-// aboutOf returns keys and values for the log that identify the objects of a request.
-func aboutOf(asked any) []any {
-	var about []any
-	add := func(key, id string) {
-		if id != "" {
-			about = append(about, key, short(id))
-		}
-	}
-	switch q := asked.(type) {
-	case *networkRequest:
-		add("network", q.NetworkID)
-	case *allocationRequest:
-		add("network", q.NetworkID)
-	case *endpointRequest:
-		add("network", q.NetworkID)
-		add("endpoint", q.EndpointID)
-	case *poolRequest:
-		add("pool", q.PoolID)
-		add("subnet", textOf(q.Pool))
-	case *addressRequest:
-		add("pool", q.PoolID)
-		add("address", textOf(q.Address))
-	}
-	return about
-}
-
-// textOf returns the text of a valid value.
-func textOf(v interface {
-	fmt.Stringer
-	IsValid() bool
-},
-) string {
-	if !v.IsValid() {
-		return ""
-	}
-	return v.String()
-}
-
-// short returns an identifier in Docker's short form. Other texts are truncated and put on one line.
-func short(id string) string {
-	const identifier, shown, most = 64, 12, 128
-	if len(id) == identifier && !strings.ContainsAny(id, "/.: ") {
-		id = id[:shown]
-	}
-	return wire.Line(id[:min(len(id), most)])
 }
 
 // failure is the body of an error. Docker's client reads Err if the status is not 200 (pkg/plugins). The IPAM

@@ -6,6 +6,7 @@ package docker
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,6 +23,127 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
+// The types of requests match libnetwork's drivers/remote/api and ipams/remote/api, which have no JSON tags: keys are
+// the field names, in any case. Each has the fields of several methods.
+
+// request is a request of the network driver.
+type request struct {
+	NetworkID  string
+	EndpointID string
+	SandboxKey string
+	Options    options
+	IPv4Data   []ipamData
+	IPv6Data   []ipamData
+	Interface  endpointInterface
+	// DiscoveryData depends on the type.
+	DiscoveryType int
+	DiscoveryData json.RawMessage
+}
+
+// textRequest is a request of the IPAM driver, or that of AllocateNetwork. Its options are the user's.
+type textRequest struct {
+	NetworkID    string
+	Options      map[string]string
+	IPv4Data     []ipamData
+	IPv6Data     []ipamData
+	PoolID       string
+	AddressSpace string
+	Pool         netip.Prefix
+	SubPool      netip.Prefix
+	V6           bool
+	Address      flexibleAddress
+}
+
+// about returns keys and values for the log that identify the objects of a request.
+func (q *request) about() []any { return identify("network", q.NetworkID, "endpoint", q.EndpointID) }
+
+// about returns keys and values for the log that identify the objects of a request.
+func (q *textRequest) about() []any {
+	return identify("network", q.NetworkID, "pool", q.PoolID, "subnet", textOf(q.Pool), "address", textOf(q.Address))
+}
+
+// identify returns keys and values without empty values, with short identifiers.
+func identify(pairs ...string) []any {
+	var about []any
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			about = append(about, pair[0], short(pair[1]))
+		}
+	}
+	return about
+}
+
+// textOf returns the text of a valid value.
+func textOf(v interface {
+	fmt.Stringer
+	IsValid() bool
+},
+) string {
+	if !v.IsValid() {
+		return ""
+	}
+	return v.String()
+}
+
+// short returns an identifier in Docker's short form. Other texts are truncated and put on one line.
+func short(id string) string {
+	const identifier, shown, most = 64, 12, 128
+	if len(id) == identifier && !strings.ContainsAny(id, "/.: ") {
+		id = id[:shown]
+	}
+	return wire.Line(id[:min(len(id), most)])
+}
+
+// checkNetwork returns an error for an invalid identifier of the network.
+func (q *request) checkNetwork() error { return checkID("NetworkID", q.NetworkID) }
+
+// checkEndpoint returns an error for invalid identifiers of the network and the endpoint.
+func (q *request) checkEndpoint() error {
+	return cmp.Or(q.checkNetwork(), checkID("EndpointID", q.EndpointID))
+}
+
+// checkNetwork returns an error for an invalid identifier of the network.
+func (q *textRequest) checkNetwork() error { return checkID("NetworkID", q.NetworkID) }
+
+// checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
+func (q *textRequest) checkPool() error {
+	if q.PoolID == "" || len(q.PoolID) > 512 {
+		return wrong("PoolID", "must be what RequestPool has answered")
+	}
+	return nil
+}
+
+// ipamData describes a subnet of an IPAM driver. Gateways and auxiliary addresses have a prefix length, except
+// in the first version of the API.
+type ipamData struct {
+	AddressSpace string
+	Pool         netip.Prefix
+	Gateway      flexibleAddress
+	AuxAddresses map[string]flexibleAddress
+}
+
+// endpointInterface describes an interface. A response must not contain values that the request set.
+type endpointInterface struct {
+	Address     netip.Prefix `json:",omitzero"`
+	AddressIPv6 netip.Prefix `json:",omitzero"`
+	MacAddress  string       `json:",omitempty"`
+}
+
+// portBinding is a published port.
+type portBinding struct {
+	Proto uint8
+	Port  uint16
+}
+
+// nodeDiscovery is the discovery type of nodes, with nodeData.
+const nodeDiscovery = 1
+
+type nodeData struct {
+	Address     flexibleAddress
+	BindAddress flexibleAddress
+	Self        bool
+}
+
 // The labels of libnetwork that the driver evaluates.
 const (
 	labelGeneric   = ipam.OwnOptions + "network.generic"
@@ -31,6 +153,9 @@ const (
 	labelInterface = ipam.OwnOptions + "network.endpoint.ifname"
 	labelGateway   = ipam.TypeGateway
 )
+
+// options are libnetwork's labels of a network, endpoint or sandbox.
+type options map[string]json.RawMessage
 
 // said returns an option as text, or false if it is missing, null, or not a scalar.
 func (o options) said(label string) (string, bool) {
@@ -47,15 +172,9 @@ func (o options) said(label string) (string, bool) {
 
 // own returns the options without libnetwork's labels. For an endpoint, these are the user's.
 func (o options) own() map[string]string {
-	var all map[string]string
+	all := map[string]string{}
 	for name := range o {
-		if strings.HasPrefix(name, ipam.OwnOptions) {
-			continue
-		}
-		if text, ok := o.said(name); ok {
-			if all == nil {
-				all = map[string]string{}
-			}
+		if text, ok := o.said(name); ok && !strings.HasPrefix(name, ipam.OwnOptions) {
 			all[name] = text
 		}
 	}
@@ -64,35 +183,19 @@ func (o options) own() map[string]string {
 
 // generic returns the user's options of a network, which libnetwork sends below a label of its own.
 func (o options) generic() (map[string]string, error) {
-	raw, ok := o[labelGeneric]
-	if !ok {
-		return o.own(), nil
-	}
+	all := o.own()
 	var inner options
-	if err := json.Unmarshal(raw, &inner); err != nil {
+	if raw, ok := o[labelGeneric]; ok && json.Unmarshal(raw, &inner) != nil {
 		return nil, wrong("Options."+labelGeneric, "must be an object")
 	}
-	all := o.own()
-	for name := range inner {
-		text, ok := inner.said(name)
-		if !ok {
-			if text := string(bytes.TrimSpace(inner[name])); text == "null" {
-				continue
-			}
+	for name, raw := range inner {
+		if text, ok := inner.said(name); ok {
+			all[name] = text
+		} else if string(bytes.TrimSpace(raw)) != "null" {
 			return nil, wrong("Options."+labelGeneric, "must have texts: another thing is in %q", wire.Line(name))
 		}
-		if all == nil {
-			all = map[string]string{}
-		}
-		all[name] = text
 	}
 	return all, nil
-}
-
-// truth reports whether an option is true.
-func (o options) truth(label string) bool {
-	text, _ := o.said(label)
-	return text == "true"
 }
 
 // published returns the ports that a user wants to publish.
@@ -169,9 +272,10 @@ func (a *flexibleAddress) UnmarshalText(text []byte) error {
 }
 
 // network decodes a network.
-func (q *networkRequest) network() (driver.Network, error) {
+func (q *request) network() (driver.Network, error) {
 	options, err := q.Options.generic()
-	n := driver.Network{ID: q.NetworkID, Options: options, Internal: q.Options.truth(labelInternal)}
+	internal, _ := q.Options.said(labelInternal)
+	n := driver.Network{ID: q.NetworkID, Options: options, Internal: internal == "true"}
 	for family, data := range [][]ipamData{q.IPv4Data, q.IPv6Data} {
 		for _, d := range data {
 			if !d.Pool.IsValid() && !d.Gateway.IsValid() && len(d.AuxAddresses) == 0 {
@@ -197,7 +301,7 @@ func (q *networkRequest) network() (driver.Network, error) {
 }
 
 // endpoint decodes an endpoint.
-func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
+func (q *request) endpoint() (driver.Endpoint, error) {
 	e := driver.Endpoint{Network: q.NetworkID, ID: q.EndpointID, Options: q.Options.own()}
 	for family, address := range []netip.Prefix{q.Interface.Address, q.Interface.AddressIPv6} {
 		if !address.IsValid() {
@@ -221,7 +325,7 @@ func (q *endpointRequest) endpoint() (driver.Endpoint, error) {
 
 // hardware decodes the MAC address of an endpoint from its interface, or from its options, where it is in
 // base64.
-func (q *endpointRequest) hardware() (network.HardwareAddr, error) {
+func (q *request) hardware() (network.HardwareAddr, error) {
 	text := q.Interface.MacAddress
 	if text == "" {
 		var encoded []byte
