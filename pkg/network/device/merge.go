@@ -5,10 +5,9 @@
 package device
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 )
 
@@ -16,59 +15,44 @@ import (
 // over have precedence, and lists are combined. For equal addresses, routes to one destination in one table, and
 // entries for one neighbour, over has precedence. It changes neither argument.
 func Merge(base, over Config) Config {
-	return Config{
-		Profile:   cmp.Or(over.Profile, base.Profile),
-		Interface: mergeInterface(base.Interface, over.Interface),
-		Routes: last(base.Routes, over.Routes, func(r Route) string {
-			return fmt.Sprintf("%s %d", network(r.Destination), r.Table)
-		}),
-		Rules:     last(base.Rules, over.Rules, func(r Rule) string { return fmt.Sprint(r) }),
-		Neighbors: last(base.Neighbors, over.Neighbors, func(n Neighbor) string { return host(n.Destination) }),
-		Ethtool:   mergeEthtool(base.Ethtool, over.Ethtool),
-	}
-}
-
-func mergeInterface(base, over Interface) Interface {
-	return Interface{
-		Name:                cmp.Or(over.Name, base.Name),
-		Addresses:           last(base.Addresses, over.Addresses, canonical),
-		DHCP:                cmp.Or(over.DHCP, base.DHCP),
-		MTU:                 cmp.Or(over.MTU, base.MTU),
-		HardwareAddr:        cmp.Or(over.HardwareAddr, base.HardwareAddr),
-		GSOMaxSize:          cmp.Or(over.GSOMaxSize, base.GSOMaxSize),
-		GROMaxSize:          cmp.Or(over.GROMaxSize, base.GROMaxSize),
-		GSOIPv4MaxSize:      cmp.Or(over.GSOIPv4MaxSize, base.GSOIPv4MaxSize),
-		GROIPv4MaxSize:      cmp.Or(over.GROIPv4MaxSize, base.GROIPv4MaxSize),
-		DisableEBPFPrograms: cmp.Or(over.DisableEBPFPrograms, base.DisableEBPFPrograms),
-		Forwarding:          cmp.Or(over.Forwarding, base.Forwarding),
-		ARPIgnore:           cmp.Or(over.ARPIgnore, base.ARPIgnore),
-		ARPAnnounce:         cmp.Or(over.ARPAnnounce, base.ARPAnnounce),
-		VRF:                 mergeVRF(base.VRF, over.VRF),
-	}
-}
-
-func mergeVRF(base, over *VRF) *VRF {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &VRF{Name: cmp.Or(over.Name, base.Name), Table: cmp.Or(over.Table, base.Table)}
-}
-
-func mergeEthtool(base, over *Ethtool) *Ethtool {
-	if base == nil || over == nil {
-		return cmp.Or(over, base)
-	}
-	return &Ethtool{Features: mergeSwitches(base.Features, over.Features), PrivateFlags: mergeSwitches(base.PrivateFlags, over.PrivateFlags)}
-}
-
-func mergeSwitches(base, over map[string]bool) map[string]bool {
-	if len(base)+len(over) == 0 {
-		return nil
-	}
-	merged := map[string]bool{}
-	maps.Copy(merged, base)
-	maps.Copy(merged, over)
+	merged, _ := overlay(reflect.ValueOf(base), reflect.ValueOf(over)).Interface().(Config)
+	merged.Interface.Addresses = last(base.Interface.Addresses, over.Interface.Addresses, canonical)
+	merged.Routes = last(base.Routes, over.Routes, func(r Route) string {
+		return fmt.Sprintf("%s %d", network(r.Destination), r.Table)
+	})
+	merged.Rules = last(base.Rules, over.Rules, func(r Rule) string { return fmt.Sprint(r) })
+	merged.Neighbors = last(base.Neighbors, over.Neighbors, func(n Neighbor) string { return host(n.Destination) })
 	return merged
+}
+
+// overlay returns base with the values that over sets.
+func overlay(base, over reflect.Value) reflect.Value {
+	switch {
+	case over.IsZero():
+		return base
+	case base.IsZero():
+		return over
+	case over.Kind() == reflect.Struct:
+		merged := reflect.New(over.Type()).Elem()
+		for i := range over.NumField() {
+			merged.Field(i).Set(overlay(base.Field(i), over.Field(i)))
+		}
+		return merged
+	case over.Kind() == reflect.Pointer && over.Type().Elem().Kind() == reflect.Struct:
+		merged := reflect.New(over.Type().Elem())
+		merged.Elem().Set(overlay(base.Elem(), over.Elem()))
+		return merged
+	case over.Kind() == reflect.Map:
+		merged := reflect.MakeMap(over.Type())
+		for _, of := range []reflect.Value{base, over} {
+			for key, value := range of.Seq2() {
+				merged.SetMapIndex(key, value)
+			}
+		}
+		return merged
+	default:
+		return over
+	}
 }
 
 // last puts lists together; of those that have the same key the last stays.
