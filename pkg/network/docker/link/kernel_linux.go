@@ -235,6 +235,19 @@ func (h session) create(link netlink.Link) (netlink.Link, error) {
 	return made, err
 }
 
+// ensure returns the link with the name of want and our mark. It creates a missing one, and replaces one that does
+// not fit.
+func (h session) ensure(want netlink.Link, m Mark, fits func(netlink.Link) bool) (netlink.Link, error) {
+	link, err := h.own(want.Attrs().Name, m)
+	if err == nil && link != nil && !fits(link) {
+		err, link = h.remove(link), nil
+	}
+	if err != nil || link != nil {
+		return link, err
+	}
+	return h.create(want)
+}
+
 // remove removes a link. It ignores a missing one.
 func (h session) remove(link netlink.Link) error {
 	if err := h.LinkDel(link); !errors.Is(err, unix.ENODEV) {
@@ -246,10 +259,10 @@ func (h session) remove(link netlink.Link) error {
 // removeOwn removes the link with a name if it is ours, complete or not. It keeps links with another mark.
 func (h session) removeOwn(name string, m Mark) error {
 	link, err := h.own(name, m)
-	switch {
-	case errors.Is(err, network.ErrTaken):
+	if errors.Is(err, network.ErrTaken) {
 		return nil
-	case err != nil || link == nil:
+	}
+	if err != nil || link == nil {
 		return err
 	}
 	return h.remove(link)

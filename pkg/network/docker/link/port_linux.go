@@ -172,23 +172,15 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 		p.VLAN = cmp.Or(p.VLAN, s.VLAN)
 	}
 	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
-	link, err := h.own(InterfaceName(p.Endpoint), of)
+	want := child(InterfaceName(p.Endpoint), s.Spec, p, base)
+	if len(p.MAC) == 0 && s.Kind != Ipvlan {
+		want.Attrs().HardwareAddr = net.HardwareAddr(newMAC()) // udev may change a random address of the kernel
+	}
+	link, err := h.ensure(want, of, func(is netlink.Link) bool { // an unfit one is unused, because it is in this namespace
+		return sameChild(is, s.Spec, p, base)
+	})
 	if err != nil {
 		return p, err
-	}
-	if link != nil && !sameChild(link, s.Spec, p, base) { // it is unused, because it is in this namespace
-		if err := h.remove(link); err != nil {
-			return p, err
-		}
-		link = nil
-	}
-	if link == nil {
-		if len(p.MAC) == 0 && s.Kind != Ipvlan {
-			p.MAC = newMAC() // chosen here, because udev may change a random address of the kernel
-		}
-		if link, err = h.create(child(InterfaceName(p.Endpoint), s.Spec, p, base)); err != nil {
-			return p, err
-		}
 	}
 	return h.complete(link, p, netlink.LinkAttrs{Alias: of.String(), MTU: s.MTU})
 }

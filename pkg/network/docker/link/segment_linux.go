@@ -195,12 +195,9 @@ func (h session) ensureBridge(s Segment, base netlink.Link) error {
 		return err
 	}
 	name, of := bridgeName(s.Network), Mark{Network: s.Network}
-	bridge, err := h.own(name, of)
-	if err == nil && bridge == nil {
-		made := &netlink.Bridge{LinkAttrs: named(name)}
-		made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
-		bridge, err = h.create(made)
-	}
+	made := &netlink.Bridge{LinkAttrs: named(name)}
+	made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
+	bridge, err := h.ensure(made, of, func(netlink.Link) bool { return true })
 	if err == nil && bridge.Type() != "bridge" {
 		err = fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
 	}
@@ -415,20 +412,9 @@ func (h session) carrier(s Spec, base netlink.Link) (netlink.Link, error) {
 func (h session) ensureTunnel(s Segment, bridge, base netlink.Link, mtu int) error {
 	name, of := tunnelName(s.Network), Mark{Network: s.Network}
 	want := vxlan(name, s.Spec, base)
-	tunnel, err := h.own(name, of)
+	tunnel, err := h.ensure(want, of, func(is netlink.Link) bool { return sameTunnel(is, want) })
 	if err != nil {
 		return err
-	}
-	if tunnel != nil && !sameTunnel(tunnel, want) {
-		if err := h.remove(tunnel); err != nil {
-			return err
-		}
-		tunnel = nil
-	}
-	if tunnel == nil {
-		if tunnel, err = h.create(want); err != nil {
-			return err
-		}
 	}
 	if err := h.apply(tunnel, netlink.LinkAttrs{Alias: of.String(), MTU: mtu, MasterIndex: bridge.Attrs().Index}, true,
 		true); err != nil {
