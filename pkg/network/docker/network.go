@@ -140,11 +140,7 @@ func (h *handler) deleteEndpoint(ctx context.Context, q *request) (any, error) {
 // endpointInfo returns the details of an endpoint. Their names must differ from libnetwork's labels, because Docker
 // interprets the values of those.
 func (h *handler) endpointInfo(ctx context.Context, q *request) (any, error) {
-	e, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
-	if err != nil {
-		return nil, err
-	}
-	n, err := h.Networks.Network(ctx, q.NetworkID)
+	e, n, err := h.Networks.Endpoint(ctx, q.NetworkID, q.EndpointID)
 	if err != nil {
 		return nil, err
 	}

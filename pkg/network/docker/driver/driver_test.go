@@ -61,7 +61,7 @@ func TestLife(t *testing.T) {
 		}
 		w.kernel.move("ep", true)
 	}
-	if got, err := w.Endpoint(ctx, "net", "ep"); err != nil || got.Sandbox != "/sandbox" {
+	if got, _, err := w.Endpoint(ctx, "net", "ep"); err != nil || got.Sandbox != "/sandbox" {
 		t.Errorf("got %v and %v", got, err)
 	}
 	w.usage(driver.Usage{Networks: 1, Endpoints: 1, Joined: 1})
@@ -103,7 +103,7 @@ func TestUnknown(t *testing.T) {
 	w.create(bare("net"))
 	_, _, err = w.Join(ctx, "net", "ep", "/s")
 	w.fails(err, driver.ErrUnknownEndpoint, "ep")
-	_, err = w.Endpoint(ctx, "net", "ep")
+	_, _, err = w.Endpoint(ctx, "net", "ep")
 	w.fails(err, driver.ErrUnknownEndpoint, "ep")
 	w.fails(w.CreateNetwork(ctx, bare("a/b")), driver.ErrImpossible, "identifier")
 	_, err = w.CreateEndpoint(ctx, endpoint("net", ""))

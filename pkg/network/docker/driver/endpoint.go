@@ -6,6 +6,7 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,40 +17,42 @@ import (
 
 // CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
 // allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back.
-func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (Endpoint, error) {
+func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (made Endpoint, err error) {
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
 	}
-	unlock, err := d.lock(ctx, endpointLocks(e.Network, e.ID)...)
-	if err != nil {
-		return Endpoint{}, err
-	}
-	defer unlock()
-	n, err := d.network(ctx, e.Network)
-	if err != nil {
-		return Endpoint{}, err
-	}
-	row, ok, err := d.endpoints.Get(ctx, endpointKey(e.Network, e.ID))
-	switch {
-	case err != nil:
-		return Endpoint{}, err
-	case ok && row.State == ready:
-		if row.Sandbox == "" {
-			if err = d.ensurePort(ctx, n, &row); err == nil {
-				err = d.endpoints.Put(ctx, row.key(), row)
+	err = d.withEndpoint(ctx, e.Network, e.ID, func(n networkRow, row endpointRow) error {
+		if err := n.exists(e.Network); err != nil {
+			return err
+		}
+		switch row.State {
+		case ready:
+			made, err = row.Endpoint, nil
+			if row.Sandbox == "" {
+				made, err = d.storePort(ctx, n, row)
+			}
+			return err
+		case making, removing: // its creation or removal was interrupted
+			if err := d.removeEndpoint(ctx, n, row); err != nil {
+				return err
 			}
 		}
-		return row.Endpoint, err
-	case ok: // its creation or removal was interrupted
-		if err := d.removeEndpoint(ctx, n, row); err != nil {
-			return Endpoint{}, err
+		p, err := d.options.plan(ctx, n, e)
+		if err == nil {
+			made, err = d.create(ctx, p)
 		}
+		return err
+	})
+	return made, err
+}
+
+// storePort makes the links of an endpoint match its row, and writes the row.
+func (d *Driver) storePort(ctx context.Context, n networkRow, row endpointRow) (Endpoint, error) {
+	err := d.ensurePort(ctx, n, &row)
+	if err == nil {
+		err = d.endpoints.Put(ctx, row.key(), row)
 	}
-	p, err := d.options.plan(ctx, n, e)
-	if err != nil {
-		return Endpoint{}, err
-	}
-	return d.create(ctx, p)
+	return row.Endpoint, err
 }
 
 // create creates an endpoint without a row.
@@ -69,19 +72,16 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 			err = d.reserve(ctx, p)
 		}
 	}
-	row := p.endpointRow
+	var made Endpoint
 	if err == nil {
-		err = d.ensurePort(ctx, p.network, &row)
-	}
-	if err == nil {
-		row.State = ready
-		err = d.endpoints.Put(ctx, row.key(), row)
+		p.State = ready
+		made, err = d.storePort(ctx, p.network, p.endpointRow)
 	}
 	if err != nil {
-		d.undo(ctx, func(ctx context.Context) error { return d.removeEndpoint(ctx, p.network, row) })
+		d.undo(ctx, func(ctx context.Context) error { return d.removeEndpoint(ctx, p.network, p.endpointRow) })
 		return Endpoint{}, err
 	}
-	return row.Endpoint, nil
+	return made, nil
 }
 
 // reserve writes the row of an endpoint, unless another endpoint has one of its addresses, its MAC address or its VLAN.
@@ -150,104 +150,72 @@ func (r endpointRow) shares(other endpointRow) string {
 func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()
-	unlock, err := d.lock(ctx, endpointLock(key))
-	if err != nil {
-		return false, err
-	}
-	defer unlock()
-	row, ok, err := d.endpoints.Get(ctx, key)
-	if err != nil || !ok {
-		return err == nil, err
-	}
-	if row.State == ready && !d.isDead(row) {
-		return false, nil
-	}
-	if err := d.removeEndpoint(ctx, n, row); err != nil {
-		return false, err
-	}
-	d.options.Removed(Removed{Endpoints: []string{key}})
-	return true, nil
+	gone := true
+	err := d.locked(ctx, []claim{endpointLock(key)}, func() error {
+		row, ok, err := d.endpoints.Get(ctx, key)
+		if err != nil || !ok {
+			return err
+		}
+		if gone = row.State != ready || d.isDead(row); !gone {
+			return nil
+		}
+		if err := d.removeEndpoint(ctx, n, row); err != nil {
+			return err
+		}
+		d.options.Removed(Removed{Endpoints: []string{key}})
+		return nil
+	})
+	return gone && err == nil, err
 }
 
-// Endpoint returns an endpoint. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.
-func (d *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, error) {
-	if _, err := d.network(ctx, network); err != nil {
-		return Endpoint{}, err
+// Endpoint returns an endpoint and its network. The error wraps ErrUnknownNetwork or ErrUnknownEndpoint.
+func (d *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, Network, error) {
+	n, row, err := d.rows(ctx, network, id)
+	if err == nil {
+		err = cmp.Or(n.exists(network), row.exists(id))
 	}
-	row, err := d.endpoint(ctx, network, id)
-	return row.Endpoint, err
-}
-
-func (d *Driver) endpoint(ctx context.Context, network, id string) (endpointRow, error) {
-	row, ok, err := d.endpoints.Get(ctx, endpointKey(network, id))
-	if err == nil && (!ok || row.State != ready) {
-		err = fmt.Errorf("%w %s", ErrUnknownEndpoint, short(id))
-	}
-	return row, err
+	return row.Endpoint, n.Network, err
 }
 
 // DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
 func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
-	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.endpoints.Get(ctx, endpointKey(network, id))
-	if err != nil || !ok {
-		return err
-	}
-	n, _, err := d.networks.Get(ctx, network)
-	if err != nil {
-		return err
-	}
-	return d.removeEndpoint(ctx, n, row)
+	return d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
+		if row.State == "" {
+			return nil
+		}
+		return d.removeEndpoint(ctx, n, row)
+	})
 }
 
 // Join puts an endpoint into a sandbox and ensures that its interface exists to be moved. A repeated call
 // returns the same.
-func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (Endpoint, Network, error) {
+func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined Endpoint, of Network, err error) {
 	if sandbox == "" {
 		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
 	}
-	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
-	if err != nil {
-		return Endpoint{}, Network{}, err
-	}
-	defer unlock()
-	n, err := d.network(ctx, network)
-	if err != nil {
-		return Endpoint{}, Network{}, err
-	}
-	row, err := d.endpoint(ctx, network, id)
-	if err != nil {
-		return Endpoint{}, Network{}, err
-	}
-	if row.Sandbox == sandbox && row.Boot == d.options.Boot {
-		return row.Endpoint, n.Network, nil // the interface is in the sandbox, or still here
-	}
-	if err := d.ensurePort(ctx, n, &row); err != nil {
-		return Endpoint{}, Network{}, err
-	}
-	row.Sandbox, row.Since = sandbox, d.options.Clock.Now()
-	return row.Endpoint, n.Network, d.endpoints.Put(ctx, row.key(), row)
+	err = d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
+		if err := cmp.Or(n.exists(network), row.exists(id)); err != nil {
+			return err
+		}
+		joined, of = row.Endpoint, n.Network
+		if row.Sandbox == sandbox && row.Boot == d.options.Boot {
+			return nil // the interface is in the sandbox, or still here
+		}
+		row.Sandbox, row.Since = sandbox, d.options.Clock.Now()
+		joined, err = d.storePort(ctx, n, row)
+		return err
+	})
+	return joined, of, err
 }
 
 // Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
 // unknown endpoint.
 func (d *Driver) Leave(ctx context.Context, network, id string) error {
-	unlock, err := d.lock(ctx, endpointLocks(network, id)...)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, err := d.endpoint(ctx, network, id)
-	if errors.Is(err, ErrUnknownEndpoint) || err == nil && row.Sandbox == "" {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	row.Sandbox, row.Since = "", d.options.Clock.Now()
-	return d.endpoints.Put(ctx, row.key(), row)
+	return d.withEndpoint(ctx, network, id, func(_ networkRow, row endpointRow) error {
+		if row.State != ready || row.Sandbox == "" {
+			return nil
+		}
+		row.Sandbox, row.Since = "", d.options.Clock.Now()
+		return d.endpoints.Put(ctx, row.key(), row)
+	})
 }

@@ -65,35 +65,33 @@ func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
 	}
-	unlock, err := d.lock(ctx, networkLocks(n.ID)...)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.networks.Get(ctx, n.ID)
-	switch {
-	case err != nil:
-		return err
-	case ok && row.State == ready:
-		return d.ensureNetwork(ctx, row)
-	case ok: // its creation or removal was interrupted
-		if err := d.removeNetwork(ctx, row); err != nil {
+	return d.withNetwork(ctx, n.ID, func(row networkRow) error {
+		switch row.State {
+		case ready:
+			return d.ensureNetwork(ctx, row)
+		case making, removing: // its creation or removal was interrupted
+			if err := d.removeNetwork(ctx, row); err != nil {
+				return err
+			}
+		}
+		c, err := d.checked(ctx, n)
+		if err == nil {
+			err = d.removeForgotten(ctx, c)
+		}
+		if err != nil {
 			return err
 		}
-	}
-	c, err := d.checked(ctx, n)
-	if err != nil {
-		return err
-	}
-	if err := d.removeForgotten(ctx, c); err != nil {
-		return err
-	}
-	row = c.networkRow
+		return d.makeNetwork(ctx, c.networkRow)
+	})
+}
+
+// makeNetwork writes the row of a new network and makes its links.
+func (d *Driver) makeNetwork(ctx context.Context, row networkRow) error {
 	row.State, row.Since = making, d.options.Clock.Now()
 	if err := d.networks.Put(ctx, row.ID, row); err != nil {
 		return err
 	}
-	err = d.ensureNetwork(ctx, row)
+	err := d.ensureNetwork(ctx, row)
 	if err == nil {
 		row.State = ready
 		err = d.networks.Put(ctx, row.ID, row)
@@ -141,27 +139,24 @@ func (d *Driver) removeForgotten(ctx context.Context, c *composed) error {
 // replaceNetwork removes a network that another one replaces. It fails with reason if the network has endpoints in
 // use. The caller holds the lock of all networks.
 func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) error {
-	unlock, err := d.lock(ctx, networkLock(id))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.networks.Get(ctx, id)
-	if err != nil || !ok {
-		return err
-	}
-	endpoints, err := d.endpointsOf(ctx, id)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
-		return reason
-	}
-	if err := d.removeNetwork(ctx, row); err != nil {
-		return err
-	}
-	d.options.Removed(Removed{Networks: []string{id}})
-	return nil
+	return d.locked(ctx, []claim{networkLock(id)}, func() error {
+		row, ok, err := d.networks.Get(ctx, id)
+		if err != nil || !ok {
+			return err
+		}
+		endpoints, err := d.endpointsOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(endpoints, func(e endpointRow) bool { return e.State == ready && !d.isDead(e) }) {
+			return reason
+		}
+		if err := d.removeNetwork(ctx, row); err != nil {
+			return err
+		}
+		d.options.Removed(Removed{Networks: []string{id}})
+		return nil
+	})
 }
 
 // endpointsOf returns the endpoints of a network, sorted by key.
@@ -179,30 +174,21 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown network. The reconciler retries
 // failed steps.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
-	unlock, err := d.lock(ctx, networkLocks(id)...)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.networks.Get(ctx, id)
-	if err != nil || !ok {
-		return err
-	}
-	return d.removeNetwork(ctx, row)
+	return d.withNetwork(ctx, id, func(row networkRow) error {
+		if row.State == "" {
+			return nil
+		}
+		return d.removeNetwork(ctx, row)
+	})
 }
 
 // Network returns a network. The error wraps ErrUnknownNetwork.
 func (d *Driver) Network(ctx context.Context, id string) (Network, error) {
-	row, err := d.network(ctx, id)
-	return row.Network, err
-}
-
-func (d *Driver) network(ctx context.Context, id string) (networkRow, error) {
-	row, ok, err := d.networks.Get(ctx, id)
-	if err == nil && (!ok || row.State == removing) {
-		err = fmt.Errorf("%w %s", ErrUnknownNetwork, short(id))
+	row, _, err := d.networks.Get(ctx, id)
+	if err == nil {
+		err = row.exists(id)
 	}
-	return row, err
+	return row.Network, err
 }
 
 // Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
@@ -266,30 +252,27 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, err
 // driver allocates from it: both would allocate the same addresses. No network is created during the check. Overlaps of
 // the current policy are ignored.
 func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
-	unlock, err := d.lock(ctx, allNetworks)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	known, err := d.overlaps(ctx, d.options.Policy())
-	if err != nil {
-		return err
-	}
-	found, err := d.overlaps(ctx, next)
-	if err != nil {
-		return err
-	}
-	var texts []string
-	for _, o := range found {
-		if !slices.Contains(known, o) {
-			texts = append(texts, o.String())
+	return d.locked(ctx, []claim{allNetworks}, func() error {
+		known, err := d.overlaps(ctx, d.options.Policy())
+		if err != nil {
+			return err
 		}
-	}
-	if len(texts) > 0 {
-		return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or "+
-			"remove the network first", strings.Join(texts, "\n  "))
-	}
-	return put()
+		found, err := d.overlaps(ctx, next)
+		if err != nil {
+			return err
+		}
+		var texts []string
+		for _, o := range found {
+			if !slices.Contains(known, o) {
+				texts = append(texts, o.String())
+			}
+		}
+		if len(texts) > 0 {
+			return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or "+
+				"remove the network first", strings.Join(texts, "\n  "))
+		}
+		return put()
+	})
 }
 
 // Barred returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
@@ -327,22 +310,19 @@ func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone boo
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
 		return fmt.Errorf("%w: that is no address of a machine", ErrImpossible)
 	}
-	unlock, err := d.lock(ctx, allNetworks)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := d.storeNode(ctx, node.String(), self, gone); err != nil {
-		return err
-	}
-	networks, err := d.networks.Rows(ctx)
-	errs := []error{err}
-	for _, id := range slices.Sorted(maps.Keys(networks)) {
-		if networks[id].Link.Kind == link.VXLAN && networks[id].State == ready {
-			errs = append(errs, d.ensureNetwork(ctx, networks[id]))
+	return d.locked(ctx, []claim{allNetworks}, func() error {
+		if err := d.storeNode(ctx, node.String(), self, gone); err != nil {
+			return err
 		}
-	}
-	return errors.Join(errs...)
+		networks, err := d.networks.Rows(ctx)
+		errs := []error{err}
+		for _, id := range slices.Sorted(maps.Keys(networks)) {
+			if networks[id].Link.Kind == link.VXLAN && networks[id].State == ready {
+				errs = append(errs, d.ensureNetwork(ctx, networks[id]))
+			}
+		}
+		return errors.Join(errs...)
+	})
 }
 
 // storeNode writes or deletes the row of a machine. This machine has one address, the last one.

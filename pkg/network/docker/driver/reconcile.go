@@ -112,7 +112,7 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(endpoints)) {
-		add(d.reconcileEndpoint(ctx, key, names[key], listErr == nil, found))
+		add(d.reconcileEndpoint(ctx, endpoints[key], names[key], listErr == nil, found))
 	}
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
 		if before := networks[id].State; before != ready {
@@ -146,32 +146,29 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 	} else if m.Network != "" {
 		claims = []claim{networkLock(m.Network)}
 	}
-	unlock, err := d.tryLock(ctx, claims...)
-	if unlock == nil || err != nil {
-		return err
-	}
-	defer unlock()
-	if known, err := d.hasRow(ctx, m); known || err != nil {
-		return err
-	}
-	since, isNew := d.since("link/"+m.Name, found)
-	if isNew { // it may have been removed with its row since it was listed
-		links, err := d.options.Kernel.Marked(ctx)
-		if err != nil || !slices.Contains(links, m) {
-			delete(found, "link/"+m.Name)
+	return d.tryLocked(ctx, claims, func() error {
+		if known, err := d.hasRow(ctx, m); known || err != nil {
 			return err
 		}
-		d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right "+
-			"ledger?", m.Name))
-	}
-	if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
+		since, isNew := d.since("link/"+m.Name, found)
+		if isNew { // it may have been removed with its row since it was listed
+			links, err := d.options.Kernel.Marked(ctx)
+			if err != nil || !slices.Contains(links, m) {
+				delete(found, "link/"+m.Name)
+				return err
+			}
+			d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right "+
+				"ledger?", m.Name))
+		}
+		if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {
+			return nil
+		}
+		if err := d.options.Kernel.Remove(ctx, m); err != nil {
+			return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
+		}
+		d.options.Removed(Removed{Links: []string{m.Name}})
 		return nil
-	}
-	if err := d.options.Kernel.Remove(ctx, m); err != nil {
-		return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
-	}
-	d.options.Removed(Removed{Links: []string{m.Name}})
-	return nil
+	})
 }
 
 // hasRow reports whether the network or the endpoint of a link has a row.
@@ -204,57 +201,41 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) 
 	if before == ready {
 		claims = []claim{sharedNetworkLock(id)}
 	}
-	unlock, err := d.tryLock(ctx, claims...)
-	if unlock == nil || err != nil {
-		return err
-	}
-	defer unlock()
-	row, ok, err := d.networks.Get(ctx, id)
-	if err != nil || !ok || row.State != before {
-		return err // a request has changed it
-	}
-	if row.State == ready {
-		return d.ensureNetwork(ctx, row)
-	}
-	if err := d.removeNetwork(ctx, row); err != nil {
-		return err
-	}
-	d.options.Removed(Removed{Networks: []string{id}})
-	return nil
+	return d.tryLocked(ctx, claims, func() error {
+		row, _, err := d.networks.Get(ctx, id)
+		switch {
+		case err != nil || row.State != before: // a request has changed it
+			return err
+		case before == ready:
+			return d.ensureNetwork(ctx, row)
+		}
+		if err := d.removeNetwork(ctx, row); err != nil {
+			return err
+		}
+		d.options.Removed(Removed{Networks: []string{id}})
+		return nil
+	})
 }
 
 // reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of another one. names are
 // those of its links here; listed is true if they are known.
-func (d *Driver) reconcileEndpoint(ctx context.Context, key string, names []string, listed bool,
+func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, names []string, listed bool,
 	found map[string]time.Time) error {
-	row, ok, err := d.endpoints.Get(ctx, key)
-	if err != nil || !ok {
-		return err
-	}
-	unlock, err := d.tryLock(ctx, endpointLocks(row.Network, row.ID)...)
-	if unlock == nil || err != nil {
-		return err
-	}
-	defer unlock()
-	before := row
-	if row, ok, err = d.endpoints.Get(ctx, key); err != nil || !ok || row.State != before.State ||
-		!row.Since.Equal(before.Since) {
-		return err // a request has changed it
-	}
-	n, _, err := d.networks.Get(ctx, row.Network)
-	if err != nil {
-		return err
-	}
-	switch {
-	case row.State != ready || listed && d.isGone(row, n.Link.Kind, names) && d.isGraceOver(row, found):
-		if err := d.removeEndpoint(ctx, n, row); err != nil {
+	return d.tryLocked(ctx, endpointLocks(before.Network, before.ID), func() error {
+		n, row, err := d.rows(ctx, before.Network, before.ID)
+		switch {
+		case err != nil || row.State != before.State || !row.Since.Equal(before.Since): // a request has changed it
 			return err
+		case row.State != ready || listed && d.isGone(row, n.Link.Kind, names) && d.isGraceOver(row, found):
+			if err := d.removeEndpoint(ctx, n, row); err != nil {
+				return err
+			}
+			d.options.Removed(Removed{Endpoints: []string{row.key()}})
+		case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
+			return d.ensurePort(ctx, n, &row)
 		}
-		d.options.Removed(Removed{Endpoints: []string{key}})
-	case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
-		return d.ensurePort(ctx, n, &row)
-	}
-	return nil
+		return nil
+	})
 }
 
 // isGone reports whether an endpoint is in no container, or its links here show that it has left. names are those.
@@ -294,25 +275,57 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 	return row.Boot != d.options.Boot && row.Boot != "" && d.options.Boot != ""
 }
 
-// lock takes locks, and returns the function that releases them. The error wraps network.ErrUnavailable.
-func (d *Driver) lock(ctx context.Context, claims ...claim) (func(), error) {
+// locked calls do while it holds locks. The error wraps network.ErrUnavailable if they are in use until the context ends.
+func (d *Driver) locked(ctx context.Context, claims []claim, do func() error) error {
 	unlock, err := d.locks.Take(ctx, claims...)
 	if err != nil {
-		return nil, fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
+		return fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
 	}
-	return unlock, nil
+	defer unlock()
+	return do()
 }
 
-// tryLock takes locks that are free within busyTimeout. It returns nil if a request holds one for longer: the next
+// tryLocked works like locked, but does nothing if a request holds a lock for longer than busyTimeout: the next
 // reconciliation looks again.
-func (d *Driver) tryLock(ctx context.Context, claims ...claim) (func(), error) {
+func (d *Driver) tryLocked(ctx context.Context, claims []claim, do func() error) error {
 	short, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	unlock, err := d.lock(short, claims...)
-	if err != nil && ctx.Err() == nil {
-		return nil, nil //nolint:nilnil // a lock that is in use is no error
+	unlock, err := d.locks.Take(short, claims...)
+	if err != nil {
+		return ctx.Err()
 	}
-	return unlock, err
+	defer unlock()
+	return do()
+}
+
+// withNetwork calls do with the row of a network under its lock and that of all networks. A missing row has no state.
+func (d *Driver) withNetwork(ctx context.Context, id string, do func(networkRow) error) error {
+	return d.locked(ctx, networkLocks(id), func() error {
+		row, _, err := d.networks.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		return do(row)
+	})
+}
+
+// withEndpoint calls do with the rows of an endpoint and its network under their locks. A missing row has no state.
+func (d *Driver) withEndpoint(ctx context.Context, network, id string, do func(networkRow, endpointRow) error) error {
+	return d.locked(ctx, endpointLocks(network, id), func() error {
+		n, row, err := d.rows(ctx, network, id)
+		if err != nil {
+			return err
+		}
+		return do(n, row)
+	})
+}
+
+// rows returns the rows of an endpoint and its network. A missing row has no state.
+func (d *Driver) rows(ctx context.Context, network, id string) (n networkRow, row endpointRow, err error) {
+	if n, _, err = d.networks.Get(ctx, network); err == nil {
+		row, _, err = d.endpoints.Get(ctx, endpointKey(network, id))
+	}
+	return n, row, err
 }
 
 // ensureNetwork makes the links of a network match its row. The caller holds or shares a lock of the network.

@@ -51,13 +51,13 @@ func TestStale(t *testing.T) {
 			}
 			for range 2 {
 				w.must(w.Reconcile(ctx))
-				if _, err := w.Endpoint(ctx, "net", "ep"); err != nil {
+				if _, _, err := w.Endpoint(ctx, "net", "ep"); err != nil {
 					t.Fatal("it went before the grace was over:", err)
 				}
 				w.clock.Step(9 * time.Minute)
 			}
 			w.must(w.Reconcile(ctx))
-			_, err := w.Endpoint(ctx, "net", "ep")
+			_, _, err := w.Endpoint(ctx, "net", "ep")
 			if gone := errors.Is(err, driver.ErrUnknownEndpoint); gone != c.stale {
 				t.Fatalf("it was removed: %v", gone)
 			}

@@ -114,6 +114,22 @@ type nodeRow struct {
 	Self bool `json:"self,omitempty"`
 }
 
+// exists returns ErrUnknownNetwork if there is no network, or one that is being removed.
+func (r networkRow) exists(id string) error {
+	if r.State == "" || r.State == removing {
+		return fmt.Errorf("%w %s", ErrUnknownNetwork, short(id))
+	}
+	return nil
+}
+
+// exists returns ErrUnknownEndpoint if there is no complete endpoint.
+func (r endpointRow) exists(id string) error {
+	if r.State != ready {
+		return fmt.Errorf("%w %s", ErrUnknownEndpoint, short(id))
+	}
+	return nil
+}
+
 // key returns the row's key. Identifiers contain no slash.
 func (r endpointRow) key() string { return endpointKey(r.Network, r.ID) }
 
