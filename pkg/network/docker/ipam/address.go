@@ -95,7 +95,7 @@ func (l *Driver) wish(ctx context.Context, id string, options map[string]string)
 	if w.space.shared {
 		word = l.roleWord(options)
 	}
-	if w.lease, err = l.use(ctx, w.space, id, word); err != nil {
+	if w.lease, err = l.use(ctx, w.space, id, word, w.activation); err != nil {
 		return nil, err
 	}
 	if w.word = word; word == "" {
@@ -311,49 +311,24 @@ func (w *wish) undone(ctx context.Context, address netip.Addr, err error) {
 // Find returns the allocation of an address that was leased from a subnet, and its pool, or nil if the policy
 // no longer has the pool. The error wraps network.ErrNotHeld if there is no allocation, as for a gateway that
 // the pool declares.
-func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (network.Allocation,
-	*policy.Pool, error) {
+func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, address netip.Addr) (a network.Allocation,
+	pool *policy.Pool, err error) {
 	s, err := l.space(space)
 	if err != nil {
-		return network.Allocation{}, nil, fmt.Errorf("%w: %w", network.ErrNotHeld, err)
+		return a, nil, fmt.Errorf("%w: %w", network.ErrNotHeld, err)
 	}
-	address, in := address.Unmap(), l.options.Policy()
-	a, err := network.Allocation{}, network.ErrNotHeld
-	if pool := in.PoolOf(subnet); pool != nil {
-		a, err = l.held(ctx, s, s.id(pool.Name, subnet.Masked()), address)
-	}
-	if errors.Is(err, network.ErrNotHeld) { // the subnet may belong to another pool now
-		a, err = l.heldBefore(ctx, s, subnet.Masked(), address)
-	}
-	return a, in.Pool(a.Pool), err
-}
-
-// held returns the allocation of an address of a lease.
-func (l *Driver) held(ctx context.Context, s *space, id string, address netip.Addr) (network.Allocation, error) {
-	a, err := l.options.Service.Get(ctx, s.owner(id, address))
-	if errors.Is(err, network.ErrNotHeld) || err == nil && a.State == network.Releasing {
-		return network.Allocation{}, fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
-	}
-	return a, err
-}
-
-// heldBefore returns the allocation of an address from any lease with the subnet.
-func (l *Driver) heldBefore(ctx context.Context, s *space, subnet netip.Prefix,
-	address netip.Addr) (a network.Allocation, err error) {
-	leases, err := s.table.Rows(ctx)
-	if err != nil {
-		return a, err
-	}
-	err = fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
-	for id, p := range leases {
-		if p.Prefix != subnet {
-			continue
+	found := false
+	err = l.leases(ctx, s, subnet.Masked(), func(id string) (bool, error) {
+		a, err = l.options.Service.Get(ctx, s.owner(id, address.Unmap()))
+		if found = err == nil && a.State != network.Releasing; found || errors.Is(err, network.ErrNotHeld) {
+			err = nil
 		}
-		if a, err = l.held(ctx, s, id, address); !errors.Is(err, network.ErrNotHeld) {
-			break
-		}
+		return found, err
+	})
+	if err == nil && !found {
+		a, err = network.Allocation{}, fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
 	}
-	return a, err
+	return a, l.options.Policy().Pool(a.Pool), err
 }
 
 // Describe sets kind, namespace, name and device of the holder of an allocation. The error wraps
@@ -374,7 +349,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 	l.mutex.Unlock()
 	gone := map[holding]time.Time{}
 	var errs []error
-	for _, s := range []*space{l.local, l.global} {
+	for _, s := range l.spaces() {
 		strays, err := l.strays(ctx, s)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))

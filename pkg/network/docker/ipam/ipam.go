@@ -117,9 +117,8 @@ type Driver struct {
 	life   string
 	number atomic.Uint64
 
-	// mutex serializes changes of leases. It guards started, which is nil before the first use.
-	mutex   sync.Mutex
-	started *start
+	// mutex serializes changes of leases.
+	mutex sync.Mutex
 	// untold holds the leases with a failed or uncertain write: the client has not received them.
 	untold map[string]bool
 	// gone has the addresses that the last sweep found unused, with the time of the first such sweep.
@@ -175,38 +174,23 @@ func (l *Driver) unique() string { return l.life + "-" + strconv.FormatUint(l.nu
 func (l *Driver) Activate(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.started = nil
-	last, err := l.last(ctx)
+	last, err := l.activation(ctx)
 	if err != nil {
 		return err
 	}
-	next := start{Activation: last.Activation + 1, At: l.options.Clock.Now().UTC()}
-	if err := l.starts.Put(ctx, keyStart, next); err != nil {
-		l.started = nil
+	if err := l.starts.Put(ctx, keyStart, start{Activation: last + 1, At: l.options.Clock.Now().UTC()}); err != nil {
 		return fmt.Errorf("noting a start of the client: %w", err)
 	}
-	l.started = &next
 	return nil
-}
-
-// last returns the last start. The caller holds the mutex.
-func (l *Driver) last(ctx context.Context) (start, error) {
-	if l.started == nil {
-		read, _, err := l.starts.Get(ctx, keyStart)
-		if err != nil {
-			return start{}, fmt.Errorf("reading the last start of the client: %w", err)
-		}
-		l.started = &read
-	}
-	return *l.started, nil
 }
 
 // activation returns the number of the last start.
 func (l *Driver) activation(ctx context.Context) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	last, err := l.last(ctx)
-	return last.Activation, err
+	last, _, err := l.starts.Get(ctx, keyStart)
+	if err != nil {
+		return 0, fmt.Errorf("reading the last start of the client: %w", err)
+	}
+	return last.Activation, nil
 }
 
 // space is an address space.
@@ -222,14 +206,15 @@ type space struct {
 
 // space returns the space with a name.
 func (l *Driver) space(name string) (*space, error) {
-	for _, s := range []*space{l.local, l.global} {
-		if s.name == name {
-			return s, nil
-		}
+	if i := slices.IndexFunc(l.spaces(), func(s *space) bool { return s.name == name }); i >= 0 {
+		return l.spaces()[i], nil
 	}
 	return nil, fmt.Errorf("%w: there is no address space %q; there are %s and %s", ErrRequest, name, LocalSpace,
 		GlobalSpace)
 }
+
+// spaces returns all spaces.
+func (l *Driver) spaces() []*space { return []*space{l.local, l.global} }
 
 // id returns the identifier of a lease: <space>/<pool>/<prefix>.
 func (s *space) id(pool string, prefix netip.Prefix) string {
@@ -248,7 +233,7 @@ func (s *space) parse(id string) (pool string, prefix netip.Prefix, ok bool) {
 
 // spaceOf returns the space of an identifier.
 func (l *Driver) spaceOf(id string) (*space, error) {
-	for _, s := range []*space{l.local, l.global} {
+	for _, s := range l.spaces() {
 		if _, _, ok := s.parse(id); ok {
 			return s, nil
 		}
@@ -316,12 +301,7 @@ func (l *Driver) roleWord(options map[string]string) string {
 }
 
 // node returns this node's name in words.
-func (l *Driver) node() string {
-	if l.options.Node == "" {
-		return "-"
-	}
-	return l.options.Node
-}
+func (l *Driver) node() string { return cmp.Or(l.options.Node, "-") }
 
 // elsewhere returns another node with a task's word, or "".
 func (l *Driver) elsewhere(users []string) string {
@@ -336,14 +316,15 @@ func (l *Driver) elsewhere(users []string) string {
 // leave returns the remaining users after this node releases something. The first release is that of the node's
 // task, the second that of a manager, on any node. A node that is no user removes nothing.
 func (l *Driver) leave(users []string) []string {
-	rest := slices.Clone(users)
+	var leaving string
 	if task := wordTask + l.node(); slices.Contains(users, task) {
-		return slices.DeleteFunc(rest, func(word string) bool { return word == task })
+		leaving = task
+	} else if slices.Contains(users, wordSwarm+l.node()) {
+		leaving = wordSwarm
 	}
-	if slices.Contains(users, wordSwarm+l.node()) {
-		return slices.DeleteFunc(rest, func(word string) bool { return strings.HasPrefix(word, wordSwarm) })
-	}
-	return rest
+	return slices.DeleteFunc(slices.Clone(users), func(word string) bool {
+		return word == leaving || leaving == wordSwarm && strings.HasPrefix(word, wordSwarm)
+	})
 }
 
 // join adds a word if it is missing.

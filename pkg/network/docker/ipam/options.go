@@ -59,85 +59,96 @@ func ourOptions(options map[string]string) map[string]string {
 	return users
 }
 
-// choice is the user's selection: the candidate pools, in order.
+// choice is the user's selection: the candidate subnets, in order.
 type choice struct {
-	profile string
-	pools   []*policy.Pool
-	// families lists the address lengths of the profile in bits; nil means all.
-	families []int
+	subnets []candidate
 	// free means that nothing was selected, so that a subnet must be named.
 	free bool
 	// what describes the selection in messages.
 	what string
 }
 
+// candidate is a subnet to lease, with the profile that allows it.
+type candidate struct {
+	pool    *policy.Pool
+	prefix  netip.Prefix
+	profile string
+}
+
 // choose returns the selection of the options.
-func choose(p *policy.Policy, options map[string]string) (choice, error) {
-	c := choice{profile: options[OptionProfile]}
-	name := options[optionPool]
-	if c.profile == "" && name == "" {
-		c.free = true
-		return c, nil
-	}
-	if c.profile != "" {
-		profile, err := p.Choose(c.profile)
+func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
+	chosen, name := options[OptionProfile], options[optionPool]
+	var pools []*policy.Pool
+	var families []int // the address lengths of the profile in bits; nil means all
+	switch {
+	case chosen != "":
+		profile, err := p.Choose(chosen)
 		if err != nil {
 			return c, fmt.Errorf("%w: %w", ErrRequest, err)
 		}
 		if len(profile.Pools) == 0 {
-			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, c.profile)
+			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, chosen)
 		}
-		c.pools, c.families, c.what = profile.Pools, profile.Families, "the profile "+c.profile
+		pools, families, c.what = profile.Pools, profile.Families, "the profile "+chosen
+	case name == "":
+		c.free = true
+		fallthrough
+	default:
+		for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+			pools = append(pools, p.Pools[name])
+		}
 	}
-	if name == "" {
-		return c, nil
+	if name != "" {
+		pool := p.Pool(name)
+		switch {
+		case pool == nil:
+			return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name,
+				source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
+		case !slices.Contains(pools, pool):
+			return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, chosen)
+		}
+		pools, c.what = []*policy.Pool{pool}, "the pool "+name
 	}
-	pool := p.Pool(name)
-	switch {
-	case pool == nil:
-		return c, fmt.Errorf("%w: there is no pool %q; %s", ErrRequest, name,
-			source.ThereAre(slices.Sorted(maps.Keys(p.Pools))))
-	case c.profile != "" && !slices.Contains(c.pools, pool):
-		return c, fmt.Errorf("%w: the pool %s is not one of the profile %s", ErrRequest, name, c.profile)
-	}
-	c.pools, c.what = []*policy.Pool{pool}, "the pool "+name
-	return c, nil
-}
-
-// subnets returns the subnets of the pools in the profile's families.
-func (c choice) subnets() []candidate {
-	var all []candidate
-	for _, pool := range c.pools {
+	for _, pool := range pools {
 		for _, subnet := range pool.Subnets {
-			if c.families == nil || slices.Contains(c.families, subnet.Prefix.Addr().BitLen()) {
-				all = append(all, candidate{pool, subnet.Prefix, c.profile})
+			if families == nil || slices.Contains(families, subnet.Prefix.Addr().BitLen()) {
+				c.subnets = append(c.subnets, candidate{pool, subnet.Prefix, chosen})
 			}
 		}
 	}
-	return all
+	return c, nil
 }
 
-// find returns the pool with the requested subnet.
-func find(in *policy.Policy, r PoolRequest) (*policy.Pool, string, error) {
-	c, err := choose(in, r.Options)
-	if err != nil {
-		return nil, "", err
+// matching returns the subnets that match a request. It fails if there is none.
+func (c choice) matching(r PoolRequest) ([]candidate, error) {
+	has, family := []string{}, "IPv4"
+	for _, of := range c.subnets {
+		has = append(has, of.prefix.String())
 	}
-	if c.free {
-		if pool := in.PoolOf(r.Subnet); pool != nil {
-			return pool, "", nil
+	slices.Sort(has)
+	all := slices.DeleteFunc(slices.Clone(c.subnets), func(of candidate) bool {
+		if r.named() {
+			return of.prefix != r.Subnet
 		}
-		c.pools = slices.Collect(maps.Values(in.Pools))
-		return nil, "", fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet,
-			source.ThereAre(c.texts()))
+		length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != of.prefix.Bits()
+		return of.prefix.Addr().Is6() != r.Six || length
+	})
+	if r.Six {
+		family = "IPv6"
 	}
-	for _, of := range c.subnets() {
-		if of.prefix == r.Subnet {
-			return of.pool, c.profile, nil
-		}
+	switch {
+	case len(all) > 0:
+		return all, nil
+	case r.named() && c.free:
+		return nil, fmt.Errorf("%w: no pool has the subnet %s; %s", network.ErrOutside, r.Subnet, source.ThereAre(has))
+	case r.named():
+		return nil, fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet, source.ThereAre(has))
+	case len(has) > 0:
+		return nil, fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
+			source.ThereAre(has))
+	default:
+		return nil, fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 	}
-	return nil, "", fmt.Errorf("%w: %s has no subnet %s; %s", network.ErrOutside, c.what, r.Subnet,
-		source.ThereAre(c.texts()))
 }
 
 // subnetOf returns the subnet of a pool with a prefix.
@@ -150,44 +161,6 @@ func subnetOf(pool *policy.Pool, prefix netip.Prefix) (ledger.Subnet, bool) {
 		}
 	}
 	return ledger.Subnet{}, false
-}
-
-// texts returns the subnets for messages.
-func (c choice) texts() []string {
-	var texts []string
-	for _, of := range c.subnets() {
-		texts = append(texts, of.prefix.String())
-	}
-	slices.Sort(texts)
-	return texts
-}
-
-// candidate is a subnet to lease, with the profile that allows it.
-type candidate struct {
-	pool    *policy.Pool
-	prefix  netip.Prefix
-	profile string
-}
-
-// candidates returns the subnets that match a request without a subnet.
-func candidates(c choice, r PoolRequest) []candidate {
-	return slices.DeleteFunc(c.subnets(), func(of candidate) bool {
-		length := r.Subnet.IsValid() && r.Subnet.Bits() > 0 && r.Subnet.Bits() != of.prefix.Bits()
-		return of.prefix.Addr().Is6() != r.Six || length
-	})
-}
-
-// noSubnet returns the error for a request without candidates.
-func noSubnet(c choice, r PoolRequest) error {
-	family := "IPv4"
-	if r.Six {
-		family = "IPv6"
-	}
-	if has := c.texts(); len(has) > 0 {
-		return fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
-			source.ThereAre(has))
-	}
-	return fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
 }
 
 // checkRange validates the range for the selection of addresses.

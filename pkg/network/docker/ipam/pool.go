@@ -5,6 +5,7 @@
 package ipam
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -93,30 +94,46 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	r.Subnet, r.Within = r.Subnet.Masked(), r.Within.Masked()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	last, err := l.last(ctx)
+	activation, err := l.activation(ctx)
 	if err != nil {
 		return Pool{}, err
 	}
-	if r.named() {
-		return l.leaseNamed(ctx, s, r, last.Activation)
+	c, err := choose(l.options.Policy(), r.Options)
+	if !r.named() && err == nil && c.free {
+		err = fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
 	}
-	return l.leaseAny(ctx, s, r, last.Activation)
+	var subnets []candidate
+	if err == nil {
+		subnets, err = c.matching(r)
+	}
+	switch {
+	case r.named():
+		return l.leaseNamed(ctx, s, r, subnets, err, activation)
+	case err != nil:
+		return Pool{}, err
+	default:
+		return l.leaseAny(ctx, s, r, subnets, c.what, activation)
+	}
 }
 
-// leaseNamed leases the given subnet, or renews its lease.
-func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
-	pool, profile, refused := find(l.options.Policy(), r)
+// leaseNamed leases the given subnet, or renews its lease. refused is set if the policy does not have it.
+func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnets []candidate, refused error,
+	activation int) (Pool, error) {
+	var of candidate
 	var id string
 	if refused == nil {
-		id = s.id(pool.Name, r.Subnet)
+		of = subnets[0]
+		id = s.id(of.pool.Name, r.Subnet)
 	} else { // its pool may be gone, but not its lease
-		leases, err := s.table.Rows(ctx)
-		if err != nil {
-			return Pool{}, err
-		}
-		var on bool
-		if id, on = leaseOf(leases, r.Subnet); !on {
-			return Pool{}, refused
+		err := l.leases(ctx, s, r.Subnet, func(existing string) (bool, error) {
+			_, on, err := s.table.Get(ctx, existing)
+			if on {
+				id = existing
+			}
+			return on, err
+		})
+		if err != nil || id == "" {
+			return Pool{}, cmp.Or(err, refused)
 		}
 	}
 	return l.update(ctx, s, id, func(old *Pool) (*Pool, error) {
@@ -124,30 +141,19 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, activa
 		case old == nil && refused != nil:
 			return nil, refused
 		case old == nil:
-			return l.newLease(ctx, s, r, candidate{pool, r.Subnet, profile}, activation)
+			return l.newLease(ctx, s, r, of, activation)
 		case !s.shared && old.Activation == activation && !l.isLost(*old):
 			return nil, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix,
 				old.Pool)
 		default:
-			return l.renewed(s, r, *old, pool, activation)
+			return l.renewed(s, r, *old, of.pool, activation)
 		}
 	})
 }
 
 // leaseAny leases the first unleased subnet, or one that the client never received.
-func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, activation int) (Pool, error) {
-	c, err := choose(l.options.Policy(), r.Options)
-	if err != nil {
-		return Pool{}, err
-	}
-	if c.free {
-		return Pool{}, fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet",
-			ErrRequest)
-	}
-	subnets := candidates(c, r)
-	if len(subnets) == 0 {
-		return Pool{}, noSubnet(c, r)
-	}
+func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets []candidate, what string,
+	activation int) (Pool, error) {
 	abandoned := func(p Pool) bool {
 		return l.isLost(p) && p.Activation == activation && l.options.Clock.Since(p.Since) >= l.options.Grace
 	}
@@ -168,7 +174,7 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, activati
 	return Pool{},
 		fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no "+
 			"more with --subnet",
-			network.ErrExhausted, c.what, len(subnets))
+			network.ErrExhausted, what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,
@@ -177,14 +183,26 @@ func (l *Driver) isLost(p Pool) bool {
 	return !p.Used && (l.untold[p.ID] || !strings.HasPrefix(p.Term, l.life+"-"))
 }
 
-// leaseOf returns the identifier of the lease of a subnet in any pool.
-func leaseOf(leases map[string]Pool, subnet netip.Prefix) (string, bool) {
-	for _, id := range slices.Sorted(maps.Keys(leases)) {
-		if leases[id].Prefix == subnet {
-			return id, true
+// leases calls do with the identifiers of the possible leases of a subnet until it is done: first that of the subnet's
+// pool, then those of pools that had the subnet before.
+func (l *Driver) leases(ctx context.Context, s *space, subnet netip.Prefix, do func(id string) (bool, error)) error {
+	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
+		if done, err := do(s.id(pool.Name, subnet)); done || err != nil {
+			return err
 		}
 	}
-	return "", false
+	rows, err := s.table.Rows(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(rows)) {
+		if rows[id].Prefix == subnet {
+			if done, err := do(id); done || err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // newLease returns a lease of a pool that is not leased.
@@ -255,36 +273,25 @@ func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, n
 	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	var id string
-	if pool := l.options.Policy().PoolOf(subnet); pool != nil {
-		id = l.local.id(pool.Name, subnet)
-	} else { // the subnet may belong to no pool any more
-		leases, err := l.local.table.Rows(ctx)
-		if err != nil {
-			return err
-		}
-		var on bool
-		if id, on = leaseOf(leases, subnet); !on {
-			return nil
-		}
-	}
-	_, err := l.update(ctx, l.local, id, func(p *Pool) (*Pool, error) {
-		if p == nil {
-			return nil, nil //nolint:nilnil // there is no lease
-		}
-		if p.Used = true; p.Network == "" {
-			p.Network = network
-		} else if p.Network != network {
-			p.Network = several
-		}
-		return p, nil
+	return l.leases(ctx, l.local, subnet, func(id string) (bool, error) {
+		known, err := l.update(ctx, l.local, id, func(p *Pool) (*Pool, error) {
+			if p == nil {
+				return nil, nil //nolint:nilnil // there is no lease
+			}
+			if p.Used = true; p.Network == "" {
+				p.Network = network
+			} else if p.Network != network {
+				p.Network = several
+			}
+			return p, nil
+		})
+		return known.ID != "", err
 	})
-	return err
 }
 
 // use returns a lease and records who uses it. Another client with the same identifier may have ended the lease, while
 // this client still uses it: then it begins again.
-func (l *Driver) use(ctx context.Context, s *space, id, user string) (Pool, error) {
+func (l *Driver) use(ctx context.Context, s *space, id, user string, activation int) (Pool, error) {
 	p, on, err := s.table.Get(ctx, id)
 	if err != nil || on && p.Used && (user == "" || slices.Contains(p.Users, user)) {
 		return p, err
@@ -300,8 +307,8 @@ func (l *Driver) use(ctx context.Context, s *space, id, user string) (Pool, erro
 			}
 			p = &Pool{ID: id, Space: s.name, Pool: name, Prefix: prefix, Gateway: gatewayOf(pool, prefix), Term: l.unique(),
 				Since: l.options.Clock.Now().UTC()}
-			if l.started != nil && !s.shared {
-				p.Activation = l.started.Activation
+			if !s.shared {
+				p.Activation = activation
 			}
 		}
 		if p.Used = true; user != "" {
