@@ -31,32 +31,22 @@ type composed struct {
 
 // compose combines options and profile to a network. It does not check subnets and rules.
 func (o *Options) compose(ctx context.Context, n Network) (*composed, error) {
-	options, err := ourOptions(n.Options)
-	if err != nil {
-		return nil, err
-	}
 	c := &composed{networkRow: networkRow{Network: n}, policy: o.Policy()}
 	c.subject = policy.Subject{Contract: ipam.Contract, Node: o.Node, Network: n.ID, Options: n.Options}
 	if name, chosen := n.Options[ipam.OptionProfile]; chosen {
-		if c.profile, err = c.policy.Choose(name); err != nil {
+		profile, err := c.policy.Choose(name)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrImpossible, err)
 		}
+		c.profile = profile
 		c.Profile, c.subject.Profile = c.profile.Name, c.profile.Name
 	}
 	s, fixed, err := c.profileSettings(ctx)
+	if err == nil {
+		err = s.apply(n.Options, c.Profile, fixed)
+	}
 	if err != nil {
 		return nil, err
-	}
-	for _, name := range slices.Sorted(maps.Keys(options)) {
-		option := networkOptions[name]
-		was := option.text(&s)
-		if err := option.set(&s, options[name]); err != nil {
-			return nil, fmt.Errorf("%w: the option %s %w", ErrImpossible, name, err)
-		}
-		if is := option.text(&s); fixed[name] && was != is {
-			return nil, fmt.Errorf("%w: the option %s=%s contradicts the profile %s, which says %s", ErrImpossible, name,
-				printable(is), c.profile.Name, was)
-		}
 	}
 	s.Kind = cmp.Or(s.Kind, link.Bridge)
 	c.Link, c.Isolated, c.Prefix, c.hasMTU = s.Spec, s.Isolated, s.Prefix, s.MTU != 0
@@ -101,18 +91,11 @@ func supportedConfig(ctx context.Context, profile *policy.Profile, subject polic
 	if err != nil {
 		return config, err
 	}
-	if err = config.BeyondDocker(); err != nil {
-		err = fmt.Errorf("config: %w", err)
+	if err := config.BeyondDocker(); err != nil {
+		return config, fmt.Errorf("%w: Docker cannot be given what the profile %s says: config: %w", ErrImpossible,
+			profile.Name, err)
 	}
-	for i, r := range config.Routes {
-		if _, wrong := routeOf(r); err == nil && wrong != nil {
-			err = fmt.Errorf("config.routes[%d]: %w", i, wrong)
-		}
-	}
-	if err != nil {
-		err = fmt.Errorf("%w: Docker cannot be given what the profile %s says: %w", ErrImpossible, profile.Name, err)
-	}
-	return config, err
+	return config, nil
 }
 
 // settle validates the subnets against the pools, and derives the bridge's addresses and the MTU.
@@ -172,10 +155,10 @@ func (c *composed) settleSubnet(s Subnet) error {
 				"--ipam-opt profile=%s, "+
 				"or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
-		if pool, prefix := s.overlappingPool(c.policy); pool != nil {
+		if found := s.overlaps(c.policy); len(found) > 0 {
 			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use "+
 				"--ipam-driver graft --ipam-opt pool=%s",
-				ErrImpossible, s.Prefix, prefix, pool.Name, pool.Name)
+				ErrImpossible, s.Prefix, found[0].prefix, found[0].pool, found[0].pool)
 		}
 		return nil
 	}
@@ -264,7 +247,7 @@ func exclusiveResource(one, two link.Spec) string {
 		return ""
 	case (one.Kind == link.VLAN) != (two.Kind == link.VLAN) && one.VLAN == 0:
 		return "" // endpoints have their own VLANs
-	case one.Kind == two.Kind && one.Kind != link.Bridge && one.Mode != "passthru" && two.Mode != "passthru":
+	case one.Kind == two.Kind && one.Kind != link.Bridge && one.Mode != link.Passthru && two.Mode != link.Passthru:
 		return ""
 	case one.VLAN != 0:
 		return fmt.Sprintf("VLAN %d of %s", one.VLAN, one.Parent)

@@ -324,6 +324,16 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
+// TestPassthru checks that an endpoint of macvlan in mode passthru asks for no MAC address: it has the parent's.
+func TestPassthru(t *testing.T) {
+	w := newWorld(t)
+	w.create(bare("net", "kind=macvlan", "parent=eth0", "mode=passthru"))
+	w.attach(endpoint("net", "ep"))
+	if mac := w.kernel.ports["ep"].MAC; len(mac) > 0 {
+		t.Errorf("the kernel was asked for %s", mac)
+	}
+}
+
 func TestIpvlanHasNoMAC(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "kind=ipvlan", "parent=eth0"))

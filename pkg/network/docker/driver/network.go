@@ -218,34 +218,18 @@ func (d *Driver) Knows(
 	return there, has, nil
 }
 
-// overlap is a pool that overlaps a network's subnet from which another IPAM driver allocates.
-type overlap struct {
-	subnet, prefix netip.Prefix
-	network, pool  string
-}
-
-// String describes the overlap.
-func (o overlap) String() string {
-	return fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", o.subnet, o.network, o.prefix, o.pool)
-}
-
 // overlaps returns the overlaps of a policy with the networks.
-func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) ([]overlap, error) {
+func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) (all []overlap, err error) {
 	networks, err := d.networks.Rows(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var all []overlap
 	for _, id := range slices.Sorted(maps.Keys(networks)) {
 		for _, s := range networks[id].Subnets {
-			for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-				if prefix, is := s.overlapping(p.Pools[name]); is {
-					all = append(all, overlap{s.Prefix, prefix, short(id), name})
-				}
+			for _, o := range s.overlaps(p) {
+				o.network = short(id)
+				all = append(all, o)
 			}
 		}
 	}
-	return all, nil
+	return all, err
 }
 
 // Guard activates a policy with put, unless a pool would overlap a subnet of an existing network and another IPAM

@@ -148,34 +148,38 @@ func parseAddresses(text string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// ourOptions validates the user's options of a network and returns ours, except the profile.
-func ourOptions(options map[string]string) (map[string]string, error) {
+// apply sets the user's options of a network. Those that are fixed must not contradict the profile.
+func (s *settings) apply(options map[string]string, profile string, fixed map[string]bool) error {
 	ours := map[string]string{}
-	for theirs, name := range synonyms {
-		if text, ok := options[theirs]; ok {
+	for name, text := range options {
+		if own := synonyms[name]; own != "" && options[own] == "" {
+			ours[own] = text
+		} else if name != ipam.OptionProfile && !strings.HasPrefix(name, ipam.OwnOptions) {
 			ours[name] = text
 		}
 	}
-	maps.Copy(ours, options)
-	maps.DeleteFunc(ours, func(name, _ string) bool {
-		return name == ipam.OptionProfile || strings.HasPrefix(name, ipam.OwnOptions)
-	})
-	names := append(slices.Collect(maps.Keys(networkOptions)), ipam.OptionProfile)
-	slices.Sort(names)
+	names := slices.Sorted(maps.Keys(networkOptions))
 	var problems []string
 	for _, name := range slices.Sorted(maps.Keys(ours)) {
-		if o, known := networkOptions[name]; !known {
+		o, known := networkOptions[name]
+		if !known {
+			all := slices.Sorted(slices.Values(append(names, ipam.OptionProfile)))
 			problems = append(problems, fmt.Sprintf("there is no option %q%s; there are %s", printable(name),
-				source.Suggest(name, names),
-				strings.Join(names, ", ")))
-		} else if err := o.set(&settings{}, ours[name]); err != nil {
+				source.Suggest(name, all), strings.Join(all, ", ")))
+			continue
+		}
+		was := o.text(s)
+		if err := o.set(s, ours[name]); err != nil {
 			problems = append(problems, "the option "+name+" "+err.Error())
+		} else if is := o.text(s); fixed[name] && was != is {
+			problems = append(problems, fmt.Sprintf("the option %s=%s contradicts the profile %s, which says %s", name,
+				printable(is), profile, was))
 		}
 	}
 	if len(problems) > 0 {
-		return nil, fmt.Errorf("%w: %s", ErrImpossible, strings.Join(problems, "; "))
+		return fmt.Errorf("%w: %s", ErrImpossible, strings.Join(problems, "; "))
 	}
-	return ours, nil
+	return nil
 }
 
 // printable returns a user's text on one line, truncated.

@@ -131,10 +131,10 @@ func (p *plan) checkRequest() error {
 			return err
 		}
 		s := p.network.subnet(address.Addr())
-		if pool, prefix := s.overlappingPool(p.policy); pool != nil {
+		if found := s.overlaps(p.policy); len(found) > 0 {
 			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to "+
 				"others, too: create the network again",
-				ErrImpossible, s.Prefix, prefix, pool.Name)
+				ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
 		}
 	}
 	if len(p.MAC) == 0 {
@@ -244,37 +244,27 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 	return nil
 }
 
-// boundMAC returns the MAC address that a cloud has bound, or nil. An interface has only one.
-func (p *plan) boundMAC() (bound network.HardwareAddr, err error) {
+// setHardware sets MAC address and VLAN: those of the request, or else of the allocations. A cloud may have bound one
+// MAC address.
+func (p *plan) setHardware() error {
+	asked, bound := p.MAC, network.HardwareAddr(nil)
 	for _, g := range p.grants {
 		by := g.Binding.MAC
-		if len(by) == 0 {
-			continue
-		}
-		if len(bound) > 0 && !bytes.Equal(by, bound) {
-			return nil, fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
+		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
+			return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
 				"both families and --ipam-driver null asks for one", ErrImpossible, bound, by)
 		}
-		bound = by
-	}
-	return bound, nil
-}
-
-// setHardware sets MAC address and VLAN: those of the request, or else of the allocations.
-func (p *plan) setHardware() error {
-	bound, err := p.boundMAC()
-	if err != nil {
-		return err
-	}
-	asked := p.MAC
-	for _, g := range p.grants {
-		if len(p.MAC) == 0 && !p.sharesMAC() {
+		if len(by) > 0 {
+			bound = by
+		}
+		if len(p.MAC) == 0 {
 			p.MAC = g.HardwareAddr()
 		}
 		if p.Trunk != "" && p.VLAN == 0 {
 			p.VLAN = g.VLANID()
 		}
 	}
+	isParents := p.sharesMAC() || p.network.Link.Mode == link.Passthru && len(asked) == 0
 	switch {
 	case len(bound) > 0 && p.sharesMAC():
 		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of "+
@@ -283,7 +273,9 @@ func (p *plan) setHardware() error {
 		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, asked, bound)
 	case len(bound) > 0:
 		p.MAC = bound
-	case len(p.MAC) == 0 && !p.sharesMAC():
+	case isParents:
+		p.MAC = nil
+	case len(p.MAC) == 0:
 		p.MAC = derivedMAC(p.key())
 	}
 	if p.Trunk != "" && p.VLAN == 0 {

@@ -14,29 +14,18 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// The scopes that a route with or without a gateway implies (universe and link), and the default routing table.
-const (
-	scopeUniverse = 0
-	scopeLink     = 253
-	mainTable     = 254
-)
+// mainTable is the number of the default routing table.
+const mainTable = 254
 
-// routeOf converts a route to Docker's form, which has a destination and a gateway only. It fails for other
-// settings.
-func routeOf(r device.Route) (network.Route, error) {
-	if r.Table != 0 && r.Table != mainTable || r.Source != "" ||
-		r.Scope != scopeUniverse && (r.Scope != scopeLink || r.Gateway != "") {
-		return network.Route{}, errors.New("its contract has no such table, source or scope")
-	}
+// routeOf converts a valid route to Docker's form, which has a destination and a gateway only. ok is false for a route
+// with other settings.
+func routeOf(r device.Route) (made network.Route, ok bool) {
 	destination, err := device.ParsePrefix(r.Destination)
-	if err != nil {
-		return network.Route{}, err
-	}
-	made := network.Route{Destination: destination.Masked()}
-	if r.Gateway != "" {
+	made.Destination = destination.Masked()
+	if err == nil && r.Gateway != "" {
 		made.Gateway, err = device.ParseAddr(r.Gateway)
 	}
-	return made, err
+	return made, err == nil && (r.Table == 0 || r.Table == mainTable) && r.Source == ""
 }
 
 // parseRoutes parses the option routes: destinations, each with a gateway or over the link.
@@ -83,12 +72,11 @@ func (p *paths) addRoute(r network.Route) {
 	}
 }
 
-// addRoutes adds the routes of a family, or of both if bits is 0. Unsupported routes were reported when the network
-// was created.
+// addRoutes adds the routes of a family, or of both if bits is 0. It ignores routes with other settings.
 func (p *paths) addRoutes(routes []device.Route, bits int) {
 	for _, r := range routes {
-		route, err := routeOf(r)
-		if err == nil && (bits == 0 || route.Destination.Addr().BitLen() == bits) {
+		route, ok := routeOf(r)
+		if ok && (bits == 0 || route.Destination.Addr().BitLen() == bits) {
 			p.addRoute(route)
 		}
 	}

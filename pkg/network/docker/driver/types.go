@@ -15,6 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
@@ -146,26 +147,27 @@ func (s Subnet) exclusive() bool {
 	return s.leased() || s.Space == "LocalDefault" || s.Space == "GlobalDefault"
 }
 
-// overlapping returns the prefix of a pool that overlaps a subnet of another IPAM driver.
-func (s Subnet) overlapping(pool *policy.Pool) (netip.Prefix, bool) {
-	if pool != nil && !s.leased() && s.Gives() {
-		for _, ours := range pool.Subnets {
-			if ours.Prefix.Overlaps(s.Prefix) {
-				return ours.Prefix, true
-			}
-		}
-	}
-	return netip.Prefix{}, false
+// overlap is a pool that overlaps a network's subnet from which another IPAM driver allocates.
+type overlap struct {
+	subnet, prefix netip.Prefix
+	network, pool  string
 }
 
-// overlappingPool returns the first pool of a policy, by name, that overlaps the subnet (see overlapping), or nil.
-func (s Subnet) overlappingPool(p *policy.Policy) (*policy.Pool, netip.Prefix) {
+// String describes the overlap.
+func (o overlap) String() string {
+	return fmt.Sprintf("the subnet %s of the network %s overlaps %s of the pool %s", o.subnet, o.network, o.prefix, o.pool)
+}
+
+// overlaps returns the pools of a policy that overlap the subnet, by name, if another IPAM driver allocates from it.
+func (s Subnet) overlaps(p *policy.Policy) (all []overlap) {
 	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-		if prefix, is := s.overlapping(p.Pools[name]); is {
-			return p.Pools[name], prefix
+		subnets := p.Pools[name].Subnets
+		i := slices.IndexFunc(subnets, func(ours ledger.Subnet) bool { return ours.Prefix.Overlaps(s.Prefix) })
+		if i >= 0 && !s.leased() && s.Gives() {
+			all = append(all, overlap{subnet: s.Prefix, prefix: subnets[i].Prefix, pool: name})
 		}
 	}
-	return nil, netip.Prefix{}
+	return all
 }
 
 // owns reports whether endpoints have allocations of their own, because no IPAM driver allocates for the

@@ -145,7 +145,7 @@ func (h session) complete(link netlink.Link, p Port, want netlink.LinkAttrs) (Po
 var (
 	macvlanModes = map[string]netlink.MacvlanMode{
 		"": netlink.MACVLAN_MODE_BRIDGE, "bridge": netlink.MACVLAN_MODE_BRIDGE, "private": netlink.MACVLAN_MODE_PRIVATE,
-		"vepa": netlink.MACVLAN_MODE_VEPA, "passthru": netlink.MACVLAN_MODE_PASSTHRU,
+		"vepa": netlink.MACVLAN_MODE_VEPA, Passthru: netlink.MACVLAN_MODE_PASSTHRU,
 	}
 	ipvlanModes = map[string]netlink.IPVlanMode{
 		"": netlink.IPVLAN_MODE_L2, "l2": netlink.IPVLAN_MODE_L2, "l3": netlink.IPVLAN_MODE_L3,
@@ -159,7 +159,7 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 	if err != nil {
 		return p, err
 	}
-	if s.Kind == Macvlan && s.Mode == "passthru" {
+	if s.Kind == Macvlan && s.Mode == Passthru {
 		own := network.HardwareAddr(base.Attrs().HardwareAddr)
 		if len(p.MAC) > 0 && !bytes.Equal(p.MAC, own) {
 			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, %s; it "+

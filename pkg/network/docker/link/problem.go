@@ -28,11 +28,14 @@ const (
 	minMTU6 = 1280
 )
 
+// Passthru is the mode of macvlan in which one endpoint has the parent and its MAC address.
+const Passthru = "passthru"
+
 // Modes returns the modes of a kind, the default first, or nil if it has none.
 func Modes(kind Kind) []string {
 	switch kind {
 	case Macvlan:
-		return []string{"bridge", "private", "vepa", "passthru"}
+		return []string{"bridge", "private", "vepa", Passthru}
 	case Ipvlan:
 		return []string{"l2", "l3", "l3s"}
 	default:
