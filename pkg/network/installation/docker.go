@@ -141,12 +141,10 @@ func (d *Docker) freed(a network.Allocation) {
 	d.log.Info("Released an unused address", "owner", a.Owner.String(), "pool", a.Pool, "addresses", a.Addresses)
 }
 
-// removed logs and counts removed objects.
-func (d *Docker) removed(s driver.Removed) {
-	for what, names := range map[string][]string{"network": s.Networks, "endpoint": s.Endpoints, "link": s.Links} {
-		d.metrics.removed.WithLabelValues(what).Add(float64(len(names)))
-	}
-	d.log.Info("Removed unused objects", "networks", s.Networks, "endpoints", s.Endpoints, "links", s.Links)
+// removed logs and counts a removed object: a network, an endpoint or a link.
+func (d *Docker) removed(what, name string) {
+	d.metrics.removed.WithLabelValues(what).Inc()
+	d.log.Info("Removed an unused object", "kind", what, "name", name)
 }
 
 // Contract returns the codec, or the zero Contract for a nil receiver.

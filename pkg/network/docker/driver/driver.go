@@ -82,10 +82,10 @@ type Options struct {
 	// Grace is the time for which presumably stale objects are kept (default 10 minutes). Period is the time between
 	// reconciliations (default 1 minute).
 	Grace, Period time.Duration
-	// Report receives errors of background work, Removed the objects that the reconciler removed. Both may be
-	// nil.
+	// Report receives errors of background work. Removed receives each object that the reconciler removed: a network by
+	// its identifier, an endpoint by <network>/<endpoint>, or a link by its name. Both may be nil.
 	Report  func(error)
-	Removed func(Removed)
+	Removed func(what, name string)
 }
 
 // Driver manages the networks and endpoints of this machine. It is safe for concurrent use.
@@ -117,7 +117,7 @@ func New(o Options) *Driver {
 		o.Report = func(error) {}
 	}
 	if o.Removed == nil {
-		o.Removed = func(Removed) {}
+		o.Removed = func(string, string) {}
 	}
 	return &Driver{
 		options:   o,

@@ -162,7 +162,7 @@ func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool
 		if err := d.removeEndpoint(ctx, n, row); err != nil {
 			return err
 		}
-		d.options.Removed(Removed{Endpoints: []string{key}})
+		d.options.Removed("endpoint", key)
 		return nil
 	})
 	return gone && err == nil, err

@@ -154,7 +154,7 @@ func (d *Driver) replaceNetwork(ctx context.Context, id string, reason error) er
 		if err := d.removeNetwork(ctx, row); err != nil {
 			return err
 		}
-		d.options.Removed(Removed{Networks: []string{id}})
+		d.options.Removed("network", id)
 		return nil
 	})
 }

@@ -27,12 +27,6 @@ const (
 	joinTimeout = 30 * time.Second
 )
 
-// Removed lists the objects that the reconciler removed: networks by their identifiers, endpoints by
-// <network>/<endpoint>, links by their names.
-type Removed struct {
-	Networks, Endpoints, Links []string
-}
-
 // Recover prepares the driver before its first request: it reconciles, and reports pools that overlap networks. It
 // fails only if the rows cannot be read. Errors of the kernel are reported and retried later.
 func (d *Driver) Recover(ctx context.Context) error {
@@ -166,7 +160,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 		if err := d.options.Kernel.Remove(ctx, m); err != nil {
 			return fmt.Errorf("removing the link %s, which has no row: %w", m.Name, err)
 		}
-		d.options.Removed(Removed{Links: []string{m.Name}})
+		d.options.Removed("link", m.Name)
 		return nil
 	})
 }
@@ -212,7 +206,7 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) 
 		if err := d.removeNetwork(ctx, row); err != nil {
 			return err
 		}
-		d.options.Removed(Removed{Networks: []string{id}})
+		d.options.Removed("network", id)
 		return nil
 	})
 }
@@ -230,7 +224,7 @@ func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, name
 			if err := d.removeEndpoint(ctx, n, row); err != nil {
 				return err
 			}
-			d.options.Removed(Removed{Endpoints: []string{row.key()}})
+			d.options.Removed("endpoint", row.key())
 		case n.State == ready && slices.Contains(names, link.PortName(row.ID)): // without it, the container is gone
 			return d.ensurePort(ctx, n, &row)
 		}

@@ -113,10 +113,13 @@ type world struct {
 	mutex   sync.Mutex
 	reports []string
 	holders []string
-	swept   driver.Removed
+	swept   swept
 	// dead are the sandboxes that are gone.
 	dead map[string]bool
 }
+
+// swept are the objects that the reconciler removed.
+type swept struct{ Networks, Endpoints, Links []string }
 
 // leases are allocations as a lease has them: the address is the key.
 type leases map[netip.Addr]network.Allocation
@@ -191,12 +194,11 @@ func (w *world) start() {
 		o.Kernel = crashingKernel{w.real, w.crash}
 	}
 	o.Report = func(err error) { w.mutex.Lock(); defer w.mutex.Unlock(); w.reports = append(w.reports, err.Error()) }
-	o.Removed = func(s driver.Removed) {
+	o.Removed = func(what, name string) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
-		w.swept.Networks = append(w.swept.Networks, s.Networks...)
-		w.swept.Endpoints = append(w.swept.Endpoints, s.Endpoints...)
-		w.swept.Links = append(w.swept.Links, s.Links...)
+		all := map[string]*[]string{"network": &w.swept.Networks, "endpoint": &w.swept.Endpoints, "link": &w.swept.Links}[what]
+		*all = append(*all, name)
 	}
 	w.Driver = driver.New(o)
 }

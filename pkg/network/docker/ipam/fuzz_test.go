@@ -21,7 +21,7 @@ func FuzzIdentifier(f *testing.F) {
 		if err != nil || address.Zone() != "" {
 			return
 		}
-		for _, s := range []*space{{short: "local", node: node}, {short: "global", shared: true}} {
+		for _, s := range []*space{{short: "local", owners: "pool/" + node + "/"}, {short: "global", owners: "pool/", shared: true}} {
 			pool, prefix, ok := s.parse(id)
 			if ok && s.id(pool, prefix) != id {
 				t.Errorf("%q has another way to be written: %q", id, s.id(pool, prefix))

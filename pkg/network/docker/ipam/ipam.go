@@ -155,11 +155,16 @@ func New(o Options) *Driver {
 			return false, false, nil
 		}
 	}
+	local := &space{name: LocalSpace, short: "local", owners: "pool/",
+		table: record.New[Pool](o.Store, o.Node, "lease")}
+	if o.Node != "" {
+		local.owners += o.Node + "/"
+	}
 	return &Driver{
 		options: o,
-		local:   &space{name: LocalSpace, short: "local", node: o.Node, table: record.New[Pool](o.Store, o.Node, "lease")},
-		global: &space{name: GlobalSpace, short: "global", shared: true, table: record.New[Pool](o.Store, "",
-			"lease-global")},
+		local:   local,
+		global: &space{name: GlobalSpace, short: "global", owners: "pool/", shared: true,
+			table: record.New[Pool](o.Store, "", "lease-global")},
 		starts: record.New[start](o.Store, o.Node, "lease-start"),
 		life:   o.Node + "-" + strconv.FormatInt(o.Clock.Now().UnixNano(), 36),
 		untold: map[string]bool{},
@@ -197,8 +202,8 @@ func (l *Driver) activation(ctx context.Context) (int, error) {
 type space struct {
 	// name is the name for the client. short is the prefix of lease identifiers.
 	name, short string
-	// node is the node of a local space.
-	node string
+	// owners is the prefix of the owners' keys, with the node of a local space.
+	owners string
 	// shared is true if several nodes share the leases.
 	shared bool
 	table  *record.Table[Pool]
@@ -243,32 +248,21 @@ func (l *Driver) spaceOf(id string) (*space, error) {
 
 // beginning returns the common prefix of the owners in the space.
 func (s *space) beginning() network.Owner {
-	key := "pool/"
-	if s.node != "" {
-		key += s.node + "/"
-	}
-	return network.Owner{Contract: Contract, Key: key + s.short + "/"}
+	return network.Owner{Contract: Contract, Key: s.owners + s.short + "/"}
 }
 
 // owner returns the owner of an address of a lease.
 func (s *space) owner(id string, address netip.Addr) network.Owner {
-	owner := s.beginning()
-	owner.Key += strings.TrimPrefix(id, s.short+"/") + "/" + address.String()
-	return owner
+	return network.Owner{Contract: Contract, Key: s.owners + id + "/" + address.String()}
 }
 
 // held parses an owner's key to lease and address.
 func (s *space) held(owner network.Owner) (id string, address netip.Addr, ok bool) {
-	beginning := s.beginning()
-	rest, begins := strings.CutPrefix(owner.Key, beginning.Key)
-	at := strings.LastIndex(rest, "/")
-	if owner.Contract != beginning.Contract || !begins || at < 0 {
-		return "", address, false
-	}
-	id = s.short + "/" + rest[:at]
-	address, err := netip.ParseAddr(rest[at+1:])
-	_, _, is := s.parse(id)
-	return id, address, is && err == nil
+	key, begins := strings.CutPrefix(owner.Key, s.owners)
+	at := max(strings.LastIndex(key, "/"), 0)
+	address, err := netip.ParseAddr(strings.TrimPrefix(key[at:], "/"))
+	_, _, is := s.parse(key[:at])
+	return key[:at], address, is && begins && err == nil
 }
 
 // Users of an address or a lease are recorded as words. The local space has one user, the node's client. The
