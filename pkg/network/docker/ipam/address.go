@@ -341,106 +341,80 @@ func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.H
 
 // Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client
 // did not release itself, and those that no network of the client has, because the client or this process was
-// killed before they were used.
+// killed before they were used. No lease of this process changes during a sweep.
 func (l *Driver) Sweep(ctx context.Context) error {
-	now := l.options.Clock.Now()
-	l.mutex.Lock()
-	before := l.gone
-	l.mutex.Unlock()
-	gone := map[holding]time.Time{}
-	var errs []error
-	for _, s := range l.spaces() {
-		strays, err := l.strays(ctx, s)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
-		}
-		for _, a := range strays {
-			of := holding{a.Owner, a.Holder.UID}
-			since, known := before[of]
-			if !known {
-				since = now
-			}
-			if gone[of] = since; now.Sub(since) < l.options.Grace {
-				continue
-			}
-			if err := l.free(ctx, s, a); err != nil {
-				errs = append(errs, fmt.Errorf("freeing what %s holds: %w", a.Owner, err))
-			}
-		}
-	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
+	gone := map[holding]time.Time{} // replaces l.gone
+	var errs []error
+	for _, s := range l.spaces() {
+		if err := l.sweep(ctx, s, gone); err != nil {
+			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
+		}
+	}
 	l.gone = gone
 	return errors.Join(errs...)
 }
 
-// strays returns the addresses of a space that are unused.
-func (l *Driver) strays(ctx context.Context, s *space) ([]network.Allocation, error) {
+// sweep releases the unused addresses of a space, and notes those that it keeps for the grace period.
+func (l *Driver) sweep(ctx context.Context, s *space, gone map[holding]time.Time) error {
 	held, err := l.options.Service.Owned(ctx, s.beginning())
 	if err != nil {
-		return nil, err
+		return err
 	}
 	leases, err := s.table.Rows(ctx) // read after the addresses, so that each has its lease
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var strays []network.Allocation
+	now, errs := l.options.Clock.Now(), []error{}
 	for _, a := range held {
-		id, _, is := s.held(a.Owner)
-		if !is || a.State == network.Releasing {
+		stray, err := l.stray(ctx, s, a, leases)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		if !stray || a.State == network.Releasing {
 			continue
 		}
-		stray, err := l.stray(ctx, s, a, leases[id])
-		if err != nil {
-			return nil, err
+		of := holding{a.Owner, a.Holder.UID}
+		since, known := l.gone[of]
+		if !known {
+			since = now
 		}
-		if stray {
-			strays = append(strays, a)
+		if gone[of] = since; now.Sub(since) >= l.options.Grace {
+			errs = append(errs, l.free(ctx, a))
 		}
 	}
-	return strays, nil
+	return errors.Join(errs...)
 }
 
-// stray reports whether an address is unused, given the lease of its identifier.
-func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, p Pool) (bool, error) {
-	leased := s.leased(a, p)
-	if leased && s.shared {
+// stray reports whether an address is unused: no network has it, and it belongs to an earlier lease of its identifier,
+// or the client has named the network.
+func (l *Driver) stray(ctx context.Context, s *space, a network.Allocation, leases map[string]Pool) (bool, error) {
+	id, address, is := s.held(a.Owner)
+	p := leases[id]
+	leased := p.ID != "" && (s.shared || slices.ContainsFunc(a.Holder.Aliases, func(word string) bool {
+		return strings.HasPrefix(word, wordLease+p.Term+"/")
+	}))
+	if !is || leased && s.shared {
 		return false, nil
 	}
-	id, address, _ := s.held(a.Owner)
 	_, prefix, _ := s.parse(id)
 	unused, has, err := l.isUnused(ctx, s, p, prefix, address)
 	return unused || err == nil && !has && !leased, err
 }
 
-// leased reports whether an address belongs to the current lease of its identifier, and not to an earlier one.
-func (s *space) leased(a network.Allocation, p Pool) bool {
-	if s.shared || p.ID == "" {
-		return p.ID != ""
-	}
-	of := wordLease + p.Term + "/"
-	return slices.ContainsFunc(a.Holder.Aliases, func(word string) bool { return strings.HasPrefix(word, of) })
-}
-
-// free releases an address if it is still unused.
-func (l *Driver) free(ctx context.Context, s *space, a network.Allocation) error {
-	id, _, _ := s.held(a.Owner)
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	p, _, err := s.table.Get(ctx, id)
-	if err != nil {
-		return err
-	}
-	if stray, err := l.stray(ctx, s, a, p); err != nil || !stray {
-		return err
-	}
+// free releases an address unless its holder has changed.
+func (l *Driver) free(ctx context.Context, a network.Allocation) error {
 	freed := false
-	err = l.options.Service.Quit(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
+	err := l.options.Service.Quit(ctx, a.Owner, func(h *network.Holder) (own, over bool) {
 		freed = h.UID == a.Holder.UID && slices.Equal(h.Aliases, a.Holder.Aliases)
 		return freed, freed
 	})
-	if err == nil && freed {
+	if err != nil {
+		return fmt.Errorf("freeing what %s holds: %w", a.Owner, err)
+	}
+	if freed {
 		l.options.Freed(a)
 	}
-	return err
+	return nil
 }

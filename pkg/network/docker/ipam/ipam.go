@@ -117,7 +117,7 @@ type Driver struct {
 	life   string
 	number atomic.Uint64
 
-	// mutex serializes changes of leases.
+	// mutex serializes changes of leases, and guards untold and gone.
 	mutex sync.Mutex
 	// untold holds the leases with a failed or uncertain write: the client has not received them.
 	untold map[string]bool
