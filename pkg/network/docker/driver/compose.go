@@ -152,8 +152,7 @@ func (c *composed) settleSubnet(s Subnet) error {
 	if !s.leased() {
 		if hasPools {
 			return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft "+
-				"--ipam-opt profile=%s, "+
-				"or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
+				"--ipam-opt profile=%s, or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
 		if found := s.overlaps(c.policy); len(found) > 0 {
 			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use "+

@@ -132,9 +132,8 @@ func (p *plan) checkRequest() error {
 		}
 		s := p.network.subnet(address.Addr())
 		if found := s.overlaps(p.policy); len(found) > 0 {
-			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses to "+
-				"others, too: create the network again",
-				ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
+			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses "+
+				"to others, too: create the network again", ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
 		}
 	}
 	if len(p.MAC) == 0 {

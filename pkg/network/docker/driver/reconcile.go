@@ -440,9 +440,8 @@ func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, err
 		switch {
 		case node == s.Local || node == self && s.Local.IsValid() || slices.Contains(s.Peers, node):
 		case node.BitLen() != family.BitLen():
-			d.reportOnce(fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, which "+
-				"all ends of it have",
-				short(row.ID), node))
+			d.reportOnce(fmt.Errorf("the network %s leaves out the machine %s: its tunnel is of the other family, "+
+				"which all ends of it have", short(row.ID), node))
 		case node != self:
 			s.Peers = append(s.Peers, node)
 		}

@@ -140,9 +140,8 @@ func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 // served returns an error if the pool no longer has the subnet.
 func (w *wish) served() error {
 	if w.pool == nil {
-		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can be "+
-			"given back",
-			network.ErrUnknownPool, w.lease.Pool, w.lease.Prefix)
+		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can "+
+			"be given back", network.ErrUnknownPool, w.lease.Pool, w.lease.Prefix)
 	}
 	return nil
 }

@@ -173,8 +173,7 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 	}
 	return Pool{},
 		fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no "+
-			"more with --subnet",
-			network.ErrExhausted, what, len(subnets))
+			"more with --subnet", network.ErrExhausted, what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,

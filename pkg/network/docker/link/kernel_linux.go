@@ -283,8 +283,7 @@ func (h session) apply(link netlink.Link, want netlink.LinkAttrs, up, quiet bool
 			return h.LinkSetHardwareAddr(link, want.HardwareAddr)
 		}},
 		{want.MasterIndex != 0 && want.MasterIndex != is.MasterIndex, func() error {
-			return h.LinkSetMasterByIndex(link,
-				want.MasterIndex)
+			return h.LinkSetMasterByIndex(link, want.MasterIndex)
 		}},
 		{quiet, func() error {
 			if err := h.LinkSetIP6AddrGenMode(link, addressesNone); !errors.Is(err, unix.EAFNOSUPPORT) {

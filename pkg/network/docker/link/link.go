@@ -94,8 +94,8 @@ type Segment struct {
 type Port struct {
 	// Endpoint is the identifier of the endpoint, which determines the names of its links.
 	Endpoint string `json:"endpoint"`
-	// MAC is the interface's address. By default it is random. For ipvlan it is empty, because the interface
-	// has the parent's address.
+	// MAC is the interface's address. By default the kernel chooses it. For ipvlan it is empty, because the
+	// interface has the parent's address.
 	MAC network.HardwareAddr `json:"mac,omitempty"`
 	// VLAN is the endpoint's VLAN if the kind is vlan and the network has none.
 	VLAN uint16 `json:"vlan,omitempty"`

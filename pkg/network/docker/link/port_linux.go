@@ -102,10 +102,7 @@ func (h session) ensureVeth(s Segment, p Port) (Port, error) {
 	created := port == nil
 	if created {
 		pair := &netlink.Veth{LinkAttrs: named(PortName(p.Endpoint)), PeerName: InterfaceName(p.Endpoint)}
-		if pair.MTU = want.MTU; len(p.MAC) == 0 {
-			p.MAC = newMAC()
-		}
-		pair.PeerHardwareAddr = net.HardwareAddr(p.MAC)
+		pair.MTU, pair.PeerHardwareAddr = want.MTU, net.HardwareAddr(p.MAC)
 		if port, err = h.create(pair); err != nil {
 			return p, err
 		}
@@ -162,9 +159,8 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 	if s.Kind == Macvlan && s.Mode == Passthru {
 		own := network.HardwareAddr(base.Attrs().HardwareAddr)
 		if len(p.MAC) > 0 && !bytes.Equal(p.MAC, own) {
-			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, %s; it "+
-				"cannot be %s",
-				ErrImpossible, own, p.MAC)
+			return p, fmt.Errorf("%w: an interface of macvlan in mode passthru has the MAC address of the parent, "+
+				"%s; it cannot be %s", ErrImpossible, own, p.MAC)
 		}
 		p.MAC = own
 	}
@@ -173,9 +169,6 @@ func (h session) ensureChild(s Segment, p Port) (Port, error) {
 	}
 	of := Mark{Network: s.Network, Endpoint: p.Endpoint}
 	want := child(InterfaceName(p.Endpoint), s.Spec, p, base)
-	if len(p.MAC) == 0 && s.Kind != Ipvlan {
-		want.Attrs().HardwareAddr = net.HardwareAddr(newMAC()) // udev may change a random address of the kernel
-	}
 	link, err := h.ensure(want, of, func(is netlink.Link) bool { // an unfit one is unused, because it is in this namespace
 		return sameChild(is, s.Spec, p, base)
 	})

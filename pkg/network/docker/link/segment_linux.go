@@ -233,9 +233,8 @@ func (h session) checkWithoutAddresses(link netlink.Link) error {
 	addresses, err := h.addresses(link)
 	for _, address := range addresses {
 		if !address.Addr().IsLinkLocalUnicast() {
-			return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a bridge: "+
-				"choose macvlan, or another parent",
-				ErrImpossible, link.Attrs().Name, address)
+			return fmt.Errorf("%w: %s has the address %s of this machine, which it would lose as a port of a "+
+				"bridge: choose macvlan, or another parent", ErrImpossible, link.Attrs().Name, address)
 		}
 	}
 	return err
@@ -326,9 +325,8 @@ func refuseRouters(name string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("refusing router advertisements, which containers could send to this machine: %w: %w: let "+
-			"this process write to %s"+
-			" (a unit of systemd: ReadWritePaths=%s), or set net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err,
-			ipv6Settings, ipv6Settings)
+			"this process write to %s (a unit of systemd: ReadWritePaths=%s), or set "+
+			"net.ipv6.conf.default.accept_ra to 0", ErrImpossible, err, ipv6Settings, ipv6Settings)
 	}
 	return nil
 }
