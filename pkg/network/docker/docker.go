@@ -81,7 +81,7 @@ var methods = map[string]method{
 	"NetworkDriver.GetCapabilities":             without((*handler).capabilities),
 	"NetworkDriver.GwAllocCheck":                with((*handler).checkGateways, nil),
 	"NetworkDriver.AllocateNetwork":             with((*handler).allocateNetwork, (*textRequest).checkNetwork),
-	"NetworkDriver.FreeNetwork":                 with(ignore, (*request).checkNetwork), // AllocateNetwork stores nothing
+	"NetworkDriver.FreeNetwork":                 with((*handler).ignore, (*request).checkNetwork), // AllocateNetwork stores nothing
 	"NetworkDriver.CreateNetwork":               with((*handler).createNetwork, (*request).checkNetwork),
 	"NetworkDriver.DeleteNetwork":               with((*handler).deleteNetwork, (*request).checkNetwork),
 	"NetworkDriver.CreateEndpoint":              with((*handler).createEndpoint, (*request).checkEndpoint),
@@ -89,8 +89,8 @@ var methods = map[string]method{
 	"NetworkDriver.DeleteEndpoint":              with((*handler).deleteEndpoint, (*request).checkEndpoint),
 	"NetworkDriver.Join":                        with((*handler).join, (*request).checkEndpoint),
 	"NetworkDriver.Leave":                       with((*handler).leave, (*request).checkEndpoint),
-	"NetworkDriver.ProgramExternalConnectivity": with(refusePorts, (*request).checkEndpoint),
-	"NetworkDriver.RevokeExternalConnectivity":  with(ignore, (*request).checkEndpoint), // no port is published
+	"NetworkDriver.ProgramExternalConnectivity": with((*handler).refusePorts, (*request).checkEndpoint),
+	"NetworkDriver.RevokeExternalConnectivity":  with((*handler).ignore, (*request).checkEndpoint), // no port is published
 	"NetworkDriver.DiscoverNew":                 with(discover(false), nil),
 	"NetworkDriver.DiscoverDelete":              with(discover(true), nil),
 

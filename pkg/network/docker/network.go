@@ -64,7 +64,7 @@ func (h *handler) allocateNetwork(ctx context.Context, q *textRequest) (any, err
 }
 
 // ignore answers a call that changes nothing.
-func ignore(*handler, context.Context, *request) (any, error) { return nil, nil }
+func (*handler) ignore(context.Context, *request) (any, error) { return nil, nil }
 
 // fields is a response without a type of its own.
 type fields map[string]any
@@ -232,7 +232,7 @@ func (h *handler) leave(ctx context.Context, q *request) (any, error) {
 }
 
 // refusePorts rejects published ports, because containers are reachable by their own addresses.
-func refusePorts(_ *handler, _ context.Context, q *request) (any, error) {
+func (*handler) refusePorts(_ context.Context, q *request) (any, error) {
 	ports, err := q.Options.published()
 	if err == nil && len(ports) > 0 {
 		err = cannot(fmt.Sprintf("ports (%s) cannot be published in a network of Graft: leave out -p and -P, and "+

@@ -6,6 +6,7 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -208,7 +209,7 @@ func (p *plan) followLeases(ctx context.Context, leases Leases) error {
 
 // complete fills in MAC address, VLAN, routes and gateways.
 func (p *plan) complete(ctx context.Context, ways paths) error {
-	if err := p.setHardware(); err != nil {
+	if err := cmp.Or(p.setHardware(), p.setVLAN()); err != nil {
 		return err
 	}
 	for _, route := range p.routes {
@@ -243,8 +244,8 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 	return nil
 }
 
-// setHardware sets MAC address and VLAN: those of the request, or else of the allocations. A cloud may have bound one
-// MAC address.
+// setHardware sets the MAC address: that of the request, of a cloud, of an allocation, or one that derives from the
+// endpoint.
 func (p *plan) setHardware() error {
 	asked, bound := p.MAC, network.HardwareAddr(nil)
 	for _, g := range p.grants {
@@ -258,9 +259,6 @@ func (p *plan) setHardware() error {
 		}
 		if len(p.MAC) == 0 {
 			p.MAC = g.HardwareAddr()
-		}
-		if p.Trunk != "" && p.VLAN == 0 {
-			p.VLAN = g.VLANID()
 		}
 	}
 	isParents := p.sharesMAC() || p.network.Link.Mode == link.Passthru && len(asked) == 0
@@ -277,7 +275,18 @@ func (p *plan) setHardware() error {
 	case len(p.MAC) == 0:
 		p.MAC = derivedMAC(p.key())
 	}
-	if p.Trunk != "" && p.VLAN == 0 {
+	return nil
+}
+
+// setVLAN sets the VLAN of an endpoint with its own one: that of the request, or else of the allocations.
+func (p *plan) setVLAN() error {
+	if p.Trunk == "" {
+		return nil
+	}
+	for _, g := range p.grants {
+		p.VLAN = cmp.Or(p.VLAN, g.VLANID())
+	}
+	if p.VLAN == 0 {
 		return fmt.Errorf("%w: a network of kind vlan needs the option vlan, a pool that has VLANs, or the option vlan "+
 			"of each endpoint", ErrImpossible)
 	}
