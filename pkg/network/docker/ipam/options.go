@@ -78,10 +78,13 @@ type candidate struct {
 // choose returns the selection of the options.
 func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
 	chosen, name := options[OptionProfile], options[optionPool]
+	c.free = chosen == "" && name == ""
 	var pools []*policy.Pool
+	for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
+		pools = append(pools, p.Pools[name])
+	}
 	var families []int // the address lengths of the profile in bits; nil means all
-	switch {
-	case chosen != "":
+	if chosen != "" {
 		profile, err := p.Choose(chosen)
 		if err != nil {
 			return c, fmt.Errorf("%w: %w", ErrRequest, err)
@@ -90,13 +93,6 @@ func choose(p *policy.Policy, options map[string]string) (c choice, err error) {
 			return c, fmt.Errorf("%w: the profile %s has no pools", ErrRequest, chosen)
 		}
 		pools, families, c.what = profile.Pools, profile.Families, "the profile "+chosen
-	case name == "":
-		c.free = true
-		fallthrough
-	default:
-		for _, name := range slices.Sorted(maps.Keys(p.Pools)) {
-			pools = append(pools, p.Pools[name])
-		}
 	}
 	if name != "" {
 		pool := p.Pool(name)
