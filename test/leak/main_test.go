@@ -9,7 +9,6 @@ package leak_test
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -85,10 +84,10 @@ type world struct {
 
 // permissions are all that the search needs.
 var permissions = []rbacv1.PolicyRule{
-	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch"}},
+	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}},
 	{
 		APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"},
-		Verbs: []string{"get", "list", "watch"},
+		Verbs: []string{"get", "list"},
 	},
 	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 }
@@ -111,17 +110,13 @@ func newWorld(in *landscape.Landscape, version string, free bool) *world {
 	w.way = newWay(search.Config)
 	w.serve()
 
-	options := kube.Options{Config: w.way.config, Clock: w.clock, Patience: 30 * time.Second, Log: logr.Discard()}
+	options := kube.Options{Config: w.way.config, Clock: w.clock, Timeout: 30 * time.Second}
 	census, err := kube.New(options)
 	Expect(err).NotTo(HaveOccurred(), "creating the snapshot of live objects")
 	events, err := kube.NewEvents(w.way.config, logr.Discard())
 	Expect(err).NotTo(HaveOccurred(), "creating the recorder of events")
-	var group sync.WaitGroup
-	group.Go(func() { census.Run(ctx) })
-	group.Go(func() { w.tick(ctx) })
 	DeferCleanup(func() {
 		cancel()
-		group.Wait()
 		events.Stop()
 	})
 	w.found = gc.New(gc.Options{
@@ -158,26 +153,6 @@ func (w *world) serve() {
 	Expect(err).NotTo(HaveOccurred(), "opening the ledger")
 	w.service = service.New(book, map[string]service.Pool{"pool": {}}, service.Options{Clock: w.clock})
 	books.Store(w.service, book)
-}
-
-// tick changes a Pod and a claim all the time, as in a busy cluster: a quiet one sends a bookmark only once a minute.
-func (w *world) tick(ctx context.Context) {
-	objects := []client.Object{w.pod("tick"), w.claim("tick")}
-	for i := 0; ; i++ {
-		for _, object := range objects {
-			object.SetLabels(map[string]string{"tick": fmt.Sprint(i)})
-			if i == 0 {
-				_ = w.land.Client().Create(ctx, object) // where claims are not served there is none
-			} else {
-				_ = w.land.Client().Update(ctx, object)
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }
 
 func (w *world) pod(name string) *corev1.Pod {

@@ -74,7 +74,7 @@ func (l *Leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
 	if err != nil {
 		return err
 	}
-	if l.census, err = kube.New(kube.Options{Config: config, Node: c.Node, Clock: clock.RealClock{}, Log: l.log}); err != nil {
+	if l.census, err = kube.New(kube.Options{Config: config, Node: c.Node, Clock: clock.RealClock{}}); err != nil {
 		return err
 	}
 	l.events, err = kube.NewEvents(config, l.log)
@@ -88,9 +88,6 @@ func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
 // Run searches periodically until the context ends.
 func (l *Leaks) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	if l.census != nil {
-		all.Go(func() { l.census.Run(ctx) })
-	}
 	if l.orphans != nil {
 		all.Go(func() { l.orphans.run(ctx) })
 	}

@@ -8,7 +8,7 @@ import "time"
 
 // NetworkKubernetes configures the cluster with the Pods and ResourceClaims that hold addresses.
 type NetworkKubernetes struct {
-	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
+	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get and list on pods and
 	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }

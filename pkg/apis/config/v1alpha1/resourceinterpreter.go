@@ -102,7 +102,7 @@ type SecretName struct {
 
 // InterpreterCluster identifies a cluster and the program's namespace in it.
 type InterpreterCluster struct {
-	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get, list and watch on pods and
+	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get and list on pods and
 	// resourceclaims, and create and patch on events.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Namespace is the namespace of the program; by default that of the ServiceAccount.

@@ -2,26 +2,25 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kube counts existing Pods and ResourceClaims in a Kubernetes cluster for package gc. It keeps only UIDs and
-// names. It needs permission to get, list and watch them, and to create events if it reports. It writes nothing else.
-// It ignores a kind that the server does not serve. Start reading at New.
+// Package kube lists existing Pods and ResourceClaims in a Kubernetes cluster for package gc. It keeps only UIDs and
+// names. It needs permission to get and list them, and to create events if it reports. It writes nothing else. It
+// ignores a kind that the server does not serve. Start reading at New.
 package kube
 
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/pager"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -51,33 +50,24 @@ type Options struct {
 	// Node restricts Pods to those of one node; empty: all.
 	Node  string
 	Clock clock.PassiveClock
-	// Patience limits the time to wait until a count is complete. Default 3 minutes; a server without changes sends a
-	// bookmark about once a minute.
-	Patience time.Duration
-	Log      logr.Logger
+	// Timeout limits the time of a count. Default 3 minutes.
+	Timeout time.Duration
 }
 
-// Census counts who lives in a cluster. It is safe for concurrent use.
+// Census lists the live objects of a cluster. It is safe for concurrent use.
 type Census struct {
-	options   Options
-	client    metadata.Interface
-	discovery discovery.DiscoveryInterface
-	// started is closed when Run has begun.
-	started chan struct{}
-
-	mutex sync.Mutex
-	// running is the context of Run, and nil before.
-	running   context.Context //nolint:containedctx // registers begin when they are needed first, and end with Run
-	registers map[string]*register
-	ended     sync.WaitGroup
+	options Options
+	client  metadata.Interface
+	// served maps kinds to the resources that the last counts have found.
+	served sync.Map
 }
 
 var _ gc.Census = (*Census)(nil)
 
-// New makes a census; nothing is asked of the cluster before Run.
+// New makes a census. It asks the cluster nothing.
 func New(o Options) (*Census, error) {
-	if o.Patience == 0 {
-		o.Patience = 3 * time.Minute
+	if o.Timeout == 0 {
+		o.Timeout = 3 * time.Minute
 	}
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = "graft-network-provider"
@@ -85,107 +75,39 @@ func New(o Options) (*Census, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a client of the cluster: %w", err)
 	}
-	known, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("making a client of the cluster: %w", err)
-	}
-	return &Census{options: o, client: client, discovery: known, started: make(chan struct{}), registers: map[string]*register{}}, nil
+	return &Census{options: o, client: client}, nil
 }
 
-// Run watches the kinds that are counted, until the context ends. It is called once.
-func (c *Census) Run(ctx context.Context) {
-	ctx = logr.NewContext(ctx, c.options.Log)
-	c.mutex.Lock()
-	c.running = ctx
-	c.mutex.Unlock()
-	close(c.started)
-	<-ctx.Done()
-	c.mutex.Lock()
-	c.running = nil
-	c.mutex.Unlock()
-	c.ended.Wait()
-}
-
-// Count implements gc.Census: when it returns, it includes all changes before the call.
+// Count implements gc.Census. It lists the objects page by page, as they are in the store of the cluster and not in a
+// cache of the server.
 func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Patience)
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	select {
-	case <-c.started:
-	case <-ctx.Done():
-		return nil, fmt.Errorf("%w: the census is not running", gc.ErrUncounted)
-	}
-	r, err := c.register(name)
-	if err != nil {
-		return nil, err
-	}
-	at := c.options.Clock.Now()
-	version, err := r.version(ctx)
-	if apierrors.IsNotFound(err) {
-		c.drop(name, r) // the version of the API is not served any more
-	}
-	if err != nil {
-		return nil, err
-	}
-	if err := r.reach(ctx, version); err != nil {
-		return nil, err
-	}
-	return &count{register: r, at: at}, nil
-}
-
-// register returns the register of a kind. It starts on first use.
-func (c *Census) register(name string) (*register, error) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	of, known := kinds[name]
-	switch {
-	case !known:
+	if !known {
 		return nil, fmt.Errorf("%w: %s is no kind of Kubernetes that is counted", gc.ErrUncounted, name)
-	case c.running == nil:
-		return nil, fmt.Errorf("%w: the census has ended", gc.ErrUncounted)
-	case c.registers[name] != nil:
-		return c.registers[name], nil
 	}
-	found, err := c.served(of)
-	if err != nil {
-		return nil, err
+	made := &count{at: c.options.Clock.Now(), uids: map[string]struct{}{}, names: map[string]struct{}{}}
+	options := metav1.ListOptions{}
+	if of.node && c.options.Node != "" {
+		made.node, options.FieldSelector = c.options.Node, "spec.nodeName="+c.options.Node
 	}
-	node := ""
-	if of.node {
-		node = c.options.Node
-	}
-	r := newRegister(c.client.Resource(found), node)
-	ctx, stop := context.WithCancel(c.running)
-	r.stop = stop
-	c.ended.Go(func() { r.reflector.RunWithContext(ctx) })
-	c.registers[name] = r
-	return r, nil
-}
-
-// served finds the version of the API that has a kind.
-func (c *Census) served(of kind) (schema.GroupVersionResource, error) {
 	for _, version := range of.versions {
-		resources, err := c.discovery.ServerResourcesForGroupVersion(version.String())
+		resource := version.WithResource(of.resource)
+		list := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.client.Resource(resource).List(ctx, options)
+		}
+		err := pager.New(list).EachListItem(ctx, options, made.add)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return schema.GroupVersionResource{}, fmt.Errorf("finding out what the cluster serves: %w", err)
+			return nil, fmt.Errorf("asking the cluster: %w", err)
 		}
-		if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == of.resource }) {
-			return version.WithResource(of.resource), nil
-		}
+		c.served.Store(name, resource)
+		return made, nil
 	}
-	return schema.GroupVersionResource{}, fmt.Errorf("%w: the cluster does not serve %s", gc.ErrUncounted, of.resource)
-}
-
-func (c *Census) drop(name string, r *register) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.registers[name] == r {
-		delete(c.registers, name)
-		r.stop()
-	}
+	return nil, fmt.Errorf("%w: the cluster does not serve %s", gc.ErrUncounted, of.resource)
 }
 
 // Lives implements gc.Census.
@@ -193,11 +115,11 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 	if holder.Namespace == "" || holder.Name == "" {
 		return false, nil
 	}
-	r, err := c.register(holder.Kind)
-	if err != nil {
-		return false, err
+	resource, counted := c.served.Load(holder.Kind)
+	if !counted {
+		return false, fmt.Errorf("%w: %s was not counted", gc.ErrUncounted, holder.Kind)
 	}
-	object, err := r.client.Namespace(holder.Namespace).Get(ctx, holder.Name, metav1.GetOptions{})
+	object, err := c.client.Resource(resource.(schema.GroupVersionResource)).Namespace(holder.Namespace).Get(ctx, holder.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -207,11 +129,35 @@ func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error)
 	return holder.UID == "" || string(object.UID) == holder.UID, nil
 }
 
-// parseVersion parses a resourceVersion as a number, which orders the versions of one kind.
-func parseVersion(text string) (uint64, error) {
-	version, err := strconv.ParseUint(text, 10, 64)
+// count has the UIDs and the names of all objects of a kind at a time.
+type count struct {
+	at time.Time
+	// node restricts the count to the objects of one node; empty means all.
+	node        string
+	uids, names map[string]struct{}
+}
+
+func (c *count) add(object runtime.Object) error {
+	m, err := meta.Accessor(object)
 	if err != nil {
-		return 0, fmt.Errorf("%w: the cluster's resourceVersion %q is not a number", gc.ErrUncounted, text)
+		return err
 	}
-	return version, nil
+	c.uids[string(m.GetUID())], c.names[m.GetNamespace()+"/"+m.GetName()] = struct{}{}, struct{}{}
+	return nil
+}
+
+// At implements gc.Living.
+func (c *count) At() time.Time { return c.at }
+
+// Has implements gc.Living.
+func (c *count) Has(holder network.Holder) (lives, counted bool) {
+	if c.node != "" && holder.Node != c.node {
+		return false, false
+	}
+	if holder.UID != "" {
+		_, lives = c.uids[holder.UID]
+		return lives, true
+	}
+	_, lives = c.names[holder.Namespace+"/"+holder.Name]
+	return lives, true
 }
