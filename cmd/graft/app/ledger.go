@@ -31,8 +31,8 @@ import (
 func newLedgerCommand(s *Streams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "ledger",
-		Short: "Inspect and repair the ledger of a network provider",
-		Long: `Inspect and repair the ledger of a network provider.
+		Short: "Inspect and maintain the ledger of a network provider",
+		Long: `Inspect and maintain the ledger of a network provider.
 
 A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of one server or in etcd. While a server uses the
 folder, the commands send their requests to its socket and say so on standard error. Commands that only read also accept an export.`,
@@ -284,38 +284,30 @@ func (l *listing) end() error {
 
 // ledgerVerifyOptions are the flags of graft ledger verify.
 type ledgerVerifyOptions struct {
-	place          ledgerFlags
-	repair, dryRun bool
-	output         string
+	place  ledgerFlags
+	output string
 }
 
 func newLedgerVerifyCommand(s *Streams) *cobra.Command {
 	o := &ledgerVerifyOptions{}
 	command := &cobra.Command{
 		Use:   "verify [path]",
-		Short: "Check a ledger, and repair it",
-		Long: `Check a ledger, and repair it.
+		Short: "Check a ledger",
+		Long: `Check a ledger.
 
 It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The path is the folder
 of a ledger or an export. The server may continue to run.
 
---repair repairs findings with a single possible fix, such as the row of an address without an owner; with --dry-run it only prints
-them. No server may use the folder.
+To repair the rows, export the ledger and import it into a new one: that writes the rows of what owners hold, and no others.
 
 Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
-  graft ledger verify example/network/ledger.jsonl
-
-  # repairs of a ledger, without writing
-  graft ledger import example/network/ledger.jsonl --ledger ledger && \
-    graft ledger verify ledger --repair --dry-run`,
+  graft ledger verify example/network/ledger.jsonl`,
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.BoolVar(&o.repair, "repair", false, "repair findings with a single possible fix")
-	set.BoolVar(&o.dryRun, "dry-run", false, "with --repair: print the repairs without writing")
 	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	o.place.addTo(set)
 	choices(command, "output", "text", "json")
@@ -323,17 +315,10 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 }
 
 func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
-	if o.dryRun && !o.repair {
-		return errors.New("--dry-run is for --repair")
-	}
 	if err := o.place.named(arguments); err != nil {
 		return err
 	}
-	does := looks
-	if o.repair && !o.dryRun {
-		does = forSure
-	}
-	k, err := o.place.open(ctx, s, does)
+	k, err := o.place.open(ctx, s, looks)
 	if err != nil {
 		return err
 	}
@@ -344,32 +329,7 @@ func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []s
 	if err != nil {
 		return err
 	}
-	if does == forSure {
-		return o.repairRows(ctx, s, k.(*opened).store, report)
-	}
 	return o.write(s, report)
-}
-
-// repairRows repairs until nothing changes, and reports the remaining findings.
-func (o *ledgerVerifyOptions) repairRows(ctx context.Context, s *Streams, store ledger.Store, report *ledger.Report) error {
-	k := &opened{store: store}
-	for {
-		count, err := ledger.Repair(ctx, store, report)
-		if err != nil {
-			return err
-		}
-		if count == 0 {
-			return o.write(s, report)
-		}
-		for _, f := range report.Faults {
-			if f.Repairable {
-				fmt.Fprintf(s.Err, "fixed %s: %s\n", f.Key, f.Problem)
-			}
-		}
-		if report, err = k.verify(ctx, nil); err != nil {
-			return err
-		}
-	}
 }
 
 func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
@@ -380,7 +340,7 @@ func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
 			return err
 		}
 	} else {
-		o.text(s, report)
+		writeReport(s, report)
 	}
 	if len(report.Faults) > 0 {
 		return found{}
@@ -388,18 +348,10 @@ func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
 	return nil
 }
 
-func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
-	fixable := 0
+// writeReport prints a report as text.
+func writeReport(s *Streams, report *ledger.Report) {
 	for _, f := range report.Faults {
-		fmt.Fprintf(s.Out, "%s: %s\n", f.Key, f.Problem)
-		how := "what to do"
-		if f.Repairable {
-			fixable++
-			if how = "--repair fixes it"; o.dryRun {
-				how = "would be fixed"
-			}
-		}
-		fmt.Fprintf(s.Out, "  %s: %s\n", how, f.Remedy)
+		fmt.Fprintf(s.Out, "%s: %s\n  what to do: %s\n", f.Key, f.Problem, f.Remedy)
 	}
 	if len(report.Faults) > 0 {
 		fmt.Fprintln(s.Out)
@@ -413,16 +365,11 @@ func (o *ledgerVerifyOptions) text(s *Streams, report *ledger.Report) {
 	switch {
 	case len(report.Faults) == 0:
 		fmt.Fprintln(s.Out, "nothing wrong")
-		return
 	case report.More:
-		fmt.Fprintf(s.Out, "%d faults and more", len(report.Faults))
+		fmt.Fprintf(s.Out, "%d faults and more\n", len(report.Faults))
 	default:
-		fmt.Fprint(s.Out, plural(len(report.Faults), "fault", "faults"))
+		fmt.Fprintln(s.Out, plural(len(report.Faults), "fault", "faults"))
 	}
-	if fixable > 0 {
-		fmt.Fprintf(s.Out, "; %d fixable with --repair", fixable)
-	}
-	fmt.Fprintln(s.Out)
 }
 
 func newLedgerReleaseCommand(s *Streams) *cobra.Command {

@@ -88,10 +88,9 @@ func (f *ledgerFlags) named(arguments []string) error {
 type access int
 
 const (
-	looks   access = iota // reads; an export will do
-	tends                 // writes
-	founds                // makes a ledger when there is none
-	forSure               // writes with exclusive access
+	looks  access = iota // reads; an export will do
+	tends                // writes
+	founds               // makes a ledger when there is none
 )
 
 // open opens the ledger, or asks the server that has it.
@@ -149,7 +148,7 @@ func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held err
 }
 
 func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (keeper, error) {
-	if does == founds || does == forSure {
+	if does == founds {
 		return nil, errors.New("a server has the ledger: stop the server first, since this needs the ledger for itself")
 	}
 	client, err := remote.Dial(address)

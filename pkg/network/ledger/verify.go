@@ -5,7 +5,6 @@
 package ledger
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,13 +23,13 @@ type Fault struct {
 	// Problem describes the mistake, and Remedy the action to take.
 	Problem string `json:"problem"`
 	Remedy  string `json:"remedy"`
-	// Repairable says that there is only one remedy, which Repair knows.
-	Repairable bool `json:"repairable"`
-
-	repair []Change
-	// owner is the one that lists the resource of the repair, or no longer does; nil if the repair concerns no resource.
-	owner *network.Owner
 }
+
+// The remedies of faults that an export does not contain, or that an import corrects, and of two owners of one thing.
+const (
+	remedyRewrite = "export the ledger, and import it into a new one: that writes the rows of what owners hold, and no others"
+	remedyTwo     = "two may use it: find out who does, and release the other with `graft ledger release`"
+)
 
 // VerifyOptions say how a store is verified.
 type VerifyOptions struct {
@@ -63,7 +62,7 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 		o.Maximum = 10_000
 	}
 	v := &verifier{
-		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, resting: map[string][]byte{},
+		VerifyOptions: o, report: &Report{}, owners: map[network.Owner]bool{}, broken: map[string]bool{}, resting: map[string]bool{},
 		claimed: map[string][]network.Owner{}, chosen: map[claim]bool{}, held: map[string]network.Owner{}, quotas: newTally(),
 	}
 	found, err := store.Get(ctx, keyFormat)
@@ -81,7 +80,7 @@ func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) 
 			return nil, err
 		}
 	}
-	v.settle()
+	slices.SortStableFunc(v.report.Faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
 	return v.report, nil
 }
 
@@ -96,9 +95,9 @@ type verifier struct {
 	claims  []claim
 	claimed map[string][]network.Owner
 	chosen  map[claim]bool
-	// held maps resources to the owners named in their rows, and resting has the rows of those in cooldown.
+	// held maps resources to the owners named in their rows, and resting has the keys of those in cooldown.
 	held    map[string]network.Owner
-	resting map[string][]byte
+	resting map[string]bool
 	quotas  tally
 	// current reports that the store has rows of quotas.
 	current bool
@@ -118,7 +117,6 @@ func (v *verifier) add(f Fault) error {
 		v.report.More = true
 		return errEnough
 	}
-	f.Repairable = f.repair != nil
 	v.report.Faults = append(v.report.Faults, f)
 	return nil
 }
@@ -133,10 +131,7 @@ func (v *verifier) format(ctx context.Context, store Store, found []byte) error 
 		if empty, err := Empty(ctx, store); err != nil || empty {
 			return err
 		}
-		return v.add(Fault{
-			Key: keyFormat, Problem: "there are rows, and none says of which format they are", Remedy: "write it: it is known from the rows",
-			repair: []Change{{Key: keyFormat, Value: []byte(format1)}},
-		})
+		return v.add(Fault{Key: keyFormat, Problem: "there are rows, and none says of which format they are", Remedy: remedyRewrite})
 	}
 	return err
 }
@@ -203,7 +198,7 @@ func (v *verifier) note(e Entry) error {
 		v.held[e.Key] = e.Owner
 	default:
 		v.report.Resting++
-		v.resting[e.Key] = bytes.Clone(e.Value)
+		v.resting[e.Key] = true
 	}
 	return v.times(e)
 }
@@ -222,8 +217,7 @@ func (v *verifier) times(e Entry) error {
 	}
 	if e.Until.After(v.Now.Add(longRest)) {
 		return v.add(Fault{Key: e.Key, Problem: "it rests until " + e.Until.Format(time.RFC3339) + ", which is more than a year",
-			Remedy: "see that the clocks of the servers are right; end the rest, so that it is free",
-			repair: []Change{{Key: e.Key, Was: bytes.Clone(e.Value)}}})
+			Remedy: "see that the clocks of the servers are right; the server ends it when the pool's rest has passed"})
 	}
 	return nil
 }
@@ -236,18 +230,17 @@ func (v *verifier) compareClaims() error {
 			continue
 		}
 		thing, _ := parseThing(c.key) // the key is made by this package
-		f := Fault{Key: ownerKey(c.owner)}
-		if held || v.broken[c.key] {
-			f.Problem = fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, by)
-			f.Remedy = "two may use it: find out who does, and release the other with `graft ledger release`; --repair fixes it when the other has no row of its own"
-		} else {
-			row := v.resting[c.key]
+		f := Fault{Key: ownerKey(c.owner), Remedy: remedyRewrite}
+		switch {
+		case held || v.broken[c.key]:
+			f.Problem, f.Remedy = fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, by), remedyTwo
+		case v.resting[c.key]:
+			f.Problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
+		default:
 			f.Problem = fmt.Sprintf("it holds %s, of which no row says so", thing)
-			if row != nil {
-				f.Problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
-			}
-			f.Remedy = "write the row, so that it is not allocated again"
-			f.owner, f.repair = &c.owner, []Change{{Key: c.key, Was: row, Value: place{owner: c.owner}.encode()}}
+		}
+		if len(v.claimed[c.key]) > 1 {
+			f.Remedy = remedyTwo
 		}
 		if err := v.add(f); err != nil {
 			return err
@@ -267,10 +260,7 @@ func (v *verifier) compareHeld() error {
 		if v.owners[owner] {
 			holds = "other things"
 		}
-		err := v.add(Fault{
-			Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds %s", owner, holds), Remedy: "remove the row, so that it is free",
-			owner: &owner, repair: []Change{{Key: key, Was: place{owner: owner}.encode()}},
-		})
+		err := v.add(Fault{Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds %s", owner, holds), Remedy: remedyRewrite})
 		if err != nil {
 			return err
 		}
@@ -296,7 +286,7 @@ func (v *verifier) comparePools() error {
 		}
 		pool, _, _ := parseAddress(first)
 		err = v.add(Fault{Key: key, Problem: fmt.Sprintf("%s has %s, and %s has it of the pool %s", v.held[key], thing, v.held[first], pool),
-			Remedy: "two may use it: find out who does, and release the other with `graft ledger release`"})
+			Remedy: remedyTwo})
 		if err != nil {
 			return err
 		}
@@ -311,75 +301,10 @@ func (v *verifier) compareQuotas() error {
 	}
 	for _, change := range v.quotas.changes() {
 		f := Fault{Key: change.Key, Problem: fmt.Sprintf("it counts %q, and allocations count %q for it", change.Was, change.Value),
-			Remedy: "write the right count", repair: []Change{change}}
+			Remedy: remedyRewrite}
 		if err := v.add(f); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// settle removes the remedy from faults with several possible ones: if two owners claim a resource, or if not all
-// faults are known.
-func (v *verifier) settle() {
-	claims := map[string]int{}
-	for _, f := range v.report.Faults {
-		if key := f.claims(); key != "" {
-			claims[key]++
-		}
-	}
-	for i := range v.report.Faults {
-		f := &v.report.Faults[i]
-		if key := f.claims(); claims[key] > 1 || key != "" && v.report.More {
-			f.repair, f.Repairable = nil, false
-			f.Remedy = "another may say the same, and use it, too: find out who does, and release the other with `graft ledger release`"
-		}
-	}
-	slices.SortStableFunc(v.report.Faults, func(a, b Fault) int { return strings.Compare(a.Key, b.Key) })
-}
-
-// claims returns the row that the repair assigns to an owner.
-func (f *Fault) claims() string {
-	if f.owner != nil && f.repair != nil && f.repair[0].Value != nil {
-		return f.repair[0].Key
-	}
-	return ""
-}
-
-// Repair fixes the faults of a report with exactly one remedy, and returns their number. It skips faults with rows that
-// have changed since.
-func Repair(ctx context.Context, store Store, report *Report) (int, error) {
-	fixed := 0
-	for _, f := range report.Faults {
-		changes, err := f.changes(ctx, store)
-		if err != nil {
-			return fixed, err
-		}
-		if len(changes) == 0 {
-			continue
-		}
-		switch err := store.Commit(ctx, changes...); {
-		case err == nil:
-			fixed++
-		case !errors.Is(err, ErrConflict):
-			return fixed, wrapWriting(err)
-		}
-	}
-	return fixed, nil
-}
-
-// changes returns the commit that repairs a fault. It compares the owner's row, and is empty if that row lists the
-// resource by now, or no longer.
-func (f *Fault) changes(ctx context.Context, store Store) ([]Change, error) {
-	if f.owner == nil {
-		return f.repair, nil
-	}
-	a, raw, err := find(ctx, store, *f.owner)
-	if err != nil && !errors.Is(err, network.ErrNotHeld) {
-		return nil, err
-	}
-	if len(f.repair) == 0 || slices.Contains(places(a), f.repair[0].Key) != (f.repair[0].Value != nil) {
-		return nil, nil
-	}
-	return append(slices.Clone(f.repair), Change{Key: ownerKey(*f.owner), Was: raw, Value: raw}), nil
 }

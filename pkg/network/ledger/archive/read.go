@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
@@ -190,15 +191,22 @@ func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c con
 			progress(line)
 		}
 		for _, row := range rows {
-			if first, twice := lines[row.Key]; twice {
+			place := row.Key
+			if ledger.Rests(row) {
+				place = "~" + place // it may be held as well, and is held then
+			}
+			if first, twice := lines[place]; twice {
 				c.doubles = append(c.doubles, double{row.Key, line, first})
 			} else {
-				lines[row.Key] = line
+				lines[place] = line
 			}
 			c.rows = append(c.rows, row)
 		}
 		return ctx.Err()
 	})
+	rows := len(c.rows)
+	c.rows = slices.DeleteFunc(c.rows, func(row ledger.Change) bool { return lines[row.Key] > 0 && ledger.Rests(row) })
+	c.Resting -= rows - len(c.rows)
 	return c, err
 }
 
