@@ -227,7 +227,7 @@ func (c *choice) vlan(context.Context) error {
 	defer c.hints.mutex.Unlock()
 	for id := c.pool.FirstVLAN; c.again && id <= c.pool.LastVLAN; id++ {
 		key := vlanKey(c.in.Trunk, id)
-		if row, resting := c.hints.expiring.rows[key]; resting && c.in.had(row.last) {
+		if row, resting := c.hints.expiring[key]; resting && c.in.had(row.last) {
 			c.a.VLAN = id
 			c.take(key, row.row, false)
 			return nil
@@ -246,7 +246,7 @@ func (c *choice) vlan(context.Context) error {
 func (c *choice) noVLAN() error {
 	resting := 0
 	for id := c.pool.FirstVLAN; id <= c.pool.LastVLAN; id++ {
-		if _, rests := c.hints.expiring.rows[vlanKey(c.in.Trunk, id)]; rests {
+		if _, rests := c.hints.expiring[vlanKey(c.in.Trunk, id)]; rests {
 			resting++
 		}
 	}
@@ -274,7 +274,7 @@ func (c *choice) mac(context.Context) error {
 			continue
 		}
 		c.hints.mutex.Lock()
-		row, resting := c.hints.expiring.rows[macKey(mac)]
+		row, resting := c.hints.expiring[macKey(mac)]
 		c.hints.mutex.Unlock()
 		if resting && !c.in.had(row.last) && row.due.After(c.in.Now) {
 			continue

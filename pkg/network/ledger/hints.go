@@ -24,9 +24,9 @@ type hints struct {
 	vlans  map[network.Trunk]*allocator.VLANs
 	strays strays
 	// expiring are the rows in quarantine and the tombstones.
-	expiring expiring
-	// tombstones and counts are the values of those rows.
-	tombstones, counts map[string][]byte
+	expiring map[string]expiry
+	// counts are the values of the rows of quotas.
+	counts map[string][]byte
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
 	inFlight  map[string]*inFlight
@@ -39,9 +39,9 @@ type hints struct {
 
 func (h *hints) init(pools map[string]*pool) {
 	h.pools, h.vlans, h.strays = pools, map[network.Trunk]*allocator.VLANs{}, strays{}
-	h.tombstones, h.counts = map[string][]byte{}, map[string][]byte{}
+	h.counts = map[string][]byte{}
 	h.uncertain, h.inFlight, h.ahead = map[string]struct{}{}, map[string]*inFlight{}, map[string]ownCommit{}
-	h.expiring = newExpiring()
+	h.expiring = map[string]expiry{}
 }
 
 // inFlight tracks running reads and writes of a row; version counts changes applied to it since they began.
@@ -150,23 +150,17 @@ func (h *hints) load(key string, value []byte, delay time.Duration) error {
 			return fmt.Errorf("reading the row %s: %w", key, err)
 		}
 	case prefixQuota:
-		set(h.counts, key, value)
+		if h.counts[key] = bytes.Clone(value); value == nil {
+			delete(h.counts, key)
+		}
 	case prefixTombstone:
-		h.expiring.remove(key)
-		set(h.tombstones, key, value)
-		if released, err := parseTombstone(value); err == nil {
-			h.expiring.add(expiry{key: key, row: bytes.Clone(value), due: released.Add(tombstoneLife + delay)})
+		released, _ := parseTombstone(value) // a broken one is removed
+		h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: released.Add(tombstoneLife + delay)}
+		if value == nil {
+			delete(h.expiring, key)
 		}
 	}
 	return nil
-}
-
-func set(rows map[string][]byte, key string, value []byte) {
-	if value == nil {
-		delete(rows, key)
-		return
-	}
-	rows[key] = bytes.Clone(value)
 }
 
 func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
@@ -177,12 +171,12 @@ func (h *hints) loadThing(key string, value []byte, delay time.Duration) error {
 			return fmt.Errorf("reading the row %s: %w", key, err)
 		}
 	}
-	h.expiring.remove(key)
+	delete(h.expiring, key)
 	if value == nil {
 		return h.mark(key, false)
 	}
 	if !p.until.IsZero() {
-		h.expiring.add(expiry{key: key, row: bytes.Clone(value), due: p.until.Add(delay), until: p.until, last: p.owner})
+		h.expiring[key] = expiry{key: key, row: bytes.Clone(value), due: p.until.Add(delay), until: p.until, last: p.owner}
 	}
 	return h.mark(key, true)
 }
@@ -220,7 +214,7 @@ func (h *hints) markUncertain(keys []string) {
 	defer h.mutex.Unlock()
 	for _, key := range keys {
 		h.uncertain[key] = struct{}{}
-		if value, resting := h.expiring.rows[key]; !resting || value.until.IsZero() {
+		if value, resting := h.expiring[key]; !resting || value.until.IsZero() {
 			_ = h.mark(key, true)
 		}
 	}
@@ -304,13 +298,12 @@ func (h *hints) replace(fresh *hints, revision int64) {
 			fresh.vlans[trunk] = vlans
 		}
 	}
-	for key, row := range h.expiring.rows {
-		if now, still := fresh.expiring.rows[key]; still && bytes.Equal(now.row, row.row) {
-			fresh.expiring.remove(key)
-			fresh.expiring.add(row)
+	for key, row := range h.expiring {
+		if now, still := fresh.expiring[key]; still && bytes.Equal(now.row, row.row) {
+			fresh.expiring[key] = row
 		}
 	}
-	h.vlans, h.strays, h.expiring, h.tombstones, h.counts = fresh.vlans, fresh.strays, fresh.expiring, fresh.tombstones, fresh.counts
+	h.vlans, h.strays, h.expiring, h.counts = fresh.vlans, fresh.strays, fresh.expiring, fresh.counts
 	h.uncertain = map[string]struct{}{}
 	for _, f := range h.inFlight {
 		f.version++
@@ -347,7 +340,7 @@ func (h *hints) longestQuarantine() time.Duration {
 func (h *hints) buried(owner network.Owner) (row []byte, released time.Time) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	row = h.tombstones[tombstoneKey(owner)]
+	row = h.expiring[tombstoneKey(owner)].row
 	released, _ = parseTombstone(row)
 	return row, released
 }
@@ -367,76 +360,21 @@ type expiry struct {
 	last network.Owner
 }
 
-// expiring holds rows by key, and their keys by the second of their removal.
-type expiring struct {
-	rows    map[string]expiry
-	seconds map[int64]map[string]struct{}
-}
-
-func newExpiring() expiring {
-	return expiring{rows: map[string]expiry{}, seconds: map[int64]map[string]struct{}{}}
-}
-
-// second returns the first full second at which the row may be removed.
-func (e expiry) second() int64 {
-	second := e.due.Unix()
-	if e.due.Nanosecond() > 0 {
-		second++
-	}
-	return second
-}
-
-func (e *expiring) add(row expiry) {
-	second := row.second()
-	if e.seconds[second] == nil {
-		e.seconds[second] = map[string]struct{}{}
-	}
-	e.rows[row.key], e.seconds[second][row.key] = row, struct{}{}
-}
-
-func (e *expiring) remove(key string) {
-	row, known := e.rows[key]
-	if !known {
-		return
-	}
-	delete(e.rows, key)
-	second := row.second()
-	if delete(e.seconds[second], key); len(e.seconds[second]) == 0 {
-		delete(e.seconds, second)
-	}
-}
-
-// due returns rows that are due at a time. Times beyond now plus a maximum were written by a clock that was wrong, and count as that.
-func (e *expiring) due(now time.Time, maximum time.Duration) []expiry {
-	if maximum > 0 {
-		e.limit(now.Add(maximum))
-	}
+// due returns the rows to remove at a time. A quarantine that ends later than now plus a maximum was written by a clock
+// that was wrong, and ends then.
+func (h *hints) due(now time.Time) []expiry {
 	var due []expiry
-	for second, keys := range e.seconds {
-		if second > now.Unix() {
-			continue
+	latest := now.Add(h.longestQuarantine())
+	for key, row := range h.expiring {
+		if latest.After(now) && !row.until.IsZero() && row.due.After(latest) {
+			row.due = latest
+			h.expiring[key] = row
 		}
-		for key := range keys {
-			due = append(due, e.rows[key])
+		if !row.due.After(now) {
+			due = append(due, row)
 		}
 	}
 	return due
-}
-
-// limit moves rows in quarantine that are due later than a time to that time.
-func (e *expiring) limit(latest time.Time) {
-	for second, keys := range e.seconds {
-		if second <= latest.Unix()+1 {
-			continue
-		}
-		for key := range keys {
-			if row := e.rows[key]; !row.until.IsZero() {
-				e.remove(key)
-				row.due = latest
-				e.add(row)
-			}
-		}
-	}
 }
 
 // tombstoneLife is how long the release of an owner is remembered.

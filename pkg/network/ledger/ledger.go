@@ -429,7 +429,7 @@ func (l *Ledger) upgrade(ctx context.Context) error {
 // It also reads uncertain rows again.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	l.hints.mutex.Lock()
-	due := l.hints.expiring.due(now, l.hints.longestQuarantine())
+	due := l.hints.due(now)
 	l.hints.mutex.Unlock()
 	freed := 0
 	for batch := Batch(l.store); len(due) > 0; {
@@ -483,7 +483,7 @@ func (l *Ledger) Usage(pool string) Usage {
 		return Usage{}
 	}
 	resting := map[bool]uint64{}
-	for key := range h.expiring.rows {
+	for key := range h.expiring {
 		if digits, ok := strings.CutPrefix(key, prefixAddress+pool+"/"); ok {
 			resting[len(digits) > 8]++
 		}
