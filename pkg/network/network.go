@@ -100,7 +100,7 @@ type Trunk struct {
 type State string
 
 // The states of an allocation. A row is written before the cloud is asked, so that a crash at any time leaves something to
-// adopt or to undo.
+// complete or to undo.
 const (
 	// Intended: it is selected and reserved; the cloud may or may not have it.
 	Intended State = "intended"
@@ -144,11 +144,9 @@ type Allocation struct {
 	// BindUntil is the time until which a call that binds it may still have an effect in the cloud; zero if the outcome of all calls is known.
 	// The allocation is gone only after an unbind that succeeded later.
 	BindUntil time.Time `json:"bindUntil,omitzero"`
-	// Request is the number of an intended allocation's request for several owners, and Size the number of allocations
-	// in that request. The request is incomplete while one of them is missing. Both are 0 for a request of one owner.
-	// If the allocations do not fit into one commit, the first one keeps Request when it is bound before the rest.
+	// Request is the number of an intended allocation's request for several owners, and 0 for a request of one owner.
+	// If the allocations do not fit into one commit, the first one keeps it when it is bound before the rest.
 	Request uint64 `json:"request,omitempty"`
-	Size    int    `json:"size,omitempty"`
 	// Answered reports that a request other than the one that created it was given it.
 	Answered bool `json:"answered,omitempty"`
 }

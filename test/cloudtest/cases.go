@@ -50,31 +50,12 @@ func (s *suite) unbindBlind() {
 	s.gone(a)
 }
 
-// find holds that what is found is what was bound.
-func (s *suite) find() {
-	a := s.allocation(1)
-	bound := s.bind(a)
-	found, has := s.has(a)
-	if !has {
-		s.Fatal("what was bound is not found")
-	}
-	s.same("found", bound.Binding, found)
-	s.unbind(bound)
-	s.gone(a)
-}
-
-func (s *suite) findUnknown() { s.gone(s.allocation(1)) }
-
 // ownersApart holds that a release for one owner takes nothing from another.
 func (s *suite) ownersApart() {
 	first, second := s.bind(s.allocation(1)), s.bind(s.allocation(2))
 	s.apart(first, second)
 	s.unbind(first)
-	found, has := s.has(second)
-	if !has {
-		s.Fatal("the release for one owner has taken what another one had")
-	}
-	s.same("the other owner", second.Binding, found)
+	s.stands("the other owner", second)
 	s.unbind(second)
 }
 
@@ -97,11 +78,7 @@ func (s *suite) lateRelease() {
 	}
 	next = s.bind(next)
 	s.unbind(late)
-	found, has := s.has(next)
-	if !has {
-		s.Fatal("a late release has taken what is another's now")
-	}
-	s.same("after a late release", next.Binding, found)
+	s.stands("after a late release", next)
 	s.unbind(next)
 }
 
@@ -114,11 +91,7 @@ func (s *suite) endedContext() {
 	if err := s.Unbind(ctx, s.bind(a)); err == nil {
 		s.Error("releasing with a context that has ended is no error")
 	}
-	bound := s.bind(a)
-	if _, _, err := s.Find(ctx, a); err == nil {
-		s.Error("finding with a context that has ended is no error")
-	}
-	s.unbind(bound)
+	s.unbind(s.bind(a))
 	s.gone(a)
 }
 

@@ -43,8 +43,8 @@ func run(t *testing.T, chooses bool, open func(t *testing.T) cloud.Cloud) {
 	t.Helper()
 	for name, test := range map[string]func(*suite){
 		"bind again": (*suite).bindAgain, "unbind again": (*suite).unbindAgain, "unbind what is unknown": (*suite).unbindUnknown,
-		"unbind without the answer": (*suite).unbindBlind, "find": (*suite).find, "find what is unknown": (*suite).findUnknown,
-		"owners apart": (*suite).ownersApart, "come again": (*suite).comeAgain, "late release": (*suite).lateRelease,
+		"unbind without the answer": (*suite).unbindBlind,
+		"owners apart":              (*suite).ownersApart, "come again": (*suite).comeAgain, "late release": (*suite).lateRelease,
 		"ended context": (*suite).endedContext, "many owners": (*suite).manyOwners,
 	} {
 		t.Run(name, func(t *testing.T) { test(&suite{T: t, Cloud: open(t), chooses: chooses}) })
@@ -120,24 +120,29 @@ func (s *suite) unbind(a network.Allocation) {
 	s.insist("releasing for "+a.Owner.Key, func() error { return s.Unbind(s.Context(), a) })
 }
 
-// has finds what the cloud has.
-func (s *suite) has(a network.Allocation) (binding network.Binding, has bool) {
+// stands holds that the cloud has a binding: it says the same again, and gives it to nobody else.
+func (s *suite) stands(what string, bound network.Allocation) {
 	s.Helper()
-	s.insist("finding for "+a.Owner.Key, func() (err error) {
-		binding, has, err = s.Find(s.Context(), a)
-		return err
-	})
-	return binding, has
+	again := bound
+	again.State, again.Binding = network.Intended, network.Binding{}
+	if s.chooses {
+		again.Addresses = nil
+	}
+	s.same(what, bound.Binding, s.bind(again).Binding)
+	other := s.bind(s.allocation(Many))
+	s.apart(bound, other)
+	s.unbind(other)
 }
 
-// gone holds that the cloud has nothing: it says so, or it has bound once more to find out, which can be taken back.
+// gone holds that the cloud has nothing: another owner can have the same.
 func (s *suite) gone(a network.Allocation) {
 	s.Helper()
-	binding, has := s.has(a)
-	if has {
-		a.Binding = binding
-		s.unbind(a)
+	a.Owner.Key += "-next"
+	a.State, a.Binding = network.Intended, network.Binding{}
+	if s.chooses {
+		a.Addresses = nil
 	}
+	s.unbind(s.bind(a))
 }
 
 // asText compares bindings as the ledger keeps them.

@@ -103,7 +103,7 @@ var _ = Describe("addresses from a CNI plugin", func() {
 
 			s := h.serve(folder)
 			s.run()
-			Expect(h.kept()).To(BeEmpty(), "addresses that host-local keeps for an owner without an allocation")
+			Eventually(h.kept).Should(BeEmpty(), "addresses that host-local keeps for an owner without an allocation")
 			if again {
 				s.allocate(1)
 				Expect(h.kept()).To(HaveLen(1), "addresses that host-local keeps for one owner")

@@ -152,10 +152,7 @@ func (s *story) missing(hit map[point]int) string {
 // live is one life of the program, until it is killed; it says whether it was killed at the point.
 func (s *story) live(at point) (hit bool) {
 	s.at.Store(at)
-	s.count.Store(1)
-	if !at.recovers() {
-		s.count.Add(int64(s.random.IntN(6)))
-	}
+	s.count.Store(1 + int64(s.random.IntN(6)))
 	delay := time.Duration(s.random.IntN(3000)) * time.Microsecond
 	s.Start()
 	if at == starting {

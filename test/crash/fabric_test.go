@@ -114,7 +114,7 @@ func (f *fabric) unbind(w http.ResponseWriter, r *http.Request) {
 
 func (f *fabric) find(w http.ResponseWriter, r *http.Request) {
 	addresses, owner := r.PathValue("addresses"), r.URL.Query().Get("owner")
-	f.call(w, findArrives, findDone, findAnswered, func() int {
+	f.call(w, findCalled, findCalled, findCalled, func() int {
 		for address := range strings.SplitSeq(addresses, ",") {
 			if f.bound[address] != owner {
 				return http.StatusNotFound

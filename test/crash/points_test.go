@@ -20,9 +20,7 @@ const (
 	unbindDone       point = "the cloud has unbound"
 	unbindAnswered   point = "the cloud has answered that it has unbound"
 	starting         point = "it starts"
-	findArrives      point = "the cloud is asked what it has"
-	findDone         point = "the cloud has looked what it has"
-	findAnswered     point = "the cloud has said what it has"
+	findCalled       point = "the cloud is asked what it has"
 	podSent          point = "a Pod's request was sent"
 	takeoverSent     point = "a request was sent that takes addresses over"
 	podAnswered      point = "a Pod's request was answered"
@@ -31,15 +29,12 @@ const (
 	reloading        point = "the profile is read again"
 )
 
-// points are all of them. Those of a recovery follow points of a binding: only a crash there leaves something to be
-// found.
+// points are all at which the program is killed. A crash at a point of a binding leaves something that is unbound after
+// the next start.
 var points = []point{
-	requestSent, bindArrives, findArrives, bindDone, findDone, bindArrives, findAnswered, bindAnswered, answerReceived,
+	requestSent, bindArrives, unbindArrives, bindDone, unbindDone, bindArrives, unbindAnswered, bindAnswered, answerReceived,
 	releaseSent,
-	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, findArrives, takeoverSent, podAnswered,
+	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, takeoverSent, podAnswered,
 	podReleaseSent,
 	lateReleaseSent, reloading,
 }
-
-// recovers reports whether a point belongs to the recovery after a crash.
-func (p point) recovers() bool { return p == findArrives || p == findDone || p == findAnswered }

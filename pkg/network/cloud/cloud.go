@@ -27,10 +27,6 @@ type Cloud interface {
 	Bind(ctx context.Context, a network.Allocation) (network.Binding, error)
 	// Unbind reverts Bind. It succeeds if the cloud has no such binding.
 	Unbind(ctx context.Context, a network.Allocation) error
-	// Find returns the binding of an allocation after a Bind with unknown result, and false if there is none. A cloud
-	// that cannot query its bindings either binds again and returns the binding, or removes a possible binding and
-	// returns false.
-	Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error)
 }
 
 // Lister is a Cloud that can list its bindings.

@@ -30,7 +30,7 @@ func (r *reservation) chooseOne(ctx context.Context, i int, in Intent, counts ma
 	c := &choice{reservation: r, in: in, pool: of, owned: place{owner: in.Owner}.encode()}
 	c.a = network.Allocation{
 		Owner: in.Owner, Pool: in.Pool, State: in.State, Since: in.Now.UTC(), Holder: in.Holder, Trunk: in.Trunk,
-		Cloud: in.Cloud, Together: in.Together, Request: in.Request, Size: in.Size, Generation: r.generation(), BindUntil: in.BindUntil,
+		Cloud: in.Cloud, Together: in.Together, Request: in.Request, Generation: r.generation(), BindUntil: in.BindUntil,
 	}
 	if in.State == network.Intended {
 		c.a.Worker = r.Server()

@@ -95,8 +95,8 @@ func TestRequestsLargerThanACommit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, a := range all {
-		if a.Size != 9 || a.Together != all[0].Owner {
-			t.Errorf("%s is one of %d, the first of which is %s", a.Owner, a.Size, a.Together)
+		if a.Request != all[0].Request || a.Together != all[0].Owner {
+			t.Errorf("%s is of the request %d, the first of which is %s", a.Owner, a.Request, a.Together)
 		}
 	}
 }

@@ -36,10 +36,9 @@ type Intent struct {
 	Holder  network.Holder
 	// Grouped marks the allocations of a request for several owners, which become bound together.
 	Grouped bool
-	// Together, Request and Size are those of the allocation if it replaces one of such a request.
+	// Together and Request are those of the allocation if it replaces one of such a request.
 	Together network.Owner
 	Request  uint64
-	Size     int
 	Quotas   []Quota
 	// Cloud is the name of the cloud that will be called; empty if none is.
 	Cloud string
@@ -69,9 +68,8 @@ func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, 
 // is being released, nothing is reserved, and the other results are empty. The errors wrap network.ErrUnknownPool,
 // ErrOutside, ErrTaken, ErrQuota, ErrExhausted or ErrReleased.
 //
-// Grouped intents form one request: new rows and intended ones of earlier requests get a common number and size. Rows
-// that do not fit into one commit of the store are written in several; after a crash, an incomplete request is
-// recognized by its size.
+// Grouped intents form one request: new rows and intended ones of earlier requests get a common number. Rows that do not
+// fit into one commit of the store are written in several.
 func (l *Ledger) ReserveAll(ctx context.Context, intents []Intent) (all []network.Allocation, fresh []bool, err error) {
 	if err := validate(intents); err != nil {
 		return nil, nil, err
@@ -135,8 +133,8 @@ func (r *reservation) run(ctx context.Context) error {
 	if err := r.find(ctx); err != nil {
 		return err
 	}
-	grouped, err := r.isGrouped(ctx)
-	if err != nil || grouped && !slices.Contains(r.fresh, true) {
+	err := r.completeEarlier(ctx)
+	if err != nil {
 		return err
 	}
 	if slices.ContainsFunc(r.all, func(a network.Allocation) bool { return a.State == network.Releasing }) {
@@ -179,35 +177,29 @@ func (r *reservation) conflicts() int {
 	return r.attempt
 }
 
-// isGrouped reports whether the allocations that earlier requests have left intended are exactly those of one request. Those of a request that was
-// being completed are completed first.
-func (r *reservation) isGrouped(ctx context.Context) (bool, error) {
-	var common network.Allocation
-	size := 0
+// completeEarlier completes the intended allocations of earlier requests that were being completed.
+func (r *reservation) completeEarlier(ctx context.Context) error {
 	for i, in := range r.intents {
 		a := &r.all[i]
 		if r.fresh[i] || a.State != network.Intended || !in.Grouped {
 			continue
 		}
-		if completed, err := r.Completed(ctx, *a); err != nil {
-			return false, err
-		} else if completed {
-			updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { Complete(a); return nil })
-			if errors.Is(err, network.ErrNotHeld) {
-				return false, ErrConflict
-			} else if err != nil {
-				return false, err
-			}
-			*a = updated
+		completed, err := r.Completed(ctx, *a)
+		if err != nil {
+			return err
+		}
+		if !completed {
 			continue
 		}
-		if size++; size == 1 {
-			common = *a
-		} else if a.Request != common.Request {
-			size = math.MinInt
+		updated, err := r.Update(ctx, a.Owner, func(a *network.Allocation) error { Complete(a); return nil })
+		if errors.Is(err, network.ErrNotHeld) {
+			return ErrConflict
+		} else if err != nil {
+			return err
 		}
+		*a = updated
 	}
-	return size == 0 || size == common.Size && common.Request != 0, nil
+	return nil
 }
 
 // Completed reports whether the first allocation of an intended one's request is bound, so that the remaining ones must
@@ -232,21 +224,19 @@ func Complete(a *network.Allocation) {
 		if a.Together != a.Owner {
 			a.Request = 0
 		}
-		a.Together, a.Size, a.Worker = network.Owner{}, 0, ""
+		a.Together, a.Worker = network.Owner{}, ""
 	}
 }
 
 // choose chooses for the new owners and prepares the commits.
 func (r *reservation) choose(ctx context.Context) error {
-	size, first, number := 0, network.Owner{}, r.generation()
+	first, number := network.Owner{}, r.generation()
 	for i, in := range r.intents {
 		if r.fresh[i] && in.MustHold {
 			return network.ErrNotHeld
 		}
-		if r.fresh[i] || r.all[i].State == network.Intended {
-			if size++; size == 1 {
-				first = in.Owner
-			}
+		if first == (network.Owner{}) && (r.fresh[i] || r.all[i].State == network.Intended) {
+			first = in.Owner
 		}
 	}
 	counts := map[string][]byte{}
@@ -263,7 +253,7 @@ func (r *reservation) choose(ctx context.Context) error {
 		}
 		a := &r.all[i]
 		if in.Grouped {
-			a.Together, a.Request, a.Size = first, number, size
+			a.Together, a.Request = first, number
 		}
 		raw, err := encode(*a)
 		if err != nil {

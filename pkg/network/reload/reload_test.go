@@ -192,9 +192,6 @@ func (n nothing) Unbind(_ context.Context, a network.Allocation) error {
 	n.unbound = append(n.unbound, n.name+" "+a.Owner.Key)
 	return nil
 }
-func (nothing) Find(context.Context, network.Allocation) (network.Binding, bool, error) {
-	return network.Binding{}, false, nil
-}
 
 const strandedText = `1 held allocation would be outside of the pool overlay:
   10.0.0.9 of the pool overlay, held by ResourceClaim default/b

@@ -349,9 +349,7 @@ func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived
 			return network.ErrNotHeld
 		}
 		found.State, found.Worker, found.Binding, found.Holder, found.Answered = network.Intended, c.ledger.Server(), network.Binding{}, in.Holder, false
-		if found.Together, found.Request, found.Size = (network.Owner{}), 0, 0; in.Grouped { // it is incomplete until the reservation includes it
-			found.Together, found.Request, found.Size = c.intents[0].Owner, found.Generation, len(c.intents)
-		}
+		found.Together, found.Request = network.Owner{}, 0 // the reservation includes it in the request
 		return nil
 	})
 	if errors.Is(err, network.ErrNotHeld) {

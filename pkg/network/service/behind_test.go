@@ -105,11 +105,12 @@ func TestTheCloudOfTheRow(t *testing.T) {
 				t.Error(err)
 			}
 			w.run()
+			w.gone("c")
 			w.release("a", "d")
-			w.gone("a", "c", "d")
+			w.gone("a", "d")
 			w.release("b")
 			w.gone("b")
-			said(t, "old", old, "bind a, bind b, bind c, bind b, find c, unbind a, unbind b")
+			said(t, "old", old, "bind a, bind b, bind c, bind b, unbind c, unbind a, unbind b")
 			if pools["cloudy"].Cloud != nil {
 				said(t, "new", another, "bind d, unbind d")
 			}

@@ -90,7 +90,7 @@ func (c *call) replace(ctx context.Context, i int, a network.Allocation) (networ
 		return a, err
 	}
 	in := c.intents[i]
-	in.Now, in.Together, in.Request, in.Size = a.Since, a.Together, a.Request, a.Size
+	in.Now, in.Together, in.Request = a.Since, a.Together, a.Request
 	if in.Grouped = false; !a.BindUntil.IsZero() {
 		in.BindUntil = bindUntil(c.options.Clock.Now(), pool.Settle)
 	}
@@ -447,8 +447,7 @@ func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]n
 const undoing = 10 * time.Second
 
 // undoAll rolls back a request after a permanent error, except earlier allocations. Allocations without any cloud call
-// are removed immediately, but last, so that after a crash the rest of the request is recognized as incomplete. A call
-// that this request did not send may have been sent by an earlier request.
+// are removed immediately. A call that this request did not send may have been sent by an earlier request.
 func (c *call) undoAll(ctx context.Context, problems []error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoing)
 	defer cancel()

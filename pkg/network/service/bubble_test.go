@@ -116,12 +116,6 @@ func (l *limited) Unbind(_ context.Context, a network.Allocation) error {
 	return l.call("unbind", a.Owner.Key)
 }
 
-func (l *limited) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return network.Binding{}, l.bound[a.Owner.Key], nil
-}
-
 // crowd is a service with a limited cloud, in a bubble.
 func crowd(t *testing.T, l *limited, limit *service.Limit, o service.Options) *service.Service {
 	t.Helper()

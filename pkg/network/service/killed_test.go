@@ -112,12 +112,6 @@ func (p ports) Unbind(_ context.Context, a network.Allocation) error {
 	return p.change(a, "unbind", func(address netip.Addr) { delete(p.of, address) })
 }
 
-func (p ports) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
-	p.bindings.mutex.Lock()
-	defer p.bindings.mutex.Unlock()
-	return network.Binding{}, p.of[a.Addresses[0]] == a.Owner.Key, nil
-}
-
 // TestRepeatedRequestsKilled kills a server after each step of a request for several owners, its next life after each step of the recovery and of
 // the same request again, and a third one. In the end the owners have all or nothing, in the ledger and in the clouds; a request that comes then is
 // served, and when all is released nothing is left.

@@ -99,15 +99,6 @@ func (j *jealous) Unbind(_ context.Context, a network.Allocation) error {
 	return j.strike(20)
 }
 
-func (j *jealous) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
-	if err := j.strike(10); err != nil {
-		return network.Binding{}, false, err
-	}
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return network.Binding{}, len(a.Addresses) > 0 && j.at[a.Addresses[0]] == a.Owner, nil
-}
-
 // chaos is a service with failures and its environment.
 type chaos struct {
 	*service.Service

@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
 // The pause between attempts doubles from the first to the last.
@@ -27,8 +26,8 @@ const (
 	lastPause  = time.Minute
 )
 
-// reconciler completes work that no request of this process handles: releases, intents of owners that do not return,
-// and the work of dead servers. Owners wait in one queue per cloud, so that a hanging cloud delays only itself.
+// reconciler completes work that no request of this process handles: releases, and intents of owners that do not return
+// or of dead servers, which it rolls back. Owners wait in one queue per cloud, so that a hanging cloud delays only itself.
 type reconciler struct {
 	*Service
 	mutex  sync.Mutex
@@ -178,7 +177,7 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 	last := r.options.Clock.Now()
 	look := func() {
 		last = r.options.Clock.Now()
-		if _, err := r.look(ctx, false); err != nil && ctx.Err() == nil {
+		if err := r.look(ctx, false); err != nil && ctx.Err() == nil {
 			r.options.Report(network.Owner{}, err)
 		}
 	}
@@ -227,7 +226,7 @@ func (r *reconciler) process(ctx context.Context, queue workqueue.TypedRateLimit
 			return
 		}
 		if ctx.Err() == nil {
-			again, err := r.reconcile(owner)
+			again, err := r.reconcile(owner, false)
 			switch {
 			case errors.Is(err, errEnds):
 			case errors.Is(err, errBusy):
@@ -259,8 +258,8 @@ func (r *reconciler) whenFree(owner network.Owner, call func()) {
 }
 
 // reconcile does the remaining work for an owner. It returns the time after which it should be called again, or 0 if
-// nothing remains.
-func (r *reconciler) reconcile(owner network.Owner) (again time.Duration, err error) {
+// nothing remains. At the start of the server, no intent waits for its owner.
+func (r *reconciler) reconcile(owner network.Owner, starting bool) (again time.Duration, err error) {
 	done, err := r.work.begin(true)
 	if err != nil {
 		return 0, err
@@ -283,15 +282,15 @@ func (r *reconciler) reconcile(owner network.Owner) (again time.Duration, err er
 		if err != nil {
 			return err
 		}
-		again, err = r.act(ctx, a)
+		again, err = r.act(ctx, a, starting)
 		return err
 	})
 	return again, err
 }
 
 // act takes the step of the table in transitions.go that an allocation needs.
-func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.Duration, err error) {
-	do, when, err := r.plan(ctx, a, false)
+func (r *reconciler) act(ctx context.Context, a network.Allocation, starting bool) (again time.Duration, err error) {
+	do, when, err := r.plan(ctx, a, starting)
 	if err != nil {
 		return 0, err
 	}
@@ -300,8 +299,8 @@ func (r *reconciler) act(ctx context.Context, a network.Allocation) (again time.
 		r.done(a.Owner)
 	case wait:
 		return max(when.Sub(r.options.Clock.Now()), time.Millisecond), nil
-	case adopt:
-		return 0, nil // whole requests are adopted by look
+	case undo:
+		return 0, r.rollBack(ctx, a)
 	case unbind:
 		if known := r.note(a, true); !known {
 			return 0, nil
@@ -343,22 +342,13 @@ func (r *reconciler) releasePass(a network.Allocation) *pass {
 	return of.Gate.queueRelease()
 }
 
-// recoverAll implements Service.Recover.
-func (r *reconciler) recoverAll(ctx context.Context) error {
-	adopting, err := r.look(ctx, true)
-	if err != nil {
-		return err
-	}
-	adopting.Wait()
-	return ctx.Err()
-}
-
-// look reads all unfinished allocations, queues the releases, and adopts abandoned requests in the background.
-func (r *reconciler) look(ctx context.Context, starting bool) (adopting *sync.WaitGroup, err error) {
-	requests, waiting := map[requestKey]*request{}, map[string]int{}
-	adopting = &sync.WaitGroup{}
-	err = r.ledger.Unfinished(ctx, func(a network.Allocation) error {
-		if _, err := r.pool(a.Pool); err != nil && a.State == network.Releasing {
+// look reads all unfinished allocations, queues the releases, and rolls back the intents of requests that have ended.
+// It calls no cloud.
+func (r *reconciler) look(ctx context.Context, starting bool) error {
+	var ended []network.Owner
+	waiting := map[string]int{}
+	err := r.ledger.Unfinished(ctx, func(a network.Allocation) error {
+		if _, err := r.pool(a.Pool); err != nil {
 			return nil // another server serves it
 		}
 		if a.State == network.Releasing {
@@ -369,23 +359,38 @@ func (r *reconciler) look(ctx context.Context, starting bool) (adopting *sync.Wa
 			}
 			return nil
 		}
-		do, _, err := r.plan(ctx, a, starting)
-		if err != nil {
-			return err
+		do, when, err := r.plan(ctx, a, starting)
+		switch do {
+		case undo:
+			ended = append(ended, a.Owner)
+		case wait:
+			r.lookLater(when)
 		}
-		r.addRequest(requests, a, do == adopt && !r.owners.Held(a.Owner.String()))
-		return nil
+		return err
 	})
 	if err != nil {
-		return adopting, fmt.Errorf("reading what was begun: %w", err)
+		return fmt.Errorf("reading what was begun: %w", err)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
 		_, err := r.backend(network.Allocation{Cloud: cloud, Pool: r.anyPool()})
 		r.options.Report(network.Owner{}, fmt.Errorf("releases that wait: %d: %w", waiting[cloud], err))
 	}
-	r.adoptAll(ctx, requests, adopting)
-	return adopting, nil
+	var group errgroup.Group
+	group.SetLimit(maximumRollbacks)
+	for _, owner := range ended {
+		group.Go(func() error {
+			if _, err := r.reconcile(owner, starting); err != nil && !errors.Is(err, errBusy) && ctx.Err() == nil {
+				r.options.Report(owner, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	return ctx.Err()
 }
+
+// maximumRollbacks limits how many intents are rolled back at a time: stores commit several with one flush.
+const maximumRollbacks = 16
 
 func (r *reconciler) anyPool() string {
 	for name := range r.active.Load().pools {
@@ -394,220 +399,25 @@ func (r *reconciler) anyPool() string {
 	return ""
 }
 
-// request holds the allocations of one interrupted request. Ready reports that no server works on them.
-type request struct {
-	all   []network.Allocation
-	ready bool
-	// served reports that a part is of a pool of this server, and foreign names a pool that is not.
-	served  bool
-	foreign string
-}
-
-// requestKey identifies a request by its first owner and number.
-type requestKey struct {
-	first  network.Owner
-	number uint64
-}
-
-func (r *reconciler) addRequest(requests map[requestKey]*request, a network.Allocation, ready bool) {
-	key := requestKey{a.Together, a.Request}
-	if key.first == (network.Owner{}) {
-		key.first = a.Owner
-	}
-	if requests[key] == nil {
-		requests[key] = &request{ready: true}
-	}
-	of := requests[key]
-	of.all = append(of.all, a)
-	of.ready = of.ready && ready
-	if _, err := r.pool(a.Pool); err == nil {
-		of.served = true
-	} else {
-		of.foreign = a.Pool
-	}
-}
-
-// maximumAdoptions limits for how many requests a cloud is asked at a time; its gate may permit less.
-const maximumAdoptions = 16
-
-// adoptAll adopts requests, those of each cloud by itself.
-func (r *reconciler) adoptAll(ctx context.Context, requests map[requestKey]*request, adopting *sync.WaitGroup) {
-	clouds := map[string][]*request{}
-	for _, of := range requests {
-		switch {
-		case !of.ready:
-		case of.foreign == "":
-			clouds[r.queueOf(of.all[0])] = append(clouds[r.queueOf(of.all[0])], of)
-		case of.served && !r.ledger.Shared():
-			r.options.Report(of.all[0].Owner, fmt.Errorf("it was begun together with what is of the pool %s, which is not served here, and stays until it is", of.foreign))
-		}
-	}
-	for _, requests := range clouds {
-		adopting.Go(func() {
-			var group errgroup.Group
-			group.SetLimit(maximumAdoptions)
-			for _, of := range requests {
-				group.Go(func() error { r.adopt(ctx, of.all); return nil })
-			}
-			_ = group.Wait()
-		})
-	}
-}
-
-// adopt completes or rolls back a request, and reports an error.
-func (r *reconciler) adopt(ctx context.Context, intents []network.Allocation) {
-	done, err := r.work.begin(false)
-	if err != nil || ctx.Err() != nil {
-		if err == nil {
-			done()
-		}
-		return
-	}
-	defer done()
-	err = r.within(ctx, intents[0].Owner, r.options.Budget, func(ctx context.Context) error {
-		keys := make([]string, len(intents))
-		for i, a := range intents {
-			keys[i] = a.Owner.String()
-		}
-		unlock, err := r.owners.Lock(ctx, keys...)
-		if err != nil {
-			return err
-		}
-		defer unlock()
-		return r.adoptLocked(ctx, intents)
-	})
-	if err != nil && ctx.Err() == nil {
-		r.options.Report(intents[0].Owner, err)
-	}
-}
-
-// adoptLocked asks the clouds for the intents of a request that are still there. If one cannot be asked, all stay.
-func (r *reconciler) adoptLocked(ctx context.Context, intents []network.Allocation) error {
-	asked := r.options.Clock.Now()
-	all, missing, err := r.findAll(ctx, intents)
-	if err != nil || len(all) == 0 {
+// rollBack releases an intent of a request that has ended without an answer. If the first allocation of the request is
+// bound, the request was about to be answered, and the intent is completed.
+func (r *reconciler) rollBack(ctx context.Context, a network.Allocation) error {
+	completed, err := r.ledger.Completed(ctx, a)
+	if err != nil {
 		return err
 	}
-	if len(missing) > 0 || !isWhole(all) {
-		for _, a := range missing {
-			if len(all) == 1 && a.Size <= 1 && a.BindUntil.After(asked) {
-				r.lookLater(a.BindUntil) // a call may still bind it; until then its owner may ask again
-				return nil
-			}
-		}
-		return r.abandon(ctx, all, missing, asked)
-	}
-	if _, err = r.completeOf(ctx, all); errors.Is(err, network.ErrTaken) || errors.Is(err, ledger.ErrTwice) || errors.Is(err, ledger.ErrTooLarge) {
-		// The cloud has said one thing of two, and would say so again.
-		return errors.Join(err, r.abandon(ctx, all, nil, asked))
-	}
-	return err
-}
-
-// findAll takes over the intents that are still there and asks their clouds for them. It returns all of them, and those that no cloud has.
-func (r *reconciler) findAll(ctx context.Context, intents []network.Allocation) (all, missing []network.Allocation, err error) {
-	for _, intent := range intents {
-		a, err := r.ledger.Get(ctx, intent.Owner)
-		if errors.Is(err, network.ErrNotHeld) || err == nil && (a.State != network.Intended || !sameAllocation(a, intent)) {
-			continue
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if completed, err := r.ledger.Completed(ctx, a); err != nil {
-			return nil, nil, err
-		} else if completed {
-			if _, err := r.completeOf(ctx, []network.Allocation{a}); err != nil {
-				return nil, nil, err
-			}
-			continue
-		}
-		if a, _, _, err = r.takeOver(ctx, a, false); errors.Is(err, errGivenBack) {
-			continue
-		} else if err != nil {
-			return nil, nil, err
-		}
-		found, err := r.find(ctx, &a)
-		if err != nil {
-			return nil, nil, err
-		}
-		if all = append(all, a); !found {
-			missing = append(missing, a)
-		}
-	}
-	return all, missing, nil
-}
-
-// isWhole reports whether allocations are all of one request.
-func isWhole(all []network.Allocation) bool {
-	return !slices.ContainsFunc(all, func(a network.Allocation) bool {
-		return a.Request != all[0].Request || a.Size > 0 && a.Size != len(all)
-	})
-}
-
-// find asks a cloud whether it has an allocation, and records that it has.
-func (r *reconciler) find(ctx context.Context, a *network.Allocation) (found bool, err error) {
-	of, err := r.backend(*a)
-	if err != nil {
-		return false, err
-	}
-	if of.Cloud == nil {
-		return true, nil
-	}
-	binding := a.Binding
-	err = r.callCloud(ctx, of.Gate.queue(false), func(ctx context.Context) (err error) {
-		binding, found, err = of.Cloud.Find(ctx, *a)
+	if completed {
+		_, err := r.completeOf(ctx, []network.Allocation{a})
 		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("asking the cloud: %w", err)
 	}
-	if !found {
-		return false, nil
+	a, _, of, err := r.takeOver(ctx, a, false)
+	switch {
+	case errors.Is(err, errGivenBack):
+		return nil
+	case err == nil && of.Cloud == nil:
+		return r.forget(ctx, a, 0)
+	case err != nil && !errors.Is(err, errUnknownCloud):
+		return err
 	}
-	*a, err = r.record(ctx, *a, outcome{binding, of.name, a.BindUntil}, network.Intended)
-	return err == nil, err
-}
-
-// abandon rolls back the intents of a request. It releases those that a cloud has first, and the remaining ones last:
-// as long as one of them is left, the request is recognized as incomplete after a crash. A release waits for a call
-// that may still bind the allocation. The clouds were asked after the given time, which proves that they do not have a
-// missing allocation only if no call could bind it any more at that time.
-func (r *reconciler) abandon(ctx context.Context, all, missing []network.Allocation, asked time.Time) error {
-	for _, a := range all {
-		if indexOf(missing, a) >= 0 {
-			continue
-		}
-		if of, err := r.backend(a); err != nil {
-			return err
-		} else if of.Cloud == nil {
-			missing = append(missing, a)
-			continue
-		}
-		if err := r.undo(ctx, a, false); err != nil {
-			return err
-		}
-	}
-	for _, a := range missing {
-		of, err := r.backend(a)
-		if err != nil {
-			return err
-		}
-		pool, err := r.pool(a.Pool)
-		if err != nil {
-			return err
-		}
-		switch {
-		case of.Cloud == nil:
-			err = r.forget(ctx, a, 0)
-		case a.BindUntil.After(asked):
-			err = r.undo(ctx, a, false)
-		default:
-			err = r.forget(ctx, a, pool.Rest)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.undo(ctx, a, false)
 }

@@ -42,16 +42,6 @@ func TestAnothersWork(t *testing.T) {
 			one.way.arrives = arrives
 			return goOn, func() { _, _ = one.Allocate(t.Context(), r) }
 		},
-		"it recovers started work": func(t *testing.T, one *server) (chan struct{}, func()) {
-			one.way.arrives = func(string) error { return errBroken }
-			if _, err := one.Allocate(t.Context(), r); !errors.Is(err, network.ErrUnavailable) {
-				t.Errorf("got error %v", err)
-			}
-			time.Sleep(time.Hour)
-			answered, goOn := once("find", nil)
-			one.way.arrives, one.way.answered = nil, answered
-			return goOn, func() { _ = one.Recover(t.Context()) }
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -449,11 +449,10 @@ func (s *Service) sleep(ctx context.Context, pause time.Duration) error {
 // is unavailable. Call Recover at the start as well.
 func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
 
-// Recover completes work that was interrupted before the server started. It adopts intents that the cloud has, rolls
-// back all other intents, and continues releases. It adopts a request for several owners if the clouds have all of it,
-// and otherwise rolls it back. If a cloud cannot be queried, the intent stays and is reported. Requests may be served
+// Recover rolls back requests that were interrupted before the server started, and continues releases. It calls no
+// cloud: Run does. An owner that returns before its intent is unbound gets the same again. Requests may be served
 // concurrently.
-func (s *Service) Recover(ctx context.Context) error { return s.reconciler.recoverAll(ctx) }
+func (s *Service) Recover(ctx context.Context) error { return s.reconciler.look(ctx, true) }
 
 // Pending returns how many releases the clouds have not confirmed.
 func (s *Service) Pending() int {

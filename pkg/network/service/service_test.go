@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -248,35 +247,29 @@ func TestItEnds(t *testing.T) {
 	}
 }
 
+// TestRecover rolls back what was begun and not answered, whether or not the cloud has it, and finishes releases.
 func TestRecover(t *testing.T) {
 	w := newWorld(t)
-	for key, state := range map[string]network.State{"adopted": network.Intended, "undone": network.Intended, "unknown": network.Intended, "released": network.Releasing} {
+	for key, state := range map[string]network.State{"bound there": network.Intended, "unknown there": network.Intended, "released": network.Releasing} {
 		in := ledger.Intent{Owner: network.Owner{Contract: "test", Key: key}, Pool: "cloudy", State: state, Now: w.clock.Now()}
 		if _, _, err := w.ledger.Reserve(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.cloud.has["adopted"], w.cloud.has["released"] = true, true
-	w.cloud.hook = func(call string, _ network.Allocation) error {
-		if call == "find unknown" {
-			return errBroken
-		}
-		return nil
-	}
+	w.cloud.has["bound there"], w.cloud.has["released"] = true, true
 	if err := w.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	if got := w.states("bound there", "unknown there", "released"); got != "bound there releasing, unknown there releasing, released releasing" {
+		t.Errorf("got %s", got)
+	}
+	w.asked("")
 	w.run()
-	w.eventually("the release is finished", func() bool { return w.state("released") == "none" })
-	got := map[string]network.State{}
-	for _, key := range []string{"adopted", "undone", "unknown"} {
-		got[key] = w.state(key)
-	}
-	if diff := cmp.Diff(map[string]network.State{"adopted": network.Bound, "undone": "none", "unknown": network.Intended}, got); diff != "" {
-		t.Errorf("states (-want +got):\n%s", diff)
-	}
-	if len(w.reports) != 1 || !strings.HasPrefix(w.reports[0], "unknown: ") {
-		t.Errorf("got reports %q", w.reports)
+	w.eventually("all is released", func() bool {
+		return w.states("bound there", "unknown there", "released") == "bound there none, unknown there none, released none"
+	})
+	if diff := cmp.Diff(map[string]bool{"bound there": false, "unknown there": false, "released": false}, w.cloud.has); diff != "" {
+		t.Errorf("what the cloud has (-want +got):\n%s", diff)
 	}
 }
 

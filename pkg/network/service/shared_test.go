@@ -80,11 +80,6 @@ func (w *way) Unbind(ctx context.Context, a network.Allocation) error {
 	return w.take("unbind", func() error { return w.fakeCloud.Unbind(ctx, a) })
 }
 
-func (w *way) Find(ctx context.Context, a network.Allocation) (b network.Binding, has bool, err error) {
-	err = w.take("find", func() error { b, has, err = w.fakeCloud.Find(ctx, a); return err })
-	return b, has, err
-}
-
 // server is one of several.
 type server struct {
 	*service.Service

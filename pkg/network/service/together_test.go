@@ -122,7 +122,7 @@ func TestPartOfARequest(t *testing.T) {
 			if got := w.states("a", "b"); got != "a bound, b bound" {
 				t.Errorf("the ledger says: %s", got)
 			}
-			if said := w.cloud.said(); strings.Count(said, "bind b") != 2 {
+			if said := w.cloud.said(); strings.Count(" "+said, " bind b") != 2 {
 				t.Errorf("the cloud was asked: %s", said)
 			}
 		})
@@ -297,9 +297,9 @@ func TestWhatNobodyWorksOn(t *testing.T) {
 	w.told(nil)
 	w.run()
 	w.eventually("the background works", w.clock.HasWaiters)
-	w.eventually("they are found", func() bool {
+	w.eventually("they are rolled back", func() bool {
 		w.clock.Step(time.Minute)
-		return w.states("a", "b") == "a none, b bound"
+		return w.states("a", "b") == "a none, b none" && !w.cloud.bound("b")
 	})
 }
 

@@ -20,8 +20,9 @@ import (
 //	-          bound      request, pool without a cloud        the same
 //	intended   intended   worker, before a call of the cloud   worker written; bindUntil not before the end of the call's effect
 //	intended   intended   worker, address in use in the cloud  another address; the old one in quarantine
-//	intended   bound      worker or reconciler                 the cloud has it; all allocations of the request
-//	intended   releasing  worker, reconciler                   refused; or the cloud does not have all of the request after bindUntil
+//	intended   bound      worker                               the cloud has all allocations of the request
+//	intended   bound      reconciler                           the first allocation of the request is bound
+//	intended   releasing  worker, reconciler                   refused; or the request has ended without an answer
 //	bound      releasing  release, preemption                  release by the owner; preemption by a connected caller of the contract
 //	releasing  intended   request of the owner for the same    before bindUntil: no unbind has been sent
 //	releasing  -          worker, reconciler                   an unbind that was sent after bindUntil and succeeded; things in quarantine
@@ -35,7 +36,7 @@ type action int
 const (
 	nothing action = iota
 	wait
-	adopt
+	undo
 	unbind
 )
 
@@ -55,7 +56,7 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 	case retried && a.Since.Add(abandoned).After(now):
 		return wait, a.Since.Add(abandoned)
 	}
-	return adopt, time.Time{}
+	return undo, time.Time{}
 }
 
 // anothersWork is how often work of another server is looked at. The end of its lease is seen at once.

@@ -179,9 +179,3 @@ func (f *fakeCloud) Unbind(_ context.Context, a network.Allocation) error {
 	delete(f.has, a.Owner)
 	return nil
 }
-
-func (f *fakeCloud) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return f.binding, f.has[a.Owner], nil
-}

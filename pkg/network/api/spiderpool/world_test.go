@@ -68,10 +68,6 @@ func (f *fabric) Bind(_ context.Context, a network.Allocation) (network.Binding,
 
 func (f *fabric) Unbind(_ context.Context, a network.Allocation) error { return f.note("unbind", a) }
 
-func (f *fabric) Find(context.Context, network.Allocation) (network.Binding, bool, error) {
-	return network.Binding{}, false, nil
-}
-
 // asked returns the calls since the last time.
 func (f *fabric) asked() []string {
 	f.mutex.Lock()

@@ -118,35 +118,6 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return p.del(ctx, at)
 }
 
-// Find implements cloud.Cloud. CHECK tells whether a plugin has addresses, but not which: unknown ones are released.
-func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return network.Binding{}, false, err
-	}
-	binding, ok := c.known(a)
-	if !ok {
-		return network.Binding{}, false, c.Unbind(ctx, a)
-	}
-	a.Binding = binding
-	at, err := attached(c.configuration, a)
-	if err != nil {
-		return network.Binding{}, false, err
-	}
-	p, err := load(c.options, at.Configuration)
-	if err != nil {
-		return network.Binding{}, false, err
-	}
-	err = p.check(ctx, at, binding)
-	switch {
-	case err == nil:
-		return binding, true, nil
-	case p.answered(err):
-		return network.Binding{}, false, c.Unbind(ctx, a)
-	default:
-		return network.Binding{}, false, err
-	}
-}
-
 // known returns a cached binding from the plugin.
 func (c *Cloud) known(a network.Allocation) (network.Binding, bool) {
 	if len(a.Binding.Reference) > 0 {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/containernetworking/cni/libcni"
 	"github.com/containernetworking/cni/pkg/invoke"
-	"github.com/containernetworking/cni/pkg/version"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
@@ -22,9 +21,8 @@ import (
 type plugin struct {
 	// name is that of the program, and path where it is.
 	name, path string
-	// network and version are those of the network configuration; checks says that the plugin can be asked to check.
+	// network and version are those of the network configuration.
 	network, version string
-	checks           bool
 	configuration    *libcni.PluginConfig
 	options          Options
 }
@@ -40,8 +38,6 @@ func load(o Options, name string) (*plugin, error) {
 			continue
 		}
 		p := &plugin{name: candidate.Network.IPAM.Type, network: list.Name, version: list.CNIVersion, configuration: candidate, options: o}
-		newer, err := version.GreaterThanOrEqualTo(list.CNIVersion, "0.4.0")
-		p.checks = err == nil && newer && !list.DisableCheck
 		if p.path, err = invoke.FindInPath(p.name, filepath.SplitList(o.Plugins)); err != nil {
 			return nil, wrong("%s names the IPAM plugin %s, which is not in %s", name, p.name, o.Plugins)
 		}

@@ -27,7 +27,7 @@ import (
 
 // add asks for addresses: those that are wanted, or any.
 func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*output, error) {
-	input, err := p.input(wanted, nil)
+	input, err := p.input(wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -43,28 +43,12 @@ func (p *plugin) add(ctx context.Context, at attachment, wanted []netip.Addr) (*
 
 // del releases the addresses of an attachment.
 func (p *plugin) del(ctx context.Context, at attachment) error {
-	input, err := p.input(nil, nil)
+	input, err := p.input(nil)
 	if err != nil {
 		return err
 	}
-	return p.tell(ctx, "DEL", at, input)
-}
-
-// check asks whether the plugin still has a binding. One that cannot be asked is believed to.
-func (p *plugin) check(ctx context.Context, at attachment, binding network.Binding) error {
-	if !p.checks {
-		return nil
-	}
-	input, err := p.input(nil, previous(p.version, binding))
-	if err != nil {
-		return err
-	}
-	return p.tell(ctx, "CHECK", at, input)
-}
-
-func (p *plugin) tell(ctx context.Context, command string, at attachment, input []byte) error {
-	return p.run(ctx, command, func(ctx context.Context, runner invoke.Exec) error {
-		return invoke.ExecPluginWithoutResult(ctx, p.path, input, arguments(at.environment(command, p.options.Plugins)), runner)
+	return p.run(ctx, "DEL", func(ctx context.Context, runner invoke.Exec) error {
+		return invoke.ExecPluginWithoutResult(ctx, p.path, input, arguments(at.environment("DEL", p.options.Plugins)), runner)
 	})
 }
 
@@ -75,7 +59,7 @@ type arguments []string
 func (a arguments) AsEnv() []string { return append(inherited(), a...) }
 
 // input returns the configuration for the plugin, with the name and version of the network and the wanted addresses.
-func (p *plugin) input(wanted []netip.Addr, result map[string]any) ([]byte, error) {
+func (p *plugin) input(wanted []netip.Addr) ([]byte, error) {
 	values := map[string]any{"name": p.network, "cniVersion": p.version}
 	if len(wanted) > 0 {
 		texts := make([]string, len(wanted))
@@ -86,9 +70,6 @@ func (p *plugin) input(wanted []netip.Addr, result map[string]any) ([]byte, erro
 		if p.configuration.Network.Capabilities["ips"] {
 			values["runtimeConfig"] = map[string]any{"ips": texts}
 		}
-	}
-	if result != nil {
-		values["prevResult"] = result
 	}
 	made, err := libcni.InjectConf(p.configuration, values)
 	if err != nil {

@@ -110,24 +110,3 @@ func prefix(n net.IPNet) (netip.Prefix, bool) {
 	made := netip.PrefixFrom(address, ones)
 	return made, made.IsValid()
 }
-
-// previous returns a binding in the form of a plugin's result, for CHECK.
-func previous(version string, binding network.Binding) map[string]any {
-	ips := []any{}
-	for _, address := range binding.Addresses {
-		entry := map[string]any{"address": address.String()}
-		if version == "0.4.0" {
-			entry["version"] = map[bool]string{true: "4", false: "6"}[address.Addr().Is4()]
-		}
-		ips = append(ips, entry)
-	}
-	routes := []any{}
-	for _, route := range binding.Routes {
-		entry := map[string]any{"dst": route.Destination.String()}
-		if route.Gateway.IsValid() {
-			entry["gw"] = route.Gateway.String()
-		}
-		routes = append(routes, entry)
-	}
-	return map[string]any{"cniVersion": version, "ips": ips, "routes": routes}
-}

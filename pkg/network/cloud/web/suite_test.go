@@ -109,12 +109,6 @@ func (i impatient) Unbind(ctx context.Context, a network.Allocation) error {
 	return i.Cloud.Unbind(ctx, a)
 }
 
-func (i impatient) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	ctx, end := i.fabric.patience(ctx)
-	defer end()
-	return i.Cloud.Find(ctx, a)
-}
-
 // patience ends when the fabric is slow.
 func (f *fabric) patience(ctx context.Context) (context.Context, func()) {
 	ctx, leave := context.WithCancel(ctx)

@@ -125,21 +125,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.failed(ctx, unbind, vars, answered)
 }
 
-// Find implements cloud.Cloud. Without a call for it, it binds again. It removes a binding that differs from the
-// request.
-func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	said, has, err := c.find(ctx, a)
-	if err != nil || !has {
-		return network.Binding{}, false, err
-	}
-	binding, err := said.answer.binding(ctx, said.vars, a)
-	if errors.Is(err, network.ErrRefused) {
-		return network.Binding{}, false, c.Unbind(ctx, a)
-	}
-	return binding, err == nil, err
-}
-
-// find asks the cloud whether it has an allocation.
+// find asks the cloud whether it has an allocation. Without a call for it, it binds again.
 func (c *Cloud) find(ctx context.Context, a network.Allocation) (said saying, has bool, err error) {
 	find := c.definition.find
 	if find == nil {

@@ -207,12 +207,6 @@ func (f *fakeCloud) Unbind(_ context.Context, a network.Allocation) error {
 	return nil
 }
 
-func (f *fakeCloud) Find(_ context.Context, a network.Allocation) (network.Binding, bool, error) {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	return network.Binding{}, f.has[a.Addresses[0]], nil
-}
-
 func (f *fakeCloud) fail(address netip.Addr, err error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
