@@ -348,8 +348,8 @@ func (r *reconciler) look(ctx context.Context, starting bool) error {
 	var ended []network.Owner
 	waiting := map[string]int{}
 	err := r.ledger.Unfinished(ctx, func(a network.Allocation) error {
-		if _, err := r.pool(a.Pool); err != nil {
-			return nil // another server serves it
+		if _, served := r.active.Load().pools[a.Pool]; !served {
+			return nil // by another server
 		}
 		if a.State == network.Releasing {
 			if known := r.note(a, false); known {
