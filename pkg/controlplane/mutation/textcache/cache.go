@@ -38,7 +38,7 @@ type Effect struct {
 }
 
 // Cache holds effects by a key that contains the rules with their values and the texts. It drops the oldest effects
-// first. It is safe for concurrent use (docs/decisions/0016-what-became-of-kubelets-texts.md).
+// first. It is safe for concurrent use (docs/decisions/0016-cache-of-kubelet-edits.md).
 type Cache struct {
 	seed maphash.Seed
 	// candidates holds the hashes of recent keys, each at its remainder.
