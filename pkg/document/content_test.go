@@ -57,7 +57,7 @@ func TestContentErrors(t *testing.T) {
 			}
 		})
 	}
-	t.Run("absent", func(t *testing.T) {
+	t.Run("fails without a node", func(t *testing.T) {
 		if _, err := ContentOf(nil); !errors.Is(err, ErrKind) {
 			t.Errorf("error %v", err)
 		}

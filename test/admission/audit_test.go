@@ -50,7 +50,7 @@ func audited(namespace, verb string) map[string]string {
 }
 
 var _ = Describe("the audit log of kube-apiserver", func() {
-	It("names the profiles and the rules that mutated an object, and no others", func(ctx SpecContext) {
+	It("names exactly the profiles and rules that mutated an object", func(ctx SpecContext) {
 		p := start(ctx, programOptions{Profiles: map[string]string{
 			"base": head("base", "acme") +
 				"controlplane:\n  kube-controller-manager:\n  - name: labels\n    podLabels: {set: {base: x}}\n" +

@@ -19,7 +19,7 @@ import (
 // As in docs/usage/other-webhooks.md: in a place that both write, the webhook that is called last, of those that are
 // called again if needed, has the last word, as Graft is. Both keep their other places, and a mutated object stays as
 // it is.
-var _ = Describe("Graft beside the webhook of another extension", Ordered, func() {
+var _ = Describe("Graft next to the webhook of another extension", Ordered, func() {
 	var p *program
 
 	BeforeAll(func(ctx SpecContext) {

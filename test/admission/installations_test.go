@@ -188,7 +188,7 @@ var _ = Describe("the webhook server with a client CA", func() {
 	})
 })
 
-var _ = Describe("a program whose Secrets are deleted", func() {
+var _ = Describe("an extension without its Secrets", func() {
 	It("issues certificates and registers again within seconds", func(ctx SpecContext) {
 		p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")}})
 		shoot := newShoot(ctx, "lost", "acme")
@@ -208,7 +208,7 @@ var _ = Describe("a program whose Secrets are deleted", func() {
 	})
 })
 
-var _ = Describe("a program whose registration belongs to an existing installation", func() {
+var _ = Describe("an extension with a registration of another existing installation", func() {
 	It("does not overwrite it, and is not ready", func(ctx SpecContext) {
 		p := launch(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "x")},
 			Before: func(namespace string) {
@@ -233,7 +233,7 @@ var _ = Describe("a program whose registration belongs to an existing installati
 })
 
 var _ = Describe("the removal of an installation", func() {
-	It("keeps what the webhooks need until they are unregistered", func(ctx SpecContext) {
+	It("keeps Service and roles until the webhooks are unregistered", func(ctx SpecContext) {
 		shoot := newShoot(ctx, "removed", "acme")
 		for _, namespace := range []string{"extension-stays", "extension-removed"} {
 			time.Sleep(1100 * time.Millisecond) // the namespaces of installations differ in their age by a second at least

@@ -21,20 +21,20 @@ import (
 
 var _ = Describe("the program", func() {
 	It("is ready when its registration leads to it, and alive before", func(ctx SpecContext) { testReadiness(ctx) })
-	It("registers its webhooks, and undoes changes by others", func(ctx SpecContext) { testRegistration(ctx) })
+	It("registers its webhooks, and undoes foreign changes of the registration", func(ctx SpecContext) { testRegistration(ctx) })
 	It("logs JSON, counts admissions, and reveals no values", func(ctx SpecContext) { testLogsAndMetrics(ctx) })
 	It("serves runtime profiles when it is configured to", func(ctx SpecContext) { testProfiling(ctx) })
 	It("answers a review that is half sent when it is stopped", func(ctx SpecContext) { testShutdown(ctx) })
 	It("follows a rotation of its CA, and issues certificates when all Secrets are lost", func(ctx SpecContext) {
 		testCertificates(ctx)
 	})
-	It("serves with two replicas, the second of which takes over the registration",
+	It("serves with two replicas, and the second takes over the registration",
 		func(ctx SpecContext) { testReplicas(ctx) })
 	for _, policy := range []string{"Fail", "Ignore"} {
 		It("is replaced by the failure policy "+policy+" when it is killed",
 			func(ctx SpecContext) { testNobodyAnswers(ctx, policy) })
 	}
-	It("runs beside one for the virtual garden in the same cluster", func(ctx SpecContext) { testRuntime(ctx) })
+	It("runs next to an extension for the virtual garden in the same cluster", func(ctx SpecContext) { testRuntime(ctx) })
 })
 
 // testLogsAndMetrics writes the value of a Secret into an object, and looks for it everywhere else.

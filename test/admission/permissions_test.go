@@ -73,7 +73,7 @@ func rulesOfChart(namespace string, values map[string]any) landscape.ServiceAcco
 	}
 }
 
-var _ = Describe("a profile that looks up what the program may not read", func() {
+var _ = Describe("a profile with a lookup that the role does not permit", func() {
 	It("is refused while it runs, and active as soon as it has the permission", func(ctx SpecContext) {
 		p := start(ctx, programOptions{Profiles: map[string]string{"acme": setFlag("acme", "acme", "value", "before")}})
 		namespace := newShoot(ctx, "forbidden", "acme")
@@ -110,7 +110,7 @@ var _ = Describe("a profile that looks up what the program may not read", func()
 	})
 })
 
-var _ = Describe("a profile that looks up what the program may not read, at the start,", func() {
+var _ = Describe("a profile with a lookup that the role does not permit, at the start,", func() {
 	It("denies its objects with the missing permission", func(ctx SpecContext) {
 		p := start(ctx, programOptions{Profiles: map[string]string{"acme": lookup("acme", "late") +
 			"  kube-controller-manager:\n  - flags: {set: {value: \"${ lookups.s.password }\"}}\n"}})

@@ -42,7 +42,7 @@ var _ = Describe("a change of profiles of a running program", Ordered, func() {
 
 	})
 
-	It("fails no admission, each of which has the old or the new value", func(ctx SpecContext) {
+	It("fails no admission, and each has the old or the new value", func(ctx SpecContext) {
 		testReloadUnderTraffic(ctx, p, namespace)
 	})
 

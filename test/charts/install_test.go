@@ -34,7 +34,7 @@ var _ = Describe("kube-apiserver accepts every object of a chart", func() {
 		})
 	}
 
-	It("of kinds whose definitions belong to other projects too", func() {
+	It("of kinds with definitions from other projects", func() {
 		kinds := map[string]bool{}
 		for _, o := range all() {
 			for _, object := range o.render("default") {

@@ -39,8 +39,8 @@ func TestSuite(t *testing.T) {
 		})
 		return cni.New("lan", h.options)
 	}
-	t.Run("chosen", func(t *testing.T) { cloudtest.RunChoosing(t, open) })
-	t.Run("told", func(t *testing.T) { cloudtest.Run(t, open) })
+	t.Run("the cloud chooses addresses", func(t *testing.T) { cloudtest.RunChoosing(t, open) })
+	t.Run("Graft chooses addresses", func(t *testing.T) { cloudtest.Run(t, open) })
 }
 
 var _ = Describe("addresses from a CNI plugin", func() {
@@ -122,7 +122,7 @@ var _ = Describe("addresses from a CNI plugin", func() {
 		Expect(h.kept()).To(Equal([]string{a.Addresses[0].String()}), "addresses that host-local keeps")
 	})
 
-	It("are taken from nobody when the plugin has lost its memory and gives a held address", func(ctx SpecContext) {
+	It("stay with their owners when the plugin has lost its state and returns a held address", func(ctx SpecContext) {
 		serve("192.168.100.10", "192.168.100.12")
 		first := s.allocate(1)
 		Expect(os.RemoveAll(filepath.Join(h.data, "lan"))).To(Succeed())

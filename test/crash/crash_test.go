@@ -67,7 +67,7 @@ const (
 func TestCrash(t *testing.T) { suite.Run(t, "crash", "network", "slow") }
 
 var _ = Describe("the network provider, killed at each point in the middle of many requests", func() {
-	It("leaves every owner what it was answered, gives no address to two owners, and loses none", func(ctx SpecContext) {
+	It("keeps the answered address of each owner, gives no address to two owners, and loses none", func(ctx SpecContext) {
 		times := crashes
 		if text := os.Getenv("GRAFT_CRASHES"); text != "" {
 			var err error

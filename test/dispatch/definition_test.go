@@ -70,7 +70,7 @@ func TestDefinition(t *testing.T) {
 	if seen[true] < 20 || seen[false] < 20 {
 		t.Errorf("seen are %v", seen)
 	}
-	t.Run("what is generated", func(t *testing.T) { generated(t, land.Client()) })
+	t.Run("generated configurations", func(t *testing.T) { generated(t, land.Client()) })
 }
 
 // install brings the definition into the cluster.

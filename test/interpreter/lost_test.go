@@ -139,7 +139,7 @@ func (l *load) lose(r *replica, signal syscall.Signal, back func()) {
 }
 
 var _ = Describe("two replicas under steady calls", func() {
-	It("fail only the calls in hand when one of them hangs or is killed, and answer all others", func() {
+	It("fail only the calls in progress when one of them hangs or is killed", func() {
 		profiles := &mounted{folder: GinkgoT().TempDir()}
 		profiles.put(kinds("3", "Queue"))
 		b := newBalancer()

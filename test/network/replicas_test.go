@@ -195,7 +195,7 @@ func administer(b *book, one, other *program) {
 	b.note("one-too-many", address)
 }
 
-var _ = Describe("a server whose etcd cannot be reached", Ordered, func() {
+var _ = Describe("a server without a connection to etcd", Ordered, func() {
 	var (
 		c *cluster.Cluster
 		// ca, crt and key belong to another authority than that of etcd.

@@ -148,7 +148,7 @@ func TestDenied(t *testing.T) {
 			t.Errorf("counted %v times", got)
 		}
 	})
-	t.Run("deadline", func(t *testing.T) {
+	t.Run("an exceeded deadline gives 504", func(t *testing.T) {
 		f := serve(t, engine(func(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
 			<-ctx.Done()
 			return nil, &mutation.Failure{Reason: mutation.LookupFailed, Message: "a lookup failed", Err: ctx.Err()}
@@ -160,7 +160,7 @@ func TestDenied(t *testing.T) {
 			t.Errorf("counted %v times", got)
 		}
 	})
-	t.Run("panic", func(t *testing.T) {
+	t.Run("a panic gives 500", func(t *testing.T) {
 		f := serve(t, engine(func(_ context.Context, r mutation.Request) (*mutation.Result, error) { panic(string(r.Object)) }))
 		response := f.review(t, path, reviewOf(nil))
 		if response.Allowed || response.Result.Code != 500 {

@@ -90,7 +90,7 @@ func TestConfigMaps(t *testing.T) {
 
 // TestAttachments checks that files of a profile are read with it, and not as profiles.
 func TestAttachments(t *testing.T) {
-	t.Run("ConfigMap", func(t *testing.T) {
+	t.Run("from a ConfigMap", func(t *testing.T) {
 		const text = "imageVector: vectors/images.yaml\n"
 		c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "own", Name: "a", Labels: map[string]string{ProfileLabel: "true"}},
@@ -107,7 +107,7 @@ func TestAttachments(t *testing.T) {
 			t.Error(diff)
 		}
 	})
-	t.Run("folder", func(t *testing.T) {
+	t.Run("from a folder", func(t *testing.T) {
 		folder := t.TempDir()
 		write(t, filepath.Join(folder, "z.yaml"), "kind: x\nimageVector: images.yaml\n")
 		write(t, filepath.Join(folder, "images.yaml"), "images: []\n")

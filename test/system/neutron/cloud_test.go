@@ -202,7 +202,7 @@ var _ = Describe("a bind", func() {
 	})
 })
 
-var _ = Describe("what was changed in Neutron", func() {
+var _ = Describe("changes in Neutron", func() {
 	It("is completed: a port without a trunk", func(ctx SpecContext) {
 		mac, trunk := fixture.mac, fixture.trunk
 		c := open(definition())

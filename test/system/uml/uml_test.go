@@ -52,7 +52,7 @@ func TestGuest(t *testing.T) {
 			}
 		})
 	}
-	t.Run("deadline", func(t *testing.T) {
+	t.Run("ends at the deadline", func(t *testing.T) {
 		_, err := run(t, 5*time.Second, uml.Job{Command: []string{"sh", "-c", "sleep 600"}, Files: map[string]string{"sh": "/bin/sh"}})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("it ended with %v", err)
