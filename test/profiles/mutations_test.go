@@ -86,14 +86,14 @@ func checkMutations(t *testing.T, all shown) {
 	}
 	fmt.Fprintf(&lines, "| all | %d | %d | %d |\n", total, said, all.cases())
 	compareTable(t, lines.String())
-	t.Logf("%d of %d mutations are said by rules: %.1f %%", said, total, 100*float64(said)/float64(total))
+	t.Logf("%d of %d mutations have a rule: %.1f %%", said, total, 100*float64(said)/float64(total))
 	if 100*said < floor*total {
-		t.Errorf("less than %d %% of the mutations are said by rules", floor)
+		t.Errorf("less than %d %% of the mutations have a rule", floor)
 	}
 }
 
 // tableHead begins the table at the end of the README of the profiles.
-const tableHead = "| provider | mutations of its own program | said by rules | golden cases |\n|---|---|---|---|\n"
+const tableHead = "| provider | mutations of its own program | with a rule | golden cases |\n|---|---|---|---|\n"
 
 // compareTable holds that the README of the profiles ends in the table; with -update it writes it.
 func compareTable(t *testing.T, lines string) {
