@@ -52,10 +52,38 @@ func main() {
 		if err := write(out); err != nil {
 			log.Fatalf("reference: writing %s: %s", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(folder, name), out.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), wrapped(out.Bytes()), 0o644); err != nil {
 			log.Fatalf("reference: %s", err)
 		}
 	}
+}
+
+// width is the maximum length of a line of prose.
+const width = 120
+
+// wrapped breaks long lines of prose; it leaves tables, lists and blocks of code as they are.
+func wrapped(page []byte) []byte {
+	var out bytes.Buffer
+	inCode := false
+	for line := range strings.Lines(string(page)) {
+		if strings.HasPrefix(line, "```") {
+			inCode = !inCode
+		}
+		if inCode || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "- ") {
+			out.WriteString(line)
+			continue
+		}
+		for len(line) > width+1 {
+			at := strings.LastIndexByte(line[:width+1], ' ')
+			if at < 0 {
+				break
+			}
+			out.WriteString(line[:at] + "\n")
+			line = line[at+1:]
+		}
+		out.WriteString(line)
+	}
+	return out.Bytes()
 }
 
 // row writes a row of a table.

@@ -89,9 +89,6 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 func writeOperations(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "# Operations\n\nFor authors of profiles. A [rule](profile.md#rules) has one of these operations as its key. *Text* is a string, a "+
 		"number or a boolean. Strings of computed values may contain `${ CEL }`, and in rules with `forEach` names may too.\n\n")
-	for _, d := range operation.All() {
-		fmt.Fprintf(out, "- [%s](#%s)\n", d.Name, strings.ToLower(d.Name))
-	}
 	writeTargets(out)
 	for _, d := range operation.All() {
 		fmt.Fprintf(out, "\n## %s\n\n%s.\n\n", d.Name, capital(d.Summary))
@@ -120,7 +117,7 @@ func writeTargets(out *bytes.Buffer) {
 		}
 		operations[targets] = append(operations[targets], d.Name)
 	}
-	fmt.Fprintf(out, "\n## Targets\n\n")
+	fmt.Fprintf(out, "## Targets\n\n")
 	table(out, "operations", "targets")
 	for _, targets := range order {
 		row(out, code(operations[targets]...), targets)

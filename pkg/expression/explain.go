@@ -363,7 +363,7 @@ func (p *program) howToRead(name string) string {
 			e = parent
 			way += ".?" + e.AsSelect().FieldName() // the fields below it are missing then as well
 		}
-		way = fmt.Sprintf("; what may be missing is read as %s.orValue(%s)", way, p.wanted(e))
+		way = fmt.Sprintf("; read a field that may be missing as %s.orValue(%s)", way, p.wanted(e))
 	}
 	return way
 }

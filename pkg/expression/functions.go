@@ -113,7 +113,7 @@ const satisfies = "satisfies"
 // not < 1.34.
 func constraintFunction() cel.EnvOption {
 	return cel.Function(satisfies,
-		cel.FunctionDocs("whether a version meets a constraint such as \"< 1.34\"; what follows a - or a + in the version does not count"),
+		cel.FunctionDocs("whether a version meets a constraint such as \"< 1.34\"; suffixes after - or + in the version are ignored"),
 		cel.MemberOverload("semver_satisfies_string", []*cel.Type{apiservercel.SemverType, cel.StringType}, cel.BoolType),
 		cel.MemberOverload("string_satisfies_string", []*cel.Type{cel.StringType, cel.StringType}, cel.BoolType),
 		cel.SingletonBinaryBinding(func(version, constraint ref.Val) ref.Val {

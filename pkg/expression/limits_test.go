@@ -198,7 +198,7 @@ func TestSizesOfVariables(t *testing.T) {
 	for range 20 {
 		template, err := env.Template(`${ text + text }`, source.Position{})
 		if err != nil {
-			if !strings.Contains(err.Error(), "variables that use others several times") {
+			if !strings.Contains(err.Error(), "variables that use other variables several times") {
 				t.Error(err)
 			}
 			return

@@ -490,10 +490,10 @@ func boundCost(e *Environment, p *program) *source.Finding {
 	case err != nil:
 	case estimate.Max > maximumCost:
 		message = fmt.Sprintf("too costly: an estimate of %d where %d is allowed; "+
-			"comprehensions within comprehensions multiply, and so do variables that use others several times",
+			"comprehensions within comprehensions multiply, and so do variables that use other variables several times",
 			estimate.Max, maximumCost)
 	case p.size.bytes() > maximumEstimate:
-		message = fmt.Sprintf("too large: an estimate of %d MiB where a value may have %d MiB; variables that use others several times multiply",
+		message = fmt.Sprintf("too large: an estimate of %d MiB where a value may have %d MiB; variables that use other variables several times multiply",
 			p.size.bytes()>>20, maximumValue>>20)
 	default:
 		return nil

@@ -61,10 +61,10 @@ func TestTerms(t *testing.T) {
 			`46     shoot.spec.half: 0.5`,
 		}},
 		{"both branches are variables", `${ shoot.hibernated ? shoot.spec.x : shoot.spec.y }`, []string{
-			`4 shoot.hibernated ? shoot.spec.x : shoot.spec.y: failed: :1:23: there is no y; what may be missing is read as .?y.orValue(…)`,
+			`4 shoot.hibernated ? shoot.spec.x : shoot.spec.y: failed: :1:23: there is no y; read a field that may be missing as .?y.orValue(…)`,
 			`4   shoot.hibernated: false`,
 			`23   shoot.spec.x: not evaluated`,
-			`38   shoot.spec.y: failed: :1:49: there is no y; what may be missing is read as .?y.orValue(…)`,
+			`38   shoot.spec.y: failed: :1:49: there is no y; read a field that may be missing as .?y.orValue(…)`,
 		}},
 		{"a key", `${ "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true" }`, []string{
 			`4 "enable-vac" in shoot.annotations && shoot.annotations["enable-vac"] == "true": true`,
@@ -148,7 +148,7 @@ func TestTerms(t *testing.T) {
 		}},
 		{"a failure that does not matter", `${ shoot.spec.nothing || shoot.name != "" }`, []string{
 			`4 shoot.spec.nothing || shoot.name != "": true`,
-			`4   shoot.spec.nothing: failed: :1:15: there is no nothing; what may be missing is read as .?nothing.orValue(false)`,
+			`4   shoot.spec.nothing: failed: :1:15: there is no nothing; read a field that may be missing as .?nothing.orValue(false)`,
 			`26   shoot.name != "": true`,
 			`26     shoot.name: "crazy-botany"`,
 		}},

@@ -109,7 +109,7 @@ func parseBracket(text string) (Step, string, error) {
 		return Step{}, "", fmt.Errorf(`%q is neither ["key"], nor [member=value], nor [0]`, text)
 	}
 	if !plainKey.MatchString(by) {
-		return Step{}, "", fmt.Errorf("%q is no member by which an item is found", by)
+		return Step{}, "", fmt.Errorf("%q is not a member that can select an item", by)
 	}
 	if strings.HasPrefix(value, `"`) {
 		key, rest, err := parseQuoted(value)
@@ -117,7 +117,7 @@ func parseBracket(text string) (Step, string, error) {
 	}
 	value, rest, found := strings.Cut(value, "]")
 	if !found || !plainValue.MatchString(value) {
-		return Step{}, "", fmt.Errorf(`%q is no value by which an item is found; write it as "…"`, value)
+		return Step{}, "", fmt.Errorf(`%q is not a value that can select an item; write it as "…"`, value)
 	}
 	return Step{Key: value, By: by}, rest, nil
 }

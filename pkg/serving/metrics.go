@@ -37,8 +37,8 @@ func NewMetrics(registry prometheus.Registerer, server string) *Metrics {
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_server_refused_total",
-			Help: "Connections, requests and bodies that were ended since a limit was reached: those that waited for their caller the longest, to make " +
-				"room for others (stalled), or new ones, where all others were worked on (busy).",
+			Help: "Connections, requests and bodies that were ended because of a limit: the one that waited longest for its caller (stalled), " +
+				"or the new one, if all existing ones are in progress (busy).",
 		}, []string{"what", "reason"}),
 	}
 	registry.MustRegister(m.connections, m.bytes, m.refused)

@@ -260,9 +260,9 @@ func syntaxFinding(file File, err error) Finding {
 		finding.Line, finding.Column = colon.Line, colon.Column
 		finding.Message += ": write a space after the colon of a field"
 	case mark(bareExpression, "${"):
-		finding.Message += "; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"
+		finding.Message += "; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"
 	case strings.HasSuffix(finding.Message, "mapping values are not allowed in this context") && mark(secondColon, ":"):
-		finding.Message += ": a text with a colon and a space stands in quotes, and what is inside a field in a line of its own"
+		finding.Message += ": quote a text with a colon and a space, and write the fields of a mapping in lines of their own"
 	}
 	return finding
 }

@@ -91,11 +91,11 @@ func TestParse(t *testing.T) {
 		{"mapping as key", "{a: b}: c\n", 1, []string{"f.yaml:1:1: a key must be a plain string"}},
 		{"no YAML", "a: [1\nb: 2\n", 0, []string{"f.yaml:1: not YAML: did not find expected ',' or ']'"}},
 		{"expression without quotes", "a: 1\nb:\n- {c: ${ d }}\n", 0, []string{
-			"f.yaml:3:7: not YAML: did not find expected ',' or '}'; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
+			"f.yaml:3:7: not YAML: did not find expected ',' or '}'; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"expression with quotes", "a: \"${ b[\"c\"] }\"\n", 0, []string{
-			"f.yaml:1:5: not YAML: did not find expected key; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
+			"f.yaml:1:5: not YAML: did not find expected key; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"expression with a colon", "a: 1\nb:\n- c: ${ d ? 1 : 2 }\n", 0, []string{
-			"f.yaml:3:6: not YAML: mapping values are not allowed in this context; a text with ${ } stands in single quotes inside braces and brackets, and where it has a colon or double quotes"}},
+			"f.yaml:3:6: not YAML: mapping values are not allowed in this context; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab behind spaces", "a: 1\nb:\n  \tc: 1\n  d: 2\n", 0, []string{"f.yaml:3:3: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab instead of a line at the margin", "a: 1\n\tb: 2\n", 0, []string{
@@ -115,7 +115,7 @@ func TestParse(t *testing.T) {
 		{"an address before a field", "a:\n- https://b\n  c: d\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
 		{"a word alone", "a: 1\nb\nc: 2\n", 0, []string{"f.yaml:2: not YAML: could not find expected ':'"}},
 		{"two values", "a: 1\nwhé: b: c\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
-			"a text with a colon and a space stands in quotes, and what is inside a field in a line of its own"}},
+			"quote a text with a colon and a space, and write the fields of a mapping in lines of their own"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -78,7 +78,7 @@ func picture(t *testing.T, page string) floors {
 			for _, name := range strings.Fields(names) {
 				if strings.HasPrefix(name, "pkg/") || name == "cmd" {
 					if _, twice := all[name]; twice {
-						t.Errorf("%s stands twice in the picture", name)
+						t.Errorf("%s occurs twice in the picture", name)
 					}
 					all[name] = struct{ floor, wing int }{len(lines) - i, wing}
 				}

@@ -62,7 +62,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.caFile, "tls-ca-file", "", "file with the CA bundle for the registration")
 	set.StringVar(&f.secret, "certificate-secret", "", "[namespace/]name of a Secret for a certificate that is issued here and shared by all replicas")
 	set.StringVar(&f.folder, "certificate-folder", "", "folder for a certificate that is issued here, which programs on one machine may share; ca.crt in it is for callers")
-	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "additional name in the issued certificate, besides --url or --service (repeatable)")
+	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "additional name in the issued certificate, after --url or --service (repeatable)")
 	set.StringArrayVar(&f.addresses, "ip-address", nil, "address in the certificate that is issued (repeatable)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with the Secret and the Lease; that of the ServiceAccount without one")
 	set.StringVar(&f.namespace, "namespace", "", "namespace of the Secret and the Lease (default that of the ServiceAccount)")

@@ -74,7 +74,7 @@ func newLedgerInspectCommand(s *Streams) *cobra.Command {
 		Long: `List allocations with their owners, sorted by owner. Filters can be combined.
 
 The path is the folder of a ledger or an export. An allocation is intended before the cloud has bound it, then bound, and releasing
-until the cloud has unbound it. A released resource is in its cooldown (resting) for a while, in which only its last owner gets it:
+until the cloud has unbound it. A released resource is in quarantine (resting) for a while; only its last owner gets it:
 --state resting lists these, and --address shows them, too.`,
 		Example: `  # the owner of an address
   graft ledger inspect example/network/ledger.jsonl --address 10.64.1.2
@@ -91,7 +91,7 @@ until the cloud has unbound it. A released resource is in its cooldown (resting)
 	set.SortFlags = false
 	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
 	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
-	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its cooldown")
+	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its quarantine")
 	set.StringVar((*string)(&o.query.State), "state", "", "only this state: intended, bound, releasing or resting")
 	set.StringVar(&o.query.Node, "node", "", "only this node")
 	set.StringVar(&o.query.Namespace, "namespace", "", "only claims or Pods in this namespace")
@@ -225,7 +225,7 @@ func printable(r rune) rune {
 	return '?'
 }
 
-// last returns the last owner of a resource in cooldown, or an empty string if unknown.
+// last returns the last owner of a resource in quarantine, or an empty string if unknown.
 func last(e ledger.Entry) string {
 	if e.Last == (network.Owner{}) {
 		return ""
@@ -233,7 +233,7 @@ func last(e ledger.Entry) string {
 	return e.Last.String()
 }
 
-// restCells returns the columns of an address in cooldown in a list of allocations.
+// restCells returns the columns of an address in quarantine in a list of allocations.
 func restCells(e ledger.Entry) []string {
 	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
 	if had := last(e); had != "" {

@@ -320,7 +320,7 @@ func newLedgerExportCommand(s *Streams) *cobra.Command {
 		Short: "Write a ledger to a file",
 		Long: `Write a ledger to a file: as a backup, for another store, or for other tools.
 
-An export has JSON lines: a header, one line for each allocation, each resource in its cooldown and each record, such as a container
+An export has JSON lines: a header, one line for each allocation, each resource in quarantine and each record, such as a container
 network, and a checksum. The same ledger gives the same bytes. The server may continue to run.
 
 Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify); 2 if the command failed.`,

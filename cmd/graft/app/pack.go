@@ -84,7 +84,7 @@ errors, other documents and profiles of several kinds are not packed; the exit s
 func (o *packOptions) run(s *Streams, paths []string) error {
 	switch {
 	case o.file == "" && o.format == packOCI:
-		return errors.New("say with --output-file where the image is to be written")
+		return errors.New("name the file or folder for the image with --output-file")
 	case !tagForm.MatchString(o.tag):
 		return fmt.Errorf("--tag %q: a tag is of letters, digits, dots, dashes and underscores, and 128 at most", o.tag)
 	}

@@ -113,7 +113,7 @@ func (o *renderOptions) writeObjects(s *Streams, style render.Style, changes []*
 		return err
 	}
 	if hidden > 0 {
-		fmt.Fprintf(s.Err, "what Secrets hold is hidden in %d of the objects; --show-secrets shows it\n", hidden)
+		fmt.Fprintf(s.Err, "values of Secrets are hidden in %d of the objects; show them with --show-secrets\n", hidden)
 	}
 	missed(s, changes)
 	if len(admitted) < len(changes) {

@@ -60,10 +60,7 @@ func Markdown(root *cobra.Command) []byte {
 		"prints it.\nRun the examples in the root of the repository.\n\n",
 		root.Name())
 	commands := Commands(root)
-	for _, command := range commands[1:] {
-		fmt.Fprintf(out, "- [%s](#%s)\n", command.CommandPath(), strings.ReplaceAll(command.CommandPath(), " ", "-"))
-	}
-	fmt.Fprintf(out, "\n| status | meaning |\n|---|---|\n")
+	fmt.Fprintf(out, "| status | meaning |\n|---|---|\n")
 	for _, status := range ExitStatus() {
 		fmt.Fprintf(out, "| %s | %s |\n", status[0], status[1])
 	}

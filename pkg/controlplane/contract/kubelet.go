@@ -55,7 +55,7 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 	}
 	for _, file := range is.Unknown {
 		if !same(fileAt(before, file), fileAt(after, file)) {
-			return broken(kubeletFlags, "the content of %s, from which variables of the kubelet's command line are read, is not known; give it as text", file)
+			return broken(kubeletFlags, "the content of %s, which sets variables of the kubelet's command line, is not known; write it as text", file)
 		}
 	}
 	kubelet, _ := target.Lookup("kubelet")

@@ -76,7 +76,7 @@ func TestProtectKubelet(t *testing.T) {
 		{"environment file in base64", appendTo("/spec/files", encoded("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--kubeconfig=/k")), flags},
 		{"harmless environment file", appendTo("/spec/files", file("/var/lib/kubelet/extra_args", "KUBELET_EXTRA_ARGS=--v=4")), ""},
 		{"environment file from a Secret", appendTo("/spec/files",
-			`{"path":"/var/lib/kubelet/extra_args","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), "give it as text"},
+			`{"path":"/var/lib/kubelet/extra_args","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), "write it as text"},
 		{"file from a Secret", appendTo("/spec/files", `{"path":"/etc/x","content":{"secretRef":{"name":"x","dataKey":"y"}}}`), ""},
 		{"program of another image", set("/spec/files/0", "content", `{"imageRef":{"image":"y"}}`), ""},
 		{"program as a script", set("/spec/files/0", "content", `{"inline":{"data":"#!/bin/sh"}}`), unit},

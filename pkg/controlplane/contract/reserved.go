@@ -64,7 +64,7 @@ var (
 	container    = Clause{"pod-template/container", "the container that Gardener creates for the component stays"}
 	etcdFlags    = Clause{"etcd/flags", "the command line of etcd holds provider-independent flags only, which webhooks ignore"}
 	replicas     = Clause{"objects/replicas", "Gardener scales its components, with hibernation and high availability"}
-	hostNetwork  = Clause{"pod-template/host-network", "the ports of the component are Gardener's, and so is the network in which they are open"}
+	hostNetwork  = Clause{"pod-template/host-network", "Gardener reserves the ports of the component and the network that opens them"}
 	etcdData     = Clause{"etcd/data", "the claim template of the etcd and its mount at /var/etcd/data stay"}
 	senseless    = Clause{"kube-scheduler,etcd/secrets", "provider-specific environment variables, Secrets and ConfigMaps make no sense in this container"}
 	kubeletFlags = Clause{"kubelet/flags", "configuration files, kubeconfigs, network plugin and node labels are Gardener's"}
@@ -72,8 +72,8 @@ var (
 	kubeletUnit  = Clause{"kubelet/unit", "the unit kubelet.service has a single ExecStart in [Service]"}
 	kubeletFile  = Clause{"kubelet/configuration", "the file /var/lib/kubelet/config/kubelet holds the kubelet's configuration"}
 	identity     = Clause{"objects/identity", "name, namespace, selector and the labels that Gardener uses to find the object stay"}
-	fields       = Clause{"objects/fields", "what the API server and Gardener know an object by, and its status, is not written by rules"}
-	own          = Clause{"objects/own", "what Graft itself notes on an object is not set by rules"}
+	fields       = Clause{"objects/fields", "rules must not write the identity of an object (apiVersion, kind, name, namespace, references) or its status"}
+	own          = Clause{"objects/own", "rules must not set Graft's own annotations and labels"}
 	annotations  = Clause{"objects/references", "the reference annotations follow the volumes; they are not set by rules"}
 )
 

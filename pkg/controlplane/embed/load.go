@@ -27,13 +27,13 @@ func Load(folder fs.FS) ([]*profile.Document, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loading profiles: %w", err)
 	}
-	beside := map[string]bool{}
+	attached := map[string]bool{}
 	for _, file := range files {
 		for name := range file.Attachments {
-			beside[name] = true
+			attached[name] = true
 		}
 	}
-	files = slices.DeleteFunc(files, func(file source.File) bool { return beside[file.Name] })
+	files = slices.DeleteFunc(files, func(file source.File) bool { return attached[file.Name] })
 	if len(files) == 0 {
 		return nil, fmt.Errorf("loading profiles: %w", ErrNoProfiles)
 	}
@@ -59,8 +59,8 @@ func readProfiles(folder fs.FS) ([]source.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(beside string) ([]byte, error) {
-			return disk.ReadFS(folder, beside, disk.DocumentSize)
+		files = append(files, profile.Attach(source.File{Name: name, Data: data}, func(attached string) ([]byte, error) {
+			return disk.ReadFS(folder, attached, disk.DocumentSize)
 		}))
 	}
 	return files, nil

@@ -182,7 +182,7 @@ func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*w
 	}
 	store := webhook.NewStore(profileCompiler, profile.Parameters(o.Config.Parameters), measures, mgr.GetLogger().WithName("profiles"))
 	store.Authorizer = webhook.AccessReviews{Client: mgr.GetClient()}
-	store.Beside = overwriteFile
+	store.Additional = overwriteFile
 	first := []webhook.ProfileReader{webhook.Paths(o.Config.Profiles.Paths)}
 	later := first
 	if o.Config.Profiles.ConfigMaps.Enabled {
@@ -219,7 +219,7 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 		return err
 	}
 	if err := mgr.Add(lastGood); err != nil {
-		return fmt.Errorf("adding what keeps last good profiles: %w", err)
+		return fmt.Errorf("adding the store of last valid profiles: %w", err)
 	}
 	reports := &webhook.Reports{
 		Client: mgr.GetClient(), Events: mgr.GetEventRecorderFor(o.Name), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
@@ -396,7 +396,7 @@ func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, regi
 		Finder: drift.Finder{API: api, Engine: engine}, Interval: wanted.Interval.Duration, Clock: clock.RealClock{},
 		Ready: func(ctx context.Context) error {
 			if registrar.Installations.Any(store.Registrations()) {
-				return errors.New("another installation serves providers of this one, whose objects are as that one wants them")
+				return errors.New("another installation serves providers of this one and decides about their objects; run `graft drift` for that installation")
 			}
 			return registrar.Check(ctx, true)
 		},

@@ -114,10 +114,10 @@ func (s Step) Without(o *target.Object) ([]byte, error) {
 	}
 	other := &target.Object{Target: o.Target, Form: o.Form, Document: copied, Old: o.Old}
 	if err := s.Write.Apply(other, operation.Resolved{Absent: true}); err != nil {
-		return nil, fmt.Errorf("taking away what a step wrote: %w", err)
+		return nil, fmt.Errorf("removing the result of a step: %w", err)
 	}
 	if err := other.Flush(); err != nil {
-		return nil, fmt.Errorf("taking away what a step wrote: %w", err)
+		return nil, fmt.Errorf("removing the result of a step: %w", err)
 	}
 	return copied.Bytes(), copied.Err()
 }

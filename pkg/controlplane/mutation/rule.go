@@ -137,7 +137,7 @@ func CheckKeep(r *Rule) source.Findings {
 	}
 	for _, write := range r.Writes {
 		if write.Keep == nil {
-			return source.Findings{write.At.Finding(r.Path+".onUpdate", "%s cannot keep what the old object has; onUpdate must be set", write.Place).Of(CannotKeep)}
+			return source.Findings{write.At.Finding(r.Path+".onUpdate", "%s cannot keep the old object's value; write onUpdate: set", write.Place).Of(CannotKeep)}
 		}
 	}
 	return nil

@@ -23,13 +23,13 @@ const (
 func admissionPlugins() Definition {
 	return Definition{
 		Name:     "admissionPlugins",
-		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin must not be in both lists",
+		Summary:  "enables and disables admission plugins of the kube-apiserver; a plugin in both lists is an error",
 		Example:  "admissionPlugins: {enable: [PodNodeSelector]}",
 		Examples: []string{"admissionPlugins: {disable: [DefaultStorageClass], default: [AlwaysPullImages]}"},
 		Arguments: []Argument{
-			{Name: "enable", Type: names, Summary: "plugins that are added to the enabled ones"},
-			{Name: "disable", Type: names, Summary: "plugins that are added to the disabled ones"},
-			{Name: "default", Type: names, Summary: "plugins that are removed from both lists"},
+			{Name: "enable", Type: names, Summary: "plugins to enable"},
+			{Name: "disable", Type: names, Summary: "plugins to disable"},
+			{Name: "default", Type: names, Summary: "plugins to remove from both lists"},
 		},
 		Parts:      target.PodTemplate,
 		Components: []string{"kube-apiserver"},

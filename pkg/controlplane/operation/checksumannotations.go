@@ -21,14 +21,14 @@ import (
 func checksumAnnotations() Definition {
 	return Definition{
 		Name: "checksumAnnotations",
-		Summary: "sets annotations of the pod template to the checksum of a Secret or ConfigMap in the shoot's namespace, so that the pods are replaced " +
-			"when it changes, without a lookup in the profile",
+		Summary: "sets annotations of the pod template to the checksum of a Secret or ConfigMap in the shoot's namespace, so that its " +
+			"changes restart the pods; it needs no lookup",
 		Example:  "checksumAnnotations: {set: {checksum/secret-cloudprovider: {secret: cloudprovider}}, remove: [checksum/secret-old]}",
 		Examples: []string{"checksumAnnotations: {set: {checksum/configmap-extra: {configMap: acme-extra, optional: true}}}"},
 		Arguments: setAndRemove("annotations", mappingOf(members(
-			Argument{Name: "secret", Type: longText, Summary: "the Secret; one of secret and configMap is needed"},
+			Argument{Name: "secret", Type: longText, Summary: "the Secret; exactly one of secret and configMap is required"},
 			Argument{Name: "configMap", Type: longText, Summary: "the ConfigMap"},
-			Argument{Name: "optional", Type: boolean, Summary: "whether it may be missing: then the annotation is removed. Otherwise the admission is denied"},
+			Argument{Name: "optional", Type: boolean, Summary: "if the object is missing: true removes the annotation, false (the default) denies the admission"},
 		))),
 		Parts:   target.PodTemplate,
 		Lookups: checksumLookups,

@@ -29,7 +29,7 @@ func checkFlagName(name string) string {
 		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front, with - instead of _, and without a value", name)
 	}
 	if other, ok := keyedFlags[name]; ok {
-		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the others", name, other)
+		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the remaining entries", name, other)
 	}
 	return ""
 }

@@ -36,7 +36,7 @@ func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([
 			}
 			for _, field := range n.Fields() {
 				if field.Key.Value == o.key {
-					return Value{}, source.Findings{field.Key.Finding(path, "%s is what it stands under; leave it out here", o.key).Of(MisplacedField)}
+					return Value{}, source.Findings{field.Key.Finding(path, "%s is the key of this mapping; remove it here", o.key).Of(MisplacedField)}
 				}
 			}
 			value, findings := c.Tree(n, path)

@@ -32,7 +32,7 @@ import (
 func configuration() Definition {
 	return Definition{
 		Name:    "configuration",
-		Summary: "sets and removes fields of the kubelet's configuration file; mappings are merged, and all other fields and comments stay",
+		Summary: "sets and removes fields of the kubelet's configuration file; merges mappings, and keeps the remaining fields and comments",
 		Example: "configuration: {set: {enableControllerAttachDetach: true}, remove: [volumePluginDir]}",
 		Examples: []string{
 			"configuration: {set: {memoryReservationPolicy: TieredReservation, tlsCurvePreferences: [29], defaultPodSysctls: {net.ipv4.ip_forward: \"1\"}}}",
@@ -51,7 +51,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 		check: func(name string) string {
 			switch {
 			case name == "featureGates":
-				return "feature gates are set with the operation featureGates, which keeps the others"
+				return "feature gates are set with the operation featureGates, which keeps the remaining entries"
 			case !slices.Contains(known, name):
 				return fmt.Sprintf("%q is no field of a KubeletConfiguration%s", name, source.Suggest(name, known))
 			}

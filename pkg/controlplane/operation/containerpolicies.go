@@ -32,7 +32,7 @@ func setContainerPolicy(o *target.Object, name string, v Resolved) error {
 func containerPolicies() Definition {
 	return Definition{
 		Name:      "containerPolicies",
-		Summary:   "sets and removes the policies of a VerticalPodAutoscaler for containers, by the name of the container",
+		Summary:   "sets and removes policies of a VerticalPodAutoscaler, by container",
 		Example:   "containerPolicies: {set: {machine-controller-manager-provider-openstack: {controlledValues: RequestsOnly}}}",
 		Examples:  []string{"containerPolicies: {remove: [side]}"},
 		Arguments: setAndRemove("policies", mappingOf(shapeLike[vpaautoscalingv1.ContainerResourcePolicy]("containerName"))),

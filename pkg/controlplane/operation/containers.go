@@ -14,7 +14,7 @@ import (
 func containers() Definition {
 	return Definition{
 		Name:      "containers",
-		Summary:   "adds containers, or sets fields of existing containers, and removes containers",
+		Summary:   "adds containers, sets fields of existing ones, and removes containers",
 		Example:   "containers: {set: {backup-restore: {image: registry.example.com/etcdbrctl:v0.30.0, args: [server]}}}",
 		Examples:  []string{"containers: {remove: [backup-restore]}"},
 		Arguments: setAndRemove("containers", mappingOf(shapeLike[corev1.Container]("name"))),

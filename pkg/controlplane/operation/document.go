@@ -27,19 +27,19 @@ import (
 func embeddedDocument() Definition {
 	return Definition{
 		Name: "document",
-		Summary: "edits YAML or JSON in a field of the object (at: a path as in fields) or in a file of the node (file: its path): sets and " +
-			"removes fields by path and appends missing items to lists. All other fields and comments stay. A field that is an object " +
-			"itself, such as spec.providerConfig, is a document as well",
+		Summary: "edits a YAML or JSON document in a field of the object (at) or in a file of the node (file): sets and removes fields by path, " +
+			"and appends missing items to lists; the remaining text and its comments are unchanged. A field that is an object, " +
+			"such as spec.providerConfig, is a document, too",
 		Example: "document: {at: 'data[\"config.yaml\"]', set: {leaderElection.leaderElect: true}, append: {targetClientConnection.namespaces: [monitoring]}}",
 		Examples: []string{
 			"document: {at: 'data[\"config.json\"]', format: json, encoding: b64, remove: ['rules[name=old]']}",
 			"document: {file: /etc/containerd/options.yaml, set: {log.level: \"${ pool.name }\"}}",
 		},
 		Arguments: []Argument{
-			{Name: "at", Type: fixedText, Summary: "the path of the field; one of at and file is needed"},
+			{Name: "at", Type: fixedText, Summary: "the path of the field, as in the operation fields; exactly one of at and file is required"},
 			{Name: "file", Type: fixedText, Summary: "absolute path of the file on the node"},
 			{Name: "format", Type: oneOfTexts("yaml", "json"), Summary: "the format of the text; yaml by default"},
-			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 if the field has the text in base64; files have their own encoding"},
+			{Name: "encoding", Type: oneOfTexts("plain", "b64"), Summary: "b64 if the field holds base64; not for files, which declare their encoding"},
 			{Name: "set", Type: mappingOf(orNull(anyTree)), Summary: "fields to set, by path; mappings are merged, and null removes"},
 			{Name: "append", Type: mappingOf(computed(listOf(anyTree))), Summary: "required items by the path of the list; missing ones are appended"},
 			{Name: "remove", Type: names, Summary: "paths of fields and of items of lists to remove"},
@@ -303,7 +303,7 @@ func (e *embedded) add(p fieldPath, raw []byte, several bool) error {
 	items := []*document.Node{wanted.Root()}
 	if several {
 		if wanted.Root().Kind() != document.Array {
-			return fmt.Errorf("%w: what is appended is no list", ErrValue)
+			return fmt.Errorf("%w: the appended value must be a list", ErrValue)
 		}
 		items = wanted.Root().Items()
 	}

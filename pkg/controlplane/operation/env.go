@@ -36,7 +36,7 @@ func keepEnv(container, name string) func(*target.Object) error {
 func env() Definition {
 	return Definition{
 		Name:      "env",
-		Summary:   "sets and removes environment variables of a container; a mapping as value is a valueFrom",
+		Summary:   "sets and removes environment variables of a container; a mapping as value is written as valueFrom",
 		Example:   "env: {set: {REGION: \"${ shoot.region }\", TOKEN: {secretKeyRef: {name: cloudprovider, key: token}}}}",
 		Examples:  []string{"env: {container: side, remove: [HTTP_PROXY]}"},
 		Arguments: append(setAndRemove("variables", mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]())).named(envName)), inContainer()),

@@ -20,7 +20,7 @@ import (
 func featureGates() Definition {
 	return Definition{
 		Name:      "featureGates",
-		Summary:   "sets feature gates to true or false, or removes them with null; the other gates stay",
+		Summary:   "sets feature gates to true or false, or removes them with null; keeps the remaining gates",
 		Example:   "featureGates: {VolumeAttributesClass: true, CSIMigration: null}",
 		Arguments: []Argument{{Type: mappingOf(orNull(computed(boolean))).named(gateName), Summary: "gates, by name"}},
 		Parts:     target.CommandLine,

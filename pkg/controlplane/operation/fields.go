@@ -19,9 +19,9 @@ import (
 func fields() Definition {
 	return Definition{
 		Name: "fields",
-		Summary: "sets and removes fields of the object by their paths, and appends missing items to lists. " +
-			"Use it for fields without an operation of their own. A path has keys with dots between them, " +
-			"[\"key\"] for a key with dots, and [name=x] for the item of a list with this member. Mappings are merged, and null removes",
+		Summary: "sets and removes fields of the object by path, and appends missing items to lists; for fields without an operation of " +
+			"their own. A path has keys separated by dots, [\"key\"] for a key with dots, and [name=x] for the list item with this member. " +
+			"Mappings are merged, and null removes a field",
 		Example: "fields: {set: {spec.backup.deltaSnapshotPeriod: 5m}, remove: [spec.backup.fullSnapshotSchedule]}",
 		Examples: []string{
 			"fields: {set: {'data[\"region.conf\"]': \"${ shoot.region }\", 'spec.rules[name=x].limits': {cpu: 1}}}",
@@ -212,7 +212,7 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 			inner, below := at+"."+field.Key.Value, p.with(field.Key.Value)
 			problem := checkName(field.Key.Value)
 			if problem == "" && p.isItem() && field.Key.Value == p[len(p)-1].By {
-				problem = field.Key.Value + " is what the item is found by; leave it out here"
+				problem = field.Key.Value + " selects the item; remove it here"
 			}
 			if problem != "" {
 				f.findings = append(f.findings, field.Key.Finding(inner, "%s", problem).Of(MisplacedField))
@@ -279,7 +279,7 @@ func (f *fieldCompiler) append(n source.Node, at string) {
 		case value.Node != nil && value.Kind == yaml.ScalarNode && strings.Contains(value.Value, "${"):
 			f.appendItem(p, value, inner, true)
 		default:
-			f.findings = append(f.findings, value.Finding(inner, "must be a list of what the list must have").Of(source.WrongType))
+			f.findings = append(f.findings, value.Finding(inner, "must be a list of required items").Of(source.WrongType))
 		}
 	}
 }

@@ -22,8 +22,8 @@ import (
 func file() Definition {
 	return Definition{
 		Name: "file",
-		Summary: "writes a file with a content from the profile (content), a file next to it (contentFrom), a Secret (secretRef) or an image " +
-			"(imageRef), or removes it. With ifAbsent, an existing file is not changed",
+		Summary: "writes or removes a file of the node; the content comes from the profile (content), a file next to it (contentFrom), " +
+			"a Secret (secretRef) or an image (imageRef); ifAbsent keeps an existing file",
 		Example: "file: {path: /opt/bin/hello.sh, permissions: 0755, content: \"#!/bin/sh\\necho ${ shoot.region }\\n\"}",
 		Examples: []string{
 			"file: {path: /opt/bin/hello.sh, permissions: \"0700\", encoding: b64, transmitUnencoded: true, contentFrom: files/hello.sh}",
@@ -33,20 +33,20 @@ func file() Definition {
 		},
 		Arguments: []Argument{
 			{Name: "path", Type: fixedText, Required: true, Summary: "absolute path on the node"},
-			{Name: "permissions", Type: Type{Form: Octal}, Summary: "its mode in octal digits, such as 0755"},
-			{Name: "content", Type: longText, Summary: "its content"},
+			{Name: "permissions", Type: Type{Form: Octal}, Summary: "the mode in octal digits, such as 0755"},
+			{Name: "content", Type: longText, Summary: "the content"},
 			{Name: "contentFrom", Type: fixedText, Summary: "a file next to the profile with the content; ${ } in it is not evaluated"},
-			{Name: "encoding", Type: oneOfTexts("", "b64"), Summary: "b64 writes the content in base64 into the OperatingSystemConfig"},
+			{Name: "encoding", Type: oneOfTexts("", "b64"), Summary: "b64 writes the content as base64 into the OperatingSystemConfig"},
 			{Name: "secretRef", Summary: "the Secret in the shoot's namespace with the content", Type: members(
 				Argument{Name: "name", Type: anyText, Required: true, Summary: "the Secret"},
 				Argument{Name: "dataKey", Type: anyText, Required: true, Summary: "the key in its data"},
 			)},
-			{Name: "imageRef", Summary: "the container image with the file", Type: members(
+			{Name: "imageRef", Summary: "the container image that contains the file", Type: members(
 				Argument{Name: "image", Type: anyText, Required: true, Summary: "the image"},
 				Argument{Name: "filePathInImage", Type: anyText, Required: true, Summary: "the path in the image"},
 			)},
-			{Name: "transmitUnencoded", Type: computed(boolean), Summary: "whether the content is sent to the node without encoding, so that extensions can still change it"},
-			{Name: "ifAbsent", Type: boolean, Summary: "whether an existing file stays unchanged"},
+			{Name: "transmitUnencoded", Type: computed(boolean), Summary: "whether the content is sent without encoding, so that it can be changed before it reaches the node"},
+			{Name: "ifAbsent", Type: boolean, Summary: "whether an existing file is kept"},
 			{Name: "remove", Type: boolean, Summary: "whether the file is removed"},
 		},
 		Parts:   target.Files,

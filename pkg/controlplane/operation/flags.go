@@ -15,7 +15,7 @@ import (
 func flags() Definition {
 	return Definition{
 		Name:      "flags",
-		Summary:   "sets and removes flags of a command line, in place, in command or args",
+		Summary:   "sets and removes flags of a command line in place, in command and in args",
 		Example:   "flags: {set: {cloud-provider: external}, remove: [cloud-config]}",
 		Examples:  []string{"flags: {container: side, set: {v: 2, audit: null, node-labels: [a=b, \"zone=${ shoot.region }\"]}}"},
 		Arguments: append(setAndRemove("flags", flagsTo(orNull(oneOrMore))), inContainer()),

@@ -14,7 +14,7 @@ import (
 func initContainers() Definition {
 	return Definition{
 		Name:      "initContainers",
-		Summary:   "adds init containers, or sets fields of existing ones, and removes init containers",
+		Summary:   "adds init containers, sets fields of existing ones, and removes init containers",
 		Example:   "initContainers: {set: {wait: {image: registry.example.com/wait:v1, command: [/wait]}}}",
 		Examples:  []string{"initContainers: {remove: [wait]}"},
 		Arguments: setAndRemove("init containers", mappingOf(shapeLike[corev1.Container]("name"))),

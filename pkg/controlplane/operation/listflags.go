@@ -19,11 +19,11 @@ import (
 func listFlags() Definition {
 	return Definition{
 		Name:    "listFlags",
-		Summary: "adds items to and removes items from flags whose value is a comma-separated list; the other items stay",
+		Summary: "adds and removes items of flags with a comma-separated list; keeps the remaining items",
 		Example: "listFlags: {controllers: {add: [-nodeipam], remove: [nodeipam]}}",
 		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(
-			Argument{Name: "add", Type: names, Summary: "items that are appended if they are missing"},
-			Argument{Name: "remove", Type: names, Summary: "items that are removed"},
+			Argument{Name: "add", Type: names, Summary: "items to append, unless present"},
+			Argument{Name: "remove", Type: names, Summary: "items to remove"},
 		))}},
 		Parts:   target.CommandLine,
 		Compile: compileListFlags,

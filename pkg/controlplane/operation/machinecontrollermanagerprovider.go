@@ -23,8 +23,8 @@ import (
 func machineControllerManagerProvider() Definition {
 	return Definition{
 		Name: "machineControllerManagerProvider",
-		Summary: "adds the provider's sidecar to the machine-controller-manager, with the settings that Gardener gives to the sidecar of each " +
-			"provider. On the VerticalPodAutoscaler, it adds the sidecar's policy and has provider as its only argument",
+		Summary: "adds the provider's sidecar to the machine-controller-manager, with Gardener's defaults for sidecars of providers; on the " +
+			"VerticalPodAutoscaler, where only provider is permitted, adds the sidecar's policy",
 		Example: "machineControllerManagerProvider: {provider: acme, image: registry.example.com/machine-controller-manager-provider-acme:v1}",
 		Examples: []string{
 			"machineControllerManagerProvider: {provider: acme}",
@@ -32,9 +32,9 @@ func machineControllerManagerProvider() Definition {
 				"args: {machine-creation-timeout: 45m, v: null}, env: {REGION: \"${ shoot.region }\"}, volumeMounts: {cloudprovider: {mountPath: /etc/cloud, readOnly: true}}}",
 		},
 		Arguments: []Argument{
-			{Name: "provider", Type: fixedText, Required: true, Summary: "the end of the container's name, after machine-controller-manager-provider-"},
-			{Name: "image", Type: anyText, Summary: "the container's image; needed on the Deployment"},
-			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, in addition to or instead of those of all sidecars; null removes one"},
+			{Name: "provider", Type: fixedText, Required: true, Summary: "the suffix of the container's name, which is machine-controller-manager-provider-<provider>"},
+			{Name: "image", Type: anyText, Summary: "the container's image; required on the Deployment"},
+			{Name: "args", Type: mappingOf(orNull(anyText)), Summary: "flags by name, which extend or override the defaults; null removes a flag"},
 			{Name: "env", Type: mappingOf(either(anyText, shapeLike[corev1.EnvVarSource]().only(valueSources))), Summary: "environment variables by name"},
 			{Name: "volumeMounts", Type: mappingOf(shapeLike[corev1.VolumeMount]().only(sidecarMountFields)), Summary: "mounts by the name of the volume"},
 		},

@@ -15,7 +15,7 @@ import (
 func mapFlags() Definition {
 	return Definition{
 		Name:      "mapFlags",
-		Summary:   "sets and removes entries of flags whose value is a map, such as --runtime-config; the other entries stay",
+		Summary:   "sets and removes entries of flags with a map, such as --runtime-config; keeps the remaining entries",
 		Example:   "mapFlags: {runtime-config: {set: {storage.k8s.io/v1beta1: true}, remove: [batch/v2alpha1]}}",
 		Arguments: []Argument{{Summary: "flags, by name", Type: flagsTo(members(setAndRemove("entries", mappingOf(anyText))...))}},
 		Parts:     target.CommandLine,

@@ -363,7 +363,7 @@ func setAndRemove(what string, values Type) []Argument {
 
 // inContainer returns the argument that selects a container.
 func inContainer() Argument {
-	return Argument{Name: "container", Type: fixedText, Summary: "the container; by default the one that the contract requires"}
+	return Argument{Name: "container", Type: fixedText, Summary: "the container; by default the one required by the contract"}
 }
 
 // Rules of findings about the arguments of operations.

@@ -31,7 +31,7 @@ func withMember(raw []byte, key, value string) []byte {
 type fieldPath fieldpath.Path
 
 // errPosition says why [0] cannot be part of a path that is written.
-var errPosition = errors.New("an item is found by a member, as in [name=x]: its position changes when others add items")
+var errPosition = errors.New("select an item by a member, as in [name=x]: positions change when items are added")
 
 // parsePath reads a path without positions.
 func parsePath(text string) (fieldPath, error) {

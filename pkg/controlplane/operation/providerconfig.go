@@ -14,7 +14,7 @@ import (
 func providerConfig() Definition {
 	return Definition{
 		Name:      "providerConfig",
-		Summary:   "sets and removes fields of the operating system's own configuration, spec.providerConfig; mappings are merged",
+		Summary:   "sets and removes fields of the operating system's configuration in spec.providerConfig; merges mappings",
 		Example:   "providerConfig: {set: {networkIsolation: {allowedNetworks: [10.0.0.0/8]}}}",
 		Examples:  []string{"providerConfig: {remove: [networkIsolation]}"},
 		Arguments: setAndRemove("fields", mappingOf(anyTree)),

@@ -25,7 +25,7 @@ var serviceFields = []string{
 func service() Definition {
 	return Definition{
 		Name:      "service",
-		Summary:   "sets and removes fields of a Service's spec that configure its load balancer",
+		Summary:   "sets and removes the fields of a Service's spec that configure its load balancer",
 		Example:   "service: {set: {externalTrafficPolicy: Local}}",
 		Examples:  []string{"service: {remove: [loadBalancerClass]}"},
 		Arguments: setAndRemove("fields", shapeLike[corev1.ServiceSpec]().only(serviceFields)),

@@ -72,11 +72,11 @@ func meant(err error, raw []byte, of reflect.Type) string {
 	if !ok || json.Unmarshal([]byte(quoted), &name) != nil || decode(raw, &value) != nil {
 		return ""
 	}
-	return source.Suggest(name, beside(name, value, of))
+	return source.Suggest(name, siblingFields(name, value, of))
 }
 
-// beside returns the existing fields next to the first unknown field with a name in a value.
-func beside(name string, value any, of reflect.Type) []string {
+// siblingFields returns the existing fields next to the first unknown field with a name in a value.
+func siblingFields(name string, value any, of reflect.Type) []string {
 	if of.Kind() == reflect.Pointer {
 		of = of.Elem()
 	}
@@ -85,7 +85,7 @@ func beside(name string, value any, of reflect.Type) []string {
 	case reflect.Slice:
 		items, _ := value.([]any)
 		for _, item := range items {
-			if known := beside(name, item, of.Elem()); known != nil {
+			if known := siblingFields(name, item, of.Elem()); known != nil {
 				return known
 			}
 		}
@@ -110,7 +110,7 @@ func beside(name string, value any, of reflect.Type) []string {
 	members, _ := value.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		if of := inner(key); of != nil {
-			if known := beside(name, members[key], of); known != nil {
+			if known := siblingFields(name, members[key], of); known != nil {
 				return known
 			}
 		}

@@ -20,7 +20,7 @@ import (
 func storage() Definition {
 	return Definition{
 		Name:     "storage",
-		Summary:  "sets class and capacity of an etcd's volumes; an existing etcd keeps its values unless the rule has onUpdate: set",
+		Summary:  "sets class and capacity of an etcd's volumes; an existing etcd keeps its values, unless the rule has onUpdate: set",
 		Example:  "storage: {class: gardener.cloud-fast, capacity: 25Gi}",
 		Examples: []string{"storage: {class: \"fast-${ shoot.region }\"}"},
 		Arguments: []Argument{

@@ -19,7 +19,7 @@ import (
 func sysctl() Definition {
 	return Definition{
 		Name:      "sysctl",
-		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": an existing line is replaced, a new one appended",
+		Summary:   "sets and removes kernel settings in " + target.KernelSettingsPath + ": replaces the line of a setting in place, or appends it",
 		Example:   "sysctl: {set: {net.ipv4.ip_forward: 1}}",
 		Examples:  []string{"sysctl: {remove: [net.ipv4.tcp_tw_reuse]}"},
 		Arguments: setAndRemove("settings", mappingOf(anyText).named(settingName)),

@@ -22,8 +22,8 @@ import (
 func unit() Definition {
 	return Definition{
 		Name: "unit",
-		Summary: "edits options of a systemd unit (section with set, add, remove), writes a whole one (content, contentFrom), its drop-ins, and " +
-			"enables and starts it. On the target kubelet the unit is kubelet.service. With ifAbsent, an existing unit is not changed",
+		Summary: "edits options of a systemd unit (section with set, add and remove), or writes the whole unit (content, contentFrom) and its " +
+			"drop-ins; enables and starts it. On the target kubelet, the unit is kubelet.service. With ifAbsent, content keeps an existing unit",
 		Example: "unit: {name: containerd.service, section: Service, add: {ExecStartPre: /bin/true}}",
 		Examples: []string{
 			"unit: {section: Service, add: {ExecStartPre: /bin/true}}",
@@ -33,17 +33,17 @@ func unit() Definition {
 			"unit: {name: containerd.service, dropIns: {10-proxy.conf: \"[Service]\\nEnvironment=A=1\\n\", old.conf: null}}",
 		},
 		Arguments: []Argument{
-			{Name: "name", Type: fixedText, Summary: "the unit; on the target kubelet it is kubelet.service"},
-			{Name: "section", Type: fixedText, Summary: "the section in which set, add and remove edit options, such as Service"},
-			{Name: "set", Type: mappingOf(oneOrMore), Summary: "options and their values; a list for an option that occurs several times"},
-			{Name: "add", Type: mappingOf(oneOrMore), Summary: "options and values that are added to the existing ones"},
-			{Name: "remove", Type: names, Summary: "options that are removed"},
+			{Name: "name", Type: fixedText, Summary: "the unit; always kubelet.service on the target kubelet"},
+			{Name: "section", Type: fixedText, Summary: "the section of the options, such as Service"},
+			{Name: "set", Type: mappingOf(oneOrMore), Summary: "options and their values; a list for a repeated option"},
+			{Name: "add", Type: mappingOf(oneOrMore), Summary: "options and values to add to existing ones"},
+			{Name: "remove", Type: names, Summary: "options to remove"},
 			{Name: "content", Type: longText, Summary: "the whole unit"},
 			{Name: "contentFrom", Type: fixedText, Summary: "a file next to the profile with the whole unit; ${ } in it is not evaluated"},
-			{Name: "enable", Type: computed(boolean), Summary: "whether the unit starts with the machine"},
+			{Name: "enable", Type: computed(boolean), Summary: "whether the unit starts at boot"},
 			{Name: "command", Type: computed(oneOfTexts(unitCommands...)), Summary: "action when the unit changes"},
-			{Name: "dropIns", Type: mappingOf(orNull(anyText)), Summary: "texts of drop-ins by their names, which end in .conf; null removes one"},
-			{Name: "ifAbsent", Type: boolean, Summary: "whether an existing unit stays unchanged by content"},
+			{Name: "dropIns", Type: mappingOf(orNull(anyText)), Summary: "texts of drop-ins, by names that end in .conf; null removes a drop-in"},
+			{Name: "ifAbsent", Type: boolean, Summary: "whether an existing unit is kept"},
 		},
 		Parts:   target.Units,
 		Compile: compileUnit,

@@ -24,7 +24,7 @@ func volumes() Definition {
 		Example:  "volumes: {set: {cloudprovider: {secret: {secretName: cloudprovider}, mount: {mountPath: /etc/cloud, readOnly: true}}}, remove: [etc-ssl]}",
 		Examples: []string{"volumes: {set: {tmp: {emptyDir: {}, mount: {mountPath: /tmp, containers: [kube-apiserver]}}}}"},
 		Arguments: setAndRemove("volumes", mappingOf(shapeLike[corev1.VolumeSource]().only(volumeSources, Argument{
-			Name: "mount", Summary: "where the containers mount it: the fields of a volumeMount except name", Type: volumeMount(),
+			Name: "mount", Summary: "the mount of the volume, with the fields of a volumeMount except its name", Type: volumeMount(),
 		}))),
 		Parts:   target.PodTemplate,
 		Compile: compileVolumes,
@@ -40,7 +40,7 @@ var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "m
 // volumeMount returns the type of a mount with the containers that have it.
 func volumeMount() Type {
 	return shapeLike[corev1.VolumeMount]().only(mountFields[:len(mountFields)-1], Argument{
-		Name: "containers", Type: names, Summary: "the containers that mount it; by default the one that the contract requires",
+		Name: "containers", Type: names, Summary: "the containers that mount it; by default the container required by the contract",
 	})
 }
 

@@ -514,7 +514,7 @@ type Expiry struct {
 func CertificateFile(folder string) string { return filepath.Join(folder, "tls.crt") }
 
 var descExpiry = prometheus.NewDesc("graft_certificate_expiry_timestamp_seconds",
-	"When the certificate of the webhook server ends (serving), and when the registered CA does that has signed it (authority); none where there is no such CA.",
+	"Expiry time of the webhook server's certificate (serving) and of the registered CA that signed it (authority, if any), in seconds since 1970.",
 	[]string{"certificate"}, nil)
 
 // bundleTimeout limits reading the CAs for metrics; they come from a cache.

@@ -53,38 +53,38 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		answers: map[answerKey]answerMetrics{}, rulesBy: map[ruleKey]prometheus.Counter{},
 		admissions: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admissions_total",
-			Help: "Admissions by what became of them: patched, unchanged, ignored (no target, no operation of ours), opted-out, " +
+			Help: "Admissions by result: patched, unchanged, ignored (no target or other operation), opted-out, " +
 				"yielded (another installation serves the provider) or denied.",
 		}, []string{"set", "provider", "target", "result"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_admission_failures_total",
-			Help: "Admissions that failed, by the reason.",
+			Help: "Failed admissions, by reason.",
 		}, []string{"set", "provider", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_admission_duration_seconds",
-			Help: "Time from the first byte of a review's header to its answer.",
+			Help: "Time from the first byte of a review's header to the response.",
 			// An object without rules takes tens of microseconds; the API server's default timeout is ten
 			// seconds.
 			Buckets: []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"set", "provider"}),
 		patch: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_patch_bytes",
-			Help: "Size of the patches that were answered, before they are written in base64.",
+			Help: "Size of patches in responses, before base64.",
 			// A flag takes about a hundred bytes; etcd's limit for objects is 1.5 MiB.
 			Buckets: []float64{64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20},
 		}, []string{"set", "provider"}),
 		applied: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_rules_total",
-			Help: "Rules by what became of them in an admission: changed, unchanged, skipped or overridden; " +
-				"and those that are only observed: observed where they would change the object, denied where they would deny it, or as the others.",
+			Help: "Rules by result of an admission: changed, unchanged, skipped or overridden. With mode observe also: observed (the rule " +
+				"would change the object) or denied (the rule would deny it).",
 		}, []string{"set", "target", "profile", "rule", "result"}),
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_events_total",
-			Help: "Events on denials: queued, or dropped since there are too many.",
+			Help: "Events about denials: queued, or dropped because there were too many.",
 		}, []string{"result"}),
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_info",
-			Help: "1 for each active profile; the hash is that of its file.",
+			Help: "1 for each active profile, with the hash of its file.",
 		}, []string{"profile", "hash"}),
 		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_state",
@@ -93,11 +93,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"profile", "source", "state"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_profile_reloads_total",
-			Help: "Attempts to load the profiles: success or failure. Unchanged documents are no attempt.",
+			Help: "Attempts to load profiles: success or failure. Unchanged documents are not counted.",
 		}, []string{"result"}),
 		failed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_profile_reload_failed",
-			Help: "1 while a newest document is wrong; graft_profile_state says which.",
+			Help: "1 while the newest version of a document is invalid; graft_profile_state names it.",
 		}),
 		optedOut: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_opted_out_namespaces",
@@ -105,11 +105,11 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		unauthorized: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_unauthorized_reviews_total",
-			Help: "Requests of callers who are not the API server, by what they lacked: the secret segment of the path, or a client certificate.",
+			Help: "Requests without credentials of the API server, by the missing one: the secret segment of the path, or a client certificate.",
 		}, []string{"lacked"}),
 		refused: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_registration_refused",
-			Help: "1 while the registration belongs to another installation, and is not overwritten.",
+			Help: "1 while the registration belongs to another installation; Graft does not overwrite it.",
 		}),
 	}
 	m.register(registry)
@@ -271,11 +271,11 @@ type CountedSource struct {
 func NewCountedSource(registry prometheus.Registerer, s Source) *CountedSource {
 	results := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "graft_lookups_total",
-		Help: "Lookups of profiles by what became of them: found, absent (no such object, or no such key) or failed.",
+		Help: "Lookups of profiles by result: found, absent (no such object or key) or failed.",
 	}, []string{"result"})
 	duration := prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "graft_lookup_duration_seconds",
-		Help:    "Time that a lookup took. What is followed takes microseconds; what the API server is asked for, milliseconds.",
+		Help:    "Duration of lookups: microseconds from the watch cache, milliseconds from the API server.",
 		Buckets: []float64{.00001, .0001, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	})
 	registry.MustRegister(results, duration)

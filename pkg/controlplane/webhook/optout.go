@@ -97,7 +97,7 @@ func (o *OptOuts) set(namespace, reason string) {
 		return
 	case "":
 		delete(o.reasons, namespace)
-		o.log.Info("A control plane is in Graft's hands again", "namespace", namespace)
+		o.log.Info("A control plane is mutated again", "namespace", namespace)
 	default:
 		o.reasons[namespace] = reason
 		if !was {

@@ -52,9 +52,9 @@ type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
 	// everything.
 	Authorizer Authorizer
-	// Beside returns further input of the compiler, so that its change triggers an attempt. It may be nil. The compiler
+	// Additional returns further input of the compiler, so that its change triggers an attempt. It may be nil. The compiler
 	// reports read errors.
-	Beside func() []byte
+	Additional func() []byte
 	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
 
@@ -207,11 +207,11 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	if err != nil {
 		return s.failed(ctx, err)
 	}
-	beside := []byte(unreadable.Error())
-	if s.Beside != nil {
-		beside = append(beside, s.Beside()...)
+	additional := []byte(unreadable.Error())
+	if s.Additional != nil {
+		additional = append(additional, s.Additional()...)
 	}
-	sum := watch.DigestOf(append(slices.Clone(files), source.File{Data: beside}))
+	sum := watch.DigestOf(append(slices.Clone(files), source.File{Data: additional}))
 	if sum == s.attempted && !s.waiting.changed(ctx, s.Authorizer) {
 		if s.outcome == nil {
 			s.clearFailure()
@@ -222,7 +222,7 @@ func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
 	next, err := s.choose(ctx, units)
 	s.attempted = sum
 	if err == nil {
-		err = s.put(units, next, beside)
+		err = s.put(units, next, additional)
 	}
 	if s.outcome = err; err != nil {
 		return s.failed(ctx, err)
@@ -261,7 +261,7 @@ func (s *Store) logIgnored(readers []ProfileReader) {
 }
 
 // put activates a selection. It returns the errors of the newest versions.
-func (s *Store) put(units []*unit, chosen built, beside []byte) error {
+func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 	statuses := make([]Status, len(units))
 	good, sum := map[string]*version{}, sha256.New()
 	for i, u := range units {
@@ -273,7 +273,7 @@ func (s *Store) put(units []*unit, chosen built, beside []byte) error {
 			good[u.source] = u.good
 		}
 	}
-	_, _ = sum.Write(beside)
+	_, _ = sum.Write(additional)
 	s.good = good
 	s.statuses.Store(&statuses)
 	s.metrics.profiles(statuses)
@@ -348,7 +348,7 @@ func (s *Store) failed(ctx context.Context, err error) error {
 	}
 	s.metrics.reloadFailed()
 	profile.LogPanic(s.log, err)
-	s.log.Error(err, "Profiles are invalid; of each the last good version is served, if there is one", "findings", findingLines(err))
+	s.log.Error(err, "Profiles are invalid; the last valid version of each stays active, if there is one", "findings", findingLines(err))
 	return err
 }
 

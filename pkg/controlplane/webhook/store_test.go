@@ -282,16 +282,16 @@ func TestRulesThatAreGone(t *testing.T) {
 
 // TestBeside checks that a change of the compiler's other inputs causes a reload.
 func TestBeside(t *testing.T) {
-	compiled, beside := 0, "a"
+	compiled, additional := 0, "a"
 	store := NewStore(func(documents []*profile.Document) (Program, error) {
 		compiled++
 		return program(documents), nil
 	}, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
-	store.Beside = func() []byte { return []byte(beside) }
+	store.Additional = func() []byte { return []byte(additional) }
 	files := &reader{}
 	files.set(text2profile("one", "a", "false"))
 	for i, text := range []string{"a", "a", "b", "b", ""} {
-		beside = text
+		additional = text
 		if err := store.Load(t.Context(), files); err != nil {
 			t.Fatal(err)
 		}

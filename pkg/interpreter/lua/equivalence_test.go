@@ -77,7 +77,7 @@ func difference(t *testing.T, pair *luatest.Pair, r interpreter.Request) string 
 
 // forced are the questions that are answered otherwise in Lua, and why that cannot be helped.
 var forced = map[string]string{
-	"testdata/revise: a key that stands twice": "Karmada hands over objects that it has decoded, in which no key stands twice",
+	"testdata/revise: a key that occurs twice": "Karmada hands over objects that it has decoded, in which no key occurs twice",
 	"testdata/retain: null observed":           "Karmada hands over an observed object, always",
 	"testdata/aggregate: a mapping for a list": "what is empty is an empty table in Lua, an object as well as a list",
 	"testdata/replicas: null for a number":     "null does not reach Lua: a field that is null is absent there",

@@ -130,7 +130,7 @@ func (c *compiler) names(p place, spec v1alpha1.InterpretedKind) {
 	for i, name := range spec.Kinds {
 		at := p.At("kinds").Item(i)
 		if slices.Contains(c.of.kinds, name.Value) {
-			c.add(at, source.DuplicateName, "%q stands twice", name.Value)
+			c.add(at, source.DuplicateName, "%q occurs twice", name.Value)
 			continue
 		}
 		c.name(at, name)

@@ -414,7 +414,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 	order := map[string]int{}
 	for i, value := range spec.Order {
 		if _, double := order[value.Value]; double {
-			c.add(p.At("order").Item(i), source.DuplicateName, "%q stands twice", value.Value)
+			c.add(p.At("order").Item(i), source.DuplicateName, "%q occurs twice", value.Value)
 		}
 		order[value.Value] = i + 1
 	}
@@ -454,7 +454,7 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 	bad := map[string]bool{}
 	for i, t := range spec.Negative {
 		if bad[t.Value] {
-			c.add(p.At("negative").Item(i), source.DuplicateName, "%q stands twice", t.Value)
+			c.add(p.At("negative").Item(i), source.DuplicateName, "%q occurs twice", t.Value)
 		}
 		if t.Value == "" {
 			c.add(p.At("negative").Item(i), source.WrongValue, "is empty")

@@ -98,7 +98,7 @@ func TestMemberTwice(t *testing.T) {
 			continue
 		}
 		if got := describe(response, err); got != "422 the member a is listed twice\n" {
-			t.Errorf("a member that stands twice: %s", got)
+			t.Errorf("a member that occurs twice: %s", got)
 		}
 	}
 }

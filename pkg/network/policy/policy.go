@@ -49,7 +49,7 @@ type CloudSpec struct {
 // Pool is a pool of addresses with its settings.
 type Pool struct {
 	ledger.Pool
-	// Rest is the cooldown of released addresses.
+	// Rest is the quarantine of released addresses.
 	Rest time.Duration
 	// Cloud is the name of the cloud behind the pool; empty: the builtin one.
 	Cloud string

@@ -268,7 +268,7 @@ func TestDeny(t *testing.T) {
 			want: &policy.Denial{Name: "no-pods", Code: 403, Message: "denied by the rule no-pods"}},
 		"a claim is no pod": {of: policy.Subject{Claim: &policy.Claim{Namespace: "kube-system"}}},
 		"a failing expression": {of: policy.Subject{Config: device.Config{Interface: device.Interface{Name: "x"}}},
-			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; what may be missing is read as .?rules.orValue(…)"},
+			err: "evaluating the rule fails: policy.yaml:74:79: there is no rules; read a field that may be missing as .?rules.orValue(…)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestQuotas(t *testing.T) {
 			want: []ledger.Quota{{Name: "namespace/default", Limit: 50}, {Name: "node/worker-1", Limit: 110}, {Name: "namespace/gold", Limit: 10}}},
 		"the smaller of two": {of: policy.Subject{Pod: &policy.Pod{Namespace: "gold"}}, want: []ledger.Quota{{Name: "namespace/gold", Limit: 10}}},
 		"a missing label": {of: policy.Subject{Claim: &policy.Claim{Labels: map[string]string{}}},
-			err: "evaluating a quota of the pool four: policy.yaml:32:28: there is no tier; what may be missing is read as [?\"tier\"].orValue(\"\")"},
+			err: "evaluating a quota of the pool four: policy.yaml:32:28: there is no tier; read a field that may be missing as [?\"tier\"].orValue(\"\")"},
 		"an empty label": {of: policy.Subject{Claim: &policy.Claim{Labels: map[string]string{"tier": ""}}},
 			err: "evaluating a quota of the pool four: policy.yaml:32:12: the name must be 1 to 512 bytes of printable text"},
 	} {

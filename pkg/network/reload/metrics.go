@@ -24,7 +24,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_profile_info",
-			Help: "1 for each active profile; the hash is that of its file.",
+			Help: "1 for each active profile, with the hash of its file.",
 		}, []string{"profile", "hash"}),
 		policy: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_policy_info",
@@ -36,7 +36,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"result"}),
 		failed: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_network_profile_reload_failed",
-			Help: "1 while the newest documents are invalid or refused, and older ones are active.",
+			Help: "1 while the newest documents are invalid or rejected, and older ones are active.",
 		}),
 		stranded: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_stranded_allocations",

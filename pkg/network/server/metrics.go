@@ -51,24 +51,24 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"contract", "endpoint"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_network_requests_in_flight",
-			Help: "Requests that are being answered.",
+			Help: "Requests in progress.",
 		}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_requests_refused_total",
-			Help: "Requests that no contract has seen: without a token that is known, from web pages (page), or when there was too much to do (busy).",
+			Help: "Requests rejected before they reached a contract: without a valid token, from web pages (page), or because of overload (busy).",
 		}, []string{"reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_panics_total",
-			Help: "Requests that were answered with 500 since the program has a bug.",
+			Help: "Requests answered with 500 because of a bug in the program.",
 		}),
 		expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_network_certificate_expiry_timestamp_seconds",
-			Help: "When the certificate of a listener ends.",
+			Help: "Expiry time of a listener's certificate, in seconds since 1970.",
 		}, []string{"listener"}),
 		guard: serving.NewMetrics(registry, "network-provider"),
 		behind: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_background_failures_total",
-			Help: "Attempts without a caller that failed, such as a release in the cloud; they are made again.",
+			Help: "Failed attempts in the background, such as an unbind in the cloud; they are retried.",
 		}),
 	}
 	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
@@ -111,24 +111,24 @@ type Collector struct {
 
 var (
 	descSize = prometheus.NewDesc("graft_network_pool_size",
-		"Addresses that a pool gives by choice, by family; none where its cloud chooses.", []string{"pool", "family"}, nil)
+		"Addresses of a pool, by family; absent if its cloud chooses them.", []string{"pool", "family"}, nil)
 	descAddresses = prometheus.NewDesc("graft_network_pool_addresses",
-		"Addresses of a pool that are held, or that rest after they were released, by family.", []string{"pool", "family", "state"}, nil)
+		"Addresses of a pool by family and state: held, or in quarantine (resting).", []string{"pool", "family", "state"}, nil)
 	descVLANs = prometheus.NewDesc("graft_network_pool_vlans",
-		"VLANs that a pool gives at each trunk.", []string{"pool"}, nil)
+		"VLANs of a pool at each trunk.", []string{"pool"}, nil)
 	descTakenVLANs = prometheus.NewDesc("graft_network_pool_vlans_taken",
-		"VLANs of a pool that are held, or that rest after they were released, at the trunk that has the least left.", []string{"pool"}, nil)
+		"VLANs of a pool that are held or in quarantine, at the trunk with the fewest free ones.", []string{"pool"}, nil)
 	descExhausted = prometheus.NewDesc("graft_network_pool_exhausted_total",
-		"Allocations for which a pool had nothing left: no address of a family (ipv4, ipv6), no VLAN at the trunk (vlan), or nothing in its cloud (cloud).",
+		"Allocations rejected because a pool had no free address (ipv4, ipv6), no free VLAN at the trunk (vlan), or its cloud was full (cloud).",
 		[]string{"pool", "of"}, nil)
 	descPending = prometheus.NewDesc("graft_network_releases_pending",
-		"Releases of which the cloud does not know yet; those that do not fit into memory are not among them.", nil, nil)
+		"Releases that wait for their cloud, without releases that do not fit into memory.", nil, nil)
 	descWaiting = prometheus.NewDesc("graft_network_cloud_waiting",
-		"Calls that wait for their turn at a cloud: of allocations (bind) and of releases (unbind).", []string{"cloud", "call"}, nil)
+		"Queued calls of a cloud: of allocations (bind) and of releases (unbind).", []string{"cloud", "call"}, nil)
 	descCalls = prometheus.NewDesc("graft_network_cloud_calls",
-		"Calls to a cloud that are under way.", []string{"cloud"}, nil)
+		"Calls of a cloud in progress.", []string{"cloud"}, nil)
 	descTypical = prometheus.NewDesc("graft_network_cloud_call_seconds",
-		"How long a call to a cloud takes lately.", []string{"cloud"}, nil)
+		"Recent duration of calls of a cloud, in seconds.", []string{"cloud"}, nil)
 	descClosed = prometheus.NewDesc("graft_network_cloud_closed_seconds",
 		"Remaining time of a cloud's Retry-After, in seconds.", []string{"cloud"}, nil)
 )

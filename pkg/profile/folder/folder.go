@@ -57,10 +57,10 @@ func read(paths []string, named reader) (files []source.File, left []string, err
 			}
 		}
 	}
-	beside := func(f source.File, path string) string {
+	resolve := func(f source.File, path string) string {
 		return filepath.Join(filepath.Dir(f.Name), filepath.FromSlash(path))
 	}
-	all := profile.WithoutAttachments(slices.Concat(files, others), beside)
+	all := profile.WithoutAttachments(slices.Concat(files, others), resolve)
 	for _, file := range all {
 		if slices.ContainsFunc(others, func(other source.File) bool { return other.Name == file.Name }) {
 			left = append(left, file.Name)

@@ -112,7 +112,7 @@ func (m Matrix) versions() ([]string, error) {
 	for _, wanted := range m.Versions {
 		wanted = scene.Patched(wanted)
 		if _, err := semver.StrictNewVersion(wanted); err != nil {
-			return nil, fmt.Errorf("%w: %s; give one such as %s, or of which the minor version is known: %s",
+			return nil, fmt.Errorf("%w: %s; give one such as %s, or one with a known minor version: %s",
 				ErrVersion, wanted, scene.Versions()[0], strings.Join(minors(), ", "))
 		}
 		versions = append(versions, wanted)

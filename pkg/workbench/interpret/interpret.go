@@ -223,7 +223,7 @@ func ParseMembers(file source.File) ([]interpreter.Member, error) {
 		return []interpreter.Member{}, nil
 	}
 	if len(nodes) > 1 {
-		return nil, source.Findings{nodes[1].Finding("", "a second document: what members say is one mapping")}
+		return nil, source.Findings{nodes[1].Finding("", "a second document: write the answers of members as one mapping")}
 	}
 	root := nodes[0]
 	if root.Kind != yaml.MappingNode && !root.Absent() {

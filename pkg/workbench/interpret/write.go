@@ -55,7 +55,7 @@ func (a Answer) write(out *strings.Builder, s render.Style, of Result) error {
 	}
 	if a.Err == nil && a.After != nil {
 		if err := s.Patched(out, of.Object.JSON, a.After, inside); err != nil {
-			return fmt.Errorf("showing what became of %s: %w", of.Object, err)
+			return fmt.Errorf("showing the result for %s: %w", of.Object, err)
 		}
 	}
 	for _, because := range a.Response.Because {

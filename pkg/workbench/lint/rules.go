@@ -201,7 +201,7 @@ func Index() (string, error) {
 	}
 	var out strings.Builder
 	out.WriteString("# Lint rules\n\nFor authors of profiles. Find the rule of a finding here, read why it matters, " +
-		"and see a wrong and a right example. `graft lint --explain <rule>` prints a page.\n\n")
+		"and see a wrong and a right\nexample. `graft lint --explain <rule>` prints a page.\n\n")
 	out.WriteString("| rule | severity | fix | |\n|---|---|---|---|\n")
 	for _, p := range all {
 		fix := ""

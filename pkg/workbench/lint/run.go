@@ -387,7 +387,7 @@ func unknown(n source.Node) source.Finding {
 	apiVersion, kind := valueOf(n, "apiVersion"), n.Get("kind")
 	switch {
 	case len(n.Fields()) == 0:
-		return n.Finding("", "is no document: apiVersion and kind say what one is, such as apiVersion: %s and kind: %s",
+		return n.Finding("", "is not a document of Graft: write apiVersion and kind, such as apiVersion: %s and kind: %s",
 			kinds[0].APIVersion, kinds[0].Kind).Of(source.UnknownKind)
 	case kind.Absent():
 		return n.Finding("kind", "is missing: must be one of %s", strings.Join(Kinds(), ", ")).Of(source.UnknownKind)

@@ -298,8 +298,8 @@ func Between(from, to *Change) (*Change, error) {
 					return author
 				}
 			}
-			nobody := NoRule
-			return &nobody
+			none := NoRule
+			return &none
 		})
 	})
 	return c, err

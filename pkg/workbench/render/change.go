@@ -262,11 +262,11 @@ func (c *Change) concealed(path string, raw []byte) ([]byte, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("reading a Secret to hide what it holds: %w", err)
+		return nil, fmt.Errorf("reading a Secret to hide its values: %w", err)
 	}
 	out, err := marshal(c.conceal(path, value), "")
 	if err != nil {
-		return nil, fmt.Errorf("writing a Secret without what it holds: %w", err)
+		return nil, fmt.Errorf("writing a Secret without its values: %w", err)
 	}
 	return bytes.TrimSpace(out), nil
 }

@@ -359,11 +359,11 @@ func (c cover) object(path string, raw []byte) ([]byte, error) {
 	decoder.UseNumber()
 	var value any
 	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("reading a value to hide what is secret: %w", err)
+		return nil, fmt.Errorf("reading a value to hide its secret parts: %w", err)
 	}
 	out, err := marshal(walker{c}.value(path, value), "")
 	if err != nil {
-		return nil, fmt.Errorf("writing a value in which something is hidden: %w", err)
+		return nil, fmt.Errorf("writing a value with hidden parts: %w", err)
 	}
 	return bytes.TrimSpace(out), nil
 }

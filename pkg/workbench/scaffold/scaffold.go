@@ -130,7 +130,7 @@ func New(a Answers) (Files, error) {
 		}
 	}
 	if a.NodeFile != "" {
-		files["files/"+a.NodeFileName()] = []byte("# This file stands on each node at " + a.NodeFile + ".\n")
+		files["files/"+a.NodeFileName()] = []byte("# Graft writes this file to each node at " + a.NodeFile + ".\n")
 	}
 	if err := files.document(page{Answers: a, Files: files.Names()}); err != nil {
 		return nil, err

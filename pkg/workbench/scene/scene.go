@@ -364,9 +364,9 @@ type Program struct{ Path string }
 func FindProgram() (Program, error) {
 	if own, err := os.Executable(); err == nil {
 		if own, err = filepath.EvalSymlinks(own); err == nil {
-			beside := filepath.Join(filepath.Dir(own), GeneratorName+filepath.Ext(own))
-			if info, err := os.Stat(beside); err == nil && !info.IsDir() {
-				return Program{beside}, nil
+			local := filepath.Join(filepath.Dir(own), GeneratorName+filepath.Ext(own))
+			if info, err := os.Stat(local); err == nil && !info.IsDir() {
+				return Program{local}, nil
 			}
 		}
 	}

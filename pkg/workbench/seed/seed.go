@@ -209,11 +209,11 @@ func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 			}
 			name := strings.Join([]string{"configmap", found.Metadata.Namespace, found.Metadata.Name, key}, "/")
 			files = append(files, profile.Attach(source.File{Name: name, Data: []byte(text)}, func(path string) ([]byte, error) {
-				beside, ok := found.Data[keyOf(path)]
+				attachment, ok := found.Data[keyOf(path)]
 				if !ok {
 					return nil, fs.ErrNotExist
 				}
-				return []byte(beside), nil
+				return []byte(attachment), nil
 			}))
 		}
 		return nil

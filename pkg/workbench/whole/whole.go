@@ -49,28 +49,28 @@ func write(path string, data []byte) (err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	beside, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			_ = os.Remove(beside.Name())
+			_ = os.Remove(temporary.Name())
 		}
 	}()
-	_, err = beside.Write(data)
-	for _, step := range []func() error{func() error { return beside.Chmod(mode) }, beside.Sync} {
+	_, err = temporary.Write(data)
+	for _, step := range []func() error{func() error { return temporary.Chmod(mode) }, temporary.Sync} {
 		if err == nil {
 			err = step()
 		}
 	}
-	if closed := beside.Close(); err == nil {
+	if closed := temporary.Close(); err == nil {
 		err = closed
 	}
 	if err != nil {
 		return err
 	}
-	return os.Rename(beside.Name(), path)
+	return os.Rename(temporary.Name(), path)
 }
 
 // WriteDeep works like Write, and creates the parent folders.

@@ -78,7 +78,7 @@ func (v *validator) listeners(listeners []NetworkListener) {
 			v.at(node.Get("tls"), path+".tls", "needs certFile and keyFile")
 		}
 		if l.Address != "" && seen[l.Address] {
-			v.at(node.Get("address"), path+".address", "stands twice")
+			v.at(node.Get("address"), path+".address", "occurs twice")
 		}
 		seen[l.Address] = true
 	}

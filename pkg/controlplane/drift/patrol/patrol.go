@@ -41,7 +41,7 @@ func (*Patrol) NeedLeaderElection() bool { return true }
 
 // Start patrols until the context ends.
 func (p *Patrol) Start(ctx context.Context) error {
-	p.Log.Info("Looking for drift", "interval", p.Interval, "touch", p.Toucher != nil)
+	p.Log.Info("Searching for drift", "interval", p.Interval, "touch", p.Toucher != nil)
 	for {
 		pause := notReady
 		if p.Ready == nil || p.Ready(ctx) == nil {
@@ -77,14 +77,14 @@ func (p *Patrol) look(ctx context.Context) {
 	}
 	if err != nil {
 		p.Metrics.failed()
-		p.Log.Error(err, "Looking for drift failed")
+		p.Log.Error(err, "The search for drift failed")
 		return
 	}
 	p.Metrics.found(count, summary, p.Clock.Now())
 	for _, unread := range summary.Unread {
 		p.Log.Error(nil, "A control plane could not be read", "namespace", unread.Namespace, "problem", unread.Problem)
 	}
-	p.Log.Info("Looked for drift", "controlPlanes", summary.ControlPlanes, "objects", summary.Objects, "drifted", summary.Drifted(), "unread", len(summary.Unread))
+	p.Log.Info("Searched for drift", "controlPlanes", summary.ControlPlanes, "objects", summary.Objects, "drifted", summary.Drifted(), "unread", len(summary.Unread))
 	p.touchAll(ctx, drifted)
 }
 
@@ -105,7 +105,7 @@ func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 		p.futile.seen(object, outcome)
 		if vain.Seen(outcome) {
 			p.Metrics.givenUp.Inc()
-			p.Log.Error(nil, "Touching is given up until the next look", "why", vain.String(), "left", len(drifted)-i-1)
+			p.Log.Error(nil, "Stopped touching objects until the next search", "why", vain.String(), "left", len(drifted)-i-1)
 			return
 		}
 	}
@@ -222,16 +222,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Objects with drift at the last search, by state: unmutated, outdated, edited, marked, denied or unknown.",
 		}, []string{"set", "target", "state"}),
 		unread: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_drift_unread_namespaces", Help: "Control planes that could not be read at the last look for drift.",
+			Name: "graft_drift_unread_namespaces", Help: "Control planes that the last search for drift could not read.",
 		}),
 		last: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "graft_drift_last_look_timestamp_seconds", Help: "When it was last looked for drift to the end; 0: never.",
+			Name: "graft_drift_last_look_timestamp_seconds", Help: "Time of the last complete search for drift, in seconds since 1970; 0: never.",
 		}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "graft_drift_failures_total", Help: "Looks for drift that failed as a whole.",
+			Name: "graft_drift_failures_total", Help: "Searches for drift that failed completely.",
 		}),
 		touched: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "graft_drift_touched_total", Help: "Touched objects by result: fixed (fixed), stays, gone (deleted) or failed.",
+			Name: "graft_drift_touched_total", Help: "Touched objects by result: fixed, stays (drift remains), gone (deleted) or failed.",
 		}, []string{"outcome"}),
 		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_drift_given_up_total", Help: "Searches that stopped touching objects because consecutive touches fixed nothing.",

@@ -207,7 +207,7 @@ func TakeBack(object []byte) (*TakenBack, error) {
 	for _, set := range target.Sets() {
 		taken.Profiles = append(taken.Profiles, versionsIn(get(root, markPrefix+string(set)))...)
 		if err := taken.restore(root, readRecord(get(root, RecordKey(set)))); err != nil {
-			return nil, fmt.Errorf("taking back what rules of %s wrote: %w", set, err)
+			return nil, fmt.Errorf("restoring values changed by rules of %s: %w", set, err)
 		}
 	}
 	slices.Sort(taken.Profiles)

@@ -388,7 +388,7 @@ func (c *versionCheck) narrow(holds func(kubeflags.Minor) bool) string {
 			bounds = append(bounds, "< "+m.String())
 		}
 	}
-	return fmt.Sprintf("; say in when for which versions the rule is: ${ %s.kubernetes.satisfies(%q) }", c.variable, join(bounds))
+	return fmt.Sprintf("; restrict the rule to versions with when: ${ %s.kubernetes.satisfies(%q) }", c.variable, join(bounds))
 }
 
 func (c *versionCheck) refuse(rule source.Rule, write *operation.Write, format string, arguments ...any) {

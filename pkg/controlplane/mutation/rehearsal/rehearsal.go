@@ -485,7 +485,7 @@ func (s *sample) withoutOptional() *sample { return &sample{s.plane, s.facts, tr
 // lacks returns the part of a message that names the missing lookups, or an empty string.
 func (s *sample) lacks() string {
 	if s.bare {
-		return ", where an optional lookup finds nothing; what it finds is read with ?"
+		return ", where an optional lookup finds nothing; read its fields with ?"
 	}
 	return ""
 }

@@ -259,7 +259,7 @@ func (s *Scope) lookupName(text source.Text, at string) (*expression.Template, s
 		findings := source.FindingsOf(text.At, at, err).Of(WrongLookup)
 		for i := range findings {
 			if missing := "undeclared reference to '" + ItemName + "'"; strings.HasPrefix(findings[i].Message, missing) {
-				findings[i].Message = missing + "; what is looked up is the same for all items of a forEach"
+				findings[i].Message = missing + "; a lookup is made once for all items of a forEach"
 			}
 		}
 		return nil, "", findings

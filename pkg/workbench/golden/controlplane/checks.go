@@ -35,7 +35,7 @@ func (c *compiler) commandLine(field string, some source.Node) (container string
 		container = c.target.Container
 	}
 	if container == "" {
-		c.refuse(some, field, "say in container of which container")
+		c.refuse(some, field, "name the container in the field container")
 		return "", false
 	}
 	return container, true

@@ -120,7 +120,7 @@ func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 		}
 	}
 	if c.others && len(c.asserts) > 0 {
-		c.refuse(e.At, path, "of all others only a state or rules can be expected")
+		c.refuse(e.At, path, "others can expect only a state or rules")
 	}
 }
 

@@ -239,7 +239,7 @@ func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path s
 			continue
 		}
 		if slices.Contains(a.operations, operation) {
-			findings = append(findings, text.At.Finding(path+"operation", "%s stands twice", q.Operation[i].Value))
+			findings = append(findings, text.At.Finding(path+"operation", "%s occurs twice", q.Operation[i].Value))
 			continue
 		}
 		a.operations = append(a.operations, operation)
@@ -336,7 +336,7 @@ func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path s
 		case w.Failure != nil:
 			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "nothing more can be wanted of an answer that is a failure"))
 		case len(asks) == 0:
-			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "is no part of what is asked"))
+			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "is not an answer to this operation"))
 		case len(asks) > 1:
 			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "could be of several operations that are asked: write a case for each"))
 		default:

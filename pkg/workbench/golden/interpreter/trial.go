@@ -145,9 +145,9 @@ func (tr *trial) again(ctx context.Context, r interpreter.Request, t *rule.Trace
 	second, err := tr.program.Interpret(ctx, r)
 	switch {
 	case err != nil && ctx.Err() == nil:
-		failure.Message = "is not answered when the same is asked of what it makes: " + reason(err)
+		failure.Message = "fails when it is applied to its own result: " + reason(err)
 	case err == nil && len(bytes.TrimSpace(second.Patch)) > 0:
-		failure.Message = "changes the object once more when the same is asked of what it makes: " + string(second.Patch)
+		failure.Message = "is not idempotent; its own result changes again by: " + string(second.Patch)
 	default:
 		return nil
 	}
