@@ -24,7 +24,7 @@ var (
 	ErrUnknownPool = errors.New("unknown pool")
 	// ErrOutside says that an address that was asked for is in no range of the pool.
 	ErrOutside = errors.New("the address is outside of the pool")
-	// ErrTaken means that another owner has the requested resource, or that its cooldown has not ended.
+	// ErrTaken means that another owner has the requested resource, or that its quarantine has not ended.
 	ErrTaken = errors.New("in use")
 	// ErrExhausted says that nothing is free.
 	ErrExhausted = errors.New("exhausted")

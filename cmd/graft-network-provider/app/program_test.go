@@ -102,8 +102,8 @@ const (
 
 const stranded = `Error: 1 held allocation would be outside of the pool overlay:
   10.0.0.9 of the pool overlay, held by ResourceClaim b
-Either give the pool back what it had, or release them first;
-or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.
+Either restore the addresses of the pool, or release the allocations first;
+or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.
 `
 
 // TestProgram runs a server on a node through allocations, profile changes and restarts.

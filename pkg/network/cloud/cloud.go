@@ -70,7 +70,7 @@ func NewRetryAfter(after time.Duration, reason string) *RetryAfter {
 
 // Error implements error.
 func (r *RetryAfter) Error() string {
-	return r.Reason + "; the cloud is to be asked again in " + r.After.String()
+	return r.Reason + "; retry in " + r.After.String()
 }
 
 // Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number

@@ -53,7 +53,7 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		}
 		options.Census = l.census
 	} else if slices.ContainsFunc(p.Config.Listeners, losesReleases) {
-		l.log.Info("Without kubernetes in the configuration, nobody finds allocations whose release was lost: they stay held. " +
+		l.log.Info("Without kubernetes in the configuration, allocations with a lost release are not found and stay held. " +
 			"graft ledger release frees them by hand")
 	}
 	l.found, l.orphans = gc.New(options), p.newOrphans(l.log, l.metrics.failures)

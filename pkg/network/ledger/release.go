@@ -171,7 +171,7 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 	after := places(a)
 	for _, key := range before {
 		if !slices.Contains(after, key) {
-			return a, errors.New("an update must not change what is held")
+			return a, errors.New("an update must not change held resources")
 		}
 	}
 	for _, key := range after {

@@ -83,7 +83,7 @@ type BrokenRow struct {
 
 // Error implements error.
 func (b *BrokenRow) Error() string {
-	return fmt.Sprintf("reading the row %s: %s; `graft ledger verify` finds all that is wrong", b.Key, b.Err)
+	return fmt.Sprintf("reading the row %s: %s; `graft ledger verify` lists all errors", b.Key, b.Err)
 }
 
 // Unwrap gives the cause.

@@ -131,7 +131,10 @@ func (v *verifier) format(ctx context.Context, store Store, found []byte) error 
 		if empty, err := Empty(ctx, store); err != nil || empty {
 			return err
 		}
-		return v.add(Fault{Key: keyFormat, Problem: "there are rows, and none says of which format they are", Remedy: remedyRewrite})
+		return v.add(Fault{
+			Key: keyFormat, Problem: "the row with the ledger's format is missing", Remedy: "write it: it is known from the rows",
+			repair: []Change{{Key: keyFormat, Value: []byte(format1)}},
+		})
 	}
 	return err
 }

@@ -263,14 +263,14 @@ func (r *Reloader) tellClouds(before, next *draft) {
 	}
 	for name, pool := range next.policy.Pools {
 		if was := before.policy.Pool(name); was != nil && was.Cloud != pool.Cloud {
-			r.options.Log.Info("Another cloud is behind the pool: what the one before has bound stays with it, and is released there",
+			r.options.Log.Info("The cloud of the pool changed: existing bindings stay in the previous cloud, and are released there",
 				"pool", name, "cloud", cmp.Or(pool.Cloud, v1alpha1.CloudBuiltin), "before", cmp.Or(was.Cloud, v1alpha1.CloudBuiltin))
 		}
 	}
 	for name := range before.declared {
 		if _, stays := next.declared[name]; !stays {
-			r.options.Log.Info("A cloud is not declared any more: what it has bound is released there until this server ends, and waits from then on. "+
-				"Declare it until all of that is released", "cloud", name)
+			r.options.Log.Info("A cloud was removed from the profiles: its bindings are released until this server stops, and then wait. "+
+				"Declare it again to release them later", "cloud", name)
 		}
 	}
 }

@@ -195,8 +195,8 @@ func (n nothing) Unbind(_ context.Context, a network.Allocation) error {
 
 const strandedText = `1 held allocation would be outside of the pool overlay:
   10.0.0.9 of the pool overlay, held by ResourceClaim default/b
-Either give the pool back what it had, or release them first;
-or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released.`
+Either restore the addresses of the pool, or release the allocations first;
+or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.`
 
 // TestShrunk checks that a pool cannot shrink below its allocations unless it is drained, in a reload and at the start.
 func TestShrunk(t *testing.T) {
@@ -352,7 +352,7 @@ func TestClouds(t *testing.T) {
 			t.Errorf("step %d: %d clouds were made, want %d", i, len(w.made), step.made)
 		}
 	}
-	if !strings.Contains(w.log.String(), "nothing is programmed outside of this machine") || !strings.Contains(w.log.String(), "Another cloud is behind the pool") {
+	if !strings.Contains(w.log.String(), "nothing is programmed outside of this machine") || !strings.Contains(w.log.String(), "The cloud of the pool changed") {
 		t.Errorf("the log is %s", w.log.String())
 	}
 }
@@ -391,8 +391,8 @@ func TestCloudsOfRows(t *testing.T) {
 	w.release(t, "c")
 	w.told(t, "fabric a", "fabric b", "fabric c", "mesh d")
 	for _, want := range []string{
-		`"Another cloud is behind the pool: what the one before has bound stays with it, and is released there" "pool"="overlay" "cloud"="mesh" "before"="fabric"`,
-		`"pool"="overlay" "cloud"="builtin" "before"="mesh"`, `"A cloud is not declared any more: `, `"cloud"="fabric"`,
+		`"The cloud of the pool changed: existing bindings stay in the previous cloud, and are released there" "pool"="overlay" "cloud"="mesh" "before"="fabric"`,
+		`"pool"="overlay" "cloud"="builtin" "before"="mesh"`, `"A cloud was removed from the profiles: `, `"cloud"="fabric"`,
 	} {
 		if !strings.Contains(w.log.String(), want) {
 			t.Errorf("the log does not say %s: %s", want, w.log.String())

@@ -54,8 +54,8 @@ func (s *Stranded) Error() string {
 		return strings.Join(append(lines, "whenShrunk: drain is for pools that are there: a pool can go when nothing of it is held."), "\n")
 	}
 	return strings.Join(append(lines,
-		"Either give the pool back what it had, or release them first;",
-		"or write whenShrunk: drain in the pool: then they stay with those who hold them, and are given to nobody when they are released."), "\n")
+		"Either restore the addresses of the pool, or release the allocations first;",
+		"or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release."), "\n")
 }
 
 // Lines returns the named allocations, one per line.
@@ -68,7 +68,7 @@ func (s *Stranded) Lines() []string {
 		}
 		holder := a.Holder.String()
 		if holder == "" {
-			holder = "somebody who came by " + a.Owner.Contract
+			holder = "an unknown owner of " + a.Owner.Contract
 		}
 		lines = append(lines, fmt.Sprintf("  %s of the pool %s, held by %s", strings.Join(addresses, ", "), a.Pool, holder))
 	}

@@ -258,7 +258,7 @@ func (s *Server) unclaimed() {
 	all.mutex.Lock()
 	defer all.mutex.Unlock()
 	for name, listeners := range all.named {
-		s.options.Log.Info("A socket of systemd has no listener: who connects to it waits", "name", name)
+		s.options.Log.Info("A socket of systemd has no listener: its clients wait without an answer; configure a listener for it", "name", name)
 		for _, listener := range listeners {
 			_ = listener.Close() // it was not used
 		}

@@ -377,7 +377,7 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 				return false, err
 			}
 			if err := c.preempt(ctx, held, address); err != nil {
-				return false, fmt.Errorf("%w: what %s held before is not released: %w", network.ErrUnavailable, address, err)
+				return false, fmt.Errorf("%w: the previous allocation of %s is not released: %w", network.ErrUnavailable, address, err)
 			}
 			some = true
 		}

@@ -160,7 +160,7 @@ func TestACloudThatIsUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	const text = "unavailable: it is of the cloud old: this server has no such cloud; " +
-		"declare the cloud in a profile again, until all that it has bound is released"
+		"declare the cloud in a profile again, until its bindings are released"
 	if diff := cmp.Diff([]string{": releases that wait: 1: " + text}, w.reported()); diff != "" {
 		t.Errorf("reports (-want +got):\n%s", diff)
 	}

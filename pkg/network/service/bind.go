@@ -335,7 +335,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 		if vacating := s.vacate(ctx, a, o.binding.Addresses); errors.Is(vacating, network.ErrTaken) {
 			return a, err
 		} else if vacating != nil {
-			return a, fmt.Errorf("%w: what the cloud has chosen is another's, whose release is not finished: %w", network.ErrUnavailable, vacating)
+			return a, fmt.Errorf("%w: the cloud chose an address of another owner, and its release is not finished: %w", network.ErrUnavailable, vacating)
 		}
 		if err := s.sleep(ctx, pause); err != nil {
 			return a, err
@@ -366,7 +366,7 @@ func (s *Service) unbindLost(ctx context.Context, a network.Allocation) {
 			return
 		}
 		if s.sleep(ctx, pause) != nil {
-			s.options.Report(a.Owner, fmt.Errorf("taking back what was released while it was bound, which the cloud may keep: %w", err))
+			s.options.Report(a.Owner, fmt.Errorf("removing the binding of an allocation that was released during its bind (the cloud may keep it): %w", err))
 			return
 		}
 	}

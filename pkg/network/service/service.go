@@ -162,7 +162,7 @@ func (s *Service) backend(a network.Allocation) (Cloud, error) {
 	}
 	of, known := s.active.Load().clouds[name]
 	if !known {
-		return Cloud{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until all that it has bound is released",
+		return Cloud{}, fmt.Errorf("%w: it is of the cloud %s: %w; declare the cloud in a profile again, until its bindings are released",
 			network.ErrUnavailable, name, errUnknownCloud)
 	}
 	of.name = name
@@ -196,7 +196,7 @@ type Request struct {
 	// Addresses are requested by name; Families limits those that are chosen in addition, nil to all of the pool.
 	Addresses []netip.Addr
 	Families  []int
-	// Kin names the previous owner with addresses that may be requested during their cooldown; see ledger.Intent.
+	// Kin names the previous owner with addresses that may be requested during their quarantine; see ledger.Intent.
 	Kin    string
 	Trunk  network.Trunk
 	Holder network.Holder

@@ -63,7 +63,7 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 const anothersWork = time.Minute
 
 // errGivenBack is the error of an allocation that was released while the cloud was called.
-var errGivenBack = fmt.Errorf("%w: it was given back meanwhile", network.ErrUnavailable)
+var errGivenBack = fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
 
 // known reports whether the cloud has confirmed that it has an allocation.
 func known(b network.Binding) bool {

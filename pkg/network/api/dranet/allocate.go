@@ -184,7 +184,7 @@ func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 	}
 	pool := a.policy.Pool(a.held.Pool)
 	if pool == nil {
-		return nil, fmt.Errorf("%w %q, of which the device holds %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
+		return nil, fmt.Errorf("%w %q, which already gave the device %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
 	}
 	if asked := a.lacks(*a.held); asked.IsValid() {
 		return nil, api.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
@@ -234,7 +234,7 @@ func (a *allocation) giveFrom(ctx context.Context, profile *policy.Profile, pool
 // retract releases an allocation that this request made but cannot return, unless another request has received it.
 func (a *allocation) retract(ctx context.Context, got network.Allocation) {
 	if err := a.Service.Retract(context.WithoutCancel(ctx), got); err != nil {
-		a.Log.Error(err, "What cannot be given is not released either", "claim", a.claim)
+		a.Log.Error(err, "Releasing an allocation failed that could not be returned", "claim", a.claim)
 	}
 }
 
@@ -318,7 +318,7 @@ func (a *allocation) learn(ctx context.Context, got network.Allocation) error {
 		}
 	})
 	if errors.Is(err, network.ErrNotHeld) {
-		return fmt.Errorf("%w: it was released meanwhile", network.ErrUnavailable)
+		return fmt.Errorf("%w: it was released at the same time; retry", network.ErrUnavailable)
 	}
 	return err
 }

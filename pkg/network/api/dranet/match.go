@@ -172,7 +172,7 @@ func (s search) key(claim string) (string, error) {
 	case s.single:
 		return claim + "/device", nil
 	}
-	return "", bad("the device has neither a PCI address nor a name nor a MAC address: nothing tells it apart from others of the claim")
+	return "", bad("the device has neither a PCI address nor a name nor a MAC address: it cannot be distinguished from other devices of the claim")
 }
 
 // identity holds the canonical names of a device. The PCI address is the strongest, then the name, then the MAC

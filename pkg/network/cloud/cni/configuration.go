@@ -67,7 +67,7 @@ func find(folder, name string) (*libcni.NetworkConfigList, error) {
 		}
 	}
 	if len(broken) > 0 {
-		return nil, wrong("%s is not in %s; what cannot be read there: %s", name, folder, strings.Join(broken, ", "))
+		return nil, wrong("%s is not in %s; unreadable files there: %s", name, folder, strings.Join(broken, ", "))
 	}
 	return nil, wrong("%s is not in %s", name, folder)
 }

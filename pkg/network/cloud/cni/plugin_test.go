@@ -139,7 +139,7 @@ func TestFailures(t *testing.T) {
 		},
 		"try again later": {
 			script: script{Add: `{"code": 11, "msg": "no lock"}`, Fails: []string{"ADD"}},
-			want:   "the CNI plugin playing says to ADD: no lock (code 11); the cloud is to be asked again in 2s", after: 2 * time.Second, commands: "ADD",
+			want:   "the CNI plugin playing says to ADD: no lock (code 11); retry in 2s", after: 2 * time.Second, commands: "ADD",
 		},
 		"on the error output": {
 			script: script{Add: "stderr:panic: out of luck\n", Fails: []string{"ADD"}},
@@ -269,7 +269,7 @@ func TestConfigurations(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(st.options.Configurations, "00-broken.conflist"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	check("none", "the CNI network configuration none is not in CONF; what cannot be read there: 00-broken.conflist")
+	check("none", "the CNI network configuration none is not in CONF; unreadable files there: 00-broken.conflist")
 	if err := cni.New("lan", st.options).Check(); err != nil {
 		t.Errorf("beside a broken file: %v", err)
 	}

@@ -49,11 +49,11 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 	gateways := map[bool]netip.Addr{}
 	for _, given := range o.IPs {
 		if given == nil {
-			return made, refuse("has given what is no address")
+			return made, refuse("returned an invalid address")
 		}
 		address, ok := prefix(given.Address)
 		if !ok {
-			return made, refuse("has given what is no address")
+			return made, refuse("returned an invalid address")
 		}
 		if slices.ContainsFunc(made.Addresses, func(other netip.Prefix) bool { return other.Addr().Is4() == address.Addr().Is4() }) {
 			return made, refuse("has given two addresses of one family, and an allocation has one of each")
@@ -73,11 +73,11 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 	}
 	for _, route := range o.Routes {
 		if route == nil {
-			return made, refuse("has given a route to what is no subnet")
+			return made, refuse("returned a route with an invalid subnet")
 		}
 		destination, ok := prefix(route.Dst)
 		if !ok {
-			return made, refuse("has given a route to what is no subnet")
+			return made, refuse("returned a route with an invalid subnet")
 		}
 		gateway, ok := netip.AddrFromSlice(route.GW)
 		if !ok {

@@ -31,7 +31,7 @@ type trunk struct {
 // that is allowed.
 func (w *work) findTrunk(ctx context.Context) (*trunk, error) {
 	if w.mac == "" {
-		return nil, fmt.Errorf("%w: the request names no NIC of the node, whose trunk is needed", network.ErrRefused)
+		return nil, fmt.Errorf("%w: the request has no NIC of the node; the NIC's trunk is required", network.ErrRefused)
 	}
 	found, err := w.parents(ctx, w.mac)
 	if err != nil {

@@ -105,7 +105,7 @@ func (c *Cloud) write(ctx context.Context, asked *call, vars map[string]any) (*h
 	}
 	request, err := http.NewRequestWithContext(ctx, asked.method, c.definition.base+path, body)
 	if err != nil {
-		return nil, errors.New("the path and what is computed in it make no URL")
+		return nil, errors.New("the path, with its computed values, is not a valid URL")
 	}
 	return request, c.head(ctx, request, asked, named)
 }

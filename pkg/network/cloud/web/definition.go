@@ -128,7 +128,7 @@ func (c *compiler) checkFiles(spec v1alpha1.NetworkHTTP, base string, n source.N
 		}
 	}
 	if spec.TokenFile.Value != "" {
-		c.add(spec.TokenFile.At.Finding(path+".tokenFile", "the token would be sent where others can read it: use https").Of(source.WrongValue).Warn())
+		c.add(spec.TokenFile.At.Finding(path+".tokenFile", "the token would be sent without encryption: use https").Of(source.WrongValue).Warn())
 	}
 }
 

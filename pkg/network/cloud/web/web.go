@@ -107,7 +107,7 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 			return err
 		}
 		if len(a.Binding.Reference) == 0 {
-			return errors.New("the cloud says no reference of what is to be released")
+			return errors.New("the cloud returned no reference for the release")
 		}
 	}
 	vars, err := referring(a)

@@ -50,7 +50,7 @@ func (e *Events) Report(s gc.Suspect) {
 	if s.Freed {
 		what = "was freed"
 	}
-	e.recorder.Eventf(about, corev1.EventTypeWarning, "AddressLeaked", "The holder of %v of the pool %s, %s, does not exist any more, and nobody has released it: it %s.",
+	e.recorder.Eventf(about, corev1.EventTypeWarning, "AddressLeaked", "The holder of %v of the pool %s, %s, does not exist any more, and did not release it: it %s.",
 		a.Addresses, a.Pool, a.Holder, what)
 }
 

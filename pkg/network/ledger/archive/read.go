@@ -24,7 +24,7 @@ import (
 
 var (
 	errTruncated = errors.New("the end is missing: the export was not finished, or not copied whole")
-	errDamaged   = errors.New("the export was changed or damaged: what was read is not what its last line says")
+	errDamaged   = errors.New("the export was changed or damaged: its contents do not match its last line; take another copy")
 	errFields    = errors.New("a line is one allocation, one thing that rests, one record, or the end")
 )
 
@@ -224,7 +224,7 @@ func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledge
 		report.Faults = append(report.Faults, ledger.Fault{Key: fmt.Sprintf("line %d", line), Problem: problem, Remedy: remedy})
 	}
 	if line, ok := errors.AsType[*Error](err); ok {
-		fault(line.Line, line.Err.Error(), "take another copy of the export: what follows it cannot be trusted")
+		fault(line.Line, line.Err.Error(), "take another copy of the export: the lines after it are not reliable")
 		return report, nil
 	}
 	if err != nil {
