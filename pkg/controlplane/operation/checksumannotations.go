@@ -87,14 +87,12 @@ func compileChecksums(c *Context, arguments source.Node, path string) ([]Write, 
 		place: Place{Kind: PodAnnotation},
 		value: c.with(compileChecksum),
 		check: checkKey,
-		apply: func(key string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error {
-				metadata, err := podMetadata(o)
-				if err != nil {
-					return err
-				}
-				return setKey(metadata, "annotations", key, Resolved{Texts: v.Texts, Absent: v.Text() == ""})
+		apply: func(o *target.Object, key string, v Resolved) error {
+			metadata, err := podMetadata(o)
+			if err != nil {
+				return err
 			}
+			return setKey(metadata, "annotations", key, Resolved{Texts: v.Texts, Absent: v.Text() == ""})
 		},
 		keep: func(key string) func(*target.Object) error { return podAnnotationsPath.with(key).keep },
 	}.compileEdits(arguments, path)

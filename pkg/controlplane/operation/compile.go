@@ -48,9 +48,7 @@ func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([
 			}
 			return value, findings
 		},
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(object *target.Object, v Resolved) error { return o.apply(object, name, v) }
-		},
+		apply: o.apply,
 	}.compileEdits(arguments, path)
 }
 
@@ -105,7 +103,7 @@ type compiler struct {
 	// rule is that of a name that check refuses, and known are the names that there are; nil: any that is written as such names are.
 	rule  func(name string) source.Rule
 	known []string
-	apply func(name string) func(*target.Object, Resolved) error
+	apply func(o *target.Object, name string, v Resolved) error
 	// keep is nil where places cannot be kept.
 	keep func(name string) func(*target.Object) error
 }
@@ -140,7 +138,9 @@ func (k compiler) compile(arguments source.Node, path string, set source.Node, r
 		}
 		place := k.place
 		place.Name = key.Value
-		write := Write{Place: place, Value: value, At: at, Path: path, Apply: k.apply(key.Value)}
+		write := Write{Place: place, Value: value, At: at, Path: path, Apply: func(o *target.Object, v Resolved) error {
+			return k.apply(o, place.Name, v)
+		}}
 		if k.keep != nil {
 			write.Keep = k.keep(key.Value)
 		}

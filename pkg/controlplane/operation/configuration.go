@@ -64,9 +64,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			return UnknownKubeletField
 		},
 		known: known,
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return setKubeletField(o, v, name) }
-		},
+		apply: func(o *target.Object, name string, v Resolved) error { return setKubeletField(o, v, name) },
 	}.compileEdits(arguments, path)
 	for _, write := range writes {
 		if value, ok := write.Value.Constant(); ok && !value.Absent {

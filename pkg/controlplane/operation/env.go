@@ -57,7 +57,7 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 		place: Place{Kind: Env, Container: container},
 		value: c.with(compileEnvValue),
 		check: checkEnvName,
-		apply: func(name string) func(*target.Object, Resolved) error { return applyEnv(container, name) },
+		apply: func(o *target.Object, name string, v Resolved) error { return applyEnv(o, container, name, v) },
 		keep:  func(name string) func(*target.Object) error { return keepEnv(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
@@ -88,39 +88,37 @@ func compileEnvValue(c *Context, n source.Node, path string) (Value, source.Find
 	return value, findings
 }
 
-func applyEnv(container, name string) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		node, err := o.Container(container)
-		if err != nil {
-			return err
-		}
-		if v.Absent {
-			removeNamed(node, "env", "name", name)
-			return nil
-		}
-		list, err := node.Ensure("env", document.Array)
-		if err != nil {
-			return nested(err, "env of container %q", container)
-		}
-		member, other, raw := "value", "valueFrom", v.JSON
-		if raw == nil {
-			raw = document.Quote(v.Text())
-		} else {
-			member, other = other, member
-		}
-		item := list.ItemWith("name", name)
-		if item == nil {
-			_, err = list.Append(object("name", document.Quote(name), member, raw))
-			return err
-		}
-		item.Remove(other)
-		switch {
-		case member == "valueFrom":
-			return mergeMember(item, member, raw)
-		case v.Text() == "" && item.Get(member) == nil:
-			return nil // the API server drops an empty value
-		}
-		_, err = item.Set(member, raw)
+func applyEnv(o *target.Object, container, name string, v Resolved) error {
+	node, err := o.Container(container)
+	if err != nil {
 		return err
 	}
+	if v.Absent {
+		removeNamed(node, "env", "name", name)
+		return nil
+	}
+	list, err := node.Ensure("env", document.Array)
+	if err != nil {
+		return nested(err, "env of container %q", container)
+	}
+	member, other, raw := "value", "valueFrom", v.JSON
+	if raw == nil {
+		raw = document.Quote(v.Text())
+	} else {
+		member, other = other, member
+	}
+	item := list.ItemWith("name", name)
+	if item == nil {
+		_, err = list.Append(object("name", document.Quote(name), member, raw))
+		return err
+	}
+	item.Remove(other)
+	switch {
+	case member == "valueFrom":
+		return mergeMember(item, member, raw)
+	case v.Text() == "" && item.Get(member) == nil:
+		return nil // the API server drops an empty value
+	}
+	_, err = item.Set(member, raw)
+	return err
 }

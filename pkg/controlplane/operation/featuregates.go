@@ -46,9 +46,9 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate).Of(source.InvalidName))
 		}
 		findings = append(findings, problems...)
-		apply := applyMapEntry(container, "feature-gates", gate)
+		apply := func(o *target.Object, v Resolved) error { return applyMapEntry(o, container, "feature-gates", gate, v) }
 		if c.Target.Has(target.KubeletConfiguration) {
-			apply = applyKubeletGate(container, gate)
+			apply = func(o *target.Object, v Resolved) error { return applyKubeletGate(o, container, gate, v) }
 		}
 		writes = append(writes, Write{Place: Place{FeatureGate, container, gate}, Value: value, At: field.Value, Path: inner, Apply: apply})
 	}
@@ -71,47 +71,42 @@ func compileGateValue(c *Context, n source.Node, path string) (Value, source.Fin
 }
 
 // applyMapEntry sets or removes one entry of a flag that is a map.
-func applyMapEntry(container, flag, key string) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		if v.Absent {
-			return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
-				after, err := commandline.MapValue(value).Remove(key)
-				return string(after), err
-			})
-		}
-		if flag == "feature-gates" && v.Text() != "true" && v.Text() != "false" {
-			return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, key)
-		}
-		if strings.Contains(v.Text(), ",") {
-			return fmt.Errorf("%w: the value for %s of --%s has a comma", ErrValue, key, flag)
-		}
-		return editFlagValue(o, container, flag, func(value string) (string, error) {
-			after, err := commandline.MapValue(value).Set(key, v.Text())
+func applyMapEntry(o *target.Object, container, flag, key string, v Resolved) error {
+	if v.Absent {
+		return editEveryFlagValue(o, container, flag, func(value string) (string, error) {
+			after, err := commandline.MapValue(value).Remove(key)
 			return string(after), err
 		})
 	}
+	if flag == "feature-gates" && v.Text() != "true" && v.Text() != "false" {
+		return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, key)
+	}
+	if strings.Contains(v.Text(), ",") {
+		return fmt.Errorf("%w: the value for %s of --%s has a comma", ErrValue, key, flag)
+	}
+	return editFlagValue(o, container, flag, func(value string) (string, error) {
+		after, err := commandline.MapValue(value).Set(key, v.Text())
+		return string(after), err
+	})
 }
 
 // applyKubeletGate sets or removes a gate in the kubelet's configuration file, and in the flag where the flag is there, since
 // the flag would win.
-func applyKubeletGate(container, gate string) func(*target.Object, Resolved) error {
-	flag := applyMapEntry(container, "feature-gates", gate)
-	return func(o *target.Object, v Resolved) error {
-		line, err := o.CommandLine(container)
-		if err != nil {
+func applyKubeletGate(o *target.Object, container, gate string, v Resolved) error {
+	line, err := o.CommandLine(container)
+	if err != nil {
+		return err
+	}
+	if line.Has("feature-gates") {
+		if err := applyMapEntry(o, container, "feature-gates", gate, v); err != nil {
 			return err
 		}
-		if line.Has("feature-gates") {
-			if err := flag(o, v); err != nil {
-				return err
-			}
-		}
-		if !v.Absent {
-			if v.Text() != "true" && v.Text() != "false" {
-				return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, gate)
-			}
-			v = Resolved{JSON: []byte(v.Text())}
-		}
-		return setKubeletField(o, v, "featureGates", gate)
 	}
+	if !v.Absent {
+		if v.Text() != "true" && v.Text() != "false" {
+			return fmt.Errorf("%w: feature gate %s must be true or false", ErrValue, gate)
+		}
+		v = Resolved{JSON: []byte(v.Text())}
+	}
+	return setKubeletField(o, v, "featureGates", gate)
 }

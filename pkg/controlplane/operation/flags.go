@@ -34,7 +34,7 @@ func compileFlags(c *Context, arguments source.Node, path string) ([]Write, sour
 		place: Place{Kind: Flag, Container: container},
 		value: c.inCommandLine(container, c.with(compileFlagValue)),
 		check: checkFlagName,
-		apply: func(name string) func(*target.Object, Resolved) error { return applyFlag(container, name) },
+		apply: func(o *target.Object, name string, v Resolved) error { return applyFlag(o, container, name, v) },
 		keep:  func(name string) func(*target.Object) error { return keepFlag(container, name) },
 	}.compile(arguments, path, a.Set, a.Remove)
 }
@@ -53,22 +53,20 @@ func compileFlagValue(c *Context, n source.Node, path string) (Value, source.Fin
 	}
 }
 
-func applyFlag(container, name string) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		line, err := o.CommandLine(container)
-		if err != nil {
-			return err
-		}
-		switch {
-		case v.Absent:
-			err = line.Remove(name)
-		case len(v.Texts) == 0:
-			err = line.SetBare(name)
-		default:
-			err = line.Set(name, v.Texts...)
-		}
-		return nested(err, "--%s of container %q", name, container)
+func applyFlag(o *target.Object, container, name string, v Resolved) error {
+	line, err := o.CommandLine(container)
+	if err != nil {
+		return err
 	}
+	switch {
+	case v.Absent:
+		err = line.Remove(name)
+	case len(v.Texts) == 0:
+		err = line.SetBare(name)
+	default:
+		err = line.Set(name, v.Texts...)
+	}
+	return nested(err, "--%s of container %q", name, container)
 }
 
 // OfFlag returns the operation for a flag with several entries in its value. It returns false for other flags, which

@@ -113,7 +113,8 @@ func compileSidecarInputs(c *Context, a machineProviderArguments, name string, a
 		value, problems := compileEnvValue(c, field.Value, inner)
 		findings = append(findings, problems...)
 		writes = append(writes, Write{
-			Place: Place{Env, name, field.Key.Value}, Value: value, At: field.Value, Path: inner, Apply: applyEnv(name, field.Key.Value),
+			Place: Place{Env, name, field.Key.Value}, Value: value, At: field.Value, Path: inner,
+			Apply: func(o *target.Object, v Resolved) error { return applyEnv(o, name, field.Key.Value, v) },
 		})
 	}
 	kubeconfig := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: kubeconfigMount, Line: arguments.Line, Column: arguments.Column}

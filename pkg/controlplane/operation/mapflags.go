@@ -29,7 +29,7 @@ func compileMapFlags(c *Context, arguments source.Node, path string) ([]Write, s
 		writes, findings := compiler{
 			place: Place{Kind: MapFlagEntry, Container: container},
 			value: c.inCommandLine(container, c.Text),
-			apply: func(key string) func(*target.Object, Resolved) error { return applyMapEntry(container, flag, key) },
+			apply: func(o *target.Object, key string, v Resolved) error { return applyMapEntry(o, container, flag, key, v) },
 		}.compileEdits(entry, path)
 		for i := range writes {
 			writes[i].Place.Name = flag + ":" + writes[i].Place.Name

@@ -55,14 +55,12 @@ func (k keyed) value(c *Context, n source.Node, path string) (Value, source.Find
 	return value, findings
 }
 
-func (k keyed) apply(key string) func(*target.Object, Resolved) error {
-	return func(o *target.Object, v Resolved) error {
-		parent, err := k.where(o)
-		if err != nil {
-			return err
-		}
-		return setKey(parent, k.at[len(k.at)-1].Key, key, v)
+func (k keyed) apply(o *target.Object, key string, v Resolved) error {
+	parent, err := k.where(o)
+	if err != nil {
+		return err
 	}
+	return setKey(parent, k.at[len(k.at)-1].Key, key, v)
 }
 
 // checkKey judges the key of a label or an annotation.

@@ -27,9 +27,7 @@ func compileProviderConfig(c *Context, arguments source.Node, path string) ([]Wr
 	return compiler{
 		place: Place{Kind: ProviderConfigField},
 		value: c.Tree,
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return setProviderConfigField(o, name, v) }
-		},
+		apply: setProviderConfigField,
 	}.compileEdits(arguments, path)
 }
 

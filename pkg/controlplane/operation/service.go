@@ -46,10 +46,8 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		},
 		rule:  func(string) source.Rule { return source.UnknownField },
 		known: serviceFields,
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return setServiceField(o, name, v) }
-		},
-		keep: func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
+		apply: setServiceField,
+		keep:  func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
 	}.compileEdits(arguments, path)
 	return writes, append(findings, hold(serviceChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
 }

@@ -40,9 +40,7 @@ func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, sou
 			}
 			return ""
 		},
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return setSetting(o, name, v) }
-		},
+		apply: setSetting,
 	}.compileEdits(arguments, path)
 }
 

@@ -213,14 +213,12 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 		findings source.Findings
 	)
 	if !a.Set.Absent() || len(a.Remove) > 0 {
-		writes, findings = compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(option string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return setOption(o, a, option, v) }
+		writes, findings = compiler{place: place, value: c.with(compileOptionValues), check: check, apply: func(o *target.Object, option string, v Resolved) error {
+			return setOption(o, a, option, v)
 		}}.compile(arguments, path, a.Set, a.Remove)
 	}
 	if !a.Add.Absent() {
-		add := func(option string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, v Resolved) error { return addOptions(o, a, option, v.Texts) }
-		}
+		add := func(o *target.Object, option string, v Resolved) error { return addOptions(o, a, option, v.Texts) }
 		added, problems := compiler{field: "add", place: place, value: c.with(compileOptionValues), check: check, apply: add}.compile(arguments, path, a.Add, nil)
 		for i := range added {
 			// Several rules may add options, so that each addition is a separate place.

@@ -51,9 +51,7 @@ func compileVolumes(c *Context, arguments source.Node, path string) ([]Write, so
 	}
 	removals, findings := compiler{
 		place: Place{Kind: Volume},
-		apply: func(name string) func(*target.Object, Resolved) error {
-			return func(o *target.Object, _ Resolved) error { return removeVolume(o, name) }
-		},
+		apply: func(o *target.Object, name string, _ Resolved) error { return removeVolume(o, name) },
 	}.compile(arguments, path, source.Node{}, a.Remove)
 	if a.Set.Absent() {
 		return removals, findings
