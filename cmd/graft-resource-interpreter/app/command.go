@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -184,7 +185,7 @@ func (p *program) work(ctx, working context.Context) []func() {
 		work = append(work, func() { p.register(working) })
 	}
 	if p.replicas != nil {
-		work = append(work, func() { p.announce(working) })
+		work = append(work, func() { p.replicas.Run(working) })
 	}
 	if p.election != nil {
 		work = append(work, func() { p.election.Run(ctx) })
@@ -274,9 +275,7 @@ func (p *program) told(ctx context.Context, bundle []byte) {
 // register maintains the registration until the context ends. Dropped rules are kept until callers no longer
 // use them.
 func (p *program) register(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		current, settled := p.reloader.InForce(), true
 		for _, r := range p.registrars {
 			r.Look(ctx)
@@ -286,17 +285,5 @@ func (p *program) register(ctx context.Context) {
 			p.reloader.Forget(current)
 			p.settled.Store(true)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
-// announce announces this replica's kinds to the other replicas.
-func (p *program) announce(ctx context.Context) {
-	ticker := time.NewTicker(time.Second)
-	defer ticker.Stop()
-	p.replicas.Run(ctx, ticker.C)
+	}, time.Second)
 }

@@ -13,6 +13,7 @@ package api
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -135,13 +136,10 @@ var dialects = map[string]*dialect{
 
 // Operations returns the operations of a dialect, by their names in it.
 func Operations(kind string) map[string]interpreter.Operation {
-	named := map[string]interpreter.Operation{}
 	if d := dialects[kind]; d != nil {
-		for name, o := range d.operations {
-			named[name] = o
-		}
+		return maps.Clone(d.operations)
 	}
-	return named
+	return nil
 }
 
 // fail returns the HTTP status and body for a failure, in the caller's dialect if it is known.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
@@ -135,14 +136,11 @@ func Keep(ctx context.Context, s Source, every time.Duration, registry prometheu
 		Help: "Failed refreshes of the certificate.",
 	})
 	registry.MustRegister(failing, failures, ends{s})
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
 	problem := ""
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := s.Refresh(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return
 		case err == nil:
 			problem = ""
 			failing.Set(0)
@@ -154,12 +152,7 @@ func Keep(ctx context.Context, s Source, every time.Duration, registry prometheu
 				log.Error(err, "Refreshing the certificate failed; the previous certificate stays in use")
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
+	}, every)
 }
 
 // ends is a collector for the expiry times.

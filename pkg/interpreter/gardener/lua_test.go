@@ -15,7 +15,7 @@ import (
 )
 
 // scripts are the profiles in Lua.
-func scripts(t *testing.T) map[interpreter.Kind]*lua.Customizations {
+func scripts(t *testing.T) map[interpreter.Kind]lua.Customizations {
 	t.Helper()
 	documents, err := gardener.Profiles()
 	if err != nil {
@@ -25,9 +25,9 @@ func scripts(t *testing.T) map[interpreter.Kind]*lua.Customizations {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	all := map[interpreter.Kind]*lua.Customizations{}
+	all := map[interpreter.Kind]lua.Customizations{}
 	for i, c := range customizations {
-		all[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = &customizations[i].Spec.Customizations
+		all[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = customizations[i].Spec.Customizations
 	}
 	return all
 }

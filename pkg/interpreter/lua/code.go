@@ -70,15 +70,14 @@ func chain(operator string, rank int, operands []code) code {
 }
 
 // invoke returns a function call.
-func invoke(function string, arguments ...string) code {
-	return atom(function + "(" + fold(arguments, ", ", func() string {
-		return "\n" + indent(strings.Join(arguments, ",\n")) + "\n"
-	}) + ")")
-}
+func invoke(function string, arguments ...string) code { return enclosed(function+"(", arguments, ")") }
 
 // table returns a table constructor.
-func table(members []string) code {
-	return atom("{" + fold(members, ", ", func() string { return "\n" + indent(strings.Join(members, ",\n")) + "\n" }) + "}")
+func table(members []string) code { return enclosed("{", members, "}") }
+
+// enclosed returns a list of parts, on one line if there is room.
+func enclosed(before string, parts []string, after string) code {
+	return atom(before + fold(parts, ", ", func() string { return "\n" + indent(strings.Join(parts, ",\n")) + "\n" }) + after)
 }
 
 // closure returns an anonymous function that returns value.

@@ -38,14 +38,14 @@ func (t *translator) customization(kind interpreter.Kind, operations []interpret
 	c := newCustomization(kind)
 	for _, operation := range operations {
 		all := t.rulesOf(kind, operation)
-		into := c.Spec.Customizations.place(operation)
-		if into == nil {
+		field, ok := fields[operation]
+		if !ok {
 			t.add(all[0].FindingOf(NotInLua, "omitted: Karmada has no script for %s", operation).Warn())
 			continue
 		}
 		s := &script{translator: t, kind: kind, operation: operation, used: map[string]bool{}}
 		s.write(all)
-		*into = s.finished()
+		c.Spec.Customizations[field] = s.finished()
 	}
 	return c
 }

@@ -124,11 +124,8 @@ func names(spec v1alpha1.InterpretedKind) []string {
 
 // of reports whether a section of a profile applies to a kind.
 func of(spec v1alpha1.InterpretedKind, kind interpreter.Kind) bool {
-	group, version, found := strings.Cut(spec.APIVersion.Value, "/")
-	if !found {
-		group, version = "", spec.APIVersion.Value
-	}
-	return group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names(spec), kind.Kind)
+	said := interpreter.KindOf(spec.APIVersion.Value, kind.Kind)
+	return said.Group == kind.Group && (said.Version == "*" || said.Version == kind.Version) && slices.Contains(names(spec), kind.Kind)
 }
 
 // The rules for findings of the translation.
@@ -138,3 +135,65 @@ const (
 	// OpenVersions reports a rule for all versions of a group whose versions are not known.
 	OpenVersions source.Rule = "open-versions"
 )
+
+const (
+	// APIVersion is the apiVersion of a customization.
+	APIVersion = "config.karmada.io/v1alpha1"
+	// Kind is the kind of a customization.
+	Kind = "ResourceInterpreterCustomization"
+)
+
+// Customization is one ResourceInterpreterCustomization: the scripts that Karmada runs for one kind in one version.
+type Customization struct {
+	APIVersion string   `json:"apiVersion"`
+	Kind       string   `json:"kind"`
+	Metadata   Metadata `json:"metadata"`
+	Spec       Spec     `json:"spec"`
+}
+
+// Metadata contains the name of a customization.
+type Metadata struct {
+	Name string `json:"name"`
+}
+
+// Spec is the content of a customization.
+type Spec struct {
+	Target         Target         `json:"target"`
+	Customizations Customizations `json:"customizations"`
+}
+
+// Target identifies the kind that a customization applies to.
+type Target struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+}
+
+// Customizations contains a script for each operation, by the name of its field in Karmada.
+type Customizations map[string]*Script
+
+// Script is a script in Lua.
+type Script struct {
+	LuaScript string `json:"luaScript"`
+}
+
+// fields maps operations to the fields of their scripts. Karmada has none for Prune.
+var fields = map[interpreter.Operation]string{
+	interpreter.Replicas: "replicaResource", interpreter.Components: "componentResource", interpreter.Revise: "replicaRevision",
+	interpreter.Retain: "retention", interpreter.Aggregate: "statusAggregation", interpreter.Status: "statusReflection",
+	interpreter.Health: "healthInterpretation", interpreter.Dependencies: "dependencyInterpretation",
+}
+
+// Of returns the script for an operation, or nil if there is none.
+func (c Customizations) Of(operation interpreter.Operation) *Script { return c[fields[operation]] }
+
+// newCustomization returns a customization without scripts.
+func newCustomization(kind interpreter.Kind) Customization {
+	version, name := kind.Version, []string{"graft", kind.Kind, kind.Version}
+	if kind.Group != "" {
+		version, name = kind.Group+"/"+kind.Version, append(name, kind.Group)
+	}
+	return Customization{
+		APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: strings.ToLower(strings.Join(name, "."))},
+		Spec: Spec{Target: Target{APIVersion: version, Kind: kind.Kind}, Customizations: Customizations{}},
+	}
+}

@@ -21,6 +21,7 @@ import (
 	coordinationapi "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/util/retry"
 	"k8s.io/utils/clock"
@@ -71,22 +72,17 @@ type announcement struct {
 }
 
 // Run announces until the context ends, and then withdraws the announcement.
-func (r *Replicas) Run(ctx context.Context, tick <-chan time.Time) {
+func (r *Replicas) Run(ctx context.Context) {
 	problem := ""
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := r.Update(ctx); err != nil && ctx.Err() == nil && err.Error() != problem {
 			problem = err.Error()
 			r.Log.Error(err, "Announcing this replica failed; retrying")
 		}
-		select {
-		case <-ctx.Done():
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-			_ = r.withdraw(ending) // after a failure, the announcement expires
-			cancel()
-			return
-		case <-tick:
-		}
-	}
+	}, readPeriod)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	_ = r.withdraw(ending) // after a failure, the announcement expires
 }
 
 // Update makes the announcement and reads the others if that is due. Only one goroutine may call it.

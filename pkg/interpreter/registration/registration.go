@@ -18,7 +18,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -73,10 +72,9 @@ type Options struct {
 	Log     logr.Logger
 }
 
-// Registrar reads and writes a configuration.
+// Registrar reads and writes a configuration. It is not safe for concurrent use.
 type Registrar struct {
 	Options
-	mutex sync.Mutex
 	// seen is the desired configuration at the last check, led whether this replica was the writer then, and
 	// next the time of the next regular check.
 	seen *configuration.Configuration
@@ -110,8 +108,6 @@ func New(o Options) *Registrar {
 // Look checks the configuration and writes it if needed, if the desired state or the writer changed or the
 // period has passed. It logs and counts failures.
 func (r *Registrar) Look(ctx context.Context) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	kinds := r.Kinds()
 	changed := !reflect.DeepEqual(kinds, r.answered)
 	if changed {
@@ -140,8 +136,6 @@ func (r *Registrar) Look(ctx context.Context) {
 // Settled reports whether callers call only operations that this replica answers, and have had the time
 // Propagation to learn that.
 func (r *Registrar) Settled() bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	return !r.wide && (r.narrow.IsZero() || r.Clock.Since(r.narrow) >= Propagation)
 }
 

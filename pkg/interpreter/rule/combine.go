@@ -18,9 +18,20 @@ import (
 // combine computes one value from those of the members, or nil if there is none.
 type combine func(q *question) ([]byte, error)
 
-// misfit returns the failure for a member's value of a wrong type.
-func (f found) misfit(at path, what string) error {
-	return unfit("%s: the member %s: status.%s is %s, and must be %s", at.at, f.Cluster, at.text, word(f.Node), what)
+// misfit returns the failure for a member's value that is not of a kind.
+func (f found) misfit(at path, kind document.Kind) error {
+	return unfit("%s: the member %s: status.%s is %s, and must be %s", at.at, f.Cluster, at.text, word(f.Node), words[kind])
+}
+
+// typed works like take, and fails if a value is not of a kind.
+func (q *question) typed(at path, kind document.Kind) ([]found, error) {
+	all := q.take(at)
+	for _, f := range all {
+		if f.Kind() != kind {
+			return nil, f.misfit(at, kind)
+		}
+	}
+	return all, nil
 }
 
 // sum adds numbers. The result is exact if all are whole.
@@ -31,11 +42,11 @@ func sum(at path) combine {
 			float float64
 			exact = true
 		)
-		all := q.take(at)
+		all, err := q.typed(at, document.Number)
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
 		for _, f := range all {
-			if f.Kind() != document.Number {
-				return nil, f.misfit(at, "a number")
-			}
 			switch n := numeric(f.Node).(type) {
 			case int64:
 				if added := whole + n; (added > whole) != (n > 0) && n != 0 {
@@ -49,8 +60,6 @@ func sum(at path) combine {
 			}
 		}
 		switch {
-		case len(all) == 0:
-			return nil, nil
 		case exact:
 			return strconv.AppendInt(nil, whole, 10), nil
 		case math.Abs(float) >= math.MaxInt64: // beyond all numbers in Kubernetes
@@ -74,10 +83,11 @@ func extreme(at path, better func(a, b float64) bool) combine {
 			best []byte
 			than float64
 		)
-		for _, f := range q.take(at) {
-			if f.Kind() != document.Number {
-				return nil, f.misfit(at, "a number")
-			}
+		all, err := q.typed(at, document.Number)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range all {
 			n, err := strconv.ParseFloat(string(f.Raw()), 64)
 			if err != nil {
 				return nil, unfit("%s: the member %s: status.%s is too large", at.at, f.Cluster, at.text)
@@ -110,15 +120,13 @@ func truth(at path, judge func(count, members int) bool) combine {
 
 // truths counts the members whose value is true.
 func truths(q *question, at path) (count int, err error) {
-	for _, f := range q.take(at) {
-		if f.Kind() != document.Bool {
-			return 0, f.misfit(at, "true or false")
-		}
+	all, err := q.typed(at, document.Bool)
+	for _, f := range all {
 		if f.Raw()[0] == 't' {
 			count++
 		}
 	}
-	return count, nil
+	return count, err
 }
 
 // same returns the value if all members that have one agree.
@@ -154,11 +162,13 @@ const separator = "; "
 func join(at path) combine {
 	return func(q *question) ([]byte, error) {
 		var joined strings.Builder
-		for _, f := range q.take(at) {
-			text, ok := f.Text()
+		all, err := q.typed(at, document.String)
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range all {
+			text, _ := f.Text()
 			switch {
-			case !ok:
-				return nil, f.misfit(at, "a string")
 			case text == "":
 				continue
 			case len(q.members) == 1:
@@ -179,13 +189,13 @@ func join(at path) combine {
 // union returns the items of all lists, each once. It fails if items with the same key differ.
 func union(at, key, prefix path) combine {
 	return func(q *question) ([]byte, error) {
-		all := q.take(at)
+		all, err := q.typed(at, document.Array)
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
 		var items []*document.Node
 		seen := map[string]*document.Node{}
 		for _, f := range all {
-			if f.Kind() != document.Array {
-				return nil, f.misfit(at, "a list")
-			}
 			for _, came := range f.Items() {
 				item, err := f.prefixed(q, at, prefix, came)
 				if err != nil {
@@ -203,9 +213,6 @@ func union(at, key, prefix path) combine {
 						key.at, f.Cluster, at.text, key.text)
 				}
 			}
-		}
-		if len(all) == 0 {
-			return nil, nil
 		}
 		return listOf(items), nil
 	}
@@ -235,12 +242,12 @@ func (f found) prefixed(q *question, at, prefix path, item *document.Node) (*doc
 // common returns the items that are in the lists of all members that have one, in the order of the first.
 func common(at path) combine {
 	return func(q *question) ([]byte, error) {
-		all := q.take(at)
+		all, err := q.typed(at, document.Array)
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
 		counts := map[string]int{}
 		for _, f := range all {
-			if f.Kind() != document.Array {
-				return nil, f.misfit(at, "a list")
-			}
 			seen := map[string]bool{}
 			for _, item := range f.Items() {
 				if name := canonical(item); !seen[name] {
@@ -248,9 +255,6 @@ func common(at path) combine {
 					counts[name]++
 				}
 			}
-		}
-		if len(all) == 0 {
-			return nil, nil
 		}
 		var items []*document.Node
 		for _, item := range all[0].Items() {

@@ -30,22 +30,30 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 	c.made(p.At("field"), a.field)
 	c.writes(interpreter.Aggregate, p, a.when, []claim{{p.At("field"), a.field.text, true}})
 	ways := 0
-	one := func(name string, compile func(place) combine) {
-		if at := p.At(name); !at.Missing {
-			ways++
+	one := func(name string, given bool, compile func(place) combine) {
+		switch at := p.At(name); {
+		case at.Missing:
+			return
+		case !given:
+			c.add(at, source.MissingField, "is empty")
+		default:
 			a.combine = compile(at)
 		}
+		ways++
 	}
-	for name, t := range map[string]source.Text{
-		"sum": spec.Sum, "min": spec.Min, "max": spec.Max, "all": spec.All, "any": spec.Any, "same": spec.Same, "first": spec.First, "join": spec.Join,
-		"common": spec.Common,
+	for name, way := range map[string]struct {
+		text source.Text
+		of   func(path) combine
+	}{
+		"sum": {spec.Sum, sum}, "min": {spec.Min, least}, "max": {spec.Max, most}, "all": {spec.All, allTrue}, "any": {spec.Any, anyTrue},
+		"same": {spec.Same, same}, "first": {spec.First, first}, "join": {spec.Join, join}, "common": {spec.Common, common},
 	} {
-		one(name, func(at place) combine { return c.byPath(at, name, t) })
+		one(name, !way.text.At.Absent(), func(at place) combine { return way.of(c.inStatus(at, way.text)) })
 	}
-	one("worst", func(at place) combine { return c.worst(at, spec.Worst) })
-	one("union", func(at place) combine { return c.union(at, spec.Union) })
-	one("conditions", func(at place) combine { return c.worstConditions(at, spec.Conditions) })
-	one("value", func(at place) combine { return c.value(c.plain, at).of })
+	one("worst", spec.Worst != nil, func(at place) combine { return c.worst(at, spec.Worst) })
+	one("union", spec.Union != nil, func(at place) combine { return c.union(at, spec.Union) })
+	one("conditions", spec.Conditions != nil, func(at place) combine { return c.worstConditions(at, spec.Conditions) })
+	one("value", true, func(at place) combine { return c.value(c.plain, at).of })
 	if ways != 1 {
 		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, common, worst, union, conditions and value is needed")
 	}

@@ -22,19 +22,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// byPath compiles an aggregation that needs only a path.
-func (c *compiler) byPath(p place, name string, t source.Text) combine {
-	if t.At.Absent() {
-		c.add(p, source.MissingField, "is empty")
-		return nil
-	}
-	at := c.inStatus(p, t)
-	return map[string]func(path) combine{
-		"sum": sum, "min": least, "max": most, "all": allTrue, "any": anyTrue, "same": same, "first": first, "join": join,
-		"common": common,
-	}[name](at)
-}
-
 // place is a place in a profile.
 type place = source.Place
 
@@ -389,10 +376,6 @@ func (c *compiler) made(p place, at path) {
 
 // union compiles a union of the members' lists.
 func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
-	if spec == nil {
-		c.add(p, source.MissingField, "is empty")
-		return nil
-	}
 	c.needed(p, "path", spec.Path)
 	at, key := c.inStatus(p.At("path"), spec.Path), c.path(p.At("key"), spec.Key)
 	prefix := c.path(p.At("prefix"), spec.Prefix)
@@ -402,10 +385,6 @@ func (c *compiler) union(p place, spec *v1alpha1.InterpretUnion) combine {
 
 // worst compiles the selection of the worst value of an order.
 func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
-	if spec == nil {
-		c.add(p, source.MissingField, "is empty")
-		return nil
-	}
 	c.needed(p, "path", spec.Path)
 	at, by := c.inStatus(p.At("path"), spec.Path), c.path(p.At("by"), spec.By)
 	if len(spec.Order) == 0 {
@@ -431,7 +410,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 			word, ok := judged.Text()
 			if !ok {
 				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
-					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, "a string")
+					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, document.String)
 				}
 				word = string(judged.Raw())
 			}
@@ -445,10 +424,6 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 
 // worstConditions compiles the worst condition of each type.
 func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) combine {
-	if spec == nil {
-		c.add(p, source.MissingField, "is empty")
-		return nil
-	}
 	c.needed(p, "path", spec.Path)
 	at := c.inStatus(p.At("path"), spec.Path)
 	bad := map[string]bool{}
@@ -464,11 +439,11 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 	return func(q *question) ([]byte, error) {
 		var chosen []*document.Node
 		places := map[string]int{} // indexes by type
-		all := q.take(at)
+		all, err := q.typed(at, document.Array)
+		if err != nil || len(all) == 0 {
+			return nil, err
+		}
 		for _, f := range all {
-			if f.Kind() != document.Array {
-				return nil, f.misfit(at, "a list")
-			}
 			for _, condition := range f.Items() {
 				name, typed := condition.Get("type").Text()
 				status := condition.Get("status")
@@ -482,9 +457,6 @@ func (c *compiler) worstConditions(p place, spec *v1alpha1.InterpretConditions) 
 					chosen[i] = condition
 				}
 			}
-		}
-		if len(all) == 0 {
-			return nil, nil
 		}
 		return listOf(chosen), nil
 	}

@@ -32,7 +32,7 @@ type work struct {
 	handler http.Handler
 	// generated and handwritten compare the answers of scripts with those of the rules.
 	generated, handwritten *luatest.Pair
-	scripts, hand          *lua.Customizations
+	scripts, hand          lua.Customizations
 	// machine runs scripts as Karmada does, which compiles them for each question.
 	machine *luatest.Machine
 }
@@ -56,7 +56,7 @@ func newWork() (*work, error) {
 	}
 	for i, c := range customizations {
 		if schema.FromAPIVersionAndKind(c.Spec.Target.APIVersion, c.Spec.Target.Kind) == schema.GroupVersionKind(kind) {
-			w.scripts = &customizations[i].Spec.Customizations
+			w.scripts = customizations[i].Spec.Customizations
 		}
 	}
 	if w.scripts == nil {
@@ -66,7 +66,7 @@ func newWork() (*work, error) {
 	if err := yaml.UnmarshalStrict(handwritten, &byHand); err != nil {
 		return nil, fmt.Errorf("reading handwritten.yaml: %w", err)
 	}
-	w.hand = &byHand.Spec.Customizations
+	w.hand = byHand.Spec.Customizations
 	if w.generated, findings = luatest.NewPairOf(documents, customizations); w.generated == nil {
 		return nil, findings.Err()
 	}
@@ -116,7 +116,7 @@ func (w *work) answer(body []byte) error {
 }
 
 // script answers by a script. What is broken off has cost what it did until then.
-func (w *work) script(c *lua.Customizations, r interpreter.Request) error {
+func (w *work) script(c lua.Customizations, r interpreter.Request) error {
 	_, err := w.machine.Answer(c, r)
 	if err != nil && strings.Contains(err.Error(), brokenOff) {
 		return nil

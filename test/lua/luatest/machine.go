@@ -155,7 +155,7 @@ type status struct {
 }
 
 // Answer runs the customization's script for a request.
-func (m *Machine) Answer(c *lua.Customizations, r interpreter.Request) (Answer, error) {
+func (m *Machine) Answer(c lua.Customizations, r interpreter.Request) (Answer, error) {
 	script := c.Of(r.Operation)
 	if script == nil {
 		return Answer{}, fmt.Errorf("there is no script for %s", r.Operation)

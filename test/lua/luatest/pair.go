@@ -23,7 +23,7 @@ import (
 // goroutine.
 type Pair struct {
 	program *rule.Program
-	scripts map[interpreter.Kind]*lua.Customizations
+	scripts map[interpreter.Kind]lua.Customizations
 	machine *Machine
 }
 
@@ -48,9 +48,9 @@ func NewPairOf(documents []*profile.Interpreter, customizations []lua.Customizat
 		return nil, source.Findings{{Message: err.Error()}}
 	}
 	machine.Keep = true
-	p := &Pair{program: program, machine: machine, scripts: map[interpreter.Kind]*lua.Customizations{}}
+	p := &Pair{program: program, machine: machine, scripts: map[interpreter.Kind]lua.Customizations{}}
 	for i, c := range customizations {
-		p.scripts[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = &customizations[i].Spec.Customizations
+		p.scripts[interpreter.KindOf(c.Spec.Target.APIVersion, c.Spec.Target.Kind)] = customizations[i].Spec.Customizations
 	}
 	return p, findings
 }
