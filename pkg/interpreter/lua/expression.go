@@ -300,31 +300,32 @@ func (w *writer) comprehension(e ast.Expr) code {
 	case isLiteral(c.LoopCondition(), types.False):
 		return w.bound1(c)
 	case isLiteral(init, types.True) && isCall(c.LoopStep(), operators.LogicalAnd):
-		return w.each("all", c, inner, name, c.LoopStep().AsCall().Args()[1], false)
+		return w.each("all", c, inner, name, c.LoopStep().AsCall().Args()[1])
 	case isLiteral(init, types.False) && isCall(c.LoopStep(), operators.LogicalOr):
-		return w.each("exists", c, inner, name, c.LoopStep().AsCall().Args()[1], false)
+		return w.each("exists", c, inner, name, c.LoopStep().AsCall().Args()[1])
 	case isLiteral(init, types.Int(0)) && isCall(c.LoopStep(), operators.Conditional):
-		return w.each("exists_one", c, inner, name, c.LoopStep().AsCall().Args()[0], false)
+		return w.each("exists_one", c, inner, name, c.LoopStep().AsCall().Args()[0])
 	case init.Kind() == ast.ListKind && isCall(c.LoopStep(), operators.Conditional):
 		return w.filtered(c, inner, name)
 	case init.Kind() == ast.ListKind && isCall(c.LoopStep(), operators.Add):
-		return w.each("map", c, inner, name, added(c.LoopStep()), true)
+		made := added(c.LoopStep())
+		if inner.optional(made) {
+			return w.refuse("a list of values that may be absent, made by map")
+		}
+		return w.call("map", w.text(c.IterRange()), closure(inner.write(made), name))
 	}
 	return w.refuse("this macro")
 }
 
-// each calls a runtime function with a list and a closure for its items.
-func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, of ast.Expr, anything bool) code {
-	if anything && inner.optional(of) {
-		return w.refuse("a list of values that may be absent, made by map")
-	}
-	return w.call(function, w.text(c.IterRange()), closure(inner.write(of), name))
+// each calls a runtime function with a list and a condition for its items.
+func (w *writer) each(function string, c ast.ComprehensionExpr, inner *writer, name string, holds ast.Expr) code {
+	return w.call(function, w.text(c.IterRange()), closure(inner.condition(holds), name))
 }
 
 // filtered translates filter, and map with a condition.
 func (w *writer) filtered(c ast.ComprehensionExpr, inner *writer, name string) code {
 	step := c.LoopStep().AsCall().Args()
-	kept := w.call("filter", w.text(c.IterRange()), closure(inner.write(step[0]), name))
+	kept := w.each("filter", c, inner, name, step[0])
 	made := added(step[1])
 	if made.Kind() == ast.IdentKind && made.AsIdent() == c.IterVar() {
 		return kept

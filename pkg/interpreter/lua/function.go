@@ -61,7 +61,7 @@ func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing
 	}
 	var closures []string
 	for _, part := range parts[sure:] {
-		closures = append(closures, closure(w.write(part)))
+		closures = append(closures, closure(w.condition(part)))
 	}
 	return chain(operator, rank, append(written, w.call(absorbing, closures...)))
 }
@@ -99,7 +99,11 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	}[name]
 	switch {
 	case name == operators.In:
-		return w.call("is_in", w.text(arguments[0]), w.text(arguments[1])), true
+		function := "is_in"
+		if w.scalar(arguments[0]) {
+			function = "holds_item"
+		}
+		return w.call(function, w.text(arguments[0]), w.text(arguments[1])), true
 	case !ok:
 		return code{}, false
 	}

@@ -5,6 +5,7 @@
 package lua
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -162,7 +163,7 @@ func (s scope) changes(p place, target string) {
 		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
 	p.At("set").Members(func(key, value place) {
-		s.line(invoke(s.use("put"), target, s.way(value, key.Node.Value), s.value(value).text).text)
+		s.line(invoke(s.use("put"), target, s.way(value, key.Node.Value), s.stored(value)).text)
 	})
 	for i := range p.At("remove").Value().Items() {
 		s.line(invoke(s.use("take_away"), target, s.path(p.At("remove").Item(i))).text)
@@ -176,8 +177,12 @@ func (s *script) status(in scope, p place) {
 		if p.At("keep").Absent() && p.At("set").Absent() {
 			in.line(invoke(s.use("keep_all"), "made", "object.status").text)
 		}
+		kept := []string{"made", "object.status"}
 		for i := range p.At("keep").Value().Items() {
-			in.line(invoke(s.use("keep"), "made", "object.status", s.path(p.At("keep").Item(i))).text)
+			kept = append(kept, s.path(p.At("keep").Item(i)))
+		}
+		if len(kept) > 2 {
+			in.line(invoke(s.use("keep"), kept...).text)
 		}
 		in.changes(p, "made")
 	})
@@ -262,40 +267,48 @@ func (s scope) each(p place, do func(scope)) {
 	s.block("for _, item in ipairs("+all+") do", func() { s.when(p, func() { do(s) }) })
 }
 
-// byPath maps the aggregations that need only a path to runtime functions.
-var byPath = map[string]string{
-	"sum": "sum_of", "min": "min_of", "max": "max_of", "all": "all_true", "any": "any_true", "same": "same_of", "first": "first_of", "join": "join_of",
-	"common": "common_of",
-}
+// byPath maps the aggregations that need only a path to runtime functions. The functions in scalars return no tables.
+var (
+	byPath = map[string]string{
+		"sum": "sum_of", "min": "min_of", "max": "max_of", "all": "all_true", "any": "any_true", "same": "same_of", "first": "first_of", "join": "join_of",
+		"common": "common_of",
+	}
+	scalars = []string{"sum", "min", "max", "all", "any", "join"}
+)
 
 // aggregate writes one field of a status.
 func (s *script) aggregate(in scope, p place) {
 	s.only(p, "field", "when", "sum", "min", "max", "all", "any", "same", "first", "join", "common", "worst", "union", "conditions", "value")
 	in.when(p, func() {
-		in.line(invoke(s.use("put"), "result", s.path(p.At("field")), in.combined(p).text).text)
+		in.line(invoke(s.use("put"), "result", s.path(p.At("field")), in.combined(p)).text)
 	})
 }
 
 // combined returns the aggregated value of the members.
-func (s scope) combined(p place) code {
+func (s scope) combined(p place) string {
 	for _, field := range p.Value().Fields() {
 		name := field.Key.Value
-		at := p.At(name)
-		switch name {
-		case "worst":
-			return s.worst(at)
-		case "union":
-			return s.union(at)
-		case "conditions":
-			return s.conditions(at)
-		case "value":
-			return s.value(at)
+		at, written := p.At(name), code{}
+		switch function := byPath[name]; {
+		case name == "value":
+			return s.stored(at)
+		case name == "worst":
+			written = s.worst(at)
+		case name == "union":
+			written = s.union(at)
+		case name == "conditions":
+			written = s.conditions(at)
+		case function != "":
+			written = invoke(s.use(function), "members", s.path(at))
+		default:
+			continue
 		}
-		if function, ok := byPath[name]; ok {
-			return invoke(s.use(function), "members", s.path(at))
+		if slices.Contains(scalars, name) {
+			return written.text
 		}
+		return invoke(s.use("copy"), written.text).text
 	}
-	return atom("nil")
+	return "nil"
 }
 
 func (s scope) worst(p place) code {

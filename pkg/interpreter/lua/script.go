@@ -187,6 +187,30 @@ func (s scope) value(p place) code {
 	return s.plain(p)
 }
 
+// stored translates a value for a field of the result. Values other than scalars are copied, because Karmada
+// rejects a table that is used in two places.
+func (s scope) stored(p place) string {
+	written := s.value(p).text
+	if s.scalar(p) {
+		return written
+	}
+	return invoke(s.use("copy"), written).text
+}
+
+// scalar reports whether the value at a place is certainly a string, a number or a boolean.
+func (s scope) scalar(p place) bool {
+	n := p.Value()
+	if n.Absent() || n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return !n.Absent() && n.Kind == yaml.ScalarNode
+	}
+	compiled, err := s.environment(s.items).Template(n.Value, expression.At(n))
+	if err != nil || !compiled.Whole() {
+		return err == nil
+	}
+	w := s.writer(p, compiled.Pieces()[0].Syntax)
+	return w.is(w.ast.Expr(), types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.StringKind)
+}
+
 // plain translates a number or a boolean.
 func (s scope) plain(p place) code {
 	var value any

@@ -6,7 +6,7 @@
 local function count(value, place)
   if type(value) ~= "number" then
     fail(place .. ": the result is not a number")
-  elseif not is_whole(value) or value < 0 or value > 2147483647 then
+  elseif value % 1 ~= 0 or value < 0 or value > 2147483647 then
     fail(place .. ": the result is not a whole number from 0 to 2147483647")
   end
   return value

@@ -10,15 +10,15 @@ local function bool(value)
   return value
 end
 
--- settle returns the result of the first item that decides a condition, even if it fails for other items.
+-- settle returns the result of the first item that decides a condition, even if the condition fails for other items.
 local function settle(list, holds, decides)
   local failed
   for _, item in ipairs(list) do
     local done, held = pcall(holds, item)
     if done and held == decides then
       return decides
-    elseif not done or type(held) ~= "boolean" then
-      failed = failed or not done and held or "no such overload"
+    elseif not done then
+      failed = failed or held
     end
   end
   if failed then

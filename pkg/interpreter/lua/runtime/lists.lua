@@ -31,7 +31,7 @@ end
 local function exists_one(value, holds)
   local count = 0
   for _, item in ipairs(items(value)) do
-    if bool(holds(item)) then
+    if holds(item) then
       count = count + 1
     end
   end
@@ -42,7 +42,7 @@ end
 local function filter(value, holds)
   local kept = {}
   for _, item in ipairs(items(value)) do
-    if bool(holds(item)) then
+    if holds(item) then
       kept[#kept + 1] = item
     end
   end
@@ -158,6 +158,21 @@ local function is_in(value, container)
   end
   for _, item in ipairs(container) do
     if equal(item, value) then
+      return true
+    end
+  end
+  return false
+end
+
+-- holds_item is is_in for a value that is no table.
+local function holds_item(value, container)
+  if type(container) ~= "table" then
+    fail("no such overload")
+  elseif container[1] == nil then
+    return type(value) ~= "function" and container[value] ~= nil
+  end
+  for _, item in ipairs(container) do
+    if item == value then
       return true
     end
   end

@@ -122,9 +122,8 @@ local function ensure(value, path, i)
   return value[step]
 end
 
--- put sets the value at a path. null and nil remove it.
+-- put sets the value at a path. nil removes it.
 local function put(root, path, value)
-  value = copy(value)
   if value == nil then
     take_away(root, path)
     return
@@ -158,15 +157,17 @@ end
 local function retain(object, observed, path)
   local kept = follow(observed, path)
   if kept ~= nil and reaches(object, path) then
-    put(object, path, kept)
+    put(object, path, copy(kept))
   end
 end
 
--- keep copies the status field at a path.
-local function keep(made, status, path)
-  local value = follow(status, path)
-  if value ~= nil then
-    put(made, path, value)
+-- keep copies the status fields at paths.
+local function keep(made, status, ...)
+  for _, path in ipairs({...}) do
+    local value = follow(status, path)
+    if value ~= nil then
+      put(made, path, copy(value))
+    end
   end
 end
 

@@ -28,19 +28,17 @@ local function take_away(value, path)
   end
 end
 
--- put sets the value at a path. null and nil remove it.
+-- put sets the value at a path. nil removes it.
 local function put(root, path, value)
-  value = copy(value)
-  if value == nil then
-    take_away(root, path)
-    return
-  end
   for i = 1, #path - 1 do
     local key = path[i]
-    if root[key] == nil then
+    if not is_map(root[key]) then
+      if value == nil then
+        return
+      elseif root[key] ~= nil then
+        fail(dotted(path) .. ": the parent must be an object")
+      end
       root[key] = {}
-    elseif not is_map(root[key]) then
-      fail(dotted(path) .. ": the parent must be an object")
     end
     root = root[key]
   end
@@ -51,6 +49,6 @@ end
 local function retain(object, observed, path)
   local kept = follow(observed, path)
   if kept ~= nil then
-    put(object, path, kept)
+    put(object, path, copy(kept))
   end
 end

@@ -23,18 +23,22 @@ local function is_map(value)
   return type(value) == "table" and value[1] == nil
 end
 
+-- child returns the value at a key or position, or nil.
+local function child(value, key)
+  if type(value) ~= "table" then
+    return nil
+  elseif type(key) == "number" then
+    return value[key + 1]
+  elseif value[1] ~= nil then
+    fail("there is a list where an object must be")
+  end
+  return value[key]
+end
+
 -- find returns the value at keys and positions, or none.
 local function find(value, ...)
   for _, key in ipairs({...}) do
-    if type(value) ~= "table" then
-      return none
-    end
-    if type(key) == "number" then
-      key = key + 1
-    elseif value[1] ~= nil then
-      fail("there is a list where an object must be")
-    end
-    value = value[key]
+    value = child(value, key)
     if value == nil then
       return none
     end
@@ -44,14 +48,14 @@ end
 
 -- has reports whether a value has a field.
 local function has(value, key)
-  return find(value, key) ~= none
+  return child(value, key) ~= nil
 end
 
 -- at returns the value at keys. It fails if there is none.
 local function at(value, ...)
   for _, key in ipairs({...}) do
-    value = find(value, key)
-    if value == none then
+    value = child(value, key)
+    if value == nil then
       fail("there is no " .. key)
     end
   end
@@ -60,20 +64,22 @@ end
 
 -- index returns the value at a computed key or position. It fails if there is none.
 local function index(value, key)
-  local found = find(value, key)
-  if found == none then
+  local found = child(value, key)
+  if found == nil then
     fail("there is no such key")
   end
   return found
 end
 
 -- get returns the value at keys and positions, or the default.
-local function get(default, ...)
-  local found = find(...)
-  if found == none then
-    return default
+local function get(default, value, ...)
+  for _, key in ipairs({...}) do
+    value = child(value, key)
+    if value == nil then
+      return default
+    end
   end
-  return found
+  return value
 end
 
 -- or_else returns a value, or the result of a function if it is absent.
