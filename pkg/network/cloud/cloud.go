@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
 // Cloud makes addresses reachable outside of the machine. All methods are idempotent: they are repeated after a crash,
@@ -35,6 +36,18 @@ type Lister interface {
 	// after the bindings. With remove, it deletes those that it has found before, so long ago that no earlier Bind may
 	// still have an effect.
 	Orphans(ctx context.Context, allocations Allocations, remove bool) ([]Orphan, error)
+}
+
+// Describer is a Cloud that knows the network interfaces of machines.
+type Describer interface {
+	// Describe returns the description of the interface with a MAC address. It is empty if the cloud does not know it.
+	Describe(ctx context.Context, mac string) (Description, error)
+}
+
+// Description is what a cloud knows about a network interface. It is shared and must not be changed.
+type Description struct {
+	Attributes map[string]device.Attribute
+	Config     device.Config
 }
 
 // Allocations calls each for all allocations of the ledger.

@@ -344,10 +344,14 @@ func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
 
 // facts compiles those of some devices.
 func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
-	if len(spec.Attributes) == 0 && spec.Config.Absent() {
-		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes or config is needed")
+	if len(spec.Attributes) == 0 && spec.Config.Absent() && spec.Cloud.Value == "" {
+		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes, config or cloud is needed")
 	}
-	f := &facts{when: c.condition(c.device, spec.When, p.At("when"), "the entry", "")}
+	if name := spec.Cloud.Value; name != "" && c.policy.Clouds[name].OpenStack == nil {
+		known := slices.Collect(maps.Keys(c.policy.Clouds))
+		c.add(p.At("cloud"), UnknownReference, "there is no cloud %q of the kind openstack%s", name, source.Suggest(name, known))
+	}
+	f := &facts{cloud: spec.Cloud.Value, when: c.condition(c.device, spec.When, p.At("when"), "the entry", "")}
 	f.attributes = c.attributes(p.At("attributes"))
 	f.config = c.configuration(c.device, spec.Config.Node, p.At("config"))
 	if chosen := p.At("config").At("profile"); !chosen.Absent() && !isComputed(chosen.Node) && c.policy.profiles[chosen.Node.Value] == nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -21,6 +22,8 @@ import (
 
 // facts are those of some devices.
 type facts struct {
+	// cloud is the name of a cloud that knows the devices, or "".
+	cloud      string
 	when       *expression.Expression
 	attributes []attribute
 	config     *configuration
@@ -67,6 +70,19 @@ func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Conf
 		return device.Config{}, err
 	}
 	return merged, nil
+}
+
+// DeviceClouds returns the names of the clouds that know a device.
+func (p *Policy) DeviceClouds(ctx context.Context, d device.Device) (names []string, err error) {
+	ctx, end := expression.Limit(ctx)
+	defer end()
+	err = p.applying(ctx, d, func(f *facts, _ *view) error {
+		if f.cloud != "" && !slices.Contains(names, f.cloud) {
+			names = append(names, f.cloud)
+		}
+		return nil
+	})
+	return names, err
 }
 
 // applying calls each for the facts that apply to a device, in their order.

@@ -26,6 +26,7 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
@@ -187,6 +188,24 @@ func (s *Service) Clouds() map[string]cloud.Cloud {
 		clouds[name] = of.Cloud
 	}
 	return clouds
+}
+
+// DescribeDevice returns what clouds know of the network interface with a MAC address.
+func (s *Service) DescribeDevice(ctx context.Context, clouds []string, mac string) (cloud.Description, error) {
+	all := cloud.Description{Attributes: map[string]device.Attribute{}}
+	for _, name := range clouds {
+		describer, ok := s.active.Load().clouds[name].Cloud.(cloud.Describer)
+		if !ok {
+			return all, fmt.Errorf("%w: the cloud %s is not served here", network.ErrUnavailable, name)
+		}
+		one, err := describer.Describe(ctx, mac)
+		if err != nil {
+			return all, fmt.Errorf("%w: asking the cloud %s for the device: %w", network.ErrUnavailable, name, err)
+		}
+		maps.Copy(all.Attributes, one.Attributes)
+		all.Config = device.Merge(all.Config, one.Config)
+	}
+	return all, nil
 }
 
 // Request is a request of an owner.

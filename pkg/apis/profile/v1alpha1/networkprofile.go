@@ -46,6 +46,9 @@ type NetworkChoice struct {
 type NetworkDevices struct {
 	// When is the condition, a boolean ${ CEL } expression over device; by default all devices.
 	When source.Text `json:"when,omitempty"`
+	// Cloud is an OpenStack cloud that has ports with the MAC addresses of the devices. It adds what Neutron knows about
+	// them: attributes that begin with graft.provider.extensions.gardener.cloud/neutron, the MTU, and routes of subnets.
+	Cloud source.Text `json:"cloud,omitempty"`
 	// Attributes are attributes for selectors of devices, by names such as acme.com/rack: texts, integers, booleans,
 	// and versions as ${ semver("1.2.3") }.
 	Attributes map[string]source.Node `json:"attributes,omitempty"`
@@ -85,7 +88,7 @@ func (NetworkDenial) JSONSchema() string {
 // JSONSchema returns the schema of device facts in addition to their fields.
 func (NetworkDevices) JSONSchema() string {
 	return `{
-		"anyOf": [{"required": ["attributes"]}, {"required": ["config"]}],
+		"anyOf": [{"required": ["attributes"]}, {"required": ["cloud"]}, {"required": ["config"]}],
 		"allOf": [{"properties": {"when": ` + conditionSchema + `, "attributes": {"additionalProperties": {"type": ["string", "integer", "boolean"]}}}}]
 	}`
 }

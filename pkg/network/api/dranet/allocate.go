@@ -392,7 +392,7 @@ func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *p
 	mtu, mac := clash(asked.Interface.MTU, ours.Interface.MTU), clashMAC(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
 	if mtu || mac {
 		var err error
-		if facts, err = a.policy.DeviceConfig(ctx, a.subject.Device); err != nil {
+		if facts, err = a.facts(ctx, a.subject.Device); err != nil {
 			return fmt.Errorf("the facts of the device: %w", err)
 		}
 	}

@@ -13,11 +13,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/api"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
@@ -85,21 +87,46 @@ func (h *handler) attributes(ctx context.Context, d *device.Device) (any, error)
 	if err := checkDevice(*d); err != nil {
 		return nil, err
 	}
-	attributes, err := h.Policy().Attributes(ctx, canonical(*d))
+	described, err := h.describe(ctx, canonical(*d))
 	if err != nil {
 		return nil, err
 	}
+	own, err := h.Policy().Attributes(ctx, canonical(*d))
+	if err != nil {
+		return nil, err
+	}
+	attributes := described.Attributes
+	maps.Copy(attributes, own)
 	if err := device.ValidateAttributes(attributes); err != nil {
 		return nil, broken("the attributes of the device", err)
 	}
 	return attributes, nil
 }
 
+// describe returns what the clouds of the profiles know about a device. The map of attributes may be changed.
+func (h *handler) describe(ctx context.Context, d device.Device) (cloud.Description, error) {
+	clouds, err := h.Policy().DeviceClouds(ctx, d)
+	if err != nil || d.MAC == "" {
+		return cloud.Description{Attributes: map[string]device.Attribute{}}, err
+	}
+	return h.Service.DescribeDevice(ctx, clouds, d.MAC)
+}
+
+// facts returns the configuration of a device for all users. That of the profiles overrides that of clouds.
+func (h *handler) facts(ctx context.Context, d device.Device) (device.Config, error) {
+	known, err := h.describe(ctx, d)
+	if err != nil {
+		return device.Config{}, err
+	}
+	own, err := h.Policy().DeviceConfig(ctx, d)
+	return device.Merge(known.Config, own), err
+}
+
 func (h *handler) deviceConfig(ctx context.Context, d *device.Device) (any, error) {
 	if err := checkDevice(*d); err != nil {
 		return nil, err
 	}
-	config, err := h.Policy().DeviceConfig(ctx, canonical(*d))
+	config, err := h.facts(ctx, canonical(*d))
 	if err != nil {
 		return nil, err
 	}

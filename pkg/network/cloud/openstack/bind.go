@@ -211,23 +211,15 @@ func refusal(err error, d *Definition) error {
 // answer completes jobs with the ports in Neutron.
 func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 	d := w.cloud.definition
-	var (
-		known map[string]subnets.Subnet
-		mtu   int32
-		err   error
-	)
+	var of details
+	var err error
 	if len(bound) > 0 && (d.Trunk == nil || len(d.SubnetIDs) > 0) {
-		if mtu, err = w.mtu(ctx, d.NetworkID); err != nil {
-			return err
-		}
-	}
-	if len(bound) > 0 && len(d.SubnetIDs) > 0 {
-		if known, err = w.subnets(ctx, d.NetworkID); err != nil {
+		if of, err = w.network(ctx, d.NetworkID); err != nil {
 			return err
 		}
 	}
 	for _, b := range bound {
-		made := network.Binding{VLAN: uint16(b.vlan), MTU: mtu}
+		made := network.Binding{VLAN: uint16(b.vlan), MTU: of.MTU}
 		if err := made.MAC.UnmarshalText([]byte(b.port.MACAddress)); err != nil {
 			b.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", b.port.ID, err))
 			continue
@@ -236,12 +228,9 @@ func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 		if t != nil {
 			refers.Trunk = t.id
 		}
-		raw, err := json.Marshal(refers)
-		if made.Reference = raw; err != nil {
-			return fmt.Errorf("writing the reference: %w", err)
-		}
-		if known != nil {
-			err = describe(&made, b.port, known)
+		made.Reference, _ = json.Marshal(refers) // it has only strings
+		if len(d.SubnetIDs) > 0 {
+			err = describe(&made, b.port.FixedIPs, of.subnets)
 		}
 		b.end(made, err)
 	}
@@ -249,13 +238,13 @@ func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 }
 
 // describe adds the addresses that Neutron has chosen, with their gateways and routes.
-func describe(made *network.Binding, port *ports.Port, known map[string]subnets.Subnet) error {
-	for _, fixed := range port.FixedIPs {
+func describe(made *network.Binding, all []ports.IP, known map[string]subnets.Subnet) error {
+	for _, fixed := range all {
 		subnet := known[fixed.SubnetID]
 		address, err := netip.ParseAddr(fixed.IPAddress)
 		prefix, parsing := netip.ParsePrefix(subnet.CIDR)
 		if err = errors.Join(err, parsing); err != nil {
-			return fmt.Errorf("reading the addresses of the port %s: %w", port.ID, err)
+			return fmt.Errorf("reading the addresses of a port: %w", err)
 		}
 		made.Addresses = append(made.Addresses, netip.PrefixFrom(address.Unmap(), prefix.Bits()))
 		if gateway, err := netip.ParseAddr(subnet.GatewayIP); err == nil {

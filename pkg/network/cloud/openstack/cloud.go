@@ -20,10 +20,12 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
 // Options configure a cloud.
@@ -52,6 +54,8 @@ type Cloud struct {
 	// released contains the VLANs that were released lately, as vlanOf.
 	released  *lru.Cache
 	sightings sightings
+	// devices contains descriptions by MAC address.
+	devices *cache.LRUExpireCache
 }
 
 // vlanOf is a VLAN of the trunk of a NIC.
@@ -70,9 +74,10 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		definition: d, options: o, released: lru.New(rememberedVLANs),
+		devices: cache.NewLRUExpireCacheWithClock(rememberedDevices, o.Clock),
 		session: newSession(d.Credentials, &observer{metrics: o.Metrics, clock: o.Clock}),
 	}
-	c.lanes.work = c.work
+	c.lanes = lanes{waiting: map[string][]*job{}, work: c.work}
 	return c, nil
 }
 
@@ -89,9 +94,6 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 
 // Find returns the binding of an allocation. It completes an incomplete one, or removes it if that is impossible.
 func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	if err := ctx.Err(); err != nil {
-		return network.Binding{}, false, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	n, err := c.neutron(ctx)
@@ -150,9 +152,6 @@ func (c *Cloud) List(ctx context.Context) ([]Port, error) {
 
 // do makes one bind or unbind.
 func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (network.Binding, error) {
-	if err := ctx.Err(); err != nil {
-		return network.Binding{}, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	return c.lanes.do(a.Trunk.MAC, &job{ctx: ctx, unbind: unbind, allocation: a, done: make(chan struct{})})
@@ -206,9 +205,5 @@ const maximumDescription = 255
 
 // description returns the description of the port of an allocation, which contains the owner.
 func (c *Cloud) description(a network.Allocation) string {
-	text := c.definition.NamePrefix + " " + a.Owner.String()
-	if runes := []rune(text); len(runes) > maximumDescription {
-		return string(runes[:maximumDescription-1]) + "…"
-	}
-	return text
+	return cloud.Line(c.definition.NamePrefix+" "+a.Owner.String(), maximumDescription-1)
 }

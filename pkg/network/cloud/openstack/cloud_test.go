@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/cloudtest"
 )
 
@@ -303,6 +304,46 @@ func TestOrphans(t *testing.T) {
 				t.Errorf("%d ports and %d VLANs are left", len(f.ports)-2, len(f.vlans))
 			}
 		})
+	}
+}
+
+// TestDescribe compares what Neutron knows about the port of a device.
+func TestDescribe(t *testing.T) {
+	f, secure := newFake(t), true
+	f.ports = append(f.ports, &port{
+		ID: "nic", MAC: "fa:16:3e:00:00:02", Network: networkID, Security: &secure, FixedIPs: []ip{{subnetID, "10.0.0.9"}},
+	})
+	c := f.open(t)
+	got, err := c.Describe(t.Context(), "FA:16:3E:00:00:02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(s string) device.Attribute { return device.Attribute{String: &s} }
+	const prefix = "graft.provider.extensions.gardener.cloud/neutron"
+	mtu, mtu32 := int64(1450), int32(1450)
+	want := cloud.Description{
+		Attributes: map[string]device.Attribute{
+			prefix + "Port": text("nic"), prefix + "Network": text(networkID), prefix + "NetworkName": text("pods"),
+			prefix + "Subnet": text(subnetID), prefix + "MTU": {Int: &mtu}, prefix + "PortSecurity": {Bool: &secure},
+		},
+		Config: device.Config{
+			Interface: device.Interface{MTU: &mtu32}, Routes: []device.Route{{Destination: "10.20.0.0/16", Gateway: "10.0.0.254"}},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("description (-want +got):\n%s", diff)
+	}
+	if err := device.ValidateAttributes(got.Attributes); err != nil {
+		t.Error(err)
+	}
+	if got, err = c.Describe(t.Context(), "fa:16:3e:00:00:99"); err != nil || !cmp.Equal(got, cloud.Description{}) {
+		t.Errorf("an unknown device: %v, %v", got, err)
+	}
+	f.mutex.Lock()
+	before := f.calls["list ports"]
+	f.mutex.Unlock()
+	if _, err = c.Describe(t.Context(), "fa:16:3e:00:00:02"); err != nil || f.calls["list ports"] != before {
+		t.Errorf("asked again: %v", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -41,11 +41,8 @@ type login struct {
 
 // equal reports whether both are the same login.
 func (l *login) equal(other *login) bool {
-	return l.digest == other.digest && (l.tls.RootCAs == nil) == (other.tls.RootCAs == nil) &&
-		(l.tls.RootCAs == nil || l.tls.RootCAs.Equal(other.tls.RootCAs)) &&
-		slices.EqualFunc(l.tls.Certificates, other.tls.Certificates, func(a, b tls.Certificate) bool {
-			return slices.EqualFunc(a.Certificate, b.Certificate, bytes.Equal)
-		})
+	return l.digest == other.digest && l.tls.RootCAs.Equal(other.tls.RootCAs) &&
+		reflect.DeepEqual(l.tls.Certificates, other.tls.Certificates)
 }
 
 // read reads the files.

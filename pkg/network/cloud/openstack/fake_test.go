@@ -58,6 +58,8 @@ type port struct {
 	MAC         string         `json:"mac_address"`
 	FixedIPs    []ip           `json:"fixed_ips"`
 	Trunk       map[string]any `json:"trunk_details,omitempty"`
+	Network     string         `json:"network_id,omitempty"`
+	Security    *bool          `json:"port_security_enabled,omitempty"`
 }
 
 type subport struct {
@@ -103,7 +105,6 @@ func newFake(t *testing.T) *fake {
 			"host_routes": []any{map[string]any{"destination": "10.20.0.0/16", "nexthop": "10.0.0.254"}}}}}
 	}))
 	mux.HandleFunc("GET /v2.0/ports", f.handle("list ports", f.list))
-	mux.HandleFunc("GET /v2.0/ports/{id}", f.handle("get port", func(*http.Request) (int, any) { return failed(404, "PortNotFound") }))
 	mux.HandleFunc("POST /v2.0/ports", f.handle("create ports", f.create))
 	mux.HandleFunc("DELETE /v2.0/ports/{id}", f.handle("delete port", f.delete))
 	mux.HandleFunc("PUT /v2.0/trunks/{id}/add_subports", f.handle("add subports", f.attach))
@@ -193,8 +194,9 @@ func (f *fake) subports() []subport {
 func (f *fake) list(r *http.Request) (int, any) {
 	found := []*port{}
 	for _, p := range f.ports {
-		names, macs := r.URL.Query()["name"], r.URL.Query()["mac_address"]
-		if names != nil && !slices.Contains(names, p.Name) || macs != nil && !slices.Contains(macs, p.MAC) {
+		asked := r.URL.Query()
+		names, macs, ids := asked["name"], asked["mac_address"], asked["id"]
+		if names != nil && !slices.Contains(names, p.Name) || macs != nil && !slices.Contains(macs, p.MAC) || ids != nil && !slices.Contains(ids, p.ID) {
 			continue
 		}
 		if p.ID == "parent" {

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -19,6 +19,7 @@ const maximumBatch = 10
 
 // job is one bind or unbind that waits for its turn.
 type job struct {
+	// ctx has a deadline.
 	ctx        context.Context
 	unbind     bool
 	allocation network.Allocation
@@ -50,9 +51,6 @@ type lanes struct {
 // do waits until a job is done, or its context.
 func (l *lanes) do(trunk string, j *job) (network.Binding, error) {
 	l.mutex.Lock()
-	if l.waiting == nil {
-		l.waiting = map[string][]*job{}
-	}
 	_, busy := l.waiting[trunk]
 	l.waiting[trunk] = append(l.waiting[trunk], j)
 	l.mutex.Unlock()
@@ -100,23 +98,14 @@ func (l *lanes) next(trunk string) (batch []*job) {
 	return batch
 }
 
-// joined returns a context that ends when the contexts of all jobs have ended.
+// joined returns a context that ends at the last deadline of the jobs, even if their callers have given up: Neutron may
+// have received a request, and an owner that asks again needs its result.
 func joined(batch []*job) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(batch[0].ctx))
-	var left atomic.Int64
-	left.Store(int64(len(batch)))
-	stops := make([]func() bool, len(batch))
-	for i, j := range batch {
-		stops[i] = context.AfterFunc(j.ctx, func() {
-			if left.Add(-1) == 0 {
-				cancel()
-			}
-		})
-	}
-	return ctx, func() {
-		for _, stop := range stops {
-			stop()
+	var last time.Time
+	for _, j := range batch {
+		if deadline, _ := j.ctx.Deadline(); deadline.After(last) {
+			last = deadline
 		}
-		cancel()
 	}
+	return context.WithDeadline(context.WithoutCancel(batch[0].ctx), last)
 }

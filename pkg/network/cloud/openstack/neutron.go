@@ -40,15 +40,6 @@ func (n neutron) listPorts(ctx context.Context, q query) ([]ports.Port, error) {
 	return found, n.observer.failure("listing ports", err)
 }
 
-// port returns a port by its ID, and false if there is none.
-func (n neutron) port(ctx context.Context, id string) (*ports.Port, bool, error) {
-	found, err := ports.Get(ctx, n.client, id).Extract()
-	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
-		return nil, false, nil
-	}
-	return found, err == nil, n.observer.failure("reading a port", err)
-}
-
 // createPort creates a port.
 func (n neutron) createPort(ctx context.Context, options ports.CreateOpts) (*ports.Port, error) {
 	made, err := ports.Create(ctx, n.client, options).Extract()
@@ -86,15 +77,19 @@ func (n neutron) deletePort(ctx context.Context, id string) error {
 	return n.observer.failure("deleting a port", err)
 }
 
-// parent is a port that can have a trunk.
+// parent is the port of a NIC, which can have a trunk.
 type parent struct {
-	ID string `json:"id"`
+	ID        string     `json:"id"`
+	NetworkID string     `json:"network_id"`
+	FixedIPs  []ports.IP `json:"fixed_ips"`
 	trunk_details.TrunkDetailsExt
+	// PortSecurity is nil if Neutron does not have that extension.
+	PortSecurity *bool `json:"port_security_enabled"`
 }
 
 // parents returns the ports with a MAC address. A MAC address is unique within a network only.
 func (n neutron) parents(ctx context.Context, mac string) ([]parent, error) {
-	pages, err := ports.List(n.client, query{"mac_address": {mac}, "fields": {"id", "trunk_details"}}).AllPages(ctx)
+	pages, err := ports.List(n.client, query{"mac_address": {mac}}).AllPages(ctx)
 	var found []parent
 	if err == nil {
 		err = ports.ExtractPortsInto(pages, &found)
@@ -115,14 +110,23 @@ func (n neutron) addSubports(ctx context.Context, trunk string, all []trunks.Sub
 	return n.observer.failure("adding sub-ports to a trunk", err)
 }
 
-// removeSubports detaches all ports or none.
-func (n neutron) removeSubports(ctx context.Context, trunk string, ids []string) error {
+// removeSubports detaches ports; one that is not attached is no error.
+func (n neutron) removeSubports(ctx context.Context, trunk string, ids ...string) error {
 	all := make([]trunks.RemoveSubport, len(ids))
 	for i, id := range ids {
 		all[i].PortID = id
 	}
 	_, err := trunks.RemoveSubports(ctx, n.client, trunk, trunks.RemoveSubportsOpts{Subports: all}).Extract()
-	return n.observer.failure("removing sub-ports from a trunk", err)
+	if !gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+		return n.observer.failure("removing sub-ports from a trunk", err)
+	}
+	var problems []error
+	if len(ids) > 1 { // Neutron has removed none, because one of them is missing
+		for _, id := range ids {
+			problems = append(problems, n.removeSubports(ctx, trunk, id))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // listSubports returns the trunks of all sub-ports, by the IDs of the ports.
@@ -141,25 +145,26 @@ func (n neutron) listSubports(ctx context.Context) (map[string]string, error) {
 	return attached, n.observer.failure("listing trunks", err)
 }
 
-// mtu returns the MTU of a network, or 0 if Neutron does not have that extension.
-func (n neutron) mtu(ctx context.Context, network string) (int32, error) {
-	var details struct {
-		MTU int32 `json:"mtu"`
-	}
-	err := networks.Get(ctx, n.client, network).ExtractInto(&details)
-	return details.MTU, n.observer.failure("reading a network", err)
+// details are what is read of a network; MTU is 0 if Neutron does not have that extension.
+type details struct {
+	Name    string                    `json:"name"`
+	MTU     int32                     `json:"mtu"`
+	subnets map[string]subnets.Subnet // by ID
 }
 
-// subnets returns the subnets of a network by their IDs.
-func (n neutron) subnets(ctx context.Context, network string) (map[string]subnets.Subnet, error) {
-	pages, err := subnets.List(n.client, subnets.ListOpts{NetworkID: network}).AllPages(ctx)
+// network reads a network and its subnets.
+func (n neutron) network(ctx context.Context, id string) (of details, err error) {
+	if err = networks.Get(ctx, n.client, id).ExtractInto(&of); err != nil {
+		return of, n.observer.failure("reading a network", err)
+	}
+	pages, err := subnets.List(n.client, subnets.ListOpts{NetworkID: id}).AllPages(ctx)
 	var found []subnets.Subnet
 	if err == nil {
 		found, err = subnets.ExtractSubnets(pages)
 	}
-	byID := map[string]subnets.Subnet{}
+	of.subnets = map[string]subnets.Subnet{}
 	for _, subnet := range found {
-		byID[subnet.ID] = subnet
+		of.subnets[subnet.ID] = subnet
 	}
-	return byID, n.observer.failure("listing subnets", err)
+	return of, n.observer.failure("listing subnets", err)
 }

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -69,10 +68,7 @@ func (o *observer) observe(next http.RoundTripper) http.RoundTripper {
 		code := "error"
 		if err == nil {
 			code = strconv.Itoa(response.StatusCode)
-			response.Body = struct {
-				io.Reader
-				io.Closer
-			}{io.LimitReader(response.Body, maximumAnswer), response.Body}
+			response.Body = http.MaxBytesReader(nil, response.Body, maximumAnswer)
 		}
 		switch {
 		case err == nil && response.StatusCode < http.StatusInternalServerError:
@@ -143,10 +139,7 @@ func newAPIError(doing string, answer gophercloud.ErrUnexpectedResponseCode) *ap
 		NeutronError struct{ Type, Message string }
 	}
 	if json.Unmarshal(answer.Body, &body) == nil {
-		e.kind, e.message = body.NeutronError.Type, strings.Join(strings.Fields(body.NeutronError.Message), " ")
-	}
-	if runes := []rune(e.message); len(runes) > longestMessage {
-		e.message = string(runes[:longestMessage]) + "…"
+		e.kind, e.message = body.NeutronError.Type, cloud.Line(body.NeutronError.Message, longestMessage)
 	}
 	return e
 }

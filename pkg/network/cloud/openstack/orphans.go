@@ -96,15 +96,15 @@ func (c *Cloud) removeOrphans(ctx context.Context, orphans []cloud.Orphan) error
 	}
 	var problems []error
 	for i, o := range orphans {
+		var err error
 		if trunk := attached[o.ID]; trunk != "" {
-			err = unlessGone(n.removeSubports(ctx, trunk, []string{o.ID}))
+			err = n.removeSubports(ctx, trunk, o.ID)
 		}
 		if err == nil {
 			err = n.deletePort(ctx, o.ID)
 		}
 		orphans[i].Removed = err == nil
 		problems = append(problems, err)
-		err = nil
 	}
 	return errors.Join(problems...)
 }

@@ -6,6 +6,7 @@ package openstack
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -126,8 +127,7 @@ func (w *work) choose(t *trunk, all []*binding) ([]trunks.Subport, error) {
 			vlan = w.unused(used, b.port)
 		}
 		if vlan == 0 {
-			const message = "%w: all VLANs of the trunk %s are in use"
-			return nil, fmt.Errorf(message, network.ErrRefused, t.id)
+			return nil, fmt.Errorf("%w: all VLANs of the trunk %s are in use", network.ErrRefused, t.id)
 		}
 		used[vlan] = true
 		chosen[i] = trunks.Subport{PortID: b.port.ID, SegmentationType: "vlan", SegmentationID: vlan}
@@ -162,7 +162,7 @@ func (w *work) unused(used map[int]bool, port *ports.Port) int {
 // before; if that fails, the outcome is unknown.
 func (w *work) giveUp(ctx context.Context, all []*binding, err error) {
 	for _, b := range all {
-		if b.vlan = 0; b.port == nil || !isRefused(err) {
+		if b.vlan = 0; b.port == nil || !errors.Is(err, network.ErrRefused) {
 			b.end(network.Binding{}, err)
 			continue
 		}

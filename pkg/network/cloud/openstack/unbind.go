@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"net/http"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
@@ -33,16 +32,8 @@ func (w *work) unbind(ctx context.Context, batch []*job) error {
 			owned[j] = append(owned[j], p)
 		}
 	}
-	for _, j := range batch {
-		if len(owned[j]) > 0 {
-			continue
-		}
-		p, is, err := w.renamed(ctx, j.allocation)
-		if err != nil {
-			j.end(network.Binding{}, err)
-		} else if is {
-			owned[j] = []ports.Port{*p}
-		}
+	if err := w.addRenamed(ctx, batch, owned); err != nil {
+		return err
 	}
 	if err := w.detach(ctx, owned); err != nil {
 		return err
@@ -61,22 +52,34 @@ func (w *work) unbind(ctx context.Context, batch []*job) error {
 	return nil
 }
 
-// renamed finds a port with a changed name by the reference in the ledger. It ignores a port if its description was
+// addRenamed finds ports with a changed name by the references in the ledger. It ignores a port if its description was
 // changed as well, because it belongs to another user then.
-func (w *work) renamed(ctx context.Context, a network.Allocation) (*ports.Port, bool, error) {
-	known := referenceOf(a)
-	if known.Port == "" {
-		return nil, false, nil
+func (w *work) addRenamed(ctx context.Context, batch []*job, owned map[*job][]ports.Port) error {
+	var ids []string
+	byID := map[string]*job{}
+	for _, j := range batch {
+		if id := referenceOf(j.allocation).Port; id != "" && len(owned[j]) == 0 {
+			ids = append(ids, id)
+			byID[id] = j
+		}
 	}
-	p, is, err := w.port(ctx, known.Port)
-	return p, is && p.Description == w.cloud.description(a), err
+	if len(ids) == 0 {
+		return nil
+	}
+	found, err := w.listPorts(ctx, query{"id": ids})
+	for _, p := range found {
+		if j := byID[p.ID]; j != nil && p.Description == w.cloud.description(j.allocation) {
+			owned[j] = append(owned[j], p)
+		}
+	}
+	return err
 }
 
 // attached returns the ports that are attached, by trunk. Neutron sets the device of a sub-port only when an agent binds
 // it, so the trunk of the node's NIC is asked, and other trunks in references are tried.
 func (w *work) attached(ctx context.Context, owned map[*job][]ports.Port) (map[string][]string, error) {
 	byTrunk, subports, known := map[string][]string{}, map[string]string{}, map[string]bool{}
-	if w.mac != "" && (w.cloud.definition.Trunk != nil || refersToTrunk(owned)) {
+	if w.mac != "" {
 		found, err := w.parents(ctx, w.mac)
 		if err != nil {
 			return nil, err
@@ -105,16 +108,6 @@ func (w *work) attached(ctx context.Context, owned map[*job][]ports.Port) (map[s
 	return byTrunk, nil
 }
 
-// refersToTrunk reports whether a port was attached, perhaps before the declaration of the cloud was changed.
-func refersToTrunk(owned map[*job][]ports.Port) bool {
-	for j := range owned {
-		if referenceOf(j.allocation).Trunk != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // detach removes the ports from their trunks.
 func (w *work) detach(ctx context.Context, owned map[*job][]ports.Port) error {
 	if len(owned) == 0 {
@@ -126,32 +119,7 @@ func (w *work) detach(ctx context.Context, owned map[*job][]ports.Port) error {
 	}
 	var problems []error
 	for id, all := range attached {
-		err := w.removeSubports(ctx, id, all)
-		if len(all) == 1 || !isGone(err) {
-			problems = append(problems, unlessGone(err))
-			continue
-		}
-		// Another server has removed some of them. Neutron removes all or none.
-		for _, one := range all {
-			problems = append(problems, unlessGone(w.removeSubports(ctx, id, []string{one})))
-		}
+		problems = append(problems, w.removeSubports(ctx, id, all...))
 	}
 	return errors.Join(problems...)
 }
-
-// unlessGone returns an error, but not that something does not exist.
-func unlessGone(err error) error {
-	if isGone(err) {
-		return nil
-	}
-	return err
-}
-
-// isGone reports whether Neutron has answered that something does not exist.
-func isGone(err error) bool {
-	e, ok := asAPIError(err)
-	return ok && e.status == http.StatusNotFound
-}
-
-// isRefused reports whether an error is a permanent rejection.
-func isRefused(err error) bool { return errors.Is(err, network.ErrRefused) }
