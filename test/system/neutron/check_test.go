@@ -23,6 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
 // check runs graft cloud check for a profile with one cloud, and returns its output and exit status.
@@ -142,5 +143,26 @@ var _ = Describe("a port without an allocation", func() {
 		Expect(portsOfNetwork(ctx)).To(And(ContainElements(portOf(held), other.ID), Not(ContainElement(portOf(lost)))))
 		Expect(search()).To(BeEmpty())
 		unbind(ctx, c, held)
+	})
+})
+
+var _ = Describe("a device", func() {
+	It("has the attributes and the configuration of its port", func(ctx SpecContext) {
+		other := foreign(ctx, "10.0.0.141")
+		got, err := open(definition()).Describe(ctx, other.MACAddress)
+		Expect(err).NotTo(HaveOccurred())
+		const prefix = "graft.provider.extensions.gardener.cloud/neutron"
+		mtu, secured := int64(1500), true
+		text := func(s string) device.Attribute { return device.Attribute{String: &s} }
+		Expect(got.Attributes).To(Equal(map[string]device.Attribute{
+			prefix + "Port": text(other.ID), prefix + "Network": text(fixture.networkID), prefix + "NetworkName": text("pods"),
+			prefix + "Subnet": text(fixture.subnet4), prefix + "MTU": {Int: &mtu}, prefix + "PortSecurity": {Bool: &secured},
+		}))
+		Expect(got.Config.Interface.MTU).To(HaveValue(BeEquivalentTo(1500)))
+		Expect(got.Config.Routes).To(Equal([]device.Route{{Destination: "10.20.0.0/16", Gateway: "10.0.0.254"}}))
+	})
+
+	It("that Neutron does not know has none", func(ctx SpecContext) {
+		Expect(open(definition()).Describe(ctx, "02:00:00:00:00:99")).To(BeZero())
 	})
 })
