@@ -131,10 +131,7 @@ func (v *verifier) format(ctx context.Context, store Store, found []byte) error 
 		if empty, err := Empty(ctx, store); err != nil || empty {
 			return err
 		}
-		return v.add(Fault{
-			Key: keyFormat, Problem: "the row with the ledger's format is missing", Remedy: "write it: it is known from the rows",
-			repair: []Change{{Key: keyFormat, Value: []byte(format1)}},
-		})
+		return v.add(Fault{Key: keyFormat, Problem: "the row with the format of the ledger is missing", Remedy: remedyRewrite})
 	}
 	return err
 }

@@ -369,7 +369,7 @@ func (r *reconciler) look(ctx context.Context, starting bool) error {
 		return err
 	})
 	if err != nil {
-		return adopting, fmt.Errorf("reading unfinished allocations: %w", err)
+		return fmt.Errorf("reading unfinished allocations: %w", err)
 	}
 	for _, cloud := range slices.Sorted(maps.Keys(waiting)) {
 		_, err := r.backend(network.Allocation{Cloud: cloud, Pool: r.anyPool()})

@@ -342,31 +342,6 @@ func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.H
 // did not release itself, and those that no network of the client has, because the client or this process was
 // killed before they were used. No lease of this process changes during a sweep.
 func (l *Driver) Sweep(ctx context.Context) error {
-	now := l.options.Clock.Now()
-	l.mutex.Lock()
-	before := l.gone
-	l.mutex.Unlock()
-	gone := map[holding]time.Time{}
-	var errs []error
-	for _, s := range []*space{l.local, l.global} {
-		strays, err := l.strays(ctx, s)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("searching for unused addresses: %w", err))
-		}
-		for _, a := range strays {
-			of := holding{a.Owner, a.Holder.UID}
-			since, known := before[of]
-			if !known {
-				since = now
-			}
-			if gone[of] = since; now.Sub(since) < l.options.Grace {
-				continue
-			}
-			if err := l.free(ctx, s, a); err != nil {
-				errs = append(errs, fmt.Errorf("freeing what %s holds: %w", a.Owner, err))
-			}
-		}
-	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	gone := map[holding]time.Time{} // replaces l.gone

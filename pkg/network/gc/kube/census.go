@@ -102,10 +102,7 @@ func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
 			continue
 		}
 		if err != nil {
-			return schema.GroupVersionResource{}, fmt.Errorf("listing the resources of the cluster: %w", err)
-		}
-		if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == of.resource }) {
-			return version.WithResource(of.resource), nil
+			return nil, fmt.Errorf("listing the resources of the cluster: %w", err)
 		}
 		c.served.Store(name, resource)
 		return made, nil
