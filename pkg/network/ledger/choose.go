@@ -182,13 +182,13 @@ func (in Intent) mayTake(p place) bool {
 	return !p.until.After(in.Now) || in.had(p.owner) || in.Preempt && (p.owner.Contract == in.Owner.Contract || p.owner.Contract == "")
 }
 
-// had reports whether the intent may request the addresses of an owner during their cooldown.
+// had reports whether the intent may request the addresses of an owner during their quarantine.
 func (in Intent) had(last network.Owner) bool {
 	kin := last.Key == in.Kin || strings.HasSuffix(in.Kin, "/") && strings.HasPrefix(last.Key, in.Kin)
 	return in.Kin != "" && kin && last.Contract == in.Owner.Contract
 }
 
-// takenAtRest returns the error for an address in cooldown.
+// takenAtRest returns the error for an address in quarantine.
 func takenAtRest(address netip.Addr, until time.Time) error {
 	return fmt.Errorf("%w: %s, which rests until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
 }
@@ -242,7 +242,7 @@ func (c *choice) vlan(context.Context) error {
 	return nil
 }
 
-// noVLAN returns the error of a trunk without a free VLAN. It contains the number of VLANs in cooldown.
+// noVLAN returns the error of a trunk without a free VLAN. It contains the number of VLANs in quarantine.
 func (c *choice) noVLAN() error {
 	resting := 0
 	for id := c.pool.FirstVLAN; id <= c.pool.LastVLAN; id++ {
@@ -263,7 +263,7 @@ func (c *choice) noVLAN() error {
 }
 
 // mac derives a MAC address from the first address: the first one, starting with that of the attempt, that neither
-// another owner of the request has nor is in cooldown. The commit detects all other conflicts.
+// another owner of the request has nor is in quarantine. The commit detects all other conflicts.
 func (c *choice) mac(context.Context) error {
 	if len(c.pool.MACPrefix) == 0 || len(c.a.Addresses) == 0 {
 		return nil

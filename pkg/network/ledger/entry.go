@@ -214,10 +214,10 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	return a, changes, nil
 }
 
-// Rests reports whether a change starts a cooldown.
+// Rests reports whether a change starts a quarantine.
 func Rests(c Change) bool { return len(c.Value) > 0 && c.Value[0] == placeResting }
 
-// RestingRow returns the change that starts a cooldown of a free resource; last is the previous owner, or the zero one
+// RestingRow returns the change that starts a quarantine of a free resource; last is the previous owner, or the zero one
 // if unknown.
 func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()

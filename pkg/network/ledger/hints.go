@@ -351,7 +351,7 @@ func (h *hints) count(key string) []byte {
 	return h.counts[key]
 }
 
-// expiry is a row to remove at a time: a resource in cooldown, or a tombstone, which has a zero until.
+// expiry is a row to remove at a time: a resource in quarantine, or a tombstone, which has a zero until.
 type expiry struct {
 	key        string
 	row        []byte

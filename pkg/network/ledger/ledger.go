@@ -425,7 +425,7 @@ func (l *Ledger) upgrade(ctx context.Context) error {
 	})
 }
 
-// Wake removes rows after their cooldown and expired tombstones. It returns the number of resources that became free.
+// Wake removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
 // It also reads uncertain rows again.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	l.hints.mutex.Lock()

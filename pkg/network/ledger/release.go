@@ -113,7 +113,7 @@ func wholeSecond(until time.Time) time.Time {
 }
 
 // Update changes the state and the binding of an allocation. Its resources must stay; addresses selected by a cloud may
-// be added, even during their cooldown. The error wraps network.ErrNotHeld if there is no allocation, and
+// be added, even during their quarantine. The error wraps network.ErrNotHeld if there is no allocation, and
 // network.ErrTaken if an added address is in use.
 func (l *Ledger) Update(ctx context.Context, owner network.Owner, change func(*network.Allocation) error) (network.Allocation, error) {
 	all, err := l.UpdateAll(ctx, change, owner)
@@ -187,7 +187,7 @@ func (u *updates) add(ctx context.Context, owner network.Owner) (network.Allocat
 	return a, nil
 }
 
-// vacant returns the row of a free resource. It may be in cooldown, because a cloud that selects it has processed the
+// vacant returns the row of a free resource. It may be in quarantine, because a cloud that selects it has processed the
 // release.
 func (l *Ledger) vacant(ctx context.Context, key string) ([]byte, error) {
 	raw, err := l.store.Get(ctx, key)

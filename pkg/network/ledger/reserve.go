@@ -27,7 +27,7 @@ type Intent struct {
 	Addresses []netip.Addr
 	// Families limits the families that are chosen, by their length in bits; nil means all of the pool.
 	Families []int
-	// Kin names the previous owner of the same contract with addresses that may be requested during their cooldown.
+	// Kin names the previous owner of the same contract with addresses that may be requested during their quarantine.
 	// With a trailing slash, it is a prefix of such owners' keys. Empty permits none, not even the owner itself.
 	Kin string
 	// Preempt allows every address in quarantine that an owner of the same contract had.

@@ -31,7 +31,7 @@ import (
 //	record/<node>/<table>/<key>       a value of another package, as JSON: see package record
 //	format                            the version of all rows
 //
-// A resource in cooldown has its last owner in the row, because that owner can have it again sooner. Old rows lack it.
+// A resource in quarantine has its last owner in the row, because that owner can have it again sooner. Old rows lack it.
 const (
 	prefixOwner     = "owner/"
 	prefixAddress   = "ip/"
@@ -93,7 +93,7 @@ func parseVLAN(key string) (network.Trunk, uint16, error) {
 	return network.Trunk{}, 0, fmt.Errorf("the row %q is not that of a VLAN", key)
 }
 
-// place holds the owner of one resource. During a cooldown, owner is the last owner, or zero.
+// place holds the owner of one resource. During a quarantine, owner is the last owner, or zero.
 type place struct {
 	owner network.Owner
 	until time.Time

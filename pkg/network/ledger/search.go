@@ -89,7 +89,7 @@ func (b *BrokenRow) Error() string {
 // Unwrap gives the cause.
 func (b *BrokenRow) Unwrap() error { return b.Err }
 
-// at looks for the owners of an address, in one pool or in all pools, and for its cooldown.
+// at looks for the owners of an address, in one pool or in all pools, and for its quarantine.
 func (q Query) at(ctx context.Context, store Store, each func(Entry) error) error {
 	var owners []network.Owner
 	var rest []Entry
@@ -133,13 +133,13 @@ func (q Query) at(ctx context.Context, store Store, each func(Entry) error) erro
 	return nil
 }
 
-// wantsRest reports whether the query includes resources in cooldown: a query for an address includes all rows about
+// wantsRest reports whether the query includes resources in quarantine: a query for an address includes all rows about
 // it.
 func (q Query) wantsRest() bool {
 	return q.State == network.Resting || q.Address.IsValid() && q == Query{Pool: q.Pool, Address: q.Address}
 }
 
-// Matches reports whether the query selects an entry. A resource in cooldown has no owner, so that only pool and
+// Matches reports whether the query selects an entry. A resource in quarantine has no owner, so that only pool and
 // address can match.
 func (q Query) Matches(e Entry) bool {
 	if e.Allocation == nil {
