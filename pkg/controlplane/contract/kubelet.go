@@ -35,7 +35,7 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 		return broken(kubeletFile, "the file is missing")
 	}
 	files := nodeFiles(after)
-	if twice := writtenTwice(files); twice != "" {
+	if twice := writtenTwice(files[1:]); twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
 	is, err := effectiveKubelet(files, known)
@@ -71,14 +71,15 @@ func DefinesKubelet(file string) bool {
 
 // effectiveKubelet returns the kubelet service as systemd would run it.
 func effectiveKubelet(files []systemd.NodeFile, known *systemd.ServiceCache) (*systemd.Service, error) {
-	later := systemd.NodeFile{Path: unitDirectory + "/" + target.KubeletUnit, Content: systemd.Text(laterUnit)}
-	return known.EffectiveService(target.KubeletUnit, append([]systemd.NodeFile{later}, files...))
+	return known.EffectiveService(target.KubeletUnit, files)
 }
 
-// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins.
+// nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins. The first
+// one is laterUnit, which a unit of the OperatingSystemConfig replaces.
 func nodeFiles(root *document.Node) []systemd.NodeFile {
 	written, units := root.Find("spec", "files").Items(), root.Find("spec", "units").Items()
-	files := make([]systemd.NodeFile, 0, len(written)+2*len(units))
+	files := make([]systemd.NodeFile, 0, 1+len(written)+2*len(units))
+	files = append(files, systemd.NodeFile{Path: unitDirectory + "/" + target.KubeletUnit, Content: systemd.Text(laterUnit)})
 	for _, file := range written {
 		files = append(files, systemd.NodeFile{Path: text(file.Get("path")), Content: (*inlineFile)(file)})
 	}

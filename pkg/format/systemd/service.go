@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/utils/lru"
 
@@ -201,22 +202,23 @@ func (c *serviceCompiler) file(path string) int {
 
 // key returns a digest of everything that determines a service without aliases and environment files.
 func (c *serviceCompiler) key(parts ...[]nodeText) (key [sha256.Size]byte) {
-	size := len(c.name)
-	for _, texts := range parts {
-		size += binary.MaxVarintLen64
-		for _, t := range texts {
-			size += binary.MaxVarintLen64 + len(t.text)
-		}
-	}
-	all := append(make([]byte, 0, size), c.name...)
+	buffer := keyBuffers.Get().(*[]byte)
+	all := append((*buffer)[:0], c.name...)
 	for _, texts := range parts {
 		all = binary.AppendUvarint(all, uint64(len(texts)))
 		for _, t := range texts {
 			all = append(binary.AppendUvarint(all, uint64(len(t.text))), t.text...)
 		}
 	}
-	return sha256.Sum256(all)
+	key = sha256.Sum256(all)
+	if len(all) <= cachedServiceText {
+		*buffer = all
+		keyBuffers.Put(buffer)
+	}
+	return key
 }
+
+var keyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // compile computes the service from its texts and those of the manager.
 func (c *serviceCompiler) compile(unit, manager []nodeText) (*Service, error) {
