@@ -75,7 +75,7 @@ func (w *world) claims(ctx context.Context, client int, random *rand.Rand) {
 		}
 		has[owner] = w.repeat(random, request{kind: allocate, pool: "chosen", owner: owner}, func(s *server) (string, bool) {
 			status, text := s.Post("/GetProfileConfig", owner, config)
-			exhausted := status == http.StatusInternalServerError && strings.Contains(text, "has nothing left")
+			exhausted := status == http.StatusInternalServerError && strings.Contains(text, "has no free resources")
 			return addressOf(text), status == http.StatusOK || exhausted
 		})
 	}

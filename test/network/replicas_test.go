@@ -181,7 +181,7 @@ func administer(b *book, one, other *program) {
 		{[]string{"inspect", "--owner=" + owner}, "0: OWNER"},
 		{[]string{"release", owner}, "0: OWNER"},
 		{[]string{"release", owner}, "1: " + owner + " holds nothing"},
-		{[]string{"gc", "--dry-run"}, "0: Everybody lives who holds something."},
+		{[]string{"gc", "--dry-run"}, "0: All owners exist."},
 		{
 			[]string{"gc"},
 			"2: Error: asking the server at unix:///admin.sock: the server has no client of Kubernetes",

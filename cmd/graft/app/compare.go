@@ -232,7 +232,7 @@ type liveFlags struct {
 }
 
 func (f *liveFlags) addTo(set *pflag.FlagSet) {
-	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed instead of generated ones; nothing is changed there")
+	set.BoolVar(&f.enabled, "live", false, "read the control planes of a seed instead of generated ones; the seed is not changed")
 	set.StringVar(&f.connection.Kubeconfig, "kubeconfig", "", "with --live: kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
 	set.StringVar(&f.connection.Context, "kube-context", "", "with --live: context in the kubeconfig (default: the current one)")
 }
@@ -346,7 +346,7 @@ const liveParallel = 8
 // runDiff runs graft diff --live.
 func (f *liveFlags) runDiff(ctx context.Context, s *Streams, o *diffOptions, manifests []string, profiles *loaded) error {
 	if len(manifests) > 0 {
-		return errors.New("--live reads the objects of a seed: do not give manifests as well")
+		return errors.New("--live reads the objects of a seed: remove the manifests from the command")
 	}
 	output := comparisonFlags{outputFlags: o.output, context: o.context, exitCode: o.exitCode}
 	output.formats = render.Differences()
@@ -380,7 +380,7 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
 	}
 	for _, version := range l.others(known...) {
-		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: what only its rules wrote into pod templates, units and files is not "+
+		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: values that only its rules wrote into pod templates, units and files are not "+
 			"seen here; `graft compare --live OLD NEW` sees it")
 	}
 	return l.run(ctx, s, o)
@@ -426,7 +426,7 @@ func (f *liveFlags) compare(ctx context.Context, s *Streams, namespace string, b
 		return nil, err
 	}
 	for _, version := range l.others(before.Program) {
-		l.notes = append(l.notes, version+", which is not OLD: what only those rules wrote into pod templates, units and files is not seen")
+		l.notes = append(l.notes, version+", which is not OLD: values that only those rules wrote into pod templates, units and files are not seen")
 	}
 	o.More = seed.Leftovers{Old: before.Program, New: after.Program}.Effects
 	return l.run(ctx, s, o)

@@ -347,7 +347,7 @@ func (r *driftResult) words() string {
 		}
 	}
 	if len(r.OptedOut) > 0 {
-		fmt.Fprintf(&out, "Left alone, as their namespaces say so: %s.\n", strings.Join(r.OptedOut, ", "))
+		fmt.Fprintf(&out, "Skipped, because their namespaces are annotated: %s.\n", strings.Join(r.OptedOut, ", "))
 	}
 	for _, unread := range r.Unread {
 		fmt.Fprintf(&out, "%s could not be read: %s\n", unread.Namespace, unread.Problem)

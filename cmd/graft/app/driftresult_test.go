@@ -58,7 +58,7 @@ marked             shoot      Deployment e  controlplane  -              the pro
 12 objects of 1 control plane looked at with acme@76543210: 1 unmutated, 1 outdated, 1 edited, 1 marked, 1 denied.
 Touched, fixed: 1.
 Touched, failed: 1.
-Left alone, as their namespaces say so: shoot--x.
+Skipped, because their namespaces are annotated: shoot--x.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -77,7 +77,7 @@ func TestDriftWords(t *testing.T) {
 		},
 		"all left alone": {
 			drift.Summary{OptedOut: []string{"shoot--x", "shoot--y"}},
-			"No object was looked at with acme@76543210, base@01234567.\nLeft alone, as their namespaces say so: shoot--x, shoot--y.\n",
+			"No object was looked at with acme@76543210, base@01234567.\nSkipped, because their namespaces are annotated: shoot--x, shoot--y.\n",
 		},
 		"none could be read": {
 			drift.Summary{Unread: []drift.Unread{{Namespace: "shoot--x", Problem: "no"}}},

@@ -128,7 +128,7 @@ func (o *explainOptions) read(ctx context.Context, s *Streams, profiles *loaded)
 	}
 	switch {
 	case len(o.manifests) > 0:
-		return nil, errors.New("--live reads the objects of a seed: do not give manifests as well")
+		return nil, errors.New("--live reads the objects of a seed: remove the manifests from the command")
 	case o.scenes.options.Namespace == "":
 		return nil, errors.New("--live explains an object of one control plane: name its namespace with --namespace")
 	}

@@ -137,9 +137,9 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 	case failed > 1:
 		return found{fmt.Sprintf("%d questions have no answer", failed)}
 	case unknown == len(objects):
-		return found{"nothing is known of any of the objects"}
+		return found{"no profile interprets any of the objects"}
 	case unknown > 0:
-		return found{fmt.Sprintf("nothing is known of %d of %d objects", unknown, len(objects))}
+		return found{fmt.Sprintf("no profile interprets %d of %d objects", unknown, len(objects))}
 	}
 	return nil
 }

@@ -298,7 +298,7 @@ func newLedgerVerifyCommand(s *Streams) *cobra.Command {
 It reads each row and checks that the rows of owners and of their addresses, VLANs and MAC addresses match. The path is the folder
 of a ledger or an export. The server may continue to run.
 
-To repair the rows, export the ledger and import it into a new one: that writes the rows of what owners hold, and no others.
+To repair the rows, export the ledger and import it into a new one: the import writes only the rows of allocations.
 
 Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		Example: `  # check a backup
@@ -425,9 +425,9 @@ func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) (err
 	case done:
 		fmt.Fprintln(s.Err, "released")
 	case len(f.endpoints) > 0:
-		fmt.Fprintln(s.Err, "noted that it is given back: a server that shares the ledger releases it when it starts, and tells the cloud")
+		fmt.Fprintln(s.Err, "marked for release: a server with this ledger releases it when it starts, also in the cloud")
 	default:
-		fmt.Fprintln(s.Err, "noted that it is given back: the server that opens the ledger next releases it, and tells the cloud")
+		fmt.Fprintln(s.Err, "marked for release: the next server that opens the ledger releases it, also in the cloud")
 	}
 	return nil
 }
@@ -492,7 +492,7 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 		return errors.Join(err, list.breakOff())
 	}
 	if count == 0 {
-		fmt.Fprintln(s.Out, "Everybody lives who holds something.")
+		fmt.Fprintln(s.Out, "All owners exist.")
 		return nil
 	}
 	if err := list.end(); err != nil {

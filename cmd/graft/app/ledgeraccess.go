@@ -73,11 +73,11 @@ func (f *ledgerFlags) named(arguments []string) error {
 	}
 	switch {
 	case places == 0 && f.forServersAlone:
-		return errors.New("say which server: --server and its socket, or --ledger and the folder that it has")
+		return errors.New("name the server: with --server and its socket, or with --ledger and its folder")
 	case places == 0:
-		return errors.New("say which ledger: a path, or --etcd and its endpoints, or --server and its socket")
+		return errors.New("name the ledger: a path, --etcd and its endpoints, or --server and its socket")
 	case places > 1:
-		return errors.New("a ledger is in one place: give a path, --etcd or --server")
+		return errors.New("name one ledger: a path, --etcd or --server")
 	case len(f.endpoints) == 0 && f.ca+f.cert+f.key != "":
 		return errors.New("--cacert, --cert and --key are for --etcd")
 	}
@@ -103,7 +103,7 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 	}
 	if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
 		if does != looks {
-			return nil, fmt.Errorf("%s is a file: an export can be looked into, and nothing else; `graft ledger import` makes a ledger of it", f.path)
+			return nil, fmt.Errorf("%s is a file: an export can only be read; `graft ledger import` makes a ledger of it", f.path)
 		}
 		return exported{f.path}, nil
 	}
@@ -149,7 +149,7 @@ func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held err
 
 func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (keeper, error) {
 	if does == founds {
-		return nil, errors.New("a server has the ledger: stop the server first, since this needs the ledger for itself")
+		return nil, errors.New("a server has opened the ledger: stop the server first")
 	}
 	client, err := remote.Dial(address)
 	if err != nil {

@@ -90,7 +90,7 @@ func (o *testOptions) check() (*regexp.Regexp, error) {
 	case o.prune && !o.update:
 		return nil, errors.New("--prune is for --update")
 	case o.prune && o.run != "":
-		return nil, errors.New("--prune cannot tell with --run which golden files no case holds")
+		return nil, errors.New("--prune cannot find unused golden files with --run")
 	case o.parallel < 1:
 		return nil, errors.New("--parallel: must be 1 or more")
 	case o.run == "":
@@ -149,7 +149,7 @@ func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Re
 		fmt.Fprintln(s.Err, "removed", path)
 	}
 	for _, path := range updated.Stale {
-		fmt.Fprintln(s.Err, "no case holds", path+"; --prune removes it")
+		fmt.Fprintln(s.Err, path+" is not used by a case; --prune removes it")
 	}
 	for _, kept := range updated.Kept {
 		fmt.Fprintln(s.Err, "not written, as the case fails:", kept.ID())
@@ -192,7 +192,7 @@ func (o *testOptions) print(s *Streams, results []golden.Result, coverage *golde
 		return err
 	}
 	if len(stale) > 0 && !o.update {
-		fmt.Fprintf(s.Err, "no case holds %d golden files, such as %s; --update --prune removes them\n", len(stale), stale[0])
+		fmt.Fprintf(s.Err, "%d golden files are not used by a case, such as %s; --update --prune removes them\n", len(stale), stale[0])
 	}
 	if !o.coverage {
 		return nil

@@ -45,7 +45,7 @@ func TestTest(t *testing.T) {
 		{"test tests/profile.yaml", 2, "", "no tests in tests/profile.yaml"},
 		{"test nowhere", 2, "", "no such file or directory"},
 		{"test tests --prune", 2, "", "--prune is for --update"},
-		{"test tests --update --prune --run a", 2, "", "cannot tell with --run"},
+		{"test tests --update --prune --run a", 2, "", "cannot find unused golden files with --run"},
 		{"test tests --parallel 0", 2, "", "must be 1 or more"},
 		{"test tests -o xml", 2, "", "must be one of text, json"},
 	} {

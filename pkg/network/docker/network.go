@@ -25,7 +25,7 @@ import (
 func (h *handler) activate(ctx context.Context) (any, error) {
 	if err := h.Leases.Activate(ctx); err != nil {
 		return nil, &wire.Problem{Status: http.StatusServiceUnavailable,
-			Message: "the ledger cannot be written; the log of the server says why", Cause: err}
+			Message: "the ledger cannot be written; see the log of the server", Cause: err}
 	}
 	h.activated.Store(true)
 	return fields{"Implements": []string{"NetworkDriver", "IpamDriver"}}, nil

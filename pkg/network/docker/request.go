@@ -108,7 +108,7 @@ func (q *textRequest) checkNetwork() error { return checkID("NetworkID", q.Netwo
 // checkPool returns an error for an invalid pool identifier. Those of this driver are shorter than the limit.
 func (q *textRequest) checkPool() error {
 	if q.PoolID == "" || len(q.PoolID) > 512 {
-		return wrong("PoolID", "must be what RequestPool has answered")
+		return wrong("PoolID", "must be the PoolID from the answer of RequestPool")
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	called, known := methods[name]
 	switch {
 	case !known:
-		h.fail(w, r, nil, wire.Problemf(http.StatusNotFound, "there is no method of this name"))
+		h.fail(w, r, nil, wire.Problemf(http.StatusNotFound, "the method does not exist"))
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
@@ -95,7 +95,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func unreadable(err error) error {
 	if errors.Is(err, wire.ErrNoBody) {
 		return wire.Problemf(http.StatusBadRequest,
-			"the request came without its body, as Docker repeats one whose connection was lost; nothing was done by this "+
+			"the request has no body, because Docker repeated it after a lost connection; nothing was changed by this "+
 				"attempt: try again")
 	}
 	return err

@@ -155,7 +155,7 @@ func TestActivationFails(t *testing.T) {
 	}
 	status, answer := w.call("Plugin.Activate", "")
 	w.open()
-	if status != http.StatusServiceUnavailable || answer != "{\"Err\":\"the ledger cannot be written; the log of the server says why\"}\n" {
+	if status != http.StatusServiceUnavailable || answer != "{\"Err\":\"the ledger cannot be written; see the log of the server\"}\n" {
 		t.Errorf("got %d %s", status, answer)
 	}
 }

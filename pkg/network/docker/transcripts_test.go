@@ -30,7 +30,7 @@ type exchange struct {
 var refusals = map[string]map[string]string{
 	"endpoint-options": {"NetworkDriver.CreateEndpoint": `endpoints have no option "acme.com/colour"`},
 	"published-port":   {"NetworkDriver.ProgramExternalConnectivity": "ports (8080/tcp) cannot be published"},
-	"retry":            {"NetworkDriver.CreateEndpoint": "the request came without its body"},
+	"retry":            {"NetworkDriver.CreateEndpoint": "the request has no body"},
 }
 
 // kept are the parts of answers that must be as in the transcript, by method, because the controller's next requests

@@ -27,7 +27,7 @@ type Fault struct {
 
 // The remedies of faults that an export does not contain, or that an import corrects, and of two owners of one thing.
 const (
-	remedyRewrite = "export the ledger, and import it into a new one: that writes the rows of what owners hold, and no others"
+	remedyRewrite = "export the ledger, and import it into a new one: the import writes only the rows of allocations"
 	remedyTwo     = "two may use it: find out who does, and release the other with `graft ledger release`"
 )
 
@@ -169,7 +169,7 @@ func (v *verifier) scan(ctx context.Context, store Store) error {
 // unreadable adds the fault of a row that cannot be read.
 func (v *verifier) unreadable(key string, err error) error {
 	v.broken[key] = true
-	remedy := "nothing holds by it; find out who wrote it, and restore the ledger from an export when it was Graft"
+	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
 	if strings.HasPrefix(key, prefixOwner) {
 		remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
 		v.current = false // the counts of quotas are not known
@@ -213,7 +213,7 @@ const (
 func (v *verifier) times(e Entry) error {
 	if a := e.Allocation; a != nil && a.Since.After(v.Now.Add(skew)) {
 		return v.add(Fault{Key: e.Key, Problem: "it is held since " + a.Since.Format(time.RFC3339) + ", which is in the future",
-			Remedy: "see that the clocks of the servers are right; the allocation holds all the same"})
+			Remedy: "check the clocks of the servers; the allocation is valid"})
 	}
 	if e.Until.After(v.Now.Add(longRest)) {
 		return v.add(Fault{Key: e.Key, Problem: "it rests until " + e.Until.Format(time.RFC3339) + ", which is more than a year",
@@ -233,11 +233,11 @@ func (v *verifier) compareClaims() error {
 		f := Fault{Key: ownerKey(c.owner), Remedy: remedyRewrite}
 		switch {
 		case held || v.broken[c.key]:
-			f.Problem, f.Remedy = fmt.Sprintf("it holds %s, of which the row says that %s has it", thing, by), remedyTwo
+			f.Problem, f.Remedy = fmt.Sprintf("it has %s, but the row names %s", thing, by), remedyTwo
 		case v.resting[c.key]:
-			f.Problem = fmt.Sprintf("it holds %s, of which the row says that it rests", thing)
+			f.Problem = fmt.Sprintf("it has %s, but the row says quarantine", thing)
 		default:
-			f.Problem = fmt.Sprintf("it holds %s, of which no row says so", thing)
+			f.Problem = fmt.Sprintf("it has %s, which has no row", thing)
 		}
 		if len(v.claimed[c.key]) > 1 {
 			f.Remedy = remedyTwo
@@ -260,7 +260,7 @@ func (v *verifier) compareHeld() error {
 		if v.owners[owner] {
 			holds = "other things"
 		}
-		err := v.add(Fault{Key: key, Problem: fmt.Sprintf("%s, who is to have it, holds %s", owner, holds), Remedy: remedyRewrite})
+		err := v.add(Fault{Key: key, Problem: fmt.Sprintf("its owner %s has %s", owner, holds), Remedy: remedyRewrite})
 		if err != nil {
 			return err
 		}

@@ -189,7 +189,7 @@ func (p *Policy) Choose(name string) (*Profile, error) {
 		known := p.ProfileNames()
 		return nil, fmt.Errorf("there is no profile %.100q%s; %s", name, source.Suggest(name, known), source.ThereAre(known))
 	case profile.Elsewhere:
-		return nil, fmt.Errorf("the profile %s has no pool that is served on this node", name)
+		return nil, fmt.Errorf("the profile %s has no pool for this node", name)
 	}
 	return profile, nil
 }

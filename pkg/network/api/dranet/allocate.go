@@ -71,7 +71,7 @@ func (h *handler) allocate(ctx context.Context, r *request) (any, error) {
 			return answer, err
 		}
 	}
-	return nil, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
+	return nil, fmt.Errorf("%w: other requests release it", network.ErrUnavailable)
 }
 
 // attempts limits how often a request is evaluated again because the device's allocation was released concurrently.
@@ -149,13 +149,13 @@ func (a *allocation) give(ctx context.Context, profile *policy.Profile) (device.
 		}
 		empty = append(empty, err.Error())
 	}
-	return device.Config{}, fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
+	return device.Config{}, fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, profile.Name, strings.Join(empty, "; "))
 }
 
 // giveNothing answers with the configuration of a profile that has no pools.
 func (a *allocation) giveNothing(ctx context.Context, profile *policy.Profile) (device.Config, error) {
 	if profile.Elsewhere {
-		return device.Config{}, api.Problemf(http.StatusNotFound, "the profile %s has no pool that is served on this node", profile.Name)
+		return device.Config{}, api.Problemf(http.StatusNotFound, "the profile %s has no pool for this node", profile.Name)
 	}
 	answer, err := a.extra(ctx, profile, a.subject)
 	if err != nil {
@@ -187,7 +187,7 @@ func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 		return nil, fmt.Errorf("%w %q, which already gave the device %s", network.ErrUnknownPool, a.held.Pool, a.held.Addresses)
 	}
 	if asked := a.lacks(*a.held); asked.IsValid() {
-		return nil, api.Problemf(http.StatusConflict, "%s is asked for, and the device holds %s already", asked, a.held.Addresses)
+		return nil, api.Problemf(http.StatusConflict, "%s is requested, but the device has %s", asked, a.held.Addresses)
 	}
 	return []*policy.Pool{pool}, nil
 }
@@ -334,7 +334,7 @@ func place(profile *policy.Profile, asked []netip.Prefix) ([]*policy.Pool, error
 			return nil, bad("interface.addresses[%d]: %s", i, err)
 		}
 		if slices.ContainsFunc(asked[:i], func(other netip.Prefix) bool { return other.Addr().BitLen() == prefix.Addr().BitLen() }) {
-			return nil, bad("interface.addresses: a device is given one address of each family at most")
+			return nil, bad("interface.addresses: a device gets at most one address of each family")
 		}
 	}
 	var pools []*policy.Pool
@@ -386,7 +386,7 @@ func placeOne(profile *policy.Profile, asked netip.Prefix) error {
 func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *policy.Pool, ours device.Config) error {
 	asked := a.config()
 	if asked.Interface.DHCP != nil && *asked.Interface.DHCP && len(profile.Pools) > 0 {
-		return bad("interface.dhcp: the profile %s gives addresses; leave it out", profile.Name)
+		return bad("interface.dhcp: the profile %s allocates addresses; remove it", profile.Name)
 	}
 	var facts device.Config
 	mtu, mac := clash(asked.Interface.MTU, ours.Interface.MTU), clashMAC(asked.Interface.HardwareAddr, ours.Interface.HardwareAddr, pool, a.held != nil)
@@ -397,10 +397,10 @@ func (a *allocation) check(ctx context.Context, profile *policy.Profile, pool *p
 		}
 	}
 	if mtu && (facts.Interface.MTU == nil || *facts.Interface.MTU != *asked.Interface.MTU) {
-		return bad("interface.mtu: %d is asked for, and the profile %s has %d; leave it out", *asked.Interface.MTU, profile.Name, *ours.Interface.MTU)
+		return bad("interface.mtu: %d is requested, but the profile %s has %d; remove it", *asked.Interface.MTU, profile.Name, *ours.Interface.MTU)
 	}
 	if mac && (facts.Interface.HardwareAddr == nil || readMAC(*facts.Interface.HardwareAddr) != readMAC(*asked.Interface.HardwareAddr)) {
-		return bad("interface.hardwareAddr: %s is asked for, and the profile %s gives its own; leave it out", *asked.Interface.HardwareAddr, profile.Name)
+		return bad("interface.hardwareAddr: %s is requested, but the profile %s sets MAC addresses; remove it", *asked.Interface.HardwareAddr, profile.Name)
 	}
 	together := device.Merge(ours, asked)
 	if err := together.Validate(); err != nil {

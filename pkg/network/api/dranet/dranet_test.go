@@ -246,7 +246,7 @@ func TestCloudMAC(t *testing.T) {
 		return fmt.Sprintf(`{"device":{"name":"a"},"claim_uid":%q,"config":{"profile":"acme.com/overlay","interface":{"hardwareAddr":%q}}}`, claim, mac)
 	}
 	status, answer := w.post("/GetProfileConfig", with("c1", "46:8f:01:02:03:04"))
-	if status != http.StatusBadRequest || !strings.Contains(answer, "gives its own") {
+	if status != http.StatusBadRequest || !strings.Contains(answer, "sets MAC addresses") {
 		t.Errorf("got %d %s", status, answer)
 	}
 	status, answer = w.post("/GetProfileConfig", with("c2", "FA-16-3E-00-00-01"))

@@ -30,7 +30,7 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 		return nil, api.Problemf(http.StatusMisdirectedRequest, "this server is for the node %s", h.Node)
 	}
 	if ctx.Err() != nil {
-		return nil, &api.Problem{Status: http.StatusTooManyRequests, Message: "the caller has no time left", RetryAfter: time.Second}
+		return nil, &api.Problem{Status: http.StatusTooManyRequests, Message: "the deadline of the caller has passed", RetryAfter: time.Second}
 	}
 	held, err := h.decideAndBind(ctx, p, w)
 	if err != nil {
@@ -60,7 +60,7 @@ func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *wanted
 			return held, err
 		}
 	}
-	return nil, fmt.Errorf("%w: it is released by other requests", network.ErrUnavailable)
+	return nil, fmt.Errorf("%w: other requests release it", network.ErrUnavailable)
 }
 
 // add answers one item.

@@ -31,7 +31,7 @@ func (h *handler) release(ctx context.Context, q *releaseRequest) (any, error) {
 		return nil, err
 	}
 	if reason != "" {
-		h.Log.V(1).Info("A release of Spiderpool finds nothing of its Pod", "address", what.address, "subnet", what.subnet,
+		h.Log.V(1).Info("A release of Spiderpool finds no allocation of its Pod", "address", what.address, "subnet", what.subnet,
 			"namespace", what.Namespace, "pod", what.Name, "reason", reason)
 	}
 	if owner == (network.Owner{}) {

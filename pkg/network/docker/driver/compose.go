@@ -92,7 +92,7 @@ func supportedConfig(ctx context.Context, profile *policy.Profile, subject polic
 		return config, err
 	}
 	if err := config.BeyondDocker(); err != nil {
-		return config, fmt.Errorf("%w: Docker cannot be given what the profile %s says: config: %w", ErrImpossible,
+		return config, fmt.Errorf("%w: Docker cannot apply the config of the profile %s: %w", ErrImpossible,
 			profile.Name, err)
 	}
 	return config, nil
@@ -151,11 +151,11 @@ func (c *composed) settleSubnet(s Subnet) error {
 	hasPools := c.profile != nil && len(c.profile.Pools) > 0
 	if !s.leased() {
 		if hasPools {
-			return fmt.Errorf("%w: the profile %s has pools, and %s comes from elsewhere: use --ipam-driver graft "+
+			return fmt.Errorf("%w: the profile %s has pools, but %s is not from them: use --ipam-driver graft "+
 				"--ipam-opt profile=%s, or --ipam-driver null", ErrImpossible, c.profile.Name, s.Prefix, c.profile.Name)
 		}
 		if found := s.overlaps(c.policy); len(found) > 0 {
-			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which gives its addresses to others, too: use "+
+			return fmt.Errorf("%w: %s overlaps %s of the pool %s, which is used by other networks, too: use "+
 				"--ipam-driver graft --ipam-opt pool=%s",
 				ErrImpossible, s.Prefix, found[0].prefix, found[0].pool, found[0].pool)
 		}

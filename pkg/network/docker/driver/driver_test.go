@@ -185,7 +185,7 @@ func TestLeased(t *testing.T) {
 	device := link.InterfaceName("ep")
 	w.same("holders", []string{"10.64.1.7 Endpoint ep " + device, "fd00:64::107 Endpoint ep " + device}, w.holders)
 	_, err := w.CreateEndpoint(ctx, endpoint("net", "two", "10.64.1.8/16"))
-	w.fails(err, driver.ErrImpossible, "the IPAM driver has not given 10.64.1.8")
+	w.fails(err, driver.ErrImpossible, "the IPAM driver has not allocated 10.64.1.8")
 
 	bound := w.leases[four]
 	bound.Binding.MAC = network.HardwareAddr{2, 9, 9, 9, 9, 9}
@@ -194,7 +194,7 @@ func TestLeased(t *testing.T) {
 	e := endpoint("net", "three", "10.64.1.9/16")
 	e.MAC = mac
 	_, err = w.CreateEndpoint(ctx, e)
-	w.fails(err, driver.ErrImpossible, "0a:58:01:02:03:04 is asked for, and the cloud has given 02:09:09:09:09:09")
+	w.fails(err, driver.ErrImpossible, "0a:58:01:02:03:04 is requested, but the cloud chose 02:09:09:09:09:09")
 	e.MAC = nil
 	if got := w.attach(e); got.MAC.String() != "02:09:09:09:09:09" {
 		t.Errorf("the MAC address is %s, and the cloud's is another", got.MAC)
@@ -247,7 +247,7 @@ func TestExhausted(t *testing.T) {
 	}
 	w.same("addresses", []string{"10.80.0.2/29", "10.80.0.3/29", "10.81.0.2/29", "10.81.0.3/29"}, got)
 	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "e"))
-	w.fails(err, network.ErrExhausted, "the profile acme.com/tiny has nothing left")
+	w.fails(err, network.ErrExhausted, "the profile acme.com/tiny has no free resources")
 	if rows := w.rows(); len(rows) != 5 {
 		t.Errorf("the rows are %s", rows)
 	}

@@ -64,7 +64,7 @@ func (d *Driver) create(ctx context.Context, p *plan) (Endpoint, error) {
 	}
 	for _, g := range p.grants { // the holder is informational
 		if err := d.options.Leases.Describe(ctx, g.Owner, holderOf(p.Endpoint)); err != nil {
-			d.options.Report(fmt.Errorf("describing the holder of what %s has: %w", g.Owner, err))
+			d.options.Report(fmt.Errorf("describing the holder of the resources of %s: %w", g.Owner, err))
 		}
 	}
 	if p.Owned {

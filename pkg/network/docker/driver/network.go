@@ -107,7 +107,7 @@ func (d *Driver) undo(ctx context.Context, do func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.options.Patience)
 	defer cancel()
 	if err := do(ctx); err != nil {
-		d.options.Report(fmt.Errorf("undoing what failed: %w", err))
+		d.options.Report(fmt.Errorf("undoing the failed call: %w", err))
 	}
 }
 
@@ -252,7 +252,7 @@ func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() erro
 			}
 		}
 		if len(texts) > 0 {
-			return fmt.Errorf("addresses of Docker's networks would be given twice:\n  %s\nGive the pool another subnet, or "+
+			return fmt.Errorf("addresses of Docker's networks could be allocated twice:\n  %s\nChange the subnet of the pool, or "+
 				"remove the network first", strings.Join(texts, "\n  "))
 		}
 		return put()
@@ -266,8 +266,8 @@ func (d *Driver) Barred(ctx context.Context, pool string) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
 		if o.pool == pool {
-			return fmt.Errorf("%w: the pool %s gives nothing while its %s overlaps %s of Docker's network %s, whose addresses "+
-				"another IPAM driver gives: give the pool another subnet, or remove the network", network.ErrUnavailable, pool,
+			return fmt.Errorf("%w: the pool %s is not used while its %s overlaps %s of Docker's network %s, whose addresses "+
+				"another IPAM driver allocates: change the subnet of the pool, or remove the network", network.ErrUnavailable, pool,
 				o.prefix, o.subnet, o.network)
 		}
 	}
@@ -278,8 +278,8 @@ func (d *Driver) Barred(ctx context.Context, pool string) error {
 func (d *Driver) reportOverlaps(ctx context.Context) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
-		d.options.Report(fmt.Errorf("addresses would be given twice: %s; such networks are given no more endpoints, and such "+
-			"pools give nothing: give the pool another subnet, or remove the network", o))
+		d.options.Report(fmt.Errorf("addresses could be allocated twice: %s; these networks get no more endpoints, and these "+
+			"pools allocate no addresses: change the subnet of the pool, or remove the network", o))
 	}
 	return err
 }

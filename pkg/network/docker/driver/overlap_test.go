@@ -62,7 +62,7 @@ func TestGuard(t *testing.T) {
 		t.Errorf("reported at the start: %q", w.reports)
 	}
 	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "one", "172.30.9.2/24"))
-	w.fails(err, driver.ErrImpossible, "172.30.9.0/24 of the network overlaps 172.30.9.128/25 of the pool new by now")
+	w.fails(err, driver.ErrImpossible, "172.30.9.0/24 of the network overlaps 172.30.9.128/25 of the pool new now")
 	if got := guard("new 172.30.9.128/25", "beside 172.30.8.0/24"); got != put.Error() {
 		t.Errorf("what overlaps already is in the way: %s", got)
 	}
@@ -104,7 +104,7 @@ func TestBarred(t *testing.T) {
 			w.policy = overlapping // while the server was stopped
 			w.must(w.Recover(t.Context()))
 			_, err = give("new", "after")
-			w.fails(err, network.ErrUnavailable, "the pool new gives nothing while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net")
+			w.fails(err, network.ErrUnavailable, "the pool new is not used while its 172.30.9.128/25 overlaps 172.30.9.0/24 of Docker's network net")
 			again, err := give("new", "before")
 			w.must(err)
 			if again.Addresses[0] != before.Addresses[0] {

@@ -56,7 +56,7 @@ func (o *Options) plan(ctx context.Context, n networkRow, e Endpoint) (*plan, er
 	}
 	if n.Profile != "" {
 		if p.profile = p.policy.Profile(n.Profile); p.profile == nil {
-			return nil, fmt.Errorf("%w: there is no profile %q any more, of which the network is", ErrImpossible, n.Profile)
+			return nil, fmt.Errorf("%w: the profile %q of the network does not exist any more", ErrImpossible, n.Profile)
 		}
 	}
 	if err := p.readOptions(); err != nil {
@@ -133,8 +133,8 @@ func (p *plan) checkRequest() error {
 		}
 		s := p.network.subnet(address.Addr())
 		if found := s.overlaps(p.policy); len(found) > 0 {
-			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s by now, which gives its addresses "+
-				"to others, too: create the network again", ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
+			return fmt.Errorf("%w: %s of the network overlaps %s of the pool %s now, which allocates its addresses "+
+				"to other networks, too: create the network again", ErrImpossible, s.Prefix, found[0].prefix, found[0].pool)
 		}
 	}
 	if len(p.MAC) == 0 {
@@ -189,7 +189,7 @@ func (p *plan) followLeases(ctx context.Context, leases Leases) error {
 		if s.leased() {
 			allocation, pool, err := leases.Find(ctx, s.Space, s.Prefix, address.Addr())
 			if errors.Is(err, network.ErrNotHeld) {
-				return fmt.Errorf("%w: the IPAM driver has not given %s, or it was released", ErrImpossible, address.Addr())
+				return fmt.Errorf("%w: the IPAM driver has not allocated %s, or it was released", ErrImpossible, address.Addr())
 			}
 			if err != nil {
 				return err
@@ -251,7 +251,7 @@ func (p *plan) setHardware() error {
 	for _, g := range p.grants {
 		by := g.Binding.MAC
 		if len(by) > 0 && len(bound) > 0 && !bytes.Equal(by, bound) {
-			return fmt.Errorf("%w: the cloud has given the addresses to two MAC addresses, %s and %s: one profile with "+
+			return fmt.Errorf("%w: the cloud has bound the addresses to two MAC addresses, %s and %s: one profile with "+
 				"both families and --ipam-driver null asks for one", ErrImpossible, bound, by)
 		}
 		if len(by) > 0 {
@@ -264,10 +264,10 @@ func (p *plan) setHardware() error {
 	isParents := p.sharesMAC() || p.network.Link.Mode == link.Passthru && len(asked) == 0
 	switch {
 	case len(bound) > 0 && p.sharesMAC():
-		return fmt.Errorf("%w: the cloud has given the MAC address %s, and all endpoints of an ipvlan have that of "+
+		return fmt.Errorf("%w: the cloud chose the MAC address %s, but all endpoints of an ipvlan have that of "+
 			"their parent", ErrImpossible, bound)
 	case len(bound) > 0 && len(asked) > 0 && !bytes.Equal(asked, bound):
-		return fmt.Errorf("%w: the MAC address %s is asked for, and the cloud has given %s", ErrImpossible, asked, bound)
+		return fmt.Errorf("%w: the MAC address %s is requested, but the cloud chose %s", ErrImpossible, asked, bound)
 	case len(bound) > 0:
 		p.MAC = bound
 	case isParents:
@@ -334,7 +334,7 @@ func (p *plan) allocate(ctx context.Context, o *Options) error {
 		return fmt.Errorf("%w: no pool of the profile %s has %s", network.ErrOutside, p.profile.Name,
 			strings.Trim(fmt.Sprint(p.wanted), "[]"))
 	}
-	return fmt.Errorf("%w: the profile %s has nothing left: %s", network.ErrExhausted, p.profile.Name,
+	return fmt.Errorf("%w: the profile %s has no free resources: %s", network.ErrExhausted, p.profile.Name,
 		strings.Join(exhausted, "; "))
 }
 

@@ -151,7 +151,7 @@ func (d *Driver) reconcileLink(ctx context.Context, m link.Marked, hasNetworks b
 				delete(found, "link/"+m.Name)
 				return err
 			}
-			d.options.Report(fmt.Errorf("the link %s bears our mark, and this ledger has no network of it: is it the right "+
+			d.options.Report(fmt.Errorf("the link %s has Graft's mark, but the ledger has no network for it: is it the right "+
 				"ledger?", m.Name))
 		}
 		if !hasNetworks || d.options.Clock.Since(since) < d.options.Grace {

@@ -102,10 +102,10 @@ func TestStrays(t *testing.T) {
 	w.restart()
 	w.same("removed at once", nil, w.swept.Links)
 	w.same("reports", []string{
-		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
-		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
-		"the link gl7 bears our mark, and this ledger has no network of it: is it the right ledger?",
-		"the link gvother bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link ghlost has Graft's mark, but the ledger has no network for it: is it the right ledger?",
+		"the link gblost has Graft's mark, but the ledger has no network for it: is it the right ledger?",
+		"the link gl7 has Graft's mark, but the ledger has no network for it: is it the right ledger?",
+		"the link gvother has Graft's mark, but the ledger has no network for it: is it the right ledger?",
 	}, w.reports)
 	w.clock.Step(10 * time.Minute)
 	w.must(w.Reconcile(t.Context()))
@@ -125,8 +125,8 @@ func TestWrongLedger(t *testing.T) {
 	}
 	w.same("removed", nil, w.swept.Links)
 	w.same("reports", []string{
-		"the link ghlost bears our mark, and this ledger has no network of it: is it the right ledger?",
-		"the link gblost bears our mark, and this ledger has no network of it: is it the right ledger?",
+		"the link ghlost has Graft's mark, but the ledger has no network for it: is it the right ledger?",
+		"the link gblost has Graft's mark, but the ledger has no network for it: is it the right ledger?",
 	}, w.reports)
 }
 

@@ -134,13 +134,13 @@ func (w *wish) chosen(ctx context.Context) (netip.Addr, error) {
 			return address, err
 		}
 	}
-	return netip.Addr{}, fmt.Errorf("%w: others were quicker %d times", network.ErrTaken, maximumChoices)
+	return netip.Addr{}, fmt.Errorf("%w: %d conflicts with other requests", network.ErrTaken, maximumChoices)
 }
 
 // served returns an error if the pool no longer has the subnet.
 func (w *wish) served() error {
 	if w.pool == nil {
-		return fmt.Errorf("%w %q: no profile has it, or it has not the subnet %s any more; what is held of it can "+
+		return fmt.Errorf("%w %q: no profile has it, or its subnet %s was removed; its allocations can "+
 			"be given back", network.ErrUnknownPool, w.lease.Pool, w.lease.Prefix)
 	}
 	return nil
@@ -237,7 +237,7 @@ func (w *wish) named(ctx context.Context, address netip.Addr) error {
 		}
 		return err
 	}
-	return fmt.Errorf("%w: %s is given and given back again and again", network.ErrUnavailable, address)
+	return fmt.Errorf("%w: %s is allocated and released in a loop", network.ErrUnavailable, address)
 }
 
 // lose checks whether a process was killed after it allocated an address and before it could answer. Then the
@@ -348,7 +348,7 @@ func (l *Driver) Sweep(ctx context.Context) error {
 	var errs []error
 	for _, s := range l.spaces() {
 		if err := l.sweep(ctx, s, gone); err != nil {
-			errs = append(errs, fmt.Errorf("looking for addresses that nobody needs: %w", err))
+			errs = append(errs, fmt.Errorf("searching for unused addresses: %w", err))
 		}
 	}
 	l.gone = gone
@@ -410,7 +410,7 @@ func (l *Driver) free(ctx context.Context, a network.Allocation) error {
 		return freed, freed
 	})
 	if err != nil {
-		return fmt.Errorf("freeing what %s holds: %w", a.Owner, err)
+		return fmt.Errorf("releasing the addresses of %s: %w", a.Owner, err)
 	}
 	if freed {
 		l.options.Freed(a)

@@ -45,7 +45,7 @@ const (
 // The errors of this package, in addition to those of package network. Their texts are for users.
 var (
 	// ErrUnknown means that an identifier refers to no lease and to no possible one.
-	ErrUnknown = errors.New("there is no such pool on lease")
+	ErrUnknown = errors.New("the pool does not exist")
 	// ErrRequest means that a request is invalid and must not be retried.
 	ErrRequest = errors.New("not possible")
 )

@@ -143,7 +143,7 @@ func (c choice) matching(r PoolRequest) ([]candidate, error) {
 		return nil, fmt.Errorf("%w: %s has no subnet of %s that is wanted; %s", network.ErrOutside, c.what, family,
 			source.ThereAre(has))
 	default:
-		return nil, fmt.Errorf("%w: %s has no subnet: what its cloud chooses cannot be leased", network.ErrOutside, c.what)
+		return nil, fmt.Errorf("%w: %s has no subnet: addresses that its cloud chooses cannot be leased", network.ErrOutside, c.what)
 	}
 }
 
@@ -173,7 +173,7 @@ func checkRange(pool *policy.Pool, prefix, part netip.Prefix) error {
 	}
 	of := netipx.RangeOfPrefix(part)
 	if _, _, gives := allocator.NewSpace(subnet.Dynamic).Between(of.From(), of.To()); !gives {
-		return fmt.Errorf("%w: the pool %s gives no address of the range %s by choice", network.ErrOutside, pool.Name, part)
+		return fmt.Errorf("%w: the pool %s has no free choice of addresses in the range %s", network.ErrOutside, pool.Name, part)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func (l *Driver) RequestPool(ctx context.Context, r PoolRequest) (Pool, error) {
 	}
 	c, err := choose(l.options.Policy(), r.Options)
 	if !r.named() && err == nil && c.free {
-		err = fmt.Errorf("%w: say which addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
+		err = fmt.Errorf("%w: name the addresses: --ipam-opt profile=NAME, --ipam-opt pool=NAME, or --subnet", ErrRequest)
 	}
 	var subnets []candidate
 	if err == nil {

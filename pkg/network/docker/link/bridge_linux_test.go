@@ -148,8 +148,8 @@ func TestKernelParents(t *testing.T) {
 		want error
 		says string
 	}{
-		"missing":               {Spec{Kind: Macvlan, Parent: "eth9"}, network.ErrUnavailable, "this machine has no interface eth9, which is to be the parent"},
-		"missing, of a bridge":  {Spec{Kind: Bridge, Parent: "eth9"}, network.ErrUnavailable, "this machine has no interface eth9"},
+		"missing":               {Spec{Kind: Macvlan, Parent: "eth9"}, network.ErrUnavailable, "the parent interface eth9 does not exist on this machine"},
+		"missing, of a bridge":  {Spec{Kind: Bridge, Parent: "eth9"}, network.ErrUnavailable, "the parent interface eth9 does not exist"},
 		"down":                  {Spec{Kind: Macvlan, Parent: "down0"}, network.ErrUnavailable, "the parent down0 is down: ip link set down0 up"},
 		"loopback":              {Spec{Kind: Ipvlan, Parent: "lo"}, ErrImpossible, "lo is the loopback"},
 		"a port of a bridge":    {Spec{Kind: Macvlan, Parent: "port0"}, network.ErrTaken, "the parent port0 is a port of br0 already"},

@@ -128,7 +128,7 @@ func (s Segment) Problems() map[string]error {
 		problems["network"] = errors.New("a network needs an identifier")
 	}
 	if len(s.Gateways) > 0 && !s.bridged() {
-		problems["gateways"] = fmt.Errorf("%s has no bridge that could have the gateways' addresses", s.Kind)
+		problems["gateways"] = fmt.Errorf("%s has no bridge for the addresses of the gateways", s.Kind)
 		return problems
 	}
 	for i, gateway := range s.Gateways {

@@ -72,7 +72,7 @@ func (h session) base(s Segment) (netlink.Link, error) {
 	case err != nil:
 		return nil, err
 	case base == nil:
-		return nil, fmt.Errorf("%w: this machine has no interface %s, which is to be the parent", network.ErrUnavailable,
+		return nil, fmt.Errorf("%w: the parent interface %s does not exist on this machine", network.ErrUnavailable,
 			s.Parent)
 	case base.Attrs().Flags&net.FlagLoopback != 0:
 		return nil, fmt.Errorf("%w: %s is the loopback, which cannot be a parent", ErrImpossible, s.Parent)
