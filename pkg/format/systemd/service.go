@@ -203,7 +203,8 @@ func (c *serviceCompiler) file(path string) int {
 // key returns a digest of everything that determines a service without aliases and environment files.
 func (c *serviceCompiler) key(parts ...[]nodeText) (key [sha256.Size]byte) {
 	buffer := keyBuffers.Get().(*[]byte)
-	all := append((*buffer)[:0], c.name...)
+	all := (*buffer)[:0]
+	all = append(all, c.name...)
 	for _, texts := range parts {
 		all = binary.AppendUvarint(all, uint64(len(texts)))
 		for _, t := range texts {

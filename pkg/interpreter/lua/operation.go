@@ -288,7 +288,8 @@ func (s *script) aggregate(in scope, p place) {
 func (s scope) combined(p place) string {
 	for _, field := range p.Value().Fields() {
 		name := field.Key.Value
-		at, written := p.At(name), code{}
+		at := p.At(name)
+		var written code
 		switch function := byPath[name]; {
 		case name == "value":
 			return s.stored(at)
