@@ -94,7 +94,7 @@ func TestDriftWords(t *testing.T) {
 	}
 }
 
-// TestDriftJSON checks the fields that docs/reference/output.md describes.
+// TestDriftJSON checks the fields that docs/usage/output.md describes.
 func TestDriftJSON(t *testing.T) {
 	var out bytes.Buffer
 	if err := sampleDrift().write(&Streams{Out: &out}, driftJSON); err != nil {

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Object describes the effect of each rule for one object, and the reason. docs/reference/output.md describes it as a
+// Object describes the effect of each rule for one object, and the reason. docs/usage/output.md describes it as a
 // document. Fields may be added, but their meaning does not change within a version.
 type Object struct {
 	// APIVersion is that of profiles; Kind is Explanation.

@@ -136,7 +136,7 @@ func yamlOf(value any) string {
 	return ""
 }
 
-// Document is the output in the formats json and yaml; docs/reference/output.md describes it. Fields may be added, but
+// Document is the output in the formats json and yaml; docs/usage/output.md describes it. Fields may be added, but
 // their meaning does not change within a version.
 type Document struct {
 	// APIVersion is that of profiles; Kind is Interpretation.

@@ -23,7 +23,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Difference is the output in the formats json and yaml; docs/reference/output.md describes it. Fields may be added,
+// Difference is the output in the formats json and yaml; docs/usage/output.md describes it. Fields may be added,
 // but their meaning does not change within a version.
 type Difference struct {
 	// APIVersion is that of profiles; Kind is Difference.
