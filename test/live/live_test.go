@@ -227,7 +227,7 @@ var _ = Describe("the permissions for --live", Ordered, func() {
 		Entry("the kubeconfig must exist",
 			"without a kubeconfig", "diff --live -p "+next, 2, "", "reading the kubeconfig"),
 		Entry("manifests are refused",
-			"reader", "diff --live -p "+next+" testdata/next.yaml", 2, "", "do not give manifests as well"),
+			"reader", "diff --live -p "+next+" testdata/next.yaml", 2, "", "remove the manifests from the command"),
 	)
 })
 
