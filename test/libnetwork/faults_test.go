@@ -69,7 +69,7 @@ func TestAbsent(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		w.start()
 		err := <-made
-		if err != nil && strings.Contains(err.Error(), "came without its body") {
+		if err != nil && strings.Contains(err.Error(), "the request has no body") {
 			// The controller had not noticed yet that the server was gone, and wrote its question to the old connection: people try again.
 			_, err = w.CreateEndpoint(engine.Endpoint{Network: "net", Name: "one"})
 		}
