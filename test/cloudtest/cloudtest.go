@@ -120,7 +120,7 @@ func (s *suite) unbind(a network.Allocation) {
 	s.insist("releasing for "+a.Owner.Key, func() error { return s.Unbind(s.Context(), a) })
 }
 
-// stands holds that the cloud has a binding: it says the same again, and gives it to nobody else.
+// stands checks that the cloud still has a binding: another bind returns the same, and another owner gets other resources.
 func (s *suite) stands(what string, bound network.Allocation) {
 	s.Helper()
 	again := bound
@@ -134,7 +134,8 @@ func (s *suite) stands(what string, bound network.Allocation) {
 	s.unbind(other)
 }
 
-// gone holds that the cloud has nothing: another owner can have the same.
+// gone checks that another owner can have the resources of a released allocation. Each cloud checks at the end of a test
+// that nothing is left in it.
 func (s *suite) gone(a network.Allocation) {
 	s.Helper()
 	a.Owner.Key += "-next"

@@ -38,11 +38,11 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 	if twice := writtenTwice(files[1:]); twice != "" {
 		return broken(nodeParts, "several units or files are written to %s", twice)
 	}
-	is, err := effectiveKubelet(files, known)
+	is, err := known.EffectiveService(target.KubeletUnit, files)
 	if err != nil {
 		return broken(kubeletUnit, "%s", err)
 	}
-	was, err := effectiveKubelet(nodeFiles(before), known)
+	was, err := known.EffectiveService(target.KubeletUnit, nodeFiles(before))
 	if err != nil {
 		// An unreadable command line cannot have been edited.
 		return nil //nolint:nilerr // the result is what counts
@@ -67,11 +67,6 @@ func protectKubelet(o *target.Object, exempt Exemption, known *systemd.ServiceCa
 func DefinesKubelet(file string) bool {
 	file = systemd.RealPath(file)
 	return strings.Contains(file, "/systemd/") || file == "/etc/environment" || file == "/var/lib/kubelet/extra_args"
-}
-
-// effectiveKubelet returns the kubelet service as systemd would run it.
-func effectiveKubelet(files []systemd.NodeFile, known *systemd.ServiceCache) (*systemd.Service, error) {
-	return known.EffectiveService(target.KubeletUnit, files)
 }
 
 // nodeFiles returns all files that an OperatingSystemConfig has written to a node: its files, units and drop-ins. The first

@@ -28,8 +28,8 @@ const dataPath = "/var/etcd/data"
 type Exemption func(flag string) bool
 
 // Protect compares the protected parts of an object's document with their state before the edits. It considers only the
-// result, so that no operation can bypass it. The error names the clause. The cache may be nil; it keeps texts of the unit,
-// so that an object with values of Secrets must be compared without it.
+// result, so that no operation can bypass it. The error names the clause. The cache may be nil. It keeps kubelet
+// commands, so that an object with values of Secrets must be compared without it.
 func Protect(o *target.Object, g Generation, exempt Exemption, services *systemd.ServiceCache) error {
 	before, after := o.Document.Original(), o.Document.Root()
 	if clause, locked := ServiceLocked(o, g); locked {

@@ -23,7 +23,7 @@ import (
 // ErrUnknownContent means that the content of a file is unknown.
 var ErrUnknownContent = errors.New("content of a file")
 
-// NodeFile is a file of a node. Text returns its content, false where that is not known.
+// NodeFile is a file of a node. Content returns false if the text is not known.
 type NodeFile struct {
 	Path    string
 	Content interface{ Text() (string, bool) }

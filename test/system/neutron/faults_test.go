@@ -261,9 +261,21 @@ func (c attaching) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.Cloud.Unbind(ctx, a)
 }
 
-func (c attaching) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	a.Trunk.MAC = c.mac
-	return c.Cloud.Find(ctx, a)
+// leavesNothing fails the test if it leaves ports of the suite's owners.
+func leavesNothing(t *testing.T, c *openstack.Cloud) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	t.Cleanup(func() {
+		all, err := c.List(ctx)
+		if err != nil {
+			t.Errorf("listing the ports of the suite: %v", err)
+		}
+		for _, p := range all {
+			if p.Owner.Contract == "cloudtest" {
+				t.Errorf("the port %s of %s is left in Neutron", p.ID, p.Owner)
+			}
+		}
+	})
 }
 
 var _ = Describe("the suite of all clouds", func() {
@@ -271,14 +283,22 @@ var _ = Describe("the suite of all clouds", func() {
 		mac := fixture.mac
 		d := definition()
 		Expect(suiteT.Run("addresses of the pool", func(t *testing.T) {
-			cloudtest.Run(t, func(*testing.T) cloud.Cloud { return attaching{open(d), mac} })
+			cloudtest.Run(t, func(t *testing.T) cloud.Cloud {
+				c := open(d)
+				leavesNothing(t, c)
+				return attaching{c, mac}
+			})
 		})).To(BeTrue())
 	})
 
 	It("passes with addresses of Neutron", func() {
 		d := definition(func(d *openstack.Definition) { d.SubnetIDs, d.Trunk = []string{fixture.subnet4}, nil })
 		Expect(suiteT.Run("addresses of Neutron", func(t *testing.T) {
-			cloudtest.RunChoosing(t, func(*testing.T) cloud.Cloud { return open(d) })
+			cloudtest.RunChoosing(t, func(t *testing.T) cloud.Cloud {
+				c := open(d)
+				leavesNothing(t, c)
+				return c
+			})
 		})).To(BeTrue())
 	})
 })

@@ -14,7 +14,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -90,25 +89,6 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	_, err := c.do(ctx, a, true)
 	return err
-}
-
-// Find returns the binding of an allocation. It completes an incomplete one, or removes it if that is impossible.
-func (c *Cloud) Find(ctx context.Context, a network.Allocation) (network.Binding, bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	n, err := c.neutron(ctx)
-	if err != nil {
-		return network.Binding{}, false, err
-	}
-	found, err := n.listPorts(ctx, query{"name": {c.portName(a)}, "fields": {"id"}})
-	if err != nil || len(found) == 0 {
-		return network.Binding{}, false, err
-	}
-	binding, err := c.Bind(ctx, a)
-	if errors.Is(err, network.ErrRefused) {
-		return network.Binding{}, false, c.Unbind(ctx, a)
-	}
-	return binding, err == nil, err
 }
 
 // Port is a port of this installation in Neutron.
