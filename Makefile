@@ -13,8 +13,8 @@ COMMIT  := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
 # Programs are static, and the tests that link the same packages find them compiled. The race detector needs cgo.
 export CGO_ENABLED ?= 0
 
-# Version and commit of the programs: variables of their package main.
-LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# Version and commit of the programs: variables of their package main. All targets link with the same flags, so that each program is linked once.
+export GRAFT_LDFLAGS := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 
 TOOLS := hack/tools/build.sh
 BUILD := hack/start/build.sh
@@ -174,8 +174,7 @@ bench-admissions: ## Measure admissions, compared with floors and Gardener's lib
 
 bench-memory: ## Measure memory and start of the extension by number of shoots, compared with an informer (SHOOTS=10,1000,10000).
 	@$(TOOLS) etcd kube-apiserver kubectl
-	@mkdir -p bin
-	@go build -o bin/ ./cmd/gardener-extension-provider-graft
+	@$(BUILD) gardener-extension-provider-graft '2 minutes' ./cmd/gardener-extension-provider-graft
 	@go build -o .cache/bin/memory ./test/benchmark/memory
 	@echo '==> memory, about ten minutes, most of them for ten thousand Clusters with an informer; docs/benchmarks.md explains the rows'
 	@.cache/bin/memory -shoots '$(SHOOTS)'
@@ -192,15 +191,14 @@ bench-allocations: ## Measure allocations, compared with the stores alone (STORE
 	@.cache/bin/allocation -stores '$(STORES)' -held '$(HELD)'
 
 bench-docker: ## Measure endpoints of Docker's controller on Graft, compared with Docker's own bridges, in separate namespaces.
-	@mkdir -p bin $(LIBNETWORK)
-	@go build -o bin/ ./cmd/graft-network-provider
+	@mkdir -p $(LIBNETWORK)
+	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 && go build -o ../../.cache/bin/endpoints ./benchmark
 	@echo '==> endpoints, six minutes or more, most of them to create a thousand endpoints; docs/benchmarks.md explains the rows'
 	@.cache/bin/endpoints
 
 bench-containers: ## Measure the time of a network at the start of a container, compared with Docker's bridges (needs Debian's docker.io).
-	@mkdir -p bin
-	@go build -o bin/ ./cmd/graft-network-provider
+	@$(BUILD) graft-network-provider '1 minute' ./cmd/graft-network-provider
 	@go build -o .cache/bin/containers ./test/benchmark/containers
 	@echo '==> starts of containers, about three minutes; docs/benchmarks.md explains the rows'
 	@.cache/bin/containers -rows '$(BENCH)'
@@ -259,7 +257,7 @@ kubeflags: ## Write the table of Kubernetes' flags and feature gates (compiles e
 build: ## Build the programs, static, into bin/.
 	@echo '==> programs (the first time, a few minutes pass while dependencies are compiled)'
 	@mkdir -p bin
-	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+	go build -buildvcs=false -ldflags "$$GRAFT_LDFLAGS" -o bin/ ./cmd/...
 	@case ":$$PATH:" in *":$(CURDIR)/bin:"*) ;; *) echo 'The programs are in bin/. To call them by name: export PATH="$(CURDIR)/bin:$$PATH"' ;; esac
 
 tools: ## Build the servers, kubectl and the linters into .cache/tools/bin.

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: Apache-2.0
 
 # Builds packages of this repository into bin/, and prints what is being built, how long it usually takes and, every 15 seconds, that it
-# still runs. Usage: hack/start/build.sh WHAT ESTIMATE PACKAGE...; the programs of hack/start are built into .cache/bin.
+# still runs. make sets GRAFT_LDFLAGS. Usage: hack/start/build.sh WHAT ESTIMATE PACKAGE...; the programs of hack/start are built into .cache/bin.
 set -euo pipefail
 
 what=$1 estimate=$2 started=$SECONDS
@@ -13,8 +13,7 @@ out=bin/
 [[ $1 != ./hack/* ]] || out=.cache/bin/$what
 mkdir -p bin .cache/bin
 echo "==> building $what (about $estimate on two cores if nothing is cached yet)"
-# Without the commit, so that a commit alone does not link the programs again.
-go build -buildvcs=false -ldflags "-X main.version=$(<VERSION)" -o "$out" "$@" &
+go build -buildvcs=false -ldflags "$GRAFT_LDFLAGS" -o "$out" "$@" &
 pid=$! ticks=0
 trap 'kill "$pid" 2>/dev/null || true' EXIT
 while kill -0 "$pid" 2>/dev/null; do

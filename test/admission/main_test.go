@@ -30,18 +30,14 @@ import (
 var (
 	// root is the folder of the repository.
 	root = filepath.Join("..", "..")
-	// binary is the program, built for this run.
+	// binary is the path of the program.
 	binary string
 	// land is the cluster, and auditLog the file of its audit events.
 	land     *landscape.Landscape
 	auditLog string
 )
 
-const (
-	programName = "gardener-extension-provider-graft"
-	// builtVersion is linked into the binary, to see that --version shows it.
-	builtVersion = "v0.0.0-admission"
-)
+const programName = "gardener-extension-provider-graft"
 
 func TestAdmission(t *testing.T) { suite.Run(t, "admission", "admission", "slow") }
 
@@ -50,7 +46,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
 	folder := GinkgoT().TempDir()
 	var err error
-	binary, err = env.Build(ctx, root, programName, folder, "-ldflags", "-X main.version="+builtVersion)
+	binary, err = env.Program(root, programName)
 	Expect(err).NotTo(HaveOccurred())
 	auditLog = filepath.Join(folder, "audit.log")
 	// The servers outlive the context of this node.

@@ -156,7 +156,9 @@ var _ = Describe("the command line of the program", Ordered, func() {
 	}
 
 	It("prints its version with --version", func(ctx SpecContext) {
-		expect(ctx, []string{"--version"}, 0, programName+" "+builtVersion)
+		version, err := os.ReadFile(filepath.Join(root, "VERSION"))
+		Expect(err).NotTo(HaveOccurred())
+		expect(ctx, []string{"--version"}, 0, programName+" "+strings.TrimSpace(string(version))+" (")
 	})
 
 	It("prints its flags with --help", func(ctx SpecContext) {

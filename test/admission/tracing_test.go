@@ -9,6 +9,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
+	"strings"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -59,6 +61,8 @@ func (c *spanCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 var _ = Describe("a program with a collector for traces", func() {
 	It("sends a span for each admission, the last ones when it stops", func(ctx SpecContext) {
+		version, err := exec.CommandContext(ctx, binary, "--version").Output()
+		Expect(err).NotTo(HaveOccurred())
 		spans := &spanCollector{}
 		server := httptest.NewServer(spans)
 		defer server.Close()
@@ -77,8 +81,9 @@ var _ = Describe("a program with a collector for traces", func() {
 			}
 		}
 		want := []map[string]string{{
-			"span": "admission", "service.name": programName, "service.version": builtVersion, "k8s.cluster.name": "seed",
-			"graft.set": "controlplane", "graft.provider": "acme", "graft.target": "kube-controller-manager",
+			"span": "admission", "service.name": programName, "k8s.cluster.name": "seed",
+			"service.version": strings.TrimSpace(strings.TrimPrefix(string(version), programName+" ")),
+			"graft.set":       "controlplane", "graft.provider": "acme", "graft.target": "kube-controller-manager",
 			"graft.result": "patched", "graft.rules": "1",
 		}}
 		Expect(got).To(Equal(want), "spans of patched objects")

@@ -53,10 +53,9 @@ var (
 func TestAttacks(t *testing.T) { suite.Run(t, "attack", "admission", "network") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	folder := GinkgoT().TempDir()
 	var err error
 	for _, name := range []string{extensionName, providerName, interpreterName} {
-		binaries[name], err = env.Build(ctx, filepath.FromSlash(root), name, folder)
+		binaries[name], err = env.Program(root, name)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	// The servers outlive the context of this node.

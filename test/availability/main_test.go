@@ -19,12 +19,14 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// land is the cluster; BeforeSuite sets it.
-var land *landscape.Landscape
+// BeforeSuite sets the cluster and the path of the program.
+var (
+	land   *landscape.Landscape
+	binary string
+)
 
 const (
 	program = "gardener-extension-provider-graft"
-	binary  = "../../bin/" + program
 	// namespace is that of the program.
 	namespace = "extension-provider-graft"
 	// patience limits every wait.
@@ -36,8 +38,9 @@ func TestAvailability(t *testing.T) { suite.Run(t, "availability", "admission", 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(20 * time.Millisecond)
-	Expect(env.CheckBuilt(binary)).To(Succeed())
 	var err error
+	binary, err = env.Program("../..", program)
+	Expect(err).NotTo(HaveOccurred())
 	// The servers outlive the context of this node.
 	land, err = landscape.Start(context.Background(), landscape.Options{})
 	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")

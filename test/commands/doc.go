@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commands runs what people type: the programs that `make build` makes, in a shell, in a copy of the repository. The suites
-// of the command line and of the documents stand on it; programs must not import it.
+// Package commands runs commands in a shell, in a copy of the repository. The suites of the command line and of the
+// documents use it.
 //
-// Enter at Build (the programs), Checkout (a copy to work in) and Shell (what runs a line in it).
+// Start reading at Checkout, which makes the copy, and at Shell, which runs a line in it.
 package commands

@@ -19,6 +19,7 @@ import (
 // TestExamples runs each line of the examples of each command, in a copy of the repository. A line that ends in `# exit 1` ends with
 // that status.
 func TestExamples(t *testing.T) {
+	folder := checkout(t)
 	count := 0
 	for _, command := range manual.Commands(app.NewCommand("test", &app.Streams{})) {
 		t.Run(strings.ReplaceAll(command.CommandPath(), " ", "-"), func(t *testing.T) {
@@ -29,7 +30,7 @@ func TestExamples(t *testing.T) {
 				}
 				return
 			}
-			shell, err := NewShell(checkout(t), t.TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG=/nonexistent")
+			shell, err := NewShell(folder, t.TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG=/nonexistent")
 			if err != nil {
 				t.Fatal(err)
 			}

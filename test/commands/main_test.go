@@ -10,29 +10,39 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 var (
-	// root is the folder of the repository, bin that of its programs.
-	root = filepath.Join("..", "..")
-	bin  string
+	// root is the folder of the repository, bin that of its programs, and copied that of a copy of the repository.
+	root        = filepath.Join("..", "..")
+	bin, copied string
 )
 
 func TestMain(m *testing.M) {
 	var err error
-	if bin, err = Build(context.Background(), root); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	if bin, err = env.Programs(root); err == nil {
+		copied, err = os.MkdirTemp("", "graft-copy-")
 	}
-	os.Exit(m.Run())
+	if err == nil {
+		err = Checkout(context.Background(), root, copied)
+	}
+	status := 1
+	if err == nil {
+		status = m.Run()
+	} else {
+		fmt.Fprintln(os.Stderr, err)
+	}
+	_ = os.RemoveAll(copied)
+	os.Exit(status)
 }
 
-// checkout is a copy of the repository for a test.
+// checkout returns the folder of the copy of the repository, without changes of earlier tests.
 func checkout(t *testing.T) string {
 	t.Helper()
-	folder := t.TempDir()
-	if err := Checkout(t.Context(), root, folder); err != nil {
+	if err := Reset(t.Context(), root, copied); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return copied
 }

@@ -22,6 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 // special has the settings in testdata/pages.yaml for a page with blocks that cannot all run unchanged.
@@ -45,11 +47,15 @@ type special struct {
 // console is an error.
 var notCommands = []string{"", "text", "yaml", "json", "go", "promql", "lua", "vim", "toml", "diff", "lisp", "mermaid"}
 
-// TestPages runs the commands of every page, from top to bottom, in a copy of the repository of the page's own.
+// TestPages runs the commands of every page, from top to bottom, in a copy of the repository.
 func TestPages(t *testing.T) {
 	logf.SetLogger(logr.Discard()) // of the landscape's components
-	bin, err := commands.Build(t.Context(), root)
+	bin, err := env.Programs(root)
 	if err != nil {
+		t.Fatal(err)
+	}
+	copied := t.TempDir()
+	if err := commands.Checkout(t.Context(), root, copied); err != nil {
 		t.Fatal(err)
 	}
 	pages := specials(t)
@@ -64,7 +70,7 @@ func TestPages(t *testing.T) {
 		}
 		delete(pages, file)
 		t.Run(file, func(t *testing.T) {
-			run := &pageRun{special: s, bin: bin, text: read(t, file)}
+			run := &pageRun{special: s, bin: bin, folder: copied, text: read(t, file)}
 			if s.Cluster {
 				land, err := seed()
 				if err != nil {
@@ -108,13 +114,13 @@ func specials(t *testing.T) map[string]special {
 // pageRun is a page while its blocks are run.
 type pageRun struct {
 	special
-	bin, text   string
+	bin, folder string // of the programs, and of a copy of the repository
+	text        string
 	environment []string
 
-	shell  *commands.Shell
-	folder string
-	texts  map[int]string // new texts of blocks by their lines
-	known  map[string]bool
+	shell *commands.Shell
+	texts map[int]string // new texts of blocks by their lines
+	known map[string]bool
 }
 
 func (p *pageRun) run(t *testing.T) {
@@ -175,8 +181,7 @@ func (p *pageRun) open(t *testing.T) {
 	if p.shell != nil {
 		return
 	}
-	p.folder = t.TempDir()
-	if err := commands.Checkout(t.Context(), root, p.folder); err != nil {
+	if err := commands.Reset(t.Context(), root, p.folder); err != nil {
 		t.Fatal(err)
 	}
 	environment := append([]string{

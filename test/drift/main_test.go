@@ -25,25 +25,24 @@ import (
 
 // What all specs share; BeforeSuite sets it.
 var (
-	land   *landscape.Landscape
-	audit  string
-	folder string
+	land                   *landscape.Landscape
+	audit, folder, program string
 )
 
 const (
 	// shoot is the namespace of the control plane, and extension that of the program.
 	shoot     = "shoot--local--one"
 	extension = "extension"
-	program   = "../../bin/gardener-extension-provider-graft"
 )
 
 func TestDrift(t *testing.T) { suite.Run(t, "drift", "admission") }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	Expect(env.CheckBuilt(program)).To(Succeed())
+	var err error
+	program, err = env.Program("../..", "gardener-extension-provider-graft")
+	Expect(err).NotTo(HaveOccurred())
 	folder = GinkgoT().TempDir()
 	audit = filepath.Join(folder, "audit.log")
-	var err error
 	// The servers outlive the context of this node.
 	land, err = landscape.Start(context.Background(), landscape.Options{AuditLog: audit})
 	Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -71,8 +72,49 @@ func TestProcess(t *testing.T) {
 	if _, err := Start(&Log{}, nil, filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("starting a missing program succeeded; want an error")
 	}
-	if err := CheckBuilt(filepath.Join(t.TempDir(), "none")); err == nil || !strings.Contains(err.Error(), "make build") {
-		t.Errorf("CheckBuilt on a missing program: %v; want a hint at make build", err)
+}
+
+// TestProgram checks the program that the suites start.
+func TestProgram(t *testing.T) {
+	built := time.Now()
+	tests := []struct {
+		name   string
+		source time.Duration // when the source changed, relative to the build; 0 if there is no program
+		want   string
+	}{
+		{"asks for make build without a program", 0, "make build"},
+		{"asks for make build after a source changed", time.Minute, "main.go; run `make build`"},
+		{"returns the path of a current program", -time.Minute, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			write := func(path string, modified time.Time) {
+				path = filepath.Join(root, path)
+				if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, nil, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Chtimes(path, modified, modified); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("cmd/graft/main.go", built.Add(tt.source))
+			write("cmd/graft/main_test.go", built.Add(time.Hour))
+			write("pkg/doc.go", built.Add(-time.Hour))
+			if tt.source != 0 {
+				write("bin/graft", built)
+			}
+			path, err := Program(root, "graft")
+			switch {
+			case tt.want == "" && (err != nil || path != filepath.Join(root, "bin", "graft")):
+				t.Errorf("Program() = %q, %v; want bin/graft", path, err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("Program() = %q, %v; want an error with %q", path, err, tt.want)
+			}
+		})
 	}
 }
 

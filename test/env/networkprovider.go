@@ -25,9 +25,6 @@ import (
 	"time"
 )
 
-// networkProvider is the path of the program, relative to a suite below test.
-const networkProvider = "../../bin/graft-network-provider"
-
 // logLimit limits the collected output of a network provider, in bytes.
 const logLimit = 1 << 18
 
@@ -43,10 +40,11 @@ type NetworkProvider struct {
 	// Sockets are passed to the program by name, with the protocol of sd_listen_fds(3). The caller closes them.
 	Sockets map[string]*os.File
 
-	t      testing.TB
-	ctx    context.Context // of the test; Ginkgo registers a cleanup for each call of t.Context
-	client *http.Client
-	exited chan struct{}
+	t       testing.TB
+	program string
+	ctx     context.Context // of the test; Ginkgo registers a cleanup for each call of t.Context
+	client  *http.Client
+	exited  chan struct{}
 	// starting is held while the program starts. A late call of the previous run may want to kill the program at that time.
 	starting sync.Mutex
 	process  *exec.Cmd
@@ -55,14 +53,15 @@ type NetworkProvider struct {
 // NewNetworkProvider creates the folder. The cleanup of the test kills the program and removes the folder.
 func NewNetworkProvider(t testing.TB) *NetworkProvider {
 	t.Helper()
-	if _, err := os.Stat(networkProvider); err != nil {
-		t.Fatalf("%v; run `make build`", err)
+	program, err := Program("../..", "graft-network-provider")
+	if err != nil {
+		t.Fatal(err)
 	}
 	folder, err := os.MkdirTemp("", "provider") // the path of a unix socket has at most 107 characters
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &NetworkProvider{t: t, ctx: t.Context(), Folder: folder, Log: &Log{Limit: logLimit}}
+	p := &NetworkProvider{t: t, program: program, ctx: t.Context(), Folder: folder, Log: &Log{Limit: logLimit}}
 	p.client = &http.Client{Timeout: timeout, Transport: &http.Transport{
 		MaxIdleConnsPerHost: 16,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -101,7 +100,7 @@ func (p *NetworkProvider) Start() {
 	}
 	// The shell knows its process ID, which LISTEN_PID needs and which exec keeps.
 	process := exec.CommandContext(context.WithoutCancel(p.ctx), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
-		networkProvider, "--config", filepath.Join(p.Folder, "config.yaml"))
+		p.program, "--config", filepath.Join(p.Folder, "config.yaml"))
 	names := slices.Sorted(maps.Keys(p.Sockets))
 	for _, name := range names {
 		process.ExtraFiles = append(process.ExtraFiles, p.Sockets[name]) // the first one gets number 3, as with systemd

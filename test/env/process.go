@@ -20,33 +20,53 @@ import (
 // timeout limits every wait in this package.
 const timeout = 60 * time.Second
 
-// Build builds the program cmd/name of the repository at root into a folder and returns its path. Build reads the sources below cmd, so that
-// go test does not reuse a cached result after they have changed.
-func Build(ctx context.Context, root, name, folder string, flags ...string) (string, error) {
-	if err := fs.WalkDir(os.DirFS(root), "cmd", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		_, err = os.ReadFile(filepath.Join(root, path))
-		return err
-	}); err != nil {
-		return "", fmt.Errorf("reading the sources of the programs: %w", err)
+// Program returns the absolute path of a program that `make build` has built from the repository at root. It returns an error if the
+// program is missing, or older than a source file.
+func Program(root, name string) (string, error) {
+	path, err := filepath.Abs(filepath.Join(root, "bin", name))
+	if err != nil {
+		return "", fmt.Errorf("finding the repository: %w", err)
 	}
-	path := filepath.Join(folder, name)
-	command := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", path, "./cmd/"+name)...)
-	command.Dir = root
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building %s: %w\n%s", name, err, output)
+	program, err := os.Stat(path) // go test does not reuse a cached result after the program has changed
+	if err != nil {
+		return "", fmt.Errorf("%w; run `make build`", err)
+	}
+	for _, folder := range []string{"cmd", "pkg"} {
+		err := filepath.WalkDir(filepath.Join(root, folder), func(file string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			source, err := entry.Info()
+			if err == nil && source.ModTime().After(program.ModTime()) {
+				err = fmt.Errorf("%s is older than %s; run `make build`", path, file)
+			}
+			return err
+		})
+		if err != nil {
+			return "", err
+		}
 	}
 	return path, nil
 }
 
-// CheckBuilt returns an error if a program has not been built.
-func CheckBuilt(path string) error {
-	if _, err := os.Stat(path); err != nil {
-		return fmt.Errorf("%w; run `make build`", err)
+// Programs returns the absolute path of bin/ with all programs that `make build` builds. It fails when Program fails for one of them.
+func Programs(root string) (string, error) {
+	folders, err := os.ReadDir(filepath.Join(root, "cmd"))
+	if err != nil {
+		return "", fmt.Errorf("listing the programs: %w", err)
 	}
-	return nil
+	bin := ""
+	for _, folder := range folders {
+		if !folder.IsDir() {
+			continue
+		}
+		program, err := Program(root, folder.Name())
+		if err != nil {
+			return "", err
+		}
+		bin = filepath.Dir(program)
+	}
+	return bin, nil
 }
 
 // Process is a program in its own process. It is killed when the test process exits.

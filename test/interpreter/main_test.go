@@ -6,7 +6,6 @@ package interpreter_test
 
 import (
 	"context"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -52,7 +51,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	SetDefaultEventuallyTimeout(patience)
 	SetDefaultEventuallyPollingInterval(10 * time.Millisecond)
 	var err error
-	binary, err = env.Build(ctx, filepath.Join("..", ".."), program, GinkgoT().TempDir())
+	binary, err = env.Program("../..", program)
 	Expect(err).NotTo(HaveOccurred())
 	// The servers outlive the context of this node.
 	land, err = landscape.Start(context.Background(), landscape.Options{Without: landscape.AllCRDs()})

@@ -47,8 +47,8 @@ leaks: {period: 1m}
 
 var _ = Describe("the network provider with a kubeconfig", func() {
 	It("looks for leaks, and reports a deleted owner in its metrics and in graft ledger gc", func(ctx SpecContext) {
-		const binary = "../../bin/graft-network-provider"
-		Expect(env.CheckBuilt(binary)).To(Succeed())
+		binary, err := env.Program("../..", "graft-network-provider")
+		Expect(err).NotTo(HaveOccurred())
 		w := newWorld(land, "v1", false)
 		folder, err := os.MkdirTemp("", "leaks") // the path of a unix socket has at most 107 characters
 		Expect(err).NotTo(HaveOccurred())

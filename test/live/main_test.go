@@ -60,7 +60,7 @@ var _ = BeforeEach(func() { suite.ShowLog("the extension", graft.Log) })
 // install builds the extension and starts it with the profile in testdata.
 func install(ctx SpecContext, folder string) {
 	GinkgoHelper()
-	binary, err := env.Build(ctx, filepath.Join("..", ".."), "gardener-extension-provider-graft", folder)
+	binary, err := env.Program("../..", "gardener-extension-provider-graft")
 	Expect(err).NotTo(HaveOccurred())
 	config := filepath.Join(folder, "config.yaml")
 	const configuration = "apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1\n" +

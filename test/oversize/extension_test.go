@@ -66,7 +66,7 @@ func TestOversize(t *testing.T) { suite.Run(t, "oversize", "admission", "slow") 
 
 var _ = BeforeSuite(func(ctx SpecContext) {
 	var err error
-	binary, err = env.Build(ctx, filepath.FromSlash(root), name, GinkgoT().TempDir())
+	binary, err = env.Program(root, name)
 	Expect(err).NotTo(HaveOccurred())
 	// The servers outlive the context of this node.
 	land, err = landscape.Start(context.Background(), landscape.Options{})

@@ -45,9 +45,8 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 	BeforeAll(func(ctx SpecContext) {
 		free := connect()
 		g = startGarden(ctx, GinkgoT().TempDir())
-		extension, err := filepath.Abs(filepath.Join(root, "bin", "gardener-extension-provider-graft"))
+		extension, err := env.Program(root, "gardener-extension-provider-graft")
 		Expect(err).NotTo(HaveOccurred())
-		Expect(env.CheckBuilt(extension)).To(Succeed())
 		m := &machine{garden: g, free: free, pods: map[types.NamespacedName][]*pod{}, programs: map[string]string{
 			"resource-manager": filepath.Join(tools, "gardener-resource-manager"), "gardener-extension-provider-graft": extension,
 		}}

@@ -9,7 +9,6 @@
 package shells_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +17,8 @@ import (
 	"testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
 var (
@@ -27,7 +28,7 @@ var (
 
 func TestMain(m *testing.M) {
 	var err error
-	if bin, err = commands.Build(context.Background(), root); err != nil {
+	if bin, err = env.Programs(root); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
