@@ -5,23 +5,22 @@
 package commands
 
 import (
-	"testing"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// TestCompletion presses the tabulator in bash. The other shells are packages of Debian: test/system/shells.
-func TestCompletion(t *testing.T) {
+// The other shells are packages of Debian: test/system/shells.
+var _ = Describe("the tabulator in bash", func() {
 	cases, err := Completions("testdata/completions.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	folder := checkout(t)
+	It("has cases", func() {
+		Expect(err).NotTo(HaveOccurred())
+		Expect(cases).NotTo(BeEmpty())
+	})
 	for _, test := range cases {
-		t.Run(test.Line, func(t *testing.T) {
-			screen, err := Bash().Complete(t.Context(), folder, bin, test)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Log(screen)
+		It("completes "+test.Line, func(ctx SpecContext) {
+			screen, err := Bash().Complete(ctx, copied, bin, test)
+			Expect(err).NotTo(HaveOccurred())
+			GinkgoWriter.Println(screen)
 		})
 	}
-}
+})

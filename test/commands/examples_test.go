@@ -10,54 +10,41 @@ import (
 	"strings"
 	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/app"
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/manual"
 )
 
-// TestExamples runs each line of the examples of each command, in a copy of the repository. A line that ends in `# exit 1` ends with
-// that status.
-func TestExamples(t *testing.T) {
-	folder := checkout(t)
-	count := 0
+// Each line of the examples of each command runs in a copy of the repository. A line that ends in `# exit 1` ends with that status.
+var _ = Describe("the examples in the help of", func() {
 	for _, command := range manual.Commands(app.NewCommand("test", &app.Streams{})) {
-		t.Run(strings.ReplaceAll(command.CommandPath(), " ", "-"), func(t *testing.T) {
-			lines := examples(t, command)
-			if len(lines) == 0 {
-				if command.Runnable() && command.HasParent() {
-					t.Error("the command has no example")
-				}
-				return
+		It(command.CommandPath()+" succeed", func(ctx SpecContext) {
+			lines := examples(command)
+			if command.Runnable() && command.HasParent() {
+				Expect(lines).NotTo(BeEmpty(), "examples of the command")
 			}
-			shell, err := NewShell(folder, t.TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG=/nonexistent")
-			if err != nil {
-				t.Fatal(err)
-			}
+			shell, err := NewShell(checkout(ctx), GinkgoT().TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG=/nonexistent")
+			Expect(err).NotTo(HaveOccurred())
 			for _, line := range lines {
-				count++
 				want := 0
 				if at := strings.LastIndex(line, "# exit "); at >= 0 {
-					if _, err := fmt.Sscanf(line[at:], "# exit %d", &want); err != nil {
-						t.Fatal(err)
-					}
+					Expect(fmt.Sscanf(line[at:], "# exit %d", &want)).Error().NotTo(HaveOccurred())
 				}
-				// Each line finds the repository as it is.
-				output, status, err := shell.Run(t.Context(), "git checkout --quiet . && git clean --quiet --force -d && "+line)
-				if err != nil || status != want {
-					t.Errorf("%s: status %d, want %d (%v)\n%s", line, status, want, err, output)
-				}
+				// Each line starts with the repository without changes.
+				output, status, err := shell.Run(ctx, "git checkout --quiet . && git clean --quiet --force -d && "+line)
+				Expect(err).NotTo(HaveOccurred(), "running %s", line)
+				Expect(status).To(Equal(want), "status of %s, which prints\n%s", line, output)
 			}
 		})
 	}
-	if count < 10 {
-		t.Errorf("only %d examples were found", count)
-	}
-}
+})
 
 // examples returns the command lines of an example. Any other line must be a comment.
-func examples(t *testing.T, command *cobra.Command) []string {
-	t.Helper()
+func examples(command *cobra.Command) []string {
+	GinkgoHelper()
 	var out []string
 	joined := strings.ReplaceAll(command.Example, "\\\n", " ")
 	for line := range strings.Lines(joined) {
@@ -67,7 +54,7 @@ func examples(t *testing.T, command *cobra.Command) []string {
 		case strings.HasPrefix(line, "graft ") || strings.Contains(line, "| graft "):
 			out = append(out, line)
 		default:
-			t.Errorf("an example begins with `graft `: %s", line)
+			Fail("an example begins with `graft `: " + line)
 		}
 	}
 	return out

@@ -8,13 +8,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// contents are all files below a folder, but for those of git.
-func contents(t *testing.T, folder string) map[string]string {
-	t.Helper()
+// contents returns the contents of all files below a folder by their paths, without those of git.
+func contents(folder string) map[string]string {
+	GinkgoHelper()
 	out := map[string]string{}
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -33,13 +34,11 @@ func contents(t *testing.T, folder string) map[string]string {
 		out[name] = string(content)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "reading %s", folder)
 	return out
 }
 
-// changes are the names of files that are new, changed or gone.
+// changes returns the paths of files that are new, changed or missing.
 func changes(before, after map[string]string) []string {
 	var out []string
 	for name, content := range after {
@@ -53,10 +52,4 @@ func changes(before, after map[string]string) []string {
 		}
 	}
 	return out
-}
-
-func sorted(names []string) []string {
-	out := slices.Clone(names)
-	slices.Sort(out)
-	return append([]string{}, out...)
 }

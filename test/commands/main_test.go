@@ -5,13 +5,14 @@
 package commands
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
 var (
@@ -20,29 +21,19 @@ var (
 	bin, copied string
 )
 
-func TestMain(m *testing.M) {
-	var err error
-	if bin, err = env.Programs(root); err == nil {
-		copied, err = os.MkdirTemp("", "graft-copy-")
-	}
-	if err == nil {
-		err = Checkout(context.Background(), root, copied)
-	}
-	status := 1
-	if err == nil {
-		status = m.Run()
-	} else {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	_ = os.RemoveAll(copied)
-	os.Exit(status)
-}
+func TestCommands(t *testing.T) { suite.Run(t, "commands", "slow") }
 
-// checkout returns the folder of the copy of the repository, without changes of earlier tests.
-func checkout(t *testing.T) string {
-	t.Helper()
-	if err := Reset(t.Context(), root, copied); err != nil {
-		t.Fatal(err)
-	}
+var _ = BeforeSuite(func(ctx SpecContext) {
+	var err error
+	bin, err = env.Programs(root)
+	Expect(err).NotTo(HaveOccurred())
+	copied = GinkgoT().TempDir()
+	Expect(Checkout(ctx, root, copied)).To(Succeed())
+})
+
+// checkout returns the folder of the copy of the repository, without changes of earlier specs.
+func checkout(ctx SpecContext) string {
+	GinkgoHelper()
+	Expect(Reset(ctx, root, copied)).To(Succeed())
 	return copied
 }

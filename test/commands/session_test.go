@@ -5,14 +5,15 @@
 package commands
 
 import (
+	"bytes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -43,93 +44,78 @@ type sessionStep struct {
 // sessionTime bounds the wait for a text.
 const sessionTime = time.Minute
 
-// TestSessions plays sessions under a real pseudo terminal.
-func TestSessions(t *testing.T) {
+// Sessions run under a real pseudo terminal.
+var _ = Describe("a session in a terminal", func() {
 	files, err := filepath.Glob("testdata/sessions/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("there are no sessions (%v)", err)
-	}
+	It("exists", func() {
+		Expect(err).NotTo(HaveOccurred())
+		Expect(files).NotTo(BeEmpty())
+	})
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		t.Run(name, func(t *testing.T) {
-			screen := play(t, readSession(t, file))
+		It("shows the screen of "+name, func(ctx SpecContext) {
+			screen := play(ctx, readSession(file))
 			path := strings.TrimSuffix(file, ".yaml") + ".txt"
 			want, err := os.ReadFile(path)
 			if err == nil && Matches(string(want), screen) {
 				return
 			}
-			golden.Compare(t, path, Update(string(want), screen))
+			golden.Compare(GinkgoTB(), path, Update(string(want), screen))
 		})
 	}
-}
+})
 
-func readSession(t *testing.T, file string) session {
-	t.Helper()
+func readSession(file string) session {
+	GinkgoHelper()
 	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decoder := yaml.NewDecoder(strings.NewReader(string(content)))
+	Expect(err).NotTo(HaveOccurred())
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	var s session
-	if err := decoder.Decode(&s); err != nil {
-		t.Fatal(err)
-	}
+	Expect(decoder.Decode(&s)).To(Succeed(), "decoding %s", file)
 	return s
 }
 
-// play gives the screen at the end of a session.
-func play(t *testing.T, s session) string {
-	t.Helper()
-	folder := checkout(t)
-	temporary := t.TempDir()
+// play returns the screen at the end of a session.
+func play(ctx SpecContext, s session) string {
+	GinkgoHelper()
+	folder := checkout(ctx)
+	temporary := GinkgoT().TempDir()
 	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "TMPDIR="+temporary)
 	for name, value := range s.Environment {
 		environment = append(environment, name+"="+value)
 	}
 	if s.Setup != "" {
-		setup := exec.CommandContext(t.Context(), "bash", "-ec", s.Setup)
+		setup := exec.CommandContext(ctx, "bash", "-ec", s.Setup)
 		setup.Dir, setup.Env = folder, environment
-		if output, err := setup.CombinedOutput(); err != nil {
-			t.Fatalf("setup: %v\n%s", err, output)
-		}
+		output, err := setup.CombinedOutput()
+		Expect(err).NotTo(HaveOccurred(), "the setup, which prints\n%s", output)
 	}
-	before := contents(t, folder)
-	command := exec.CommandContext(t.Context(), "bash", "-c", "exec "+s.Command)
+	before := contents(folder)
+	command := exec.CommandContext(ctx, "bash", "-c", "exec "+s.Command)
 	command.Dir, command.Env = folder, environment
 	terminal, err := Open(command, max(s.Width, 20))
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "opening a terminal")
 	for _, step := range s.Steps {
-		do(t, terminal, step)
+		do(terminal, step)
 	}
 	status, err := terminal.Close(sessionTime)
-	if err != nil || status != s.Status {
-		t.Errorf("the status is %d, want %d (%v)", status, s.Status, err)
-	}
-	if diff := cmp.Diff(s.Made, changes(before, contents(t, folder)), cmp.Transformer("sorted", sorted)); diff != "" {
-		t.Errorf("files (-session +got):\n%s", diff)
-	}
-	if left := contents(t, temporary); len(left) > 0 {
-		t.Errorf("left behind among temporary files: %v", left)
-	}
+	Expect(err).NotTo(HaveOccurred(), "closing the terminal")
+	Expect(status).To(Equal(s.Status), "the exit status; the screen:\n%s", terminal.Screen())
+	Expect(changes(before, contents(folder))).To(ConsistOf(s.Made), "files that the command has created, changed or removed")
+	Expect(contents(temporary)).To(BeEmpty(), "files left in the folder for temporary files")
 	return terminal.Screen()
 }
 
-func do(t *testing.T, terminal *Terminal, step sessionStep) {
-	t.Helper()
+func do(terminal *Terminal, step sessionStep) {
+	GinkgoHelper()
 	if step.Resize > 0 {
-		if err := terminal.Resize(step.Resize); err != nil {
-			t.Fatal(err)
-		}
+		Expect(terminal.Resize(step.Resize)).To(Succeed(), "resizing the terminal")
 	}
-	if step.Wait != "" && !terminal.Wait(step.Wait, sessionTime) {
-		t.Fatalf("%q does not come; the screen:\n%s", step.Wait, terminal.Screen())
+	if step.Wait != "" {
+		Expect(terminal.Wait(step.Wait, sessionTime)).To(BeTrue(), "waiting for %q; the screen:\n%s", step.Wait, terminal.Screen())
 	}
 	if step.Type != "" {
-		if err := terminal.Type(step.Type); err != nil {
-			t.Fatal(err)
-		}
+		Expect(terminal.Type(step.Type)).To(Succeed(), "typing %q", step.Type)
 	}
 }

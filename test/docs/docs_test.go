@@ -457,6 +457,15 @@ func sources(t *testing.T, folder string) []string {
 // find returns the files in a folder and below it with a suffix.
 func find(t *testing.T, folder, ending string) []string {
 	t.Helper()
+	files, err := walk(folder, ending)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// walk returns the files of the repository below a folder with an ending of their names.
+func walk(folder, ending string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
 		switch {
@@ -471,10 +480,7 @@ func find(t *testing.T, folder, ending string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return files
+	return files, err
 }
 
 // rows are the cells of all tables in a document, without the lines of dashes.
@@ -495,7 +501,7 @@ func rows(t *testing.T, file string) [][]string {
 	return out
 }
 
-func read(t *testing.T, file string) string {
+func read(t testing.TB, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, file))
 	if err != nil {

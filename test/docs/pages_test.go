@@ -5,8 +5,10 @@
 package docs_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,14 +16,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 	"go.yaml.in/yaml/v3"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
@@ -47,68 +50,71 @@ type special struct {
 // console is an error.
 var notCommands = []string{"", "text", "yaml", "json", "go", "promql", "lua", "vim", "toml", "diff", "lisp", "mermaid"}
 
-// TestPages runs the commands of every page, from top to bottom, in a copy of the repository.
-func TestPages(t *testing.T) {
-	logf.SetLogger(logr.Discard()) // of the landscape's components
-	bin, err := env.Programs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := t.TempDir()
-	if err := commands.Checkout(t.Context(), root, copied); err != nil {
-		t.Fatal(err)
-	}
-	pages := specials(t)
+func TestPages(t *testing.T) { suite.Run(t, "docs", "slow") }
+
+// The commands of every page run from top to bottom, in a copy of the repository.
+var _ = Describe("the commands of the page", Ordered, ContinueOnFailure, func() {
+	var bin, copied string
 	seed := sync.OnceValues(func() (*landscape.Landscape, error) {
 		return landscape.Start(context.Background(), landscape.Options{})
 	})
 	used := false
-	for _, file := range documents(t) {
-		s := pages[file]
-		if s.Page != file {
-			s = special{Page: file}
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		bin, err = env.Programs(root)
+		Expect(err).NotTo(HaveOccurred())
+		copied = GinkgoT().TempDir()
+		Expect(commands.Checkout(ctx, root, copied)).To(Succeed())
+	})
+	AfterAll(func() {
+		if !used {
+			return
 		}
-		delete(pages, file)
-		t.Run(file, func(t *testing.T) {
-			run := &pageRun{special: s, bin: bin, folder: copied, text: read(t, file)}
-			if s.Cluster {
-				land, err := seed()
-				if err != nil {
-					t.Fatal(err)
-				}
-				used = true
-				run.environment = append(run.environment, "KUBECONFIG="+land.Kubeconfig())
-			}
-			run.run(t)
-		})
-	}
-	if used {
 		if land, err := seed(); err == nil {
 			_ = land.Stop()
 		}
-	}
-	for file := range pages {
-		t.Errorf("testdata/pages.yaml: there is no page %s", file)
-	}
-}
+	})
 
-func specials(t *testing.T) map[string]special {
-	t.Helper()
+	files, err := walk(".", ".md")
+	pages, settings := specials()
+	It("exists", func() {
+		Expect(err).NotTo(HaveOccurred())
+		Expect(settings).NotTo(HaveOccurred(), "reading testdata/pages.yaml")
+		Expect(files).To(ContainElements(slices.Collect(maps.Keys(pages))), "testdata/pages.yaml names only pages that exist")
+	})
+	for _, file := range files {
+		s := pages[file]
+		s.Page = file
+		It(file, func(ctx SpecContext) {
+			run := &pageRun{special: s, bin: bin, folder: copied, text: read(GinkgoTB(), file)}
+			if s.Cluster {
+				land, err := seed()
+				Expect(err).NotTo(HaveOccurred(), "starting etcd and kube-apiserver")
+				used = true
+				run.environment = append(run.environment, "KUBECONFIG="+land.Kubeconfig())
+			}
+			run.run(ctx)
+		})
+	}
+})
+
+// specials returns the settings in testdata/pages.yaml by page.
+func specials() (map[string]special, error) {
 	content, err := os.ReadFile(filepath.Join("testdata", "pages.yaml"))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	decoder := yaml.NewDecoder(strings.NewReader(string(content)))
+	decoder := yaml.NewDecoder(bytes.NewReader(content))
 	decoder.KnownFields(true)
 	var list []special
 	if err := decoder.Decode(&list); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	out := map[string]special{}
 	for _, s := range list {
 		out[s.Page] = s
 	}
-	return out
+	return out, nil
 }
 
 // pageRun is a page while its blocks are run.
@@ -118,133 +124,128 @@ type pageRun struct {
 	text        string
 	environment []string
 
-	shell *commands.Shell
-	texts map[int]string // new texts of blocks by their lines
-	known map[string]bool
+	shell    *commands.Shell
+	texts    map[int]string // new texts of blocks by their lines
+	known    map[string]bool
+	problems []string
 }
 
-func (p *pageRun) run(t *testing.T) {
+// errorf adds a problem. A page reports all its problems at its end.
+func (p *pageRun) errorf(format string, values ...any) {
+	p.problems = append(p.problems, fmt.Sprintf(format, values...))
+}
+
+func (p *pageRun) run(ctx SpecContext) {
 	blocks, err := commands.Blocks(p.text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred())
 	p.texts, p.known = map[int]string{}, map[string]bool{}
 	for _, block := range blocks {
-		p.block(t, block)
+		p.block(ctx, block)
 	}
 	if p.Teardown != "" {
-		p.open(t)
-		p.command(t, 0, "set -e\n"+p.Teardown)
+		p.open(ctx)
+		p.command(ctx, 0, "set -e\n"+p.Teardown)
 	}
 	for _, until := range p.Until {
 		if !p.known[until.Block] {
-			t.Errorf("testdata/pages.yaml: the page has no block\n%s", until.Block)
+			p.errorf("testdata/pages.yaml: the page has no block\n%s", until.Block)
 		}
 	}
 	for _, elsewhere := range p.Elsewhere {
 		if elsewhere.Block != "" && !p.known[elsewhere.Block] {
-			t.Errorf("testdata/pages.yaml: the page has no block\n%s", elsewhere.Block)
+			p.errorf("testdata/pages.yaml: the page has no block\n%s", elsewhere.Block)
 		}
-		if !strings.Contains(read(t, elsewhere.By), elsewhere.Says) {
-			t.Errorf("testdata/pages.yaml: %s does not say %q", elsewhere.By, elsewhere.Says)
+		if !strings.Contains(read(GinkgoTB(), elsewhere.By), elsewhere.Says) {
+			p.errorf("testdata/pages.yaml: %s does not say %q", elsewhere.By, elsewhere.Says)
 		}
 	}
+	Expect(strings.Join(p.problems, "\n")).To(BeEmpty(), "problems of the page")
 	if golden.Updating() && len(p.texts) > 0 {
-		if err := os.WriteFile(filepath.Join(root, p.Page), []byte(commands.Replace(p.text, blocks, p.texts)), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		Expect(os.WriteFile(filepath.Join(root, p.Page), []byte(commands.Replace(p.text, blocks, p.texts)), 0o644)).To(Succeed())
 	}
 }
 
 // block runs a block, or sees that it is no command.
-func (p *pageRun) block(t *testing.T, block commands.Block) {
-	t.Helper()
+func (p *pageRun) block(ctx SpecContext, block commands.Block) {
 	p.known[block.Text] = true
 	switch {
 	case block.Language == "sh":
-		p.script(t, block)
+		p.script(ctx, block)
 	case block.Language == "console":
-		p.console(t, block)
+		p.console(ctx, block)
 	case block.File != "":
-		p.open(t)
-		p.command(t, block.Line, fmt.Sprintf("mkdir -p \"$(dirname '%[1]s')\" && cat >'%[1]s' <<'END OF BLOCK'\n%[2]sEND OF BLOCK", block.File, block.Text))
+		p.open(ctx)
+		p.command(ctx, block.Line, fmt.Sprintf("mkdir -p \"$(dirname '%[1]s')\" && cat >'%[1]s' <<'END OF BLOCK'\n%[2]sEND OF BLOCK", block.File, block.Text))
 	case !slices.Contains(notCommands, block.Language):
-		t.Errorf("%s:%d: a block is sh or console, or known not to be a command: %q is neither", p.Page, block.Line, block.Language)
+		p.errorf("%s:%d: a block is sh or console, or known not to be a command: %q is neither", p.Page, block.Line, block.Language)
 	case strings.HasPrefix(block.Text, "$ ") || strings.Contains(block.Text, "\n$ "):
-		t.Errorf("%s:%d: this looks like a terminal: call it console", p.Page, block.Line)
+		p.errorf("%s:%d: this looks like a terminal: call it console", p.Page, block.Line)
 	}
 }
 
 // open gives the page its folder and its shell, when the first command comes.
-func (p *pageRun) open(t *testing.T) {
-	t.Helper()
+func (p *pageRun) open(ctx SpecContext) {
 	if p.shell != nil {
 		return
 	}
-	if err := commands.Reset(t.Context(), root, p.folder); err != nil {
-		t.Fatal(err)
-	}
+	Expect(commands.Reset(ctx, root, p.folder)).To(Succeed())
 	environment := append([]string{
 		"PATH=" + p.bin + ":" + filepath.Join(filepath.Dir(p.bin), ".cache", "tools", "bin") + ":" + os.Getenv("PATH"),
 		"KUBECONFIG=/nonexistent", "LC_ALL=C.UTF-8", "TERM=dumb",
 	}, p.environment...)
 	var err error
-	if p.shell, err = commands.NewShell(p.folder, t.TempDir(), environment...); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.shell.Close)
+	p.shell, err = commands.NewShell(p.folder, GinkgoT().TempDir(), environment...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(p.shell.Close)
 	if p.Setup != "" {
-		p.command(t, 0, "set -e\n"+p.Setup)
+		p.command(ctx, 0, "set -e\n"+p.Setup)
 	}
 }
 
 // command runs a command that must succeed, and gives its output.
-func (p *pageRun) command(t *testing.T, line int, script string) {
-	t.Helper()
-	output, status, err := p.shell.Run(t.Context(), script)
+func (p *pageRun) command(ctx SpecContext, line int, script string) {
+	output, status, err := p.shell.Run(ctx, script)
 	if err != nil || status != 0 {
-		t.Errorf("%s:%d: status %d, %v, of\n%s\n%s", p.Page, line, status, err, script, output)
+		p.errorf("%s:%d: status %d, %v, of\n%s\n%s", p.Page, line, status, err, script, output)
 	}
 }
 
-func (p *pageRun) script(t *testing.T, block commands.Block) {
-	t.Helper()
+func (p *pageRun) script(ctx SpecContext, block commands.Block) {
 	for _, elsewhere := range p.Elsewhere {
 		if elsewhere.Block == block.Text || elsewhere.Block == "" {
 			return
 		}
 	}
-	p.open(t)
+	p.open(ctx)
 	for _, until := range p.Until {
 		if until.Block == block.Text {
-			if output, err := p.shell.RunUntil(t.Context(), block.Text, until.Prints); err != nil {
-				t.Errorf("%s:%d: %v\n%s", p.Page, block.Line, err, output)
+			if output, err := p.shell.RunUntil(ctx, block.Text, until.Prints); err != nil {
+				p.errorf("%s:%d: %v\n%s", p.Page, block.Line, err, output)
 			}
 			return
 		}
 	}
-	p.command(t, block.Line, "set -e\n"+block.Text)
+	p.command(ctx, block.Line, "set -e\n"+block.Text)
 }
 
 // console runs the commands of a block and compares their output.
-func (p *pageRun) console(t *testing.T, block commands.Block) {
-	t.Helper()
+func (p *pageRun) console(ctx SpecContext, block commands.Block) {
 	steps, err := commands.Steps(block.Text)
 	if err != nil {
-		t.Errorf("%s:%d: %v", p.Page, block.Line, err)
+		p.errorf("%s:%d: %v", p.Page, block.Line, err)
 		return
 	}
-	p.open(t)
+	p.open(ctx)
 	updated := ""
 	for _, step := range steps {
-		output, status, err := p.shell.Run(t.Context(), step.Command)
+		output, status, err := p.shell.Run(ctx, step.Command)
 		switch {
 		case err != nil:
-			t.Errorf("%s:%d: %s%v\n%s", p.Page, block.Line, step.Shown, err, output)
+			p.errorf("%s:%d: %s%v\n%s", p.Page, block.Line, step.Shown, err, output)
 		case status != 0 && !step.Status:
-			t.Errorf("%s:%d: %sstatus %d; show it with `$ echo $?` where it is meant\n%s", p.Page, block.Line, step.Shown, status, output)
+			p.errorf("%s:%d: %sstatus %d; show it with `$ echo $?` where it is meant\n%s", p.Page, block.Line, step.Shown, status, output)
 		case !golden.Updating() && !commands.Matches(step.Want, output):
-			t.Errorf("%s:%d: %s; -update writes it (-page +output):\n%s", p.Page, block.Line, step.Shown,
+			p.errorf("%s:%d: %s; -update writes it (-page +output):\n%s", p.Page, block.Line, step.Shown,
 				cmp.Diff(strings.Split(step.Want, "\n"), strings.Split(output, "\n")))
 		}
 		updated += step.Shown + commands.Update(step.Want, output)
