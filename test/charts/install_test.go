@@ -162,9 +162,9 @@ var _ = Describe("the accounts of the charts", func() {
 		Entry("for the network provider", one{"graft-network-provider", "defaults"},
 			permissions{
 				{Verb: "list", Resource: "pods"}, {Verb: "list", Group: "resource.k8s.io", Resource: "resourceclaims"},
-				{Verb: "create", Group: "events.k8s.io", Resource: "events"},
 			},
 			permissions{
+				{Verb: "create", Group: "events.k8s.io", Resource: "events"},
 				{Verb: "get", Resource: "secrets"}, {Verb: "delete", Resource: "pods"},
 				{Verb: "update", Group: "resource.k8s.io", Resource: "resourceclaims"},
 				{Verb: "list", Resource: "configmaps"}, {Verb: "get", Resource: "nodes"}, {Verb: "watch", Resource: "pods"},

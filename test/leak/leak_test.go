@@ -10,8 +10,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
@@ -43,7 +41,7 @@ const (
 )
 
 var _ = Describe("the search for leaks", func() {
-	It("releases allocations of deleted owners in the second pass after the grace period, with an event for each", func() {
+	It("releases allocations of deleted owners in the second pass after the grace period, and reports each", func() {
 		w := newWorld(land, "v1", true)
 		w.fill()
 		Expect(w.pass(grace-time.Second)).To(BeEmpty(), "failures of a pass before the grace period is over")
@@ -53,7 +51,7 @@ var _ = Describe("the search for leaks", func() {
 		w.remove(w.create(w.claim("fresh"), nil))
 		Expect(w.pass(period)).To(BeEmpty(), "failures of the second pass")
 		Expect(w.held()).To(Equal(strings.Replace(alive, "container", "container fresh", 1)), "owners after the second pass")
-		Eventually(w.events).WithArguments("was freed").Should(HaveLen(5), "events for the released allocations")
+		Expect(w.freed).To(Equal(5), "reports of released allocations")
 	})
 
 	It("releases nothing unless it is configured to", func() {
@@ -104,18 +102,3 @@ var _ = Describe("the search for leaks", func() {
 		Entry("not at all", "resource.k8s.io/v1=false", "", "claim-gone claim-lives container pod-lives"),
 	)
 })
-
-// events returns the messages about leaks on the node, which has the name of the namespace.
-func (w *world) events(text string) []string {
-	GinkgoHelper()
-	var all corev1.EventList
-	Expect(w.land.Client().List(w.ctx, &all, client.InNamespace("default"))).To(Succeed())
-	var messages []string
-	for _, e := range all.Items {
-		node := e.InvolvedObject.Kind == "Node" && e.InvolvedObject.Name == w.namespace
-		if node && e.Reason == "AddressLeaked" && strings.Contains(e.Message, text) {
-			messages = append(messages, e.Message)
-		}
-	}
-	return messages
-}

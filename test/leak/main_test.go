@@ -19,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"go4.org/netipx"
@@ -78,6 +77,9 @@ type world struct {
 	way       *way
 	found     *gc.Reconciler
 
+	// freed counts the reports of released allocations.
+	freed int
+
 	mutex  sync.Mutex
 	failed []string
 }
@@ -89,7 +91,6 @@ var permissions = []rbacv1.PolicyRule{
 		APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"},
 		Verbs: []string{"get", "list"},
 	},
-	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 }
 
 // account is that of a search.
@@ -113,16 +114,15 @@ func newWorld(in *landscape.Landscape, version string, free bool) *world {
 	options := kube.Options{Config: w.way.config, Clock: w.clock, Timeout: 30 * time.Second}
 	census, err := kube.New(options)
 	Expect(err).NotTo(HaveOccurred(), "creating the snapshot of live objects")
-	events, err := kube.NewEvents(w.way.config, logr.Discard())
-	Expect(err).NotTo(HaveOccurred(), "creating the recorder of events")
-	DeferCleanup(func() {
-		cancel()
-		events.Stop()
-	})
+	DeferCleanup(cancel)
 	w.found = gc.New(gc.Options{
 		Ledger: w.ledger(), Release: w.service.ReleaseSince, Census: census, Clock: w.clock,
 		Free: free, Period: period, Grace: grace, Share: 100,
-		Report: events.Report,
+		Report: func(s gc.Suspect) {
+			if s.Freed {
+				w.freed++
+			}
+		},
 		Failed: func(err error) {
 			w.mutex.Lock()
 			defer w.mutex.Unlock()

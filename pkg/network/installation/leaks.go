@@ -24,11 +24,9 @@ import (
 )
 
 // Leaks searches for addresses of holders that no longer exist, and for bindings of clouds without an allocation.
-// Without a cluster, census and events are nil: then it only reports addresses that are held for a long time, and frees
-// nothing.
+// Without a cluster, census is nil: then it only reports addresses that are held for a long time, and frees nothing.
 type Leaks struct {
 	census  *kube.Census
-	events  *kube.Events
 	found   *gc.Reconciler
 	orphans *orphans
 	log     logr.Logger
@@ -48,7 +46,11 @@ func (p *Parts) NewLeaks() (*Leaks, error) {
 		Failed: func(err error) { l.metrics.failures.Inc(); l.log.Error(err, "The search for leaks failed") },
 	}
 	if p.Config.Kubernetes != nil {
-		if err := l.connect(p.Config); err != nil {
+		config, err := kubernetes(p.Config.Kubernetes)
+		if err != nil {
+			return nil, err
+		}
+		if l.census, err = kube.New(kube.Options{Config: config, Node: p.Config.Node, Clock: clock.RealClock{}}); err != nil {
 			return nil, err
 		}
 		options.Census = l.census
@@ -68,19 +70,6 @@ func losesReleases(l configv1alpha1.NetworkListener) bool {
 	})
 }
 
-// connect creates the clients for the cluster.
-func (l *Leaks) connect(c *configv1alpha1.NetworkProviderConfiguration) error {
-	config, err := kubernetes(c.Kubernetes)
-	if err != nil {
-		return err
-	}
-	if l.census, err = kube.New(kube.Options{Config: config, Node: c.Node, Clock: clock.RealClock{}}); err != nil {
-		return err
-	}
-	l.events, err = kube.NewEvents(config, l.log)
-	return err
-}
-
 func kubernetes(k *configv1alpha1.NetworkKubernetes) (*rest.Config, error) {
 	return shell.Cluster(k.Kubeconfig, "set kubernetes.kubeconfig")
 }
@@ -93,12 +82,9 @@ func (l *Leaks) Run(ctx context.Context) {
 	}
 	all.Go(func() { l.found.Run(ctx) })
 	all.Wait()
-	if l.events != nil {
-		l.events.Stop()
-	}
 }
 
-// report logs new findings and writes Events.
+// report logs new findings.
 func (l *Leaks) report(s gc.Suspect) {
 	a := s.Allocation
 	log := l.log.WithValues("owner", a.Owner.String(), "holder", a.Holder.String(), "pool", a.Pool, "addresses", a.Addresses)
@@ -107,9 +93,6 @@ func (l *Leaks) report(s gc.Suspect) {
 		log.Info("The holder of an allocation no longer exists", "freed", s.Freed)
 	case s.Reason == gc.Old && s.First:
 		log.Info("An allocation is old and its holder is unknown", "since", a.Since)
-	}
-	if l.events != nil {
-		l.events.Report(s)
 	}
 }
 

@@ -9,14 +9,14 @@ import "time"
 // NetworkKubernetes configures the cluster with the Pods and ResourceClaims that hold addresses.
 type NetworkKubernetes struct {
 	// Kubeconfig is the kubeconfig; by default the ServiceAccount. It needs get and list on pods and
-	// resourceclaims, and create and patch on events.
+	// resourceclaims.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 }
 
 // Leaks are addresses with holders that no longer exist. Without kubernetes, only the age of an address
 // indicates a leak.
 type Leaks struct {
-	// Mode is report or free. Holders that are missing twice, a period apart, are reported as Events and metrics;
+	// Mode is report or free. Holders that are missing twice, a period apart, are logged and counted;
 	// free also releases their allocations and needs kubernetes. The default is free with kubernetes and report without.
 	Mode string `json:"mode,omitempty" oneOf:"report,free"`
 	// Period is the time between two searches; 5m by default.

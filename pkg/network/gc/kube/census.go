@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package kube lists existing Pods and ResourceClaims in a Kubernetes cluster for package gc. It keeps only UIDs and
-// names. It needs permission to get and list them, and to create events if it reports. It writes nothing else. It
-// ignores a kind that the server does not serve. Start reading at New.
+// names. It needs permission to get and list them, and writes nothing. It ignores a kind that the server does not serve.
+// Start reading at New.
 package kube
 
 import (
