@@ -18,7 +18,6 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/installation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/reload"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/server"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
@@ -77,9 +76,6 @@ func Run(ctx context.Context, version string, o *Options, log io.Writer) (err er
 func (p *program) reloading() reload.Options {
 	o, log := p.Reloading(), p.Log.WithName("background")
 	o.Metrics, o.Log = reload.NewMetrics(p.Registry), p.Log.WithName("profiles")
-	o.Guard = func(ctx context.Context, next *policy.Policy, put func() error) error {
-		return p.docker.Guard(ctx, next, put)
-	}
 	o.Service.Barred = func(ctx context.Context, pool string) error { return p.docker.Barred(ctx, pool) }
 	o.Service.Report = func(owner network.Owner, err error) {
 		p.Metrics.FailedInBackground()

@@ -95,14 +95,6 @@ func (d *Docker) Close() error {
 	return d.kernel.Close()
 }
 
-// Guard activates a policy with put, unless existing networks forbid it. It accepts a nil receiver.
-func (d *Docker) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
-	if d == nil {
-		return put()
-	}
-	return d.networks.Guard(ctx, next, put)
-}
-
 // Barred returns an error if the pool accepts no new allocations. It accepts a nil receiver.
 func (d *Docker) Barred(ctx context.Context, pool string) error {
 	if d == nil {

@@ -48,9 +48,6 @@ type Options struct {
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
 	// Settle returns how long after its begin a call of a cloud may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
-	// Guard calls put, which activates the policy, unless it has a reason to refuse: then it returns an error, and is
-	// called again later. It may be nil.
-	Guard func(ctx context.Context, next *policy.Policy, put func() error) error
 	// Service are the options of the service; its clock is that of the gates too.
 	Service service.Options
 	// Metrics are not registered anywhere if they are nil.
@@ -164,8 +161,7 @@ const (
 // again reports whether unchanged documents may succeed now.
 func (r *Reloader) again() bool {
 	_, inTheWay := errors.AsType[*Stranded](r.outcome)
-	_, stands := errors.AsType[standing](r.outcome)
-	return (inTheWay || stands) && !r.options.Service.Clock.Now().Before(r.next)
+	return inTheWay && !r.options.Service.Clock.Now().Before(r.next)
 }
 
 func (r *Reloader) load(ctx context.Context, files []source.File) error {
@@ -173,26 +169,7 @@ func (r *Reloader) load(ctx context.Context, files []source.File) error {
 	if err != nil {
 		return err
 	}
-	return r.guarded(ctx, next)
-}
-
-// standing is the error of a Guard, and may end without a change of the documents.
-type standing struct{ error }
-
-// Unwrap returns the error.
-func (s standing) Unwrap() error { return s.error }
-
-// guarded activates the draft unless the Guard refuses it.
-func (r *Reloader) guarded(ctx context.Context, next *draft) error {
-	if r.options.Guard == nil {
-		return r.put(ctx, next)
-	}
-	begun := false
-	err := r.options.Guard(ctx, next.policy, func() error { begun = true; return r.put(ctx, next) })
-	if err != nil && !begun {
-		return standing{err}
-	}
-	return err
+	return r.put(ctx, next)
 }
 
 // put makes the ledger, the service and then the codecs see it.

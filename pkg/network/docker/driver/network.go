@@ -14,7 +14,6 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
@@ -232,33 +231,6 @@ func (d *Driver) overlaps(ctx context.Context, p *policy.Policy) (all []overlap,
 	return all, err
 }
 
-// Guard activates a policy with put, unless a pool would overlap a subnet of an existing network and another IPAM
-// driver allocates from it: both would allocate the same addresses. No network is created during the check. Overlaps of
-// the current policy are ignored.
-func (d *Driver) Guard(ctx context.Context, next *policy.Policy, put func() error) error {
-	return d.locked(ctx, []claim{allNetworks}, func() error {
-		known, err := d.overlaps(ctx, d.options.Policy())
-		if err != nil {
-			return err
-		}
-		found, err := d.overlaps(ctx, next)
-		if err != nil {
-			return err
-		}
-		var texts []string
-		for _, o := range found {
-			if !slices.Contains(known, o) {
-				texts = append(texts, o.String())
-			}
-		}
-		if len(texts) > 0 {
-			return fmt.Errorf("addresses of Docker's networks could be allocated twice:\n  %s\nChange the subnet of the pool, or "+
-				"remove the network first", strings.Join(texts, "\n  "))
-		}
-		return put()
-	})
-}
-
 // Barred returns an error if the pool is disabled because another IPAM driver allocates the same addresses for
 // an existing network. It wraps network.ErrUnavailable, because the condition ends with the network, or with
 // another subnet of the pool.
@@ -274,11 +246,11 @@ func (d *Driver) Barred(ctx context.Context, pool string) error {
 	return err
 }
 
-// reportOverlaps reports overlaps from changes of profiles while the server was stopped.
+// reportOverlaps reports each overlap that a change of the profiles has caused once.
 func (d *Driver) reportOverlaps(ctx context.Context) error {
 	found, err := d.overlaps(ctx, d.options.Policy())
 	for _, o := range found {
-		d.options.Report(fmt.Errorf("addresses could be allocated twice: %s; these networks get no more endpoints, and these "+
+		d.reportOnce(fmt.Errorf("addresses could be allocated twice: %s; these networks get no more endpoints, and these "+
 			"pools allocate no addresses: change the subnet of the pool, or remove the network", o))
 	}
 	return err

@@ -5,7 +5,6 @@
 package driver_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -32,46 +31,31 @@ func (w *world) pools(pools ...string) *policy.Policy {
 	return compiled
 }
 
-// TestGuard checks that a pool must not overlap the subnet of a network with another IPAM driver.
-func TestGuard(t *testing.T) {
+// TestOverlap checks that a pool that overlaps the subnet of a network with another IPAM driver is reported once, and
+// that the network gets no endpoints until the overlap is gone.
+func TestOverlap(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("net", "172.30.9.0/24", "172.30.9.1"))
 	w.create(spaced("leased", "graft-local", "10.81.0.0/29", ""))
 	w.create(bare("bare"))
-	put := errors.New("activated")
-	guard := func(pools ...string) string {
-		t.Helper()
-		return w.Guard(t.Context(), w.pools(pools...), func() error { return put }).Error()
-	}
 	const first = "the subnet 172.30.9.0/24 of the network net overlaps 172.30.9.128/25 of the pool new"
-	for _, c := range []struct {
-		pools []string
-		want  string
-	}{
-		{[]string{"beside 172.30.8.0/24", "spare 10.81.0.0/29"}, put.Error()},
-		{[]string{"beside 172.30.8.0/24", "new 172.30.9.128/25"}, first},
-	} {
-		if got := guard(c.pools...); !strings.Contains(got, c.want) {
-			t.Errorf("%v: %s", c.pools, got)
-		}
-	}
-	w.policy = w.pools("new 172.30.9.128/25") // without a check
 	w.reports = nil
-	w.must(w.Recover(t.Context()))
+	w.policy = w.pools("beside 172.30.8.0/24", "spare 10.81.0.0/29")
+	w.must(w.Reconcile(t.Context()))
+	if len(w.reports) != 0 {
+		t.Errorf("reported without an overlap: %q", w.reports)
+	}
+	w.policy = w.pools("new 172.30.9.128/25")
+	for range 2 {
+		w.must(w.Reconcile(t.Context()))
+	}
 	if len(w.reports) != 1 || !strings.Contains(w.reports[0], first) {
-		t.Errorf("reported at the start: %q", w.reports)
+		t.Errorf("reported after a change of the profiles: %q", w.reports)
 	}
 	_, err := w.CreateEndpoint(t.Context(), endpoint("net", "one", "172.30.9.2/24"))
 	w.fails(err, driver.ErrImpossible, "172.30.9.0/24 of the network overlaps 172.30.9.128/25 of the pool new now")
-	if got := guard("new 172.30.9.128/25", "beside 172.30.8.0/24"); got != put.Error() {
-		t.Errorf("what overlaps already is in the way: %s", got)
-	}
 	w.policy = w.pools("beside 172.30.8.0/24")
 	w.attach(endpoint("net", "one", "172.30.9.2/24"))
-	w.must(w.DeleteNetwork(t.Context(), "net"))
-	if got := guard("new 172.30.9.128/25"); got != put.Error() {
-		t.Errorf("a network that is gone is in the way: %s", got)
-	}
 }
 
 // TestBarred checks that a pool that overlaps a network's subnet allocates nothing until the network or the overlap is
@@ -80,12 +64,9 @@ func TestBarred(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
 		"the pool goes elsewhere": func(w *world) {
-			next := w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
-			w.must(w.Guard(t.Context(), next, func() error {
-				w.policy = next
-				_, err := w.ledger.Configure(t.Context(), nil, next.Pools["new"].Pool, next.Pools["beside"].Pool)
-				return err
-			}))
+			w.policy = w.pools("new 172.30.8.0/24", "beside 172.30.7.0/24")
+			_, err := w.ledger.Configure(t.Context(), nil, w.policy.Pools["new"].Pool, w.policy.Pools["beside"].Pool)
+			w.must(err)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

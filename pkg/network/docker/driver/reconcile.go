@@ -27,8 +27,8 @@ const (
 	joinTimeout = 30 * time.Second
 )
 
-// Recover prepares the driver before its first request: it reconciles, and reports pools that overlap networks. It
-// fails only if the rows cannot be read. Errors of the kernel are reported and retried later.
+// Recover prepares the driver before its first request: it reconciles. It fails only if the rows cannot be read. Errors
+// of the kernel are reported and retried later.
 func (d *Driver) Recover(ctx context.Context) error {
 	errs, err := d.reconcile(ctx)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *Driver) Recover(ctx context.Context) error {
 			d.options.Report(err)
 		}
 	}
-	return errors.Join(d.reportOverlaps(ctx), ctx.Err())
+	return ctx.Err()
 }
 
 // Run reconciles networks, endpoints and leases once per period until the context ends.
@@ -113,6 +113,7 @@ func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 			add(d.reconcileNetwork(ctx, id, before))
 		}
 	}
+	add(d.reportOverlaps(ctx))
 	d.seen = found
 	return errs, nil
 }
