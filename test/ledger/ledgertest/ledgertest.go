@@ -33,7 +33,7 @@ func Run(t *testing.T, place func(t *testing.T) Open) {
 		"commit": testCommit, "twice": testTwice, "kept": testKept, "scan": testScan, "durable": testDurable, "one winner": testOneWinner, "closed": testClosed,
 		"idempotent": testIdempotent, "named": testNamed, "exhausted": testExhausted, "trunks": testTrunks, "rest": testRest,
 		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart, "format": testFormat,
-		"records": testRecords, "stale records": testStaleRecords, "records beside the ledger": testRecordsBeside, "next": testNext,
+		"records": testRecords, "shared records": testSharedRecords, "records beside the ledger": testRecordsBeside, "next": testNext,
 		"again": testAgain, "rest without a last owner": testRestOfNobody, "again in vain": testAgainInVain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })

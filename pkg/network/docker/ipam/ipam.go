@@ -179,11 +179,14 @@ func (l *Driver) unique() string { return l.life + "-" + strconv.FormatUint(l.nu
 func (l *Driver) Activate(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	last, err := l.activation(ctx)
+	err := l.starts.Update(ctx, keyStart, func(last *start) (*start, error) {
+		next := start{Activation: 1, At: l.options.Clock.Now().UTC()}
+		if last != nil {
+			next.Activation += last.Activation
+		}
+		return &next, nil
+	})
 	if err != nil {
-		return err
-	}
-	if err := l.starts.Put(ctx, keyStart, start{Activation: last + 1, At: l.options.Clock.Now().UTC()}); err != nil {
 		return fmt.Errorf("noting a start of the client: %w", err)
 	}
 	return nil

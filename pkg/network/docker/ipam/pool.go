@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/record"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
@@ -35,43 +34,25 @@ type PoolRequest struct {
 // named reports whether a subnet is given.
 func (r PoolRequest) named() bool { return r.Subnet.IsValid() && !r.Subnet.Addr().IsUnspecified() }
 
-// attempts limits retries after changes by other processes.
-const attempts = 8
-
 // update changes the lease with an identifier. change receives it, or nil if there is none, and returns the new one, or
 // nil to delete it. It is called again if another process changes the lease concurrently. The caller holds the mutex.
 func (l *Driver) update(ctx context.Context, s *space, id string, change func(*Pool) (*Pool, error)) (Pool, error) {
-	for range attempts {
-		was, on, err := s.table.Get(ctx, id)
-		var broken *ledger.BrokenRow
-		if err != nil && !errors.As(err, &broken) {
-			return Pool{}, fmt.Errorf("reading the lease %s: %w", id, err)
+	var lease Pool
+	err := s.table.Update(ctx, id, func(old *Pool) (*Pool, error) {
+		next, err := change(old)
+		if lease = (Pool{}); next != nil {
+			lease = *next
 		}
-		var p *Pool
-		if on {
-			p = &was
-		}
-		next, changeErr := change(p)
-		switch {
-		case changeErr != nil:
-			return Pool{}, changeErr
-		case next != nil && err != nil:
-			return Pool{}, err
-		case next != nil:
-			err = s.table.Put(ctx, id, *next)
-		default:
-			next, err = &Pool{}, s.table.Delete(ctx, id)
-		}
-		if err == nil {
-			delete(l.untold, id)
-			return *next, nil
-		}
-		if !errors.Is(err, record.ErrStale) {
+		return next, err
+	})
+	if err != nil {
+		if errors.Is(err, record.ErrUncertain) {
 			l.untold[id] = true
-			return Pool{}, fmt.Errorf("writing the lease %s: %w", id, err)
 		}
+		return Pool{}, err
 	}
-	return Pool{}, fmt.Errorf("%w: other processes change the lease %s at the same time", network.ErrUnavailable, id)
+	delete(l.untold, id)
+	return lease, nil
 }
 
 // errLeased means that a subnet was leased before.
