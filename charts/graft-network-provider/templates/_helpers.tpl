@@ -91,9 +91,6 @@ listeners:
     clientCAFile: /etc/graft/clients/ca.crt
     {{- end }}
   {{- end }}
-  {{- if .Values.service.tokenSecretName }}
-  tokenFile: /etc/graft/tokens/tokens
-  {{- end }}
 {{- else }}
 {{- range $name, $socket := .Values.node.sockets }}
 {{- if $socket.enabled }}

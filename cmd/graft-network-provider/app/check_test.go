@@ -19,7 +19,7 @@ func TestCheckMachine(t *testing.T) {
 kind: NetworkProviderConfiguration
 listeners:
 - {address: "tcp://0.0.0.0:99999", tls: {certFile: ` + n.path("tls.crt") + `, keyFile: ` + n.path("tls.key") + `}}
-- {address: "tcp://127.0.0.1:0", tokenFile: ` + n.path("tokens") + `}
+- {address: "tcp://127.0.0.1:0"}
 ledger: {etcd: {endpoints: ["https://127.0.0.1:1"], caFile: ` + n.path("ca.crt") + `}}
 `
 	if err := os.WriteFile(n.path("config.yaml"), []byte(text), 0o600); err != nil {
@@ -27,7 +27,6 @@ ledger: {etcd: {endpoints: ["https://127.0.0.1:1"], caFile: ` + n.path("ca.crt")
 	}
 	const want = `Error: listeners[0].address: "99999" is not a port from 0 to 65535
 listeners[0].tls: loading certificates: open tls.crt: no such file or directory
-listeners[1].tokenFile: loading tokens: open tokens: no such file or directory
 ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory
 `
 	arguments := []string{"--config=" + n.path("config.yaml"), "--profiles=" + n.path("acme.yaml"), "--metrics-address=0", "--check"}

@@ -160,20 +160,18 @@ func TestProgram(t *testing.T) {
 	n.Stop(t)
 }
 
-// TestSpiderpool checks that a TCP listener serves its contract to callers with a token, and no other contract.
+// TestSpiderpool checks that a TCP listener serves its contract, and no other contract.
 func TestSpiderpool(t *testing.T) {
 	n := newNode(t)
 	n.profile(t, "10.0.0.9", "")
-	const token = "a-token-of-some-length"
-	for name, text := range map[string]string{"tokens": token + "\n", "config.yaml": `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
+	text := `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: NetworkProviderConfiguration
-listeners: [{address: "tcp://127.0.0.1:0", contracts: [spiderpool], tokenFile: ` + n.path("tokens") + `}]
+listeners: [{address: "tcp://127.0.0.1:0", contracts: [spiderpool]}]
 spiderpool: {records: 10}
 shutdown: {delay: 0s}
-`} {
-		if err := os.WriteFile(n.path(name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+`
+	if err := os.WriteFile(n.path("config.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
 	n.more = []string{"--config=" + n.path("config.yaml")}
 	n.start(t)
@@ -181,12 +179,11 @@ shutdown: {delay: 0s}
 	if len(address) < 2 || strings.HasSuffix(address[1], ":0") {
 		t.Fatalf("the log does not say where it listens: %s", n.Log)
 	}
-	post := func(path, body, token string) string {
+	post := func(path, body string) string {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address[1]+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
-		request.Header.Set("Authorization", "Bearer "+token)
 		response, err := http.DefaultClient.Do(request)
 		if err != nil {
 			t.Fatal(err)
@@ -197,13 +194,12 @@ shutdown: {delay: 0s}
 	}
 	const allocate, body = "/v1/apis/network.iaas.io/ipam/allocate-ips", `{"podName":"p","podNamespace":"n","podUID":"u","nodeName":"worker-1",` +
 		`"iaasIPsAllocationRequest":[{"ipAddress":"10.0.0.9","subnet":"10.0.0.0/24","parentNicMac":"46:0a:1b:2c:3d:4e"}]}`
-	for _, test := range []struct{ path, token, want string }{
-		{allocate, token, "200 OK "},
-		{allocate, "another-token-of-some-length", "401 Unauthorized "},
-		{"/GetProfileConfig", token, "404 Not Found "},
-		{"/reset", token, "200 OK "},
+	for _, test := range []struct{ path, want string }{
+		{allocate, "200 OK "},
+		{"/GetProfileConfig", "404 Not Found "},
+		{"/reset", "200 OK "},
 	} {
-		if got := post(test.path, body, test.token); !strings.HasPrefix(got, test.want) {
+		if got := post(test.path, body); !strings.HasPrefix(got, test.want) {
 			t.Errorf("%s: %s", test.path, got)
 		}
 	}

@@ -165,11 +165,9 @@ func listener(l configv1alpha1.NetworkListener) (made server.Listener, err error
 	if made.UID, made.GID, err = l.Owners(); err != nil {
 		return made, err
 	}
-	made.TokenFile, made.Insecure = l.TokenFile, l.Exposed()
+	made.Insecure = l.Exposed()
 	made.Permit, made.Certificates = l.Insecure, l.Answers(configv1alpha1.ContractDocker)
-	if l.TLS != nil {
-		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
-	}
+	made.TLS = (*server.TLS)(l.TLS)
 	return made, nil
 }
 
@@ -187,8 +185,7 @@ func (o *Installation) checkMachine(ctx context.Context) error {
 		if netw, address, err := l.Endpoint(); err == nil && netw == "tcp" {
 			note(place+".address", resolvable(ctx, address))
 		}
-		note(place+".tls", loadable(configv1alpha1.NetworkListener{TLS: l.TLS}))
-		note(place+".tokenFile", loadable(configv1alpha1.NetworkListener{TokenFile: l.TokenFile}))
+		note(place+".tls", (*server.TLS)(l.TLS).Check())
 	}
 	if o.Config.Metrics.Address != "0" {
 		note("metrics.address", resolvable(ctx, o.Config.Metrics.Address))
@@ -202,15 +199,6 @@ func (o *Installation) checkMachine(ctx context.Context) error {
 		note("kubernetes.kubeconfig", err)
 	}
 	return errors.Join(problems...)
-}
-
-// loadable checks the files of a listener.
-func loadable(l configv1alpha1.NetworkListener) error {
-	made := server.Listener{TokenFile: l.TokenFile}
-	if l.TLS != nil {
-		made.TLS = &server.TLS{CertFile: l.TLS.CertFile, KeyFile: l.TLS.KeyFile, ClientCAFile: l.TLS.ClientCAFile}
-	}
-	return made.CheckFiles()
 }
 
 // resolvable checks whether a TCP address can be listened on, as far as possible without doing so.

@@ -39,7 +39,6 @@ func TestAdmit(t *testing.T) {
 		"one's own":            {at: socket("own", 0o600)},
 		"that of a group":      {at: socket("group", 0o660)},
 		"that of everybody":    {at: socket("all", 0o666), want: "write SocketMode=0600"},
-		"with tokens":          {at: socket("tokens", 0o666), of: Listener{TokenFile: "tokens"}},
 		"that is wanted":       {at: socket("wanted", 0o666), of: Listener{Permit: true}, insecure: true},
 		"an abstract one":      {at: &net.UnixAddr{Name: "@x", Net: "unix"}, want: "is abstract"},
 		"none that is there":   {at: &net.UnixAddr{Name: filepath.Join(folder, "none"), Net: "unix"}, want: "no such file"},

@@ -20,8 +20,6 @@ import (
 // entrance lets requests to the contracts of a listener. It knows who may ask; how much is asked for, the guard of the server bounds.
 type entrance struct {
 	contracts []Contract
-	// tokens are nil where callers need none.
-	tokens *reloaded[tokens]
 	// browsers says that pages can reach the listener: a browser lets any of them post to any TCP address, such as those of loopback.
 	browsers bool
 	guard    *serving.Guard
@@ -64,9 +62,6 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case e.browsers && fromPage(r):
 		e.refuse(answer, r, contract, refusedPage, api.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
-	case !e.permitted(r):
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		e.refuse(answer, r, contract, refusedToken, api.Problemf(http.StatusUnauthorized, "a bearer token is needed that the server knows"))
 	case contract.Always || free(r):
 		e.guard.Free(answer, r, func(w http.ResponseWriter, r *http.Request) { serve(r.Context(), w, r, contract) })
 	default:
@@ -101,11 +96,6 @@ var crossing = http.NewCrossOriginProtection()
 // fromPage reports whether a browser page sends the request. The server has no pages of its own: one with the same
 // origin has had its name resolved to this address (DNS rebinding).
 func fromPage(r *http.Request) bool { return r.Header.Get("Origin") != "" || crossing.Check(r) != nil }
-
-// permitted reports whether the caller is authorized; connections are authenticated before.
-func (e *entrance) permitted(r *http.Request) bool {
-	return e.tokens == nil || e.tokens.get().permit(r.Header.Get("Authorization"))
-}
 
 // free reports whether a request is cheap, so that it is served even under load.
 func free(r *http.Request) bool { return r.Method == http.MethodGet || r.Method == http.MethodHead }

@@ -233,17 +233,15 @@ const everybody fs.FileMode = 0o002
 // admitSocket refuses a socket that all users of the machine can open, as those of systemd are where nothing is said. One without a path has no mode.
 func (l *Listener) admitSocket(path string) error {
 	switch {
-	case l.TokenFile != "":
-		return nil
 	case path == "" || strings.HasPrefix(path, "@"):
-		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add tokenFile, or insecure: true")
+		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add insecure: true")
 	}
 	there, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("looking at the socket: %w", err)
 	}
 	if there.Mode()&everybody != 0 {
-		return fmt.Errorf("%s has the mode %04o, so that all users of the machine can open it: write SocketMode=0600 in its unit, or add tokenFile, or insecure: true",
+		return fmt.Errorf("%s has the mode %04o, so that all users of the machine can open it: write SocketMode=0600 in its unit, or add insecure: true",
 			path, there.Mode().Perm())
 	}
 	return nil

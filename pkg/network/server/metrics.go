@@ -31,9 +31,8 @@ type Metrics struct {
 
 // Reasons for refusing a request before its contract is called.
 const (
-	refusedToken = "token"
-	refusedBusy  = "busy"
-	refusedPage  = "page"
+	refusedBusy = "busy"
+	refusedPage = "page"
 )
 
 // NewMetrics makes the metrics and registers them.
@@ -55,7 +54,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 		turned: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_requests_refused_total",
-			Help: "Requests rejected before they reached a contract: without a valid token, from web pages (page), or because of overload (busy).",
+			Help: "Requests rejected before they reached a contract: from web pages (page), or because of overload (busy).",
 		}, []string{"reason"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_network_panics_total",
@@ -72,7 +71,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}),
 	}
 	registry.MustRegister(m.requests, m.duration, m.inFlight, m.turned, m.panics, m.expiry, m.behind)
-	m.turned.WithLabelValues(refusedToken)
 	m.turned.WithLabelValues(refusedBusy)
 	m.turned.WithLabelValues(refusedPage)
 	return m

@@ -10,7 +10,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,16 +25,13 @@ func TestPartialBody(t *testing.T) {
 			problem.Write(w)
 		}
 	}
-	token := write(t, filepath.Join(t.TempDir(), "tokens"), []byte("0123456789abcdef\n"))
 	for name, test := range map[string]struct {
-		listener Listener
-		path     string
-		most     int
-		handle   http.HandlerFunc
-		want     int
+		path   string
+		most   int
+		handle http.HandlerFunc
+		want   int
 	}{
 		"the handler does not read it": {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
-		"without a token":              {listener: Listener{TokenFile: token}, path: "/do", most: 9, handle: read, want: http.StatusUnauthorized},
 		"too much to do":               {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
 		"it does not come":             {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
 		"it is not asked for":          {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
@@ -43,7 +39,7 @@ func TestPartialBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			limits := few()
 			limits.BodyTimeout, limits.Requests = patience, test.most
-			w := newLimitedWorld(t, time.Second, limits, test.listener, test.handle)
+			w := newLimitedWorld(t, time.Second, limits, Listener{}, test.handle)
 			connection, err := net.Dial("unix", w.Addresses()[0])
 			if err != nil {
 				t.Fatal(err)

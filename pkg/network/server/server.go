@@ -57,8 +57,6 @@ type Listener struct {
 	Contracts []Contract
 	// TLS encrypts; nil: nothing does.
 	TLS *TLS
-	// TokenFile contains the accepted tokens; if empty, callers need none.
-	TokenFile string
 	// Insecure permits unencrypted access by other machines, or access by all users of the machine; it is logged.
 	Insecure bool
 	// Permit says that a socket of systemd may be Insecure; Certificates, that callers must show one where it is of TCP.
@@ -94,8 +92,7 @@ type place struct {
 	Listener
 	listener net.Listener
 	server   *http.Server
-	tls      *reloaded[*tls.Config]
-	tokens   *reloaded[tokens]
+	tls      *certificates
 }
 
 // New opens all addresses: clients can connect, and wait until Serve starts. Serve or Close closes them.
@@ -121,15 +118,10 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	p := &place{Listener: l}
 	var err error
 	if l.TLS != nil {
-		if p.tls, err = newReloaded(logger, "certificates", tlsConfig, l.TLS.files()...); err != nil {
+		if p.tls, err = l.TLS.load(logger); err != nil {
 			return nil, err
 		}
-		s.options.Metrics.certificate(l.String(), p.tls.get())
-	}
-	if l.TokenFile != "" {
-		if p.tokens, err = newReloaded(logger, "tokens", parseTokens, l.TokenFile); err != nil {
-			return nil, err
-		}
+		s.options.Metrics.certificate(l.String(), p.tls.current.Load())
 	}
 	if p.listener, err = p.listen(ctx); err != nil {
 		return nil, err
@@ -137,12 +129,12 @@ func (s *Server) open(ctx context.Context, l Listener, guard *serving.Guard) (*p
 	browsers := p.listener.Addr().Network() == "tcp"
 	p.listener = guard.Listen(p.listener)
 	p.server = guard.Server(serving.Drain{Draining: s.options.Draining, Handler: &entrance{
-		contracts: l.Contracts, tokens: p.tokens, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: logger,
+		contracts: l.Contracts, browsers: browsers, guard: guard, metrics: s.options.Metrics, log: logger,
 	}}, logger)
 	if p.tls != nil {
 		p.server.TLSConfig = &tls.Config{
 			MinVersion:         tls.VersionTLS12,
-			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return p.tls.get(), nil },
+			GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return p.tls.current.Load(), nil },
 		}
 	}
 	return p, nil
@@ -210,14 +202,14 @@ func (p *place) announce(log logr.Logger) {
 	}
 	log = log.WithValues("listener", listener, "contracts", names)
 	if !p.Insecure {
-		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "", "tokens", p.tokens != nil)
+		log.Info("Listening", "tls", p.tls != nil, "clientCertificates", p.TLS != nil && p.TLS.ClientCAFile != "")
 		return
 	}
 	if p.listener.Addr().Network() == "unix" {
 		log.Error(nil, "INSECURE: all users of this machine can open this socket, and can allocate and release everything")
 		return
 	}
-	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address", "tokens", p.tokens != nil)
+	log.Error(nil, "INSECURE: every client that reaches this address can read all traffic, and can allocate and release every address")
 }
 
 func (p *place) serve() (err error) {
@@ -232,15 +224,12 @@ func (p *place) serve() (err error) {
 	return err
 }
 
-// look reads certificates and tokens again.
+// look reads certificates again.
 func (s *Server) look() {
 	for _, p := range s.places {
 		if p.tls != nil {
 			p.tls.look()
-			s.options.Metrics.certificate(p.Listener.String(), p.tls.get())
-		}
-		if p.tokens != nil {
-			p.tokens.look()
+			s.options.Metrics.certificate(p.Listener.String(), p.tls.current.Load())
 		}
 	}
 }

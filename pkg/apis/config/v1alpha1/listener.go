@@ -103,7 +103,7 @@ func (l NetworkListener) Endpoint() (netw, address string, err error) {
 const everybody fs.FileMode = 0o002
 
 // Exposed reports whether other machines can reach the address without encryption, or all users of the machine
-// can open the socket without a token.
+// can open the socket.
 func (l NetworkListener) Exposed() bool {
 	netw, address, err := l.Endpoint()
 	switch {
@@ -111,7 +111,7 @@ func (l NetworkListener) Exposed() bool {
 		return false
 	case netw == "unix":
 		mode, err := l.FileMode()
-		return err == nil && mode&everybody != 0 && l.TokenFile == ""
+		return err == nil && mode&everybody != 0
 	case netw == "systemd":
 		return false // unknown until the socket is passed
 	}
@@ -158,7 +158,7 @@ func (l NetworkListener) Check() map[string]error {
 	note("address", err)
 	switch exposed := l.Exposed() && !l.Insecure; {
 	case exposed && netw == "unix":
-		note("mode", errors.New("permits all users of the machine: set the last digit to 0, add tokenFile, or set insecure: true"))
+		note("mode", errors.New("permits all users of the machine: set the last digit to 0, or set insecure: true"))
 	case exposed:
 		note("address", errors.New("is not a loopback address: add tls, or set insecure: true to let every caller allocate and release"))
 	}

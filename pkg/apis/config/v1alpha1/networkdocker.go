@@ -78,8 +78,6 @@ func (l NetworkListener) dockerProblem(netw string) (field string, err error) {
 	switch {
 	case !l.Answers(ContractDocker):
 		return "", nil
-	case l.TokenFile != "":
-		return "tokenFile", errors.New("Docker sends no token: use tls with clientCAFile over TCP, or the mode of a socket")
 	case netw == "tcp" && !l.Mutual() && !l.Insecure:
 		return "address", errors.New("serves Docker, which creates links as root: over TCP it needs tls with clientCAFile, " +
 			"or insecure: true to permit every caller")

@@ -81,8 +81,7 @@ type NetworkListener struct {
 	// Address is unix:///path, tcp://host:port, or systemd://name of a systemd socket by its FileDescriptorName. TCP
 	// off loopback needs tls or insecure.
 	Address string `json:"address"`
-	// Mode are the mode of the socket in octal digits; 0600 by default. A mode for all users needs tokenFile or
-	// insecure.
+	// Mode are the mode of the socket in octal digits; 0600 by default. A mode for all users needs insecure.
 	Mode string `json:"mode,omitempty"`
 	// Owner is the owner of the socket as uid:gid; by default the program's.
 	Owner string `json:"owner,omitempty"`
@@ -91,8 +90,6 @@ type NetworkListener struct {
 	Contracts []NetworkContract `json:"contracts,omitempty"`
 	// TLS encrypts TCP. Its files are reloaded when they change.
 	TLS *ListenerTLS `json:"tls,omitempty"`
-	// TokenFile is a file with bearer tokens, one a line; callers need one of them. It is reloaded when it changes.
-	TokenFile string `json:"tokenFile,omitempty"`
 	// Insecure permits TCP off loopback without TLS, and a socket that all users can open: every caller can read,
 	// allocate and release everything.
 	Insecure bool `json:"insecure,omitempty"`

@@ -107,7 +107,6 @@ func TestDecodeNetworkEverything(t *testing.T) {
 		{"tcp", "0.0.0.0:8443", 0o600, -1, -1, false, []v1alpha1.NetworkContract{"spiderpool"}},
 		{"tcp", "0.0.0.0:8080", 0o600, -1, -1, true, nil},
 		{"unix", "/run/graft/all.sock", 0o666, -1, -1, true, nil},
-		{"unix", "/run/graft/token.sock", 0o666, -1, -1, false, nil},
 		{"systemd", "graft-docker", 0o600, -1, -1, false, []v1alpha1.NetworkContract{"docker"}},
 	}
 	if diff := cmp.Diff(want, summaries); diff != "" {
