@@ -15,7 +15,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/netip"
 	"strings"
 	"time"
 
@@ -48,13 +47,12 @@ const rememberedVLANs = 4096
 type Cloud struct {
 	definition *Definition
 	options    Options
-	session    *session
-	lanes      lanes
+	*session
+	devices
+	lanes lanes
 	// released contains the VLANs that were released lately, as vlanOf.
 	released  *lru.Cache
 	sightings sightings
-	// devices contains descriptions by MAC address.
-	devices *cache.LRUExpireCache
 }
 
 // vlanOf is a VLAN of the trunk of a NIC.
@@ -73,9 +71,9 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		definition: d, options: o, released: lru.New(rememberedVLANs),
-		devices: cache.NewLRUExpireCacheWithClock(rememberedDevices, o.Clock),
 		session: newSession(d.Credentials, &observer{metrics: o.Metrics, clock: o.Clock}),
 	}
+	c.devices = devices{c.session, o.Timeout, cache.NewLRUExpireCacheWithClock(rememberedDevices, o.Clock)}
 	c.lanes = lanes{waiting: map[string][]*job{}, work: c.work}
 	return c, nil
 }
@@ -91,45 +89,6 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return err
 }
 
-// Port is a port of this installation in Neutron.
-type Port struct {
-	ID, Name string
-	// Owner is the zero Owner if the description was changed or has been shortened.
-	Owner     network.Owner
-	MAC       string
-	Addresses []netip.Addr
-}
-
-// List returns all ports of this installation in the network of the cloud.
-func (c *Cloud) List(ctx context.Context) ([]Port, error) {
-	n, err := c.neutron(ctx)
-	if err != nil {
-		return nil, err
-	}
-	const page = "500"
-	all, err := n.listPorts(ctx, query{"network_id": {c.definition.NetworkID}, "limit": {page}})
-	if err != nil {
-		return nil, err
-	}
-	var ours []Port
-	for _, p := range all {
-		if !c.isOurs(p.Name) {
-			continue
-		}
-		port := Port{ID: p.ID, Name: p.Name, MAC: p.MACAddress}
-		if owner, ok := strings.CutPrefix(p.Description, c.definition.NamePrefix+" "); ok {
-			port.Owner, _ = network.ParseOwner(owner) // a description that was changed names no owner
-		}
-		for _, fixed := range p.FixedIPs {
-			if address, err := netip.ParseAddr(fixed.IPAddress); err == nil {
-				port.Addresses = append(port.Addresses, address)
-			}
-		}
-		ours = append(ours, port)
-	}
-	return ours, nil
-}
-
 // do makes one bind or unbind.
 func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (network.Binding, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
@@ -137,8 +96,11 @@ func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (netw
 	return c.lanes.do(a.Trunk.MAC, &job{ctx: ctx, unbind: unbind, allocation: a, done: make(chan struct{})})
 }
 
-// work does a batch for one trunk.
-func (c *Cloud) work(ctx context.Context, mac string, batch []*job) {
+// work does a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an owner
+// that asks again needs its result.
+func (c *Cloud) work(mac string, batch []*job) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(batch[0].ctx), c.options.Timeout)
+	defer cancel()
 	b := &work{cloud: c, mac: mac}
 	var err error
 	defer func() {
@@ -157,11 +119,6 @@ func (c *Cloud) work(ctx context.Context, mac string, batch []*job) {
 	} else {
 		err = b.bind(ctx, batch)
 	}
-}
-
-func (c *Cloud) neutron(ctx context.Context) (neutron, error) {
-	client, err := c.session.neutron(ctx)
-	return neutron{client, c.session.observer}, err
 }
 
 // digits is the length of the hash in names of ports.

@@ -6,7 +6,6 @@ package openstack
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -35,14 +34,13 @@ type login struct {
 	auth     gophercloud.AuthOptions
 	endpoint gophercloud.EndpointOpts
 	tls      *tls.Config
-	// digest identifies the content of all files but the certificates.
-	digest [sha256.Size]byte
 }
 
 // equal reports whether both are the same login.
 func (l *login) equal(other *login) bool {
-	return l.digest == other.digest && l.tls.RootCAs.Equal(other.tls.RootCAs) &&
-		reflect.DeepEqual(l.tls.Certificates, other.tls.Certificates)
+	return reflect.DeepEqual(l.auth, other.auth) && l.endpoint.Region == other.endpoint.Region &&
+		l.endpoint.Availability == other.endpoint.Availability && l.tls.InsecureSkipVerify == other.tls.InsecureSkipVerify &&
+		l.tls.RootCAs.Equal(other.tls.RootCAs) && reflect.DeepEqual(l.tls.Certificates, other.tls.Certificates)
 }
 
 // read reads the files.
@@ -88,7 +86,6 @@ func (l *login) readClouds(c Credentials) error {
 	if l.tls == nil {
 		l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	l.digest = sha256.Sum256(bytes.Join([][]byte{raw, secure}, []byte{0}))
 	return nil
 }
 
@@ -100,16 +97,14 @@ var secretKeys = []string{
 
 // readSecret reads a folder with the keys of a cloudprovider Secret.
 func (l *login) readSecret(c Credentials) error {
-	values, sum := map[string]string{}, sha256.New()
+	values := map[string]string{}
 	for _, key := range secretKeys {
 		raw, err := readFile(filepath.Join(c.SecretFolder, key))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		values[key] = strings.TrimSpace(string(raw))
-		_, _ = fmt.Fprintf(sum, "%s=%q\n", key, raw) // a hash takes everything
 	}
-	sum.Sum(l.digest[:0])
 	l.auth = gophercloud.AuthOptions{
 		IdentityEndpoint: values["authURL"], DomainName: values["domainName"],
 		Username: values["username"], Password: values["password"],

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/cache"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
@@ -22,33 +24,40 @@ const (
 	rememberedFor     = time.Minute
 )
 
+// devices remembers the descriptions of devices, by MAC address.
+type devices struct {
+	session *session
+	timeout time.Duration
+	known   *cache.LRUExpireCache
+}
+
 // Describe implements cloud.Describer with the port that has the MAC address, its network and its subnets.
-func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, error) {
+func (d *devices) Describe(ctx context.Context, mac string) (cloud.Description, error) {
 	mac = strings.ToLower(mac)
-	if known, ok := c.devices.Get(mac); ok {
+	if known, ok := d.known.Get(mac); ok {
 		return known.(cloud.Description), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, d.timeout)
 	defer cancel()
-	n, err := c.neutron(ctx)
+	n, err := d.session.neutron(ctx)
 	if err != nil {
 		return cloud.Description{}, err
 	}
 	found, err := n.parents(ctx, mac)
 	var made cloud.Description
 	if err == nil && len(found) == 1 {
-		made, err = n.describe(ctx, found[0])
+		made, err = describeNIC(ctx, n, found[0])
 	} else if err == nil && len(found) > 1 {
 		err = fmt.Errorf("%d ports have the MAC address %s", len(found), mac)
 	}
 	if err == nil {
-		c.devices.Add(mac, made, rememberedFor)
+		d.known.Add(mac, made, rememberedFor)
 	}
 	return made, err
 }
 
-// describe returns the attributes and the configuration of a NIC.
-func (n neutron) describe(ctx context.Context, nic parent) (made cloud.Description, err error) {
+// describeNIC returns the attributes and the configuration of a NIC.
+func describeNIC(ctx context.Context, n neutron, nic parent) (made cloud.Description, err error) {
 	of, err := n.network(ctx, nic.NetworkID)
 	var as network.Binding
 	if err == nil {

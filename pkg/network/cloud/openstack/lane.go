@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -19,7 +18,6 @@ const maximumBatch = 10
 
 // job is one bind or unbind that waits for its turn.
 type job struct {
-	// ctx has a deadline.
 	ctx        context.Context
 	unbind     bool
 	allocation network.Allocation
@@ -45,7 +43,7 @@ type lanes struct {
 	mutex   sync.Mutex
 	waiting map[string][]*job
 	// work does a batch, and ends each of its jobs.
-	work func(ctx context.Context, trunk string, batch []*job)
+	work func(trunk string, batch []*job)
 }
 
 // do waits until a job is done, or its context.
@@ -72,9 +70,7 @@ func (l *lanes) run(trunk string) {
 		if batch == nil {
 			return
 		}
-		ctx, cancel := joined(batch)
-		l.work(ctx, trunk, batch)
-		cancel()
+		l.work(trunk, batch)
 	}
 }
 
@@ -96,16 +92,4 @@ func (l *lanes) next(trunk string) (batch []*job) {
 		delete(l.waiting, trunk)
 	}
 	return batch
-}
-
-// joined returns a context that ends at the last deadline of the jobs, even if their callers have given up: Neutron may
-// have received a request, and an owner that asks again needs its result.
-func joined(batch []*job) (context.Context, context.CancelFunc) {
-	var last time.Time
-	for _, j := range batch {
-		if deadline, _ := j.ctx.Deadline(); deadline.After(last) {
-			last = deadline
-		}
-	}
-	return context.WithDeadline(context.WithoutCancel(batch[0].ctx), last)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+	"github.com/gophercloud/gophercloud/v2/pagination"
 )
 
 // neutron makes calls of Neutron. Its errors are those of observer.failure.
@@ -30,14 +31,20 @@ type query url.Values
 // ToPortListQuery implements ports.ListOptsBuilder.
 func (q query) ToPortListQuery() (string, error) { return "?" + url.Values(q).Encode(), nil }
 
+// list returns all objects of a kind, such as ports.
+func list[T any](ctx context.Context, n neutron, doing, kind string, all pagination.Pager) (found []T, err error) {
+	pages, err := all.AllPages(ctx)
+	if page, ok := pages.(interface {
+		ExtractIntoSlicePtr(to any, label string) error
+	}); ok && err == nil {
+		err = page.ExtractIntoSlicePtr(&found, kind)
+	}
+	return found, n.observer.failure(doing, err)
+}
+
 // listPorts returns all ports that match.
 func (n neutron) listPorts(ctx context.Context, q query) ([]ports.Port, error) {
-	pages, err := ports.List(n.client, q).AllPages(ctx)
-	if err != nil {
-		return nil, n.observer.failure("listing ports", err)
-	}
-	found, err := ports.ExtractPorts(pages)
-	return found, n.observer.failure("listing ports", err)
+	return list[ports.Port](ctx, n, "listing ports", "ports", ports.List(n.client, q))
 }
 
 // createPort creates a port.
@@ -89,12 +96,7 @@ type parent struct {
 
 // parents returns the ports with a MAC address. A MAC address is unique within a network only.
 func (n neutron) parents(ctx context.Context, mac string) ([]parent, error) {
-	pages, err := ports.List(n.client, query{"mac_address": {mac}}).AllPages(ctx)
-	var found []parent
-	if err == nil {
-		err = ports.ExtractPortsInto(pages, &found)
-	}
-	return found, n.observer.failure("finding the port of the node's NIC", err)
+	return list[parent](ctx, n, "finding the port of the node's NIC", "ports", ports.List(n.client, query{"mac_address": {mac}}))
 }
 
 // createTrunk creates a trunk without sub-ports.
@@ -131,18 +133,14 @@ func (n neutron) removeSubports(ctx context.Context, trunk string, ids ...string
 
 // listSubports returns the trunks of all sub-ports, by the IDs of the ports.
 func (n neutron) listSubports(ctx context.Context) (map[string]string, error) {
-	pages, err := trunks.List(n.client, trunks.ListOpts{}).AllPages(ctx)
-	var found []trunks.Trunk
-	if err == nil {
-		found, err = trunks.ExtractTrunks(pages)
-	}
+	found, err := list[trunks.Trunk](ctx, n, "listing trunks", "trunks", trunks.List(n.client, trunks.ListOpts{}))
 	attached := map[string]string{}
 	for _, t := range found {
 		for _, s := range t.Subports {
 			attached[s.PortID] = t.ID
 		}
 	}
-	return attached, n.observer.failure("listing trunks", err)
+	return attached, err
 }
 
 // details are what is read of a network; MTU is 0 if Neutron does not have that extension.
@@ -157,14 +155,11 @@ func (n neutron) network(ctx context.Context, id string) (of details, err error)
 	if err = networks.Get(ctx, n.client, id).ExtractInto(&of); err != nil {
 		return of, n.observer.failure("reading a network", err)
 	}
-	pages, err := subnets.List(n.client, subnets.ListOpts{NetworkID: id}).AllPages(ctx)
-	var found []subnets.Subnet
-	if err == nil {
-		found, err = subnets.ExtractSubnets(pages)
-	}
+	options := subnets.ListOpts{NetworkID: id}
+	found, err := list[subnets.Subnet](ctx, n, "listing subnets", "subnets", subnets.List(n.client, options))
 	of.subnets = map[string]subnets.Subnet{}
 	for _, subnet := range found {
 		of.subnets[subnet.ID] = subnet
 	}
-	return of, n.observer.failure("listing subnets", err)
+	return of, err
 }

@@ -8,9 +8,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -27,11 +31,11 @@ type sightings struct {
 }
 
 // update replaces the ports, and returns those that were first seen so long ago.
-func (s *sightings) update(ports []Port, now time.Time, age time.Duration) (old []Port) {
+func (s *sightings) update(all []ports.Port, now time.Time, age time.Duration) (old []ports.Port) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	next := map[string]time.Time{}
-	for _, p := range ports {
+	for _, p := range all {
 		since, seen := s.since[p.ID]
 		if !seen {
 			since = now
@@ -53,10 +57,16 @@ const (
 
 // Orphans implements cloud.Lister. It assigns a port to an allocation by its name, and ignores the description.
 func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remove bool) ([]cloud.Orphan, error) {
-	ours, err := c.List(ctx)
+	n, err := c.neutron(ctx)
 	if err != nil {
 		return nil, err
 	}
+	const page = "500"
+	ours, err := n.listPorts(ctx, query{"network_id": {c.definition.NetworkID}, "limit": {page}})
+	if err != nil {
+		return nil, err
+	}
+	ours = slices.DeleteFunc(ours, func(p ports.Port) bool { return !c.isOurs(p.Name) })
 	// An allocation is written before its port is created, so that the rows are read after the ports.
 	held := map[string]bool{}
 	err = allocations(ctx, func(a network.Allocation) error {
@@ -67,11 +77,11 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
 	total := len(ours)
-	without := slices.DeleteFunc(ours, func(p Port) bool { return held[p.Name] })
+	without := slices.DeleteFunc(ours, func(p ports.Port) bool { return held[p.Name] })
 	old := c.sightings.update(without, c.options.Clock.Now(), Settle(c.options.Timeout))
 	orphans := make([]cloud.Orphan, len(old))
 	for i, p := range old {
-		orphans[i] = cloud.Orphan{ID: p.ID, Owner: p.Owner, Addresses: p.Addresses}
+		orphans[i] = c.orphan(p)
 	}
 	switch {
 	case !remove || len(old) == 0:
@@ -81,15 +91,25 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 			"right ledger, and that no other installation has the namePrefix %s"
 		return orphans, fmt.Errorf(message, len(old), total, c.definition.NamePrefix)
 	}
-	return orphans, c.removeOrphans(ctx, orphans)
+	return orphans, removeOrphans(ctx, n, orphans)
+}
+
+// orphan returns a port for the caller. The owner is the zero Owner if the description was changed or has been shortened.
+func (c *Cloud) orphan(p ports.Port) cloud.Orphan {
+	o := cloud.Orphan{ID: p.ID}
+	if owner, ok := strings.CutPrefix(p.Description, c.definition.NamePrefix+" "); ok {
+		o.Owner, _ = network.ParseOwner(owner) // a description that was changed names no owner
+	}
+	for _, fixed := range p.FixedIPs {
+		if address, err := netip.ParseAddr(fixed.IPAddress); err == nil {
+			o.Addresses = append(o.Addresses, address)
+		}
+	}
+	return o
 }
 
 // removeOrphans detaches and deletes ports.
-func (c *Cloud) removeOrphans(ctx context.Context, orphans []cloud.Orphan) error {
-	n, err := c.neutron(ctx)
-	if err != nil {
-		return err
-	}
+func removeOrphans(ctx context.Context, n neutron, orphans []cloud.Orphan) error {
 	attached, err := n.listSubports(ctx)
 	if err != nil {
 		return err

@@ -40,7 +40,12 @@ func newSession(c Credentials, o *observer) *session {
 const rejectedPause = 30 * time.Second
 
 // neutron returns a client of Neutron.
-func (s *session) neutron(ctx context.Context) (*gophercloud.ServiceClient, error) {
+func (s *session) neutron(ctx context.Context) (neutron, error) {
+	client, err := s.client(ctx)
+	return neutron{client, s.observer}, err
+}
+
+func (s *session) client(ctx context.Context) (*gophercloud.ServiceClient, error) {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
