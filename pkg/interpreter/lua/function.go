@@ -407,17 +407,9 @@ func (w *writer) matches(value, expression ast.Expr) code {
 	if !ok {
 		return w.refuse("matches with an expression that is not a literal")
 	}
-	all, err := patterns(text)
+	steps, err := automaton(text)
 	if err != nil {
-		steps, err := automaton(text)
-		if err != nil {
-			return w.refuse("matches: %q %s", text, err)
-		}
-		return w.call("accepts", w.text(value), steps)
+		return w.refuse("matches: %q %s", text, err)
 	}
-	arguments := []string{w.text(value)}
-	for _, pattern := range all {
-		arguments = append(arguments, quote(pattern))
-	}
-	return w.call("matches", arguments...)
+	return w.call("accepts", w.text(value), steps)
 }
