@@ -136,6 +136,14 @@ func member(key string, value code) string {
 	return "[" + quote(key) + "] = " + value.text
 }
 
+// entry returns the access to a field of a table.
+func entry(table, key string) string {
+	if identifier.MatchString(key) && !slices.Contains(keywords, key) {
+		return table + "." + key
+	}
+	return table + "[" + quote(key) + "]"
+}
+
 // largest is the number up to which Lua represents all whole numbers exactly.
 const largest = 1 << 53
 

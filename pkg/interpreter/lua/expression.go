@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/parser"
 )
 
 // writer translates one CEL expression to Lua.
@@ -172,7 +173,7 @@ func (w *writer) bind(name string) (*writer, string) {
 // globals lists names that scripts use in addition to the runtime functions.
 var globals = []string{
 	"error", "ipairs", "tostring", "both", "made", "result", "dependencies", "components", "object", "observed", "observedItem", "members", "statuses",
-	"replicas", "item",
+	"replicas", "item", "status", "field", "value",
 }
 
 // selection returns the access to a field, or the test if it exists.
@@ -225,6 +226,8 @@ func (w *writer) way(e ast.Expr, optional bool) (base ast.Expr, keys []string) {
 			return e, nil
 		}
 		base, key = call.Args()[0], w.text(call.Args()[1])
+		_, named := literalText(call.Args()[1])
+		w.positions = w.positions || !named
 	default:
 		return e, nil
 	}
@@ -350,49 +353,135 @@ func isCall(e ast.Expr, name string) bool {
 	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == name
 }
 
-// failing reports whether a part may fail for an object that matches its schema.
-func (w *writer) failing(e ast.Expr) bool {
+// failures returns the reasons for which a part may fail for an object that matches its schema, as texts. The part
+// fails exactly if there is one of them, so that a part whose reasons include those of another fails with it.
+func (w *writer) failures(e ast.Expr) []string {
 	switch e.Kind() {
 	case ast.LiteralKind, ast.IdentKind:
-		return false
+		return nil
 	case ast.SelectKind:
 		s := e.AsSelect()
-		_, constant := w.kindField(s)
-		sure := constant || s.IsTestOnly() || w.optional(s.Operand()) || w.named(s.Operand(), memberType) && s.FieldName() != "status"
-		return !sure || !constant && w.failing(s.Operand())
+		if _, constant := w.kindField(s); constant {
+			return nil
+		}
+		all := w.failures(s.Operand())
+		if s.IsTestOnly() || w.optional(s.Operand()) || w.named(s.Operand(), memberType) && s.FieldName() != "status" {
+			return all
+		}
+		return append(all, w.reason(e))
 	case ast.ListKind:
-		return slices.ContainsFunc(e.AsList().Elements(), w.failing)
+		return w.anyFailure(e.AsList().Elements())
 	case ast.CallKind:
-		return w.callFails(e.AsCall())
+		return w.callFailures(e)
+	case ast.ComprehensionKind:
+		return w.filterFailures(e)
 	default:
-		return true
+		return []string{w.reason(e)}
 	}
 }
 
-func (w *writer) callFails(call ast.CallExpr) bool {
+func (w *writer) anyFailure(parts []ast.Expr) (all []string) {
+	for _, part := range parts {
+		all = append(all, w.failures(part)...)
+	}
+	return all
+}
+
+// reason returns a text for the failure of a part, which is equal for equal parts.
+func (w *writer) reason(e ast.Expr) string {
+	text, err := parser.Unparse(e, w.ast.SourceInfo())
+	if err != nil {
+		return strconv.FormatInt(e.ID(), 10)
+	}
+	return text
+}
+
+// filterFailures returns the failures of a filter, which fails if its condition fails for an item.
+func (w *writer) filterFailures(e ast.Expr) []string {
+	c := e.AsComprehension()
+	step := c.LoopStep()
+	if c.HasIterVar2() || c.AccuInit().Kind() != ast.ListKind || !isCall(step, operators.Conditional) || !isCall(step.AsCall().Args()[1], operators.Add) {
+		return []string{w.reason(e)}
+	}
+	inner, _ := w.bind(c.IterVar())
+	made := added(step.AsCall().Args()[1])
+	if made.Kind() != ast.IdentKind || made.AsIdent() != c.IterVar() {
+		return []string{w.reason(e)}
+	}
+	list := w.reason(c.IterRange())
+	all := append(w.failures(c.IterRange()), list+" is no list")
+	for _, failure := range inner.conditionFailures(step.AsCall().Args()[0]) {
+		all = append(all, list+": "+failure)
+	}
+	return all
+}
+
+// conditionFailures returns the failures of a part that must be a boolean.
+func (w *writer) conditionFailures(e ast.Expr) []string {
+	all := w.failures(e)
+	if !w.is(e, types.BoolKind) {
+		all = append(all, w.reason(e)+" is no boolean")
+	}
+	return all
+}
+
+func (w *writer) callFailures(e ast.Expr) []string {
+	call := e.AsCall()
 	arguments := call.Args()
 	if call.IsMemberFunction() {
 		arguments = append([]ast.Expr{call.Target()}, arguments...)
 	}
+	all := w.anyFailure(arguments)
+	switch call.FunctionName() {
+	case operators.LogicalAnd, operators.LogicalOr, operators.Conditional, "orValue", "or":
+		// A later part may decide, or is not evaluated.
+		if len(all) == 0 && !slices.ContainsFunc(w.conditions(call), func(e ast.Expr) bool { return !w.is(e, types.BoolKind) }) {
+			return nil
+		}
+		if call.IsMemberFunction() && len(all) == len(w.failures(arguments[0])) {
+			return all
+		}
+		return []string{w.reason(e)}
+	case operators.In:
+		if _, text := literalText(arguments[0]); text && arguments[1].Kind() != ast.ListKind {
+			return append(all, w.reason(arguments[1])+" has no items")
+		}
+	}
+	if !w.sure(call.FunctionName(), arguments) {
+		all = append(all, w.reason(e))
+	}
+	return all
+}
+
+// conditions returns the parts of a logical operator that must be booleans.
+func (w *writer) conditions(call ast.CallExpr) []ast.Expr {
+	switch {
+	case call.IsMemberFunction():
+		return nil
+	case call.FunctionName() == operators.Conditional:
+		return call.Args()[:1]
+	}
+	return call.Args()
+}
+
+// sure reports whether a call fails only if an argument does.
+func (w *writer) sure(name string, arguments []ast.Expr) bool {
 	bools := func(e ast.Expr) bool { return !w.is(e, types.BoolKind) }
 	numbers := func(e ast.Expr) bool { return !w.is(e, types.IntKind, types.UintKind, types.DoubleKind) }
 	texts := func(e ast.Expr) bool { return !w.is(e, types.StringKind) }
-	sure := false
-	switch call.FunctionName() {
-	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "orValue", "or", "hasValue":
-		sure = true
-	case operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot:
-		sure = !slices.ContainsFunc(arguments, bools)
-	case operators.Conditional:
-		sure = !bools(arguments[0])
+	switch name {
+	case operators.Equals, operators.NotEquals, operators.OptSelect, operators.OptIndex, "hasValue":
+		return true
+	case operators.LogicalNot:
+		return !slices.ContainsFunc(arguments, bools)
 	case operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		sure = !slices.ContainsFunc(arguments, numbers) || !slices.ContainsFunc(arguments, texts)
+		return !slices.ContainsFunc(arguments, numbers) || !slices.ContainsFunc(arguments, texts)
 	case operators.In:
-		sure = arguments[1].Kind() == ast.ListKind
+		return arguments[1].Kind() == ast.ListKind
 	case "size":
-		sure = w.is(arguments[0], types.ListKind, types.MapKind, types.StringKind)
+		return w.is(arguments[0], types.ListKind, types.MapKind, types.StringKind)
 	case "startsWith", "endsWith", "contains", "matches", "isSemver", "isQuantity":
-		sure = !slices.ContainsFunc(arguments, texts)
+		return !slices.ContainsFunc(arguments, texts)
 	}
-	return !sure || slices.ContainsFunc(arguments, w.failing)
+	return false
 }

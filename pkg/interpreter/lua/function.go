@@ -44,26 +44,40 @@ func (w *writer) logic(e ast.Expr, name string, arguments []ast.Expr) (code, boo
 	return code{}, false
 }
 
-// junction translates a chain of conditions. If a part may fail, a later part can still decide the result, as
-// in CEL.
+// junction translates a chain of conditions. If a part may fail, a later part can still decide the result, as in
+// CEL: parts that cannot fail are evaluated first, and a part that fails only if the next one does is evaluated
+// before it.
 func (w *writer) junction(e ast.Expr, name, operator string, rank int, absorbing string) code {
-	parts := operands(e, name)
-	sure := 0
-	for sure < len(parts)-1 && w.is(parts[sure], types.BoolKind) && !w.failing(parts[sure]) {
-		sure++
+	var (
+		sure   []code
+		chains [][]code
+		last   []string
+	)
+	for _, part := range operands(e, name) {
+		failures, written := w.conditionFailures(part), w.condition(part)
+		switch {
+		case len(failures) == 0:
+			sure = append(sure, written)
+		case len(chains) > 0 && subset(last, failures):
+			chains[len(chains)-1] = append(chains[len(chains)-1], written)
+			last = failures
+		default:
+			chains, last = append(chains, []code{written}), failures
+		}
 	}
-	var written []code
-	for _, part := range parts[:sure] {
-		written = append(written, w.condition(part))
-	}
-	if sure == len(parts)-1 {
-		return chain(operator, rank, append(written, w.condition(parts[sure])))
+	if len(chains) < 2 {
+		return chain(operator, rank, slices.Concat(append([][]code{sure}, chains...)...))
 	}
 	var closures []string
-	for _, part := range parts[sure:] {
-		closures = append(closures, closure(w.condition(part)))
+	for _, parts := range chains {
+		closures = append(closures, closure(chain(operator, rank, parts)))
 	}
-	return chain(operator, rank, append(written, w.call(absorbing, closures...)))
+	return chain(operator, rank, append(sure, w.call(absorbing, closures...)))
+}
+
+// subset reports whether all of some texts are in others.
+func subset(some, others []string) bool {
+	return !slices.ContainsFunc(some, func(text string) bool { return !slices.Contains(others, text) })
 }
 
 // operands returns the operands of a chain of one operator. CEL represents it as a tree.
@@ -185,6 +199,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 		case arguments[1].Kind() == ast.LiteralKind:
 			return w.found("at", e), true
 		}
+		w.positions = true
 		return w.call("index", w.text(arguments[0]), w.text(arguments[1])), true
 	case "orValue":
 		return w.orValue(arguments[0], arguments[1]), true

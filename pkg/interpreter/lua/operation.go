@@ -68,8 +68,10 @@ func (s *script) write(all []documented) {
 	case interpreter.Aggregate:
 		s.editing("function AggregateStatus(object, statuses)", "local members = "+invoke(s.use("members_of"), "statuses").text, all, s.aggregate)
 	case interpreter.Status:
+		s.flat = flat(all)
 		s.collecting("function ReflectStatus(object)", "made", all, s.status)
 	case interpreter.Dependencies:
+		s.single = len(all) == 1 && all[0].At("forEach").Absent()
 		s.collecting("function GetDependencies(object)", "dependencies", all, s.dependencies)
 	case interpreter.Components:
 		s.collecting("function GetComponents(object)", "components", all, s.components)
@@ -104,7 +106,7 @@ func (s *script) editing(head, before string, all []documented, edit func(scope,
 	for _, d := range all {
 		edit(body.rule(d), d.place)
 	}
-	s.steps = s.steps || body.steps
+	s.selects, s.positions = s.selects || body.selects, s.positions || body.positions
 	came := "object"
 	if body.reads {
 		came = invoke(s.use("copy"), "object").text
@@ -124,6 +126,9 @@ func (s *script) collecting(head, name string, all []documented, add func(scope,
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
 			s.fitting()
+		}
+		if s.flat {
+			s.line("local status = object.status or {}")
 		}
 		s.line("local " + name + " = {}")
 		for _, d := range all {
@@ -163,26 +168,57 @@ func (s scope) changes(p place, target string) {
 		s.line("error(" + quote(s.where(refused)+": ") + " .. " + s.template(refused, true).within(rankConcat) + ", 0)")
 	}
 	p.At("set").Members(func(key, value place) {
-		s.line(invoke(s.use("put"), target, s.way(value, key.Node.Value), s.stored(value)).text)
+		s.assign(value, target, key.Node.Value, s.stored(value), s.scalar(value))
 	})
-	for i := range p.At("remove").Value().Items() {
+	for i, path := range p.At("remove").Value().Items() {
+		if keys := keys(path.Value); len(keys) == 1 {
+			s.line(entry(target, keys[0]) + " = nil")
+			continue
+		}
 		s.line(invoke(s.use("take_away"), target, s.path(p.At("remove").Item(i))).text)
 	}
+}
+
+// flat reports whether all rules for the reflected status keep and set only fields of the status itself. Then no
+// table of the object is changed or used in two places, so that none is copied.
+func flat(all []documented) bool {
+	for _, d := range all {
+		for _, path := range d.At("keep").Value().Items() {
+			if len(keys(path.Value)) != 1 {
+				return false
+			}
+		}
+		for _, field := range d.At("set").Value().Fields() {
+			if len(keys(field.Key.Value)) != 1 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // status writes a rule for the reflected status.
 func (s *script) status(in scope, p place) {
 	s.only(p, "when", "keep", "set")
 	in.when(p, func() {
-		if p.At("keep").Absent() && p.At("set").Absent() {
+		whole := p.At("keep").Absent() && p.At("set").Absent()
+		switch kept := p.At("keep").Value().Items(); {
+		case whole && s.flat:
+			in.block("for field, value in pairs(status) do", func() { in.line("made[field] = value") })
+		case whole:
 			in.line(invoke(s.use("keep_all"), "made", "object.status").text)
-		}
-		kept := []string{"made", "object.status"}
-		for i := range p.At("keep").Value().Items() {
-			kept = append(kept, s.path(p.At("keep").Item(i)))
-		}
-		if len(kept) > 2 {
-			in.line(invoke(s.use("keep"), kept...).text)
+		case len(kept) > 0 && s.flat:
+			fields := make([]string, len(kept))
+			for i, path := range kept {
+				fields[i] = quote(keys(path.Value)[0])
+			}
+			in.block("for _, field in ipairs("+table(fields).text+") do", func() { in.line("made[field] = status[field]") })
+		case len(kept) > 0:
+			arguments := []string{"made", "object.status"}
+			for i := range kept {
+				arguments = append(arguments, s.path(p.At("keep").Item(i)))
+			}
+			in.line(invoke(s.use("keep"), arguments...).text)
 		}
 		in.changes(p, "made")
 	})
@@ -228,6 +264,10 @@ func (s *script) dependencies(in scope, p place) {
 		}
 		if selector := p.At("labelSelector"); !selector.Absent() {
 			fields = append(fields, member("labelSelector", invoke(s.use("selector"), in.value(selector).text, quote(in.where(p)))))
+		}
+		if s.single {
+			in.line("dependencies[1] = " + invoke(s.use("dependency"), quote(in.where(p)), table(fields).text).text)
+			return
 		}
 		in.line(invoke(s.use("add_dependency"), "dependencies", quote(in.where(p)), table(fields).text).text)
 	})
@@ -280,7 +320,7 @@ var (
 func (s *script) aggregate(in scope, p place) {
 	s.only(p, "field", "when", "sum", "min", "max", "all", "any", "same", "first", "join", "common", "worst", "union", "conditions", "value")
 	in.when(p, func() {
-		in.line(invoke(s.use("put"), "result", s.path(p.At("field")), in.combined(p)).text)
+		in.assign(p.At("field"), "result", p.At("field").Value().Value, in.combined(p), false)
 	})
 }
 

@@ -22,8 +22,23 @@ var parts = []string{
 	"values", "conditions", "lists", "numbers", "texts", "times", "quantities", "versions", "paths", "answers", "members",
 }
 
-// plain is the file with simpler variants of some functions, for scripts without list items in paths.
-const plain = "plain"
+// variant says what a script contains. Without it, some functions are simpler.
+type variant struct {
+	// selects is true if a path of the profile selects a list item, positions if an expression has an index that may be
+	// a number.
+	selects, positions bool
+}
+
+// simpler returns the files with the simpler functions of a variant.
+func (v variant) simpler() (files []string) {
+	if !v.selects {
+		files = append(files, "plain")
+	}
+	if !v.positions {
+		files = append(files, "named")
+	}
+	return files
+}
 
 // function is a runtime function.
 type function struct {
@@ -40,22 +55,26 @@ var (
 	declared = regexp.MustCompile(`(?:local|for) ([\w, ]+?)(?: =| in |\n)|function ?\w*\(([\w, ]*)`)
 )
 
-// functions returns all functions in order, and the variants for scripts with plain paths.
-var functions = sync.OnceValues(func() (all, simple []function) {
-	simpler := map[string]function{}
-	for _, f := range parsed(plain) {
-		simpler[f.name] = f
-	}
-	for _, part := range parts {
-		for _, f := range parsed(part) {
-			other, ok := simpler[f.name]
-			if !ok {
-				other = f
+// functions returns the functions of each variant, in order.
+var functions = sync.OnceValue(func() map[variant][]function {
+	all := map[variant][]function{}
+	for _, v := range []variant{{}, {selects: true}, {positions: true}, {true, true}} {
+		simpler := map[string]function{}
+		for _, file := range v.simpler() {
+			for _, f := range parsed(file) {
+				simpler[f.name] = f
 			}
-			all, simple = append(all, linked(f, all)), append(simple, linked(other, simple))
+		}
+		for _, part := range parts {
+			for _, f := range parsed(part) {
+				if other, ok := simpler[f.name]; ok {
+					f = other
+				}
+				all[v] = append(all[v], linked(f, all[v]))
+			}
 		}
 	}
-	return all, simple
+	return all
 })
 
 // parsed returns the functions of a file.
@@ -97,17 +116,13 @@ func foreign(text string) []string {
 
 // isFunction reports whether name is a runtime function.
 func isFunction(name string) bool {
-	all, _ := functions()
-	return slices.ContainsFunc(all, func(f function) bool { return f.name == name })
+	return slices.ContainsFunc(functions()[variant{}], func(f function) bool { return f.name == name })
 }
 
 // prelude returns the texts of the used functions and of those that they call.
-func prelude(used map[string]bool, items bool) []string {
+func prelude(used map[string]bool, v variant) []string {
 	needed := map[string]bool{}
-	all, simple := functions()
-	if !items {
-		all = simple
-	}
+	all := functions()[v]
 	for _, f := range slices.Backward(all) {
 		if used[f.name] || needed[f.name] {
 			needed[f.name] = true

@@ -31,8 +31,11 @@ type script struct {
 	lines   strings.Builder
 	depth   int
 	used    map[string]bool
-	// reads is true if an expression reads the original object, steps if a path selects a list item.
-	reads, steps bool
+	// reads is true if an expression reads the original object.
+	reads bool
+	// flat is true for a status of which only whole fields are kept and set, single if there is at most one dependency.
+	flat, single bool
+	variant
 }
 
 // use records the use of a runtime function and returns its name.
@@ -266,7 +269,7 @@ func (s *script) way(p place, text string) string {
 		s.add(p.FindingOf(NotInLua, "%s", err))
 		return "{}"
 	}
-	s.steps = s.steps || len(steps.Keys()) < len(steps)
+	s.selects = s.selects || len(steps.Keys()) < len(steps)
 	parts := make([]string, len(steps))
 	for i, step := range steps {
 		parts[i] = quote(step.Key)
@@ -283,9 +286,31 @@ func (s *script) way(p place, text string) string {
 	return table(parts).text
 }
 
+// keys returns the keys of a path without list items, or nil for other paths.
+func keys(text string) []string {
+	steps, err := fieldpath.Parse(text)
+	if err != nil || len(steps.Keys()) < len(steps) {
+		return nil
+	}
+	return steps.Keys()
+}
+
+// assign writes a value to a path. certain is true if the value is never nil.
+func (s scope) assign(p place, target, text, value string, certain bool) {
+	switch keys := keys(text); {
+	case len(keys) == 1:
+		s.line(entry(target, keys[0]) + " = " + value)
+	case len(keys) == 2 && certain:
+		parent := invoke(s.use("parent"), target, quote(keys[0]), quote(strings.Join(keys, ".")))
+		s.line(entry(parent.text, keys[1]) + " = " + value)
+	default:
+		s.line(invoke(s.use("put"), target, s.way(p, text), value).text)
+	}
+}
+
 // finished returns the complete script.
 func (s *script) finished() *Script {
-	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used, s.steps)...)
+	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used, s.variant)...)
 	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
 }
 

@@ -5,9 +5,9 @@
 -- count converts a result to a number of replicas, or fails.
 local function count(value, place)
   if type(value) ~= "number" then
-    fail(place .. ": the result is not a number")
+    error(place .. ": the result is not a number", 0)
   elseif value % 1 ~= 0 or value < 0 or value > 2147483647 then
-    fail(place .. ": the result is not a whole number from 0 to 2147483647")
+    error(place .. ": the result is not a whole number from 0 to 2147483647", 0)
   end
   return value
 end
@@ -15,7 +15,7 @@ end
 -- fit_status fails if the object's status is not an object.
 local function fit_status(object)
   if object.status ~= nil and not is_map(object.status) then
-    fail("the status of the object must be an object")
+    error("the status of the object must be an object", 0)
   end
 end
 
@@ -61,7 +61,7 @@ local function node_claim(value, place)
     hardNodeAffinity = {nodeSelectorTerms = {{matchExpressions = terms, matchFields = terms}}},
   }
   if not fits(value, form) then
-    fail(place .. ".nodeClaim: the result does not have the form of Karmada's API")
+    error(place .. ".nodeClaim: the result does not have the form of Karmada's API", 0)
   end
   return unless_empty(value)
 end
@@ -72,14 +72,14 @@ local function resource_request(value, place)
   for name, asked in pairs(type(value) == "table" and value or {value}) do
     local written = type(asked) == "number" and decimal(asked) or asked
     if type(name) ~= "string" then
-      fail(place .. ".resourceRequest: the result does not have the form of Karmada's API")
+      error(place .. ".resourceRequest: the result does not have the form of Karmada's API", 0)
     elseif type(written) ~= "string" or not is_quantity(written) or string.find(quantity_sum(written), "^-") then
       wrong = (wrong == nil or name < wrong) and name or wrong
     end
     request[name] = written
   end
   if wrong then
-    fail(place .. ".resourceRequest: " .. wrong .. " must be a quantity, such as 500m or 2Gi")
+    error(place .. ".resourceRequest: " .. wrong .. " must be a quantity, such as 500m or 2Gi", 0)
   end
   return unless_empty(request)
 end
@@ -94,11 +94,11 @@ local function requirements(value, place)
   local needed = {}
   for key, asked in pairs(type(value) == "table" and value or {value}) do
     if known[key] == nil then
-      fail(place .. ": the result does not have the form of Karmada's API")
+      error(place .. ": the result does not have the form of Karmada's API", 0)
     elseif type(known[key]) == "function" then
       needed[key] = known[key](asked, place)
     elseif type(asked) ~= "string" then
-      fail(place .. "." .. key .. ": the result does not have the form of Karmada's API")
+      error(place .. "." .. key .. ": the result does not have the form of Karmada's API", 0)
     elseif asked ~= "" then
       needed[key] = asked
     end
@@ -110,11 +110,11 @@ end
 local function add_component(components, place, component)
   local length = #runes(component.name)
   if length == 0 or length > 32 then
-    fail(place .. ": the name has " .. length .. " characters: it must have 1 to 32")
+    error(place .. ": the name has " .. length .. " characters: it must have 1 to 32", 0)
   end
   for _, other in ipairs(components) do
     if other.name == component.name then
-      fail(place .. ": two components have the same name")
+      error(place .. ": two components have the same name", 0)
     end
   end
   components[#components + 1] = component
@@ -186,7 +186,7 @@ end
 local function selector(value, place)
   value = copy(value)
   if not is_selector(value) then
-    fail(place .. ".labelSelector: the result is not a label selector")
+    error(place .. ".labelSelector: the result is not a label selector", 0)
   end
   return value
 end
@@ -194,7 +194,7 @@ end
 -- api_version returns a valid apiVersion, or fails.
 local function api_version(value, place)
   if not is_api_version(value) then
-    fail(place .. ".apiVersion: the result is neither v1 nor group/version")
+    error(place .. ".apiVersion: the result is neither v1 nor group/version", 0)
   end
   return value
 end
@@ -202,29 +202,35 @@ end
 -- kind_name returns a valid kind, or fails.
 local function kind_name(value, place)
   if #value > 63 or not string.find(value, "^[A-Z][A-Za-z0-9]*$") then
-    fail(place .. ".kind: the result is not a kind")
+    error(place .. ".kind: the result is not a kind", 0)
   end
   return value
 end
 
+-- dependency returns a valid dependency, or fails.
+local function dependency(place, found)
+  if found.name == "" then
+    error(place .. ".name: the result is empty", 0)
+  end
+  if found.namespace == "" then
+    found.namespace = nil
+  end
+  return found
+end
+
 -- add_dependency appends a dependency unless it exists.
-local function add_dependency(dependencies, place, dependency)
-  if dependency.name == "" then
-    fail(place .. ".name: the result is empty")
-  end
-  if dependency.namespace == "" then
-    dependency.namespace = nil
-  end
+local function add_dependency(dependencies, place, found)
+  dependency(place, found)
   for _, other in ipairs(dependencies) do
-    if equal(other, dependency) then
+    if equal(other, found) then
       return
     end
   end
-  dependencies[#dependencies + 1] = dependency
+  dependencies[#dependencies + 1] = found
 end
 
 -- namespace_of returns the namespace of an object.
 local function namespace_of(object)
-  local namespace = follow(object, {"metadata", "namespace"})
-  return type(namespace) == "string" and namespace or ""
+  local metadata = type(object.metadata) == "table" and object.metadata or {}
+  return type(metadata.namespace) == "string" and metadata.namespace or ""
 end

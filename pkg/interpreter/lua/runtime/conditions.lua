@@ -5,7 +5,7 @@
 -- bool returns a condition's value, or fails if it is not a boolean.
 local function bool(value)
   if type(value) ~= "boolean" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   return value
 end

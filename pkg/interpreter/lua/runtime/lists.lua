@@ -7,7 +7,7 @@ local function items(value)
   if is_list(value) then
     return value
   elseif not is_map(value) then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   local keys = {}
   for key in pairs(value) do
@@ -61,7 +61,7 @@ end
 -- list returns a value that must be a list.
 local function list(value, place)
   if not is_list(value) then
-    fail(place .. ": the result is not a list")
+    error(place .. ": the result is not a list", 0)
   end
   return value
 end
@@ -89,7 +89,7 @@ local function compare(a, b)
   if type(a) == "boolean" and type(b) == "boolean" then
     a, b = a and 1 or 0, b and 1 or 0
   elseif type(a) ~= type(b) or type(a) ~= "number" and type(a) ~= "string" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   if a < b then
     return -1
@@ -104,7 +104,7 @@ local function extreme_item(value, direction)
   local best
   for _, item in ipairs(list(value, "a list")) do
     if type(item) == "table" or type(item) == "function" then
-      fail("no such overload")
+      error("no such overload", 0)
     end
     local done, order = pcall(compare, item, best)
     if best == nil or done and order == direction then
@@ -112,7 +112,7 @@ local function extreme_item(value, direction)
     end
   end
   if best == nil then
-    fail("called on empty list")
+    error("called on empty list", 0)
   end
   return best
 end
@@ -151,7 +151,7 @@ end
 -- is_in reports whether a value is in a list, or is a key of an object.
 local function is_in(value, container)
   if type(container) ~= "table" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   if is_map(container) then
     return type(value) ~= "function" and container[value] ~= nil
@@ -167,7 +167,7 @@ end
 -- holds_item is is_in for a value that is no table.
 local function holds_item(value, container)
   if type(container) ~= "table" then
-    fail("no such overload")
+    error("no such overload", 0)
   elseif container[1] == nil then
     return type(value) ~= "function" and container[value] ~= nil
   end
@@ -182,7 +182,7 @@ end
 -- runes returns the characters of a string.
 local function runes(text)
   if type(text) ~= "string" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   local found = {}
   for rune in string.gmatch(text, "[%z\1-\127\192-\255][\128-\191]*") do

@@ -7,7 +7,7 @@ local function members_of(statuses)
   local members = {}
   for i, said in ipairs(statuses or {}) do
     if said.status ~= nil and not is_map(said.status) then
-      fail("the status of the member " .. said.clusterName .. " must be an object")
+      error("the status of the member " .. said.clusterName .. " must be an object", 0)
     end
     members[i] = {
       cluster = said.clusterName or "",
@@ -38,7 +38,7 @@ end
 -- misfit fails because a member's value has a wrong type.
 local function misfit(found, path, what, below)
   local place = dotted(path) .. (below and #below > 0 and "." .. dotted(below) or "")
-  fail("the member " .. found.cluster .. ": status." .. place .. " must be " .. what)
+  error("the member " .. found.cluster .. ": status." .. place .. " must be " .. what, 0)
 end
 
 -- sum_of returns the sum of the members' numbers.
@@ -51,7 +51,7 @@ local function sum_of(members, path)
     sum = (sum or 0) + found.value
   end
   if sum and (sum >= 9007199254740992 or sum <= -9007199254740992) then
-    fail("status." .. dotted(path) .. ": the sum is too large")
+    error("status." .. dotted(path) .. ": the sum is too large", 0)
   end
   return sum
 end
@@ -186,7 +186,7 @@ local function conditions_of(members, path, negative)
     for _, condition in ipairs(found.value) do
       local name, status = follow(condition, {"type"}), follow(condition, {"status"})
       if type(name) ~= "string" or type(status) ~= "string" then
-        fail("the member " .. found.cluster .. ": a condition in status." .. dotted(path) .. " has no type or no status")
+        error("the member " .. found.cluster .. ": a condition in status." .. dotted(path) .. " has no type or no status", 0)
       end
       local rank = severity(status, negative[name])
       if not places[name] then
@@ -207,7 +207,7 @@ local function prefixed(members, found, item, path, field)
   end
   local text = follow(item, field)
   if type(text) ~= "string" then
-    fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a string")
+    error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(field) .. " that is a string", 0)
   end
   local changed = copy(item)
   put(changed, field, found.cluster .. "/" .. text)
@@ -226,7 +226,7 @@ local function union_of(members, path, key, prefix)
       local item = prefixed(members, found, came, path, prefix)
       local judged, known = follow(item, key), nil
       if judged == nil then
-        fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(key))
+        error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " has no " .. dotted(key), 0)
       end
       for _, other in ipairs(made) do
         if equal(follow(other, key), judged) then
@@ -236,7 +236,7 @@ local function union_of(members, path, key, prefix)
       if known == nil then
         made[#made + 1] = item
       elseif not equal(known, item) then
-        fail("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " differs from that of another member with the same " .. dotted(key))
+        error("the member " .. found.cluster .. ": an item in status." .. dotted(path) .. " differs from that of another member with the same " .. dotted(key), 0)
       end
     end
   end
@@ -266,7 +266,7 @@ end
 local function listed(object, path, name)
   local found = follow(object, path)
   if found ~= nil and not is_list(found) then
-    fail(name .. ": " .. dotted(path) .. " must be a list")
+    error(name .. ": " .. dotted(path) .. " must be a list", 0)
   end
   return found or {}
 end

@@ -10,7 +10,7 @@ end
 -- exact returns a whole number that Lua represents exactly (below 2^53), or fails.
 local function exact(number)
   if number >= 9007199254740992 or number <= -9007199254740992 then
-    fail("a number is too large for Lua")
+    error("a number is too large for Lua", 0)
   end
   return number
 end
@@ -18,7 +18,7 @@ end
 -- numbers checks the operands of an arithmetic operator: two whole numbers, or two that are not.
 local function numbers(a, b)
   if type(a) ~= "number" or type(b) ~= "number" or is_whole(a) ~= is_whole(b) then
-    fail("no such overload")
+    error("no such overload", 0)
   end
 end
 
@@ -80,7 +80,7 @@ local function div(a, b)
   if not is_whole(a) then
     return a / b
   elseif b == 0 then
-    fail("division by zero")
+    error("division by zero", 0)
   end
   return truncate(a / b)
 end
@@ -89,9 +89,9 @@ end
 local function mod(a, b)
   numbers(a, b)
   if not is_whole(a) then
-    fail("no such overload")
+    error("no such overload", 0)
   elseif b == 0 then
-    fail("modulus by zero")
+    error("modulus by zero", 0)
   end
   return a - truncate(a / b) * b
 end
@@ -99,7 +99,7 @@ end
 -- minus returns the negated number.
 local function minus(number)
   if type(number) ~= "number" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   return -number
 end
@@ -111,13 +111,13 @@ local function int(value)
   elseif type(value) == "number" then
     return exact(truncate(value))
   end
-  fail("int cannot take the value that it was given")
+  error("int cannot take the value that it was given", 0)
 end
 
 -- unsigned returns a whole number, or fails if it is negative.
 local function unsigned(number)
   if number < 0 then
-    fail("unsigned integer overflow")
+    error("unsigned integer overflow", 0)
   end
   return number
 end
@@ -129,5 +129,5 @@ local function double(value)
   elseif type(value) == "number" then
     return value
   end
-  fail("double cannot take the value that it was given")
+  error("double cannot take the value that it was given", 0)
 end

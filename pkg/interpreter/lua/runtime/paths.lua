@@ -12,7 +12,7 @@ local function copy(value)
   local copied = {}
   for key, member in pairs(value) do
     if type(key) == "number" and member == null then
-      fail("a list that holds null cannot be handed to Karmada")
+      error("a list that holds null cannot be handed to Karmada", 0)
     end
     copied[key] = copy(member)
   end
@@ -109,17 +109,27 @@ local function ensure(value, path, i)
   local found = step_to(value, step)
   if found ~= nil then
     if listed and not is_list(found) or not listed and not is_map(found) then
-      fail(dotted(path) .. ": the parent must be " .. (listed and "a list" or "an object"))
+      error(dotted(path) .. ": the parent must be " .. (listed and "a list" or "an object"), 0)
     end
     return found
   elseif type(step) == "number" or type(step) == "table" and listed then
-    fail(dotted(path) .. ": there is no such item")
+    error(dotted(path) .. ": there is no such item", 0)
   elseif type(step) == "table" then
     value[#value + 1] = keyed(step)
     return value[#value]
   end
   value[step] = {}
   return value[step]
+end
+
+-- parent returns the object at a key, and creates it if it is missing.
+local function parent(value, key, path)
+  if value[key] == nil then
+    value[key] = {}
+  elseif not is_map(value[key]) then
+    error(path .. ": the parent must be an object", 0)
+  end
+  return value[key]
 end
 
 -- put sets the value at a path. nil removes it.
@@ -136,7 +146,7 @@ local function put(root, path, value)
   if type(last) == "table" then
     root[key or #root + 1] = value
   elseif type(last) == "number" and root[last] == nil then
-    fail(dotted(path) .. ": there is no such item")
+    error(dotted(path) .. ": there is no such item", 0)
   else
     root[last] = value
   end

@@ -36,7 +36,7 @@ local function put(root, path, value)
       if value == nil then
         return
       elseif root[key] ~= nil then
-        fail(dotted(path) .. ": the parent must be an object")
+        error(dotted(path) .. ": the parent must be an object", 0)
       end
       root[key] = {}
     end

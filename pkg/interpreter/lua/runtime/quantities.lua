@@ -20,7 +20,7 @@ local function amount(value)
   local number, suffix = string.match(quantity_sum(value), "^([+-]?[%d.]+)(.*)$")
   local digits = #string.match(number, "^[+-]?0*([%d.]*)$")
   if digits > 15 then
-    fail("a quantity has too many digits for Lua")
+    error("a quantity has too many digits for Lua", 0)
   end
   number = tonumber(number)
   local parts = {n = 1000000000, u = 1000000, m = 1000}

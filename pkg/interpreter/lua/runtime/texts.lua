@@ -22,7 +22,7 @@ end
 -- string_of converts a string, a number or a boolean to a string.
 local function string_of(value)
   if type(value) == "table" or type(value) == "function" then
-    fail("string cannot take the value that it was given")
+    error("string cannot take the value that it was given", 0)
   end
   return tostring(value)
 end
@@ -32,7 +32,7 @@ local function text(value)
   if type(value) == "number" then
     return decimal(value)
   elseif type(value) == "table" or type(value) == "function" then
-    fail("the value cannot be written as text")
+    error("the value cannot be written as text", 0)
   end
   return tostring(value)
 end
@@ -40,7 +40,7 @@ end
 -- string_in returns a value that must be a string.
 local function string_in(value)
   if type(value) ~= "string" then
-    fail("no such overload")
+    error("no such overload", 0)
   end
   return value
 end
@@ -152,7 +152,7 @@ end
 -- replace replaces occurrences of a string.
 local function replace(value, old, new)
   if old == "" then
-    fail("replace needs a text that is replaced")
+    error("replace needs a text that is replaced", 0)
   end
   return table.concat(split(value, old), string_in(new))
 end
@@ -162,7 +162,7 @@ local function substring(value, from, to)
   local found = runes(value)
   to = to or #found
   if from < 0 or to > #found or from > to then
-    fail("index out of bounds")
+    error("index out of bounds", 0)
   elseif from == to then
     return ""
   end
@@ -173,7 +173,7 @@ end
 local function char_at(value, position)
   local found = runes(value)
   if position < 0 or position > #found then
-    fail("index out of bounds")
+    error("index out of bounds", 0)
   end
   return found[position + 1] or ""
 end

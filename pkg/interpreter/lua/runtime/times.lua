@@ -66,12 +66,12 @@ local function timestamp(value)
   local fraction, zone = string.match(rest or "", "^[.,](%d+)(.*)$")
   local offset = date and offset_of(zone or rest)
   if not offset or not is_date(date) or tonumber(hour) > 23 or tonumber(minute) > 59 or tonumber(second) > 59 then
-    fail("timestamp cannot take the value that it was given")
+    error("timestamp cannot take the value that it was given", 0)
   end
   local year, month, day = tonumber(string.sub(date, 1, 4)), tonumber(string.sub(date, 6, 7)), tonumber(string.sub(date, 9))
   local seconds = days_before(year, month, day) * 86400 + tonumber(hour) * 3600 + tonumber(minute) * 60 + tonumber(second) - offset
   if seconds < -62135596800 or seconds > 253402300799 then
-    fail("timestamp overflow")
+    error("timestamp overflow", 0)
   end
   return {seconds = seconds, nanoseconds = tonumber(string.sub((fraction or "") .. "000000000", 1, 9)), offset = offset}
 end

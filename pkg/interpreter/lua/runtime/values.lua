@@ -8,11 +8,6 @@ local function null() end
 -- none is the value of an absent optional.
 local function none() end
 
--- fail stops the script with an error.
-local function fail(message)
-  error(message, 0)
-end
-
 -- is_list reports whether a value is a list. An empty table is both list and object, because Karmada does not distinguish them.
 local function is_list(value)
   return type(value) == "table" and (value[1] ~= nil or next(value) == nil)
@@ -30,7 +25,7 @@ local function child(value, key)
   elseif type(key) == "number" then
     return value[key + 1]
   elseif value[1] ~= nil then
-    fail("there is a list where an object must be")
+    error("there is a list where an object must be", 0)
   end
   return value[key]
 end
@@ -56,7 +51,7 @@ local function at(value, ...)
   for _, key in ipairs({...}) do
     value = child(value, key)
     if value == nil then
-      fail("there is no " .. key)
+      error("there is no " .. key, 0)
     end
   end
   return value
@@ -66,7 +61,7 @@ end
 local function index(value, key)
   local found = child(value, key)
   if found == nil then
-    fail("there is no such key")
+    error("there is no such key", 0)
   end
   return found
 end
@@ -93,7 +88,7 @@ end
 -- present returns a value, or fails if it is absent.
 local function present(value)
   if value == none then
-    fail("optional.none() dereference")
+    error("optional.none() dereference", 0)
   end
   return value
 end

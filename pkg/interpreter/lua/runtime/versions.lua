@@ -65,7 +65,7 @@ end
 local function version(value)
   local read = read_version(value)
   if not read then
-    fail("semver cannot take the value that it was given")
+    error("semver cannot take the value that it was given", 0)
   end
   return read
 end
