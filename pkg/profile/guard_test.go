@@ -44,7 +44,7 @@ func TestGuard(t *testing.T) {
 		stack bool
 	}{
 		"nothing":              {nil, "0", false},
-		"all well":             {[]string{"a", "b"}, "2", false},
+		"no error":             {[]string{"a", "b"}, "2", false},
 		"an error":             {[]string{"a", "refused"}, "refused", false},
 		"of one":               {[]string{"a", "index", "b"}, "1: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},
 		"of several":           {[]string{"secret", "b", "index"}, "0, 2: loading panicked, which is a bug: runtime error: index out of range [3] with length 3", true},

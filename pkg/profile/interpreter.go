@@ -26,7 +26,7 @@ func LoadInterpreters(files ...source.File) ([]*Interpreter, source.Findings) {
 	return DecodeInterpreters(parts, findings)
 }
 
-// DecodeInterpreters is Decode for interpreter profiles. Package pkg/interpreter/rule checks rules and
+// DecodeInterpreters works like Decode for interpreter profiles. Package pkg/interpreter/rule checks rules and
 // expressions.
 func DecodeInterpreters(parts []Part, known source.Findings) ([]*Interpreter, source.Findings) {
 	all, findings := decode(interpreterProfile, parts, known)

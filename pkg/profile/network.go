@@ -26,7 +26,7 @@ func LoadNetworks(files ...source.File) ([]*Network, source.Findings) {
 	return DecodeNetworks(parts, findings)
 }
 
-// DecodeNetworks is Decode for network profiles. Package pkg/network/policy checks pools, clouds and
+// DecodeNetworks works like Decode for network profiles. Package pkg/network/policy checks pools, clouds and
 // expressions.
 func DecodeNetworks(parts []Part, known source.Findings) ([]*Network, source.Findings) {
 	all, findings := decode(networkProfile, parts, known)

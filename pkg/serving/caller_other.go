@@ -8,5 +8,5 @@ package serving
 
 import "context"
 
-// CallerGone reports false: only on Linux it is known whether a caller has closed its connection.
+// CallerGone returns false, because only Linux reports whether a caller has closed its connection.
 func CallerGone(context.Context) bool { return false }

@@ -45,8 +45,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestStays checks that a program is ready until its shutdown begins.
-func TestStays(t *testing.T) {
+// TestReadyUntilShutdown checks that a program is ready until its shutdown begins.
+func TestReadyUntilShutdown(t *testing.T) {
 	ends := false
 	stays := Stays(func() bool { return ends })
 	if err := stays(t.Context()); err != nil {

@@ -129,8 +129,8 @@ func partial(announced int, body string) string {
 	return fmt.Sprintf("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", announced, body)
 }
 
-// TestBodies checks the bytes that handlers read of complete, oversized, interrupted and chunked bodies.
-func TestBodies(t *testing.T) {
+// TestBytesThatHandlersRead checks the bytes that handlers read of complete, oversized, interrupted and chunked bodies.
+func TestBytesThatHandlersRead(t *testing.T) {
 	f := serveGuarded(t, Limits{}, echoLength)
 	for about, test := range map[string]struct {
 		body io.Reader
@@ -166,8 +166,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestGrow checks that memory grows with received bytes, not with the announced length.
-func TestGrow(t *testing.T) {
+// TestMemoryGrowsWithReceivedBytes checks that memory grows with received bytes, not with the announced length.
+func TestMemoryGrowsWithReceivedBytes(t *testing.T) {
 	for _, test := range []struct {
 		held            int
 		announced, most int64
@@ -270,18 +270,18 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestPlaces checks that requests wait up to their timeout, and are refused at once without one or with a full queue.
-func TestPlaces(t *testing.T) {
+// TestRequestsWaitForPlaces checks that requests wait up to their timeout, and are refused at once without one or with a full queue.
+func TestRequestsWaitForPlaces(t *testing.T) {
 	for about, test := range map[string]struct {
 		limits Limits
 		want   []string
 	}{
-		"they wait":          {Limits{Requests: 1, Waiting: 8, Patience: time.Minute}, []string{"200", "200", "200"}},
-		"they time out":      {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
-		"too many wait":      {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
-		"no waiting allowed": {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
-		"there is room":      {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
-		"there is just room": {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
+		"they wait":               {Limits{Requests: 1, Waiting: 8, Patience: time.Minute}, []string{"200", "200", "200"}},
+		"they time out":           {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
+		"too many wait":           {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
+		"no waiting allowed":      {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
+		"memory is free":          {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
+		"the last memory is free": {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
 	} {
 		t.Run(about, func(t *testing.T) {
 			release, answers := make(chan struct{}), make(chan string)
@@ -306,8 +306,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestBehind checks that work after the answer keeps its place, up to the limit of requests.
-func TestBehind(t *testing.T) {
+// TestWorkAfterAnswerKeepsPlace checks that work after the answer keeps its place, up to the limit of requests.
+func TestWorkAfterAnswerKeepsPlace(t *testing.T) {
 	hanging, done := make(chan struct{}), sync.WaitGroup{}
 	f := serveGuarded(t, Limits{Requests: 3, Behind: 1}, func(ctx context.Context, _ http.ResponseWriter, _ *http.Request) {
 		release := Hold(ctx)
@@ -335,8 +335,8 @@ func TestBehind(t *testing.T) {
 	}
 }
 
-// TestCrowd checks that a new connection replaces the connection that has been idle the longest, and no busy one.
-func TestCrowd(t *testing.T) {
+// TestNewConnectionReplacesIdleOne checks that a new connection replaces the connection that has been idle the longest, and no busy one.
+func TestNewConnectionReplacesIdleOne(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := serveGuarded(t, Limits{Connections: 4}, func(_ context.Context, w http.ResponseWriter, r *http.Request) {
 		if body, _ := io.ReadAll(r.Body); string(body) == "work" {
@@ -371,8 +371,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestAllWork checks that a connection beyond the limit is closed and counted if all others are busy.
-func TestAllWork(t *testing.T) {
+// TestBusyConnectionsAreKept checks that a connection beyond the limit is closed and counted if all others are busy.
+func TestBusyConnectionsAreKept(t *testing.T) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	f := serveGuarded(t, Limits{Connections: 2}, func(context.Context, http.ResponseWriter, *http.Request) {
 		entered <- struct{}{}
@@ -391,8 +391,8 @@ func TestAllWork(t *testing.T) {
 	close(release)
 }
 
-// TestPanicsGiveBack checks that a panic in a handler releases the resources of its request.
-func TestPanicsGiveBack(t *testing.T) {
+// TestPanicReleasesResources checks that a panic in a handler releases the resources of its request.
+func TestPanicReleasesResources(t *testing.T) {
 	g := NewGuard(withLimits(Limits{}), nil)
 	func() {
 		defer func() { _ = recover() }()

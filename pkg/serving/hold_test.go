@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestHold checks that a request is released once, when its last holder is done.
-func TestHold(t *testing.T) {
+// TestRequestIsReleasedByLastHolder checks that a request is released once, when its last holder is done.
+func TestRequestIsReleasedByLastHolder(t *testing.T) {
 	left := 0
 	ctx, release := WithHold(context.Background(), func() { left++ })
 	worker := Hold(ctx)

@@ -26,9 +26,9 @@ func TestMainFunction(t *testing.T) {
 		status   int
 		problems string
 	}{
-		"nothing is wrong": {nil, 0, ""},
-		"something is":     {errors.New("opening it: gone"), 1, "Error: opening it: gone\n"},
-		"documents are":    {fmt.Errorf("loading: %w", findings), 1, findings.Error() + "\n"},
+		"no error":          {nil, 0, ""},
+		"an error":          {errors.New("opening it: gone"), 1, "Error: opening it: gone\n"},
+		"invalid documents": {fmt.Errorf("loading: %w", findings), 1, findings.Error() + "\n"},
 	} {
 		type key struct{}
 		command := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: func(command *cobra.Command, arguments []string) error {

@@ -34,8 +34,8 @@ func TestPanicked(t *testing.T) {
 	}
 }
 
-// TestHold checks that the resources of a request are released once, by its last holder.
-func TestHold(t *testing.T) {
+// TestResourcesAreReleasedOnce checks that the resources of a request are released once, by its last holder.
+func TestResourcesAreReleasedOnce(t *testing.T) {
 	left := 0
 	ctx, release := serving.WithHold(t.Context(), func() { left++ })
 	worker := serving.Hold(ctx)

@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestSpread checks that a connection is closed with the drawn answer and no other, and that all calls are answered.
-func TestSpread(t *testing.T) {
+// TestConnectionsAreClosedAtRandom checks that a connection is closed with the drawn answer and no other, and that all calls are answered.
+func TestConnectionsAreClosedAtRandom(t *testing.T) {
 	var calls, below, connections atomic.Int32
 	server := httptest.NewUnstartedServer(Spread{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }), Calls: 16,

@@ -27,7 +27,7 @@ func Read(paths ...string) ([]source.File, error) {
 	return files, err
 }
 
-// ReadNamed is Read for paths on a command line, which may be pipes such as /dev/stdin.
+// ReadNamed works like Read for paths on a command line, which may be pipes such as /dev/stdin.
 func ReadNamed(paths ...string) ([]source.File, error) {
 	files, _, err := read(paths, disk.ReadStream)
 	return files, err

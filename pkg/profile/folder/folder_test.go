@@ -16,8 +16,8 @@ import (
 
 const profile = "apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1\nkind: ProviderProfile\nimageVector: images.yaml\n"
 
-// TestLeftAlone checks which files of a folder are profiles, and that a named file is always read.
-func TestLeftAlone(t *testing.T) {
+// TestFilesThatAreNoProfiles checks which files of a folder are profiles, and that a named file is always read.
+func TestFilesThatAreNoProfiles(t *testing.T) {
 	in := t.TempDir()
 	for name, text := range map[string]string{
 		"profile.yaml": profile, "images.yaml": "images: []\n", "table.yaml": "# x\nrows:\n- {a: b}\n", "list.yml": "- a\n",
@@ -51,8 +51,8 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// TestEmpty checks which paths have no documents.
-func TestEmpty(t *testing.T) {
+// TestPathsWithoutDocuments checks which paths have no documents.
+func TestPathsWithoutDocuments(t *testing.T) {
 	paths := []string{"/a", "/b/", "/c/x.yaml", "./d", "e.yaml", "f"}
 	got := folder.Empty(paths, []string{"/b/x.yaml", "/c/x.yaml", "d/y.yml", "f/deeper/z.yaml"})
 	if diff := cmp.Diff([]string{"/a", "e.yaml", "f"}, got); diff != "" {

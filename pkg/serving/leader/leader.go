@@ -81,7 +81,7 @@ type Election struct {
 	leads   bool
 }
 
-// NewElection prepares an election by a Lease.
+// NewElection prepares an election by a Lease. It fails if the client or the name of the machine is unavailable.
 func NewElection(config *rest.Config, namespace, name string, term *Term, log logr.Logger) (*Election, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = RenewDeadline / 2

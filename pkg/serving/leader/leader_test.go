@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestTerm checks that a replica does not lead after its term, even if the start is reported late.
-func TestTerm(t *testing.T) {
+// TestReplicaDoesNotLeadAfterItsTerm checks that a replica does not lead after its term, even if the start is reported late.
+func TestReplicaDoesNotLeadAfterItsTerm(t *testing.T) {
 	var l Term
 	if l.Leads() {
 		t.Error("it leads without having begun")

@@ -48,8 +48,8 @@ func TestDrain(t *testing.T) {
 	})
 }
 
-// TestEnd checks that work ends the server with an error, and that work which does not end is not waited for longer than the timeout.
-func TestEnd(t *testing.T) {
+// TestBackgroundWorkEndsWithServer checks that work ends the server with an error, and that work which does not end is not waited for longer than the timeout.
+func TestBackgroundWorkEndsWithServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life := &program.Life{Log: logr.Discard(), Timeout: time.Minute}
 		ctx, stop := context.WithCancel(t.Context())
