@@ -24,7 +24,7 @@ type Content struct {
 }
 
 // ContentOf decodes the content in an object content.inline. Data that is absent is empty. The error is ErrKind for
-// anything but an object, or ErrContent for another encoding, data that is no string, or broken base64.
+// anything but an object, or ErrContent for another encoding, data that is not a string, or invalid base64.
 func ContentOf(inline *Node) (*Content, error) {
 	if inline.Kind() != Object {
 		return nil, fmt.Errorf("reading a file's content: %w", ErrKind)
@@ -70,8 +70,8 @@ func stringMember(n *Node, key string) ([]byte, error) {
 // Text returns the decoded content, which must not be modified, nor used after the document was released.
 func (c *Content) Text() []byte { return c.text }
 
-// SetText replaces the content and keeps its encoding; text must not be modified afterwards. The same text is no edit, even if base64 would now be written
-// otherwise. ErrContent for bytes that are not UTF-8 without an encoding.
+// SetText replaces the content and keeps its encoding; text must not be modified afterwards. The same text is not an
+// edit, even if its base64 differs. It returns ErrContent for bytes that are not UTF-8 if there is no encoding.
 func (c *Content) SetText(text []byte) error {
 	if bytes.Equal(text, c.text) {
 		return nil

@@ -59,8 +59,8 @@ func (n *Node) Ensure(key string, kind Kind) (*Node, error) {
 	}
 }
 
-// Remove takes a member out of an object. It does nothing if there is none, nor where an edit is not possible: in a
-// place that was removed, in the original, in an object with duplicate keys (see Document.Err).
+// Remove removes a member from an object. It does nothing if the member is missing, or if no edit is possible: in a
+// removed place, in the original, or in an object with duplicate keys (see Document.Err).
 func (n *Node) Remove(key string) {
 	if n.editable(Object) != nil {
 		return
@@ -297,7 +297,7 @@ func (n *Node) Append(raw []byte) (*Node, error) {
 	return n.Insert(n.Len(), raw)
 }
 
-// RemoveItem takes the item at index i out of an array. It does nothing if there is none, nor where an edit is not
+// RemoveItem removes the item at index i from an array. It does nothing if there is none, nor where an edit is not
 // possible.
 func (n *Node) RemoveItem(i int) {
 	if n.editable(Array) != nil {

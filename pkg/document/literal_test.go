@@ -40,8 +40,8 @@ func TestLiteral(t *testing.T) {
 	}
 }
 
-// TestLiteralThatStandsThere checks that setting an equal string is no edit, with any escapes.
-func TestLiteralThatStandsThere(t *testing.T) {
+// TestSettingAnEqualStringIsNoEdit checks that setting an equal string is no edit, with any escapes.
+func TestSettingAnEqualStringIsNoEdit(t *testing.T) {
 	d := parse(t, `{"a":"x\u0041","b":"xA"}`)
 	same, _ := d.Root().Get("b").Literal()
 	if err := d.Root().Get("a").ReplaceLiteral(same); err != nil || d.Changed() || d.Edits() != 0 {

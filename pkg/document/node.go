@@ -196,7 +196,7 @@ func (n *Node) has(key, text string) bool {
 	return found != 0 && t.entries[found].kind == String && t.stringIs(found, text)
 }
 
-// Index returns the position of an item in its array as it is now, -1 if the node is no item.
+// Index returns the current position of an item in its array, or -1 if the node is not an item.
 func (n *Node) Index() int {
 	if n == nil || n.parent.Kind() != Array {
 		return -1
@@ -429,7 +429,7 @@ func (d *Document) init(t *text, base uint32, room *room) {
 	d.root.doc, d.root.text, d.root.at = d, t, base
 }
 
-// Root returns the tree as it is now, with the edits.
+// Root returns the current tree, with the edits.
 func (d *Document) Root() *Node {
 	if d == nil {
 		return nil
@@ -437,7 +437,7 @@ func (d *Document) Root() *Node {
 	return &d.root
 }
 
-// Original returns the tree as it came. It is read only, and edits are not seen through it.
+// Original returns the tree before all edits. It is read only.
 func (d *Document) Original() *Node {
 	if d == nil {
 		return nil

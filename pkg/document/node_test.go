@@ -223,18 +223,18 @@ func TestEditErrors(t *testing.T) {
 	root.Get("l").RemoveItem(0)
 	errorOf := func(_ *Node, err error) error { return err }
 	for name, test := range map[string]struct{ got, want error }{
-		"removed member":        {errorOf(a.Set("x", []byte(`2`))), ErrGone},
-		"removed item":          {item.Replace([]byte(`2`)), ErrGone},
-		"set in a string":       {errorOf(root.Get("s").Set("x", []byte(`2`))), ErrKind},
-		"insert in an object":   {errorOf(root.Insert(0, []byte(`2`))), ErrKind},
-		"ensure another kind":   {errorOf(root.Ensure("s", Object)), ErrKind},
-		"ensure a scalar":       {errorOf(root.Ensure("new", String)), ErrKind},
-		"insert behind the end": {errorOf(root.Get("l").Insert(1, []byte(`2`))), ErrIndex},
-		"invalid value":         {errorOf(root.Set("new", []byte(`{`))), ErrSyntax},
-		"key is not UTF-8":      {errorOf(root.Set("\xff", []byte(`2`))), ErrSyntax},
-		"two values":            {root.Get("s").Replace([]byte(`1 2`)), ErrSyntax},
-		"original":              {errorOf(d.Original().Set("x", []byte(`2`))), ErrReadOnly},
-		"place in original":     {d.Original().Get("s").Replace([]byte(`2`)), ErrReadOnly},
+		"removed member":       {errorOf(a.Set("x", []byte(`2`))), ErrGone},
+		"removed item":         {item.Replace([]byte(`2`)), ErrGone},
+		"set in a string":      {errorOf(root.Get("s").Set("x", []byte(`2`))), ErrKind},
+		"insert in an object":  {errorOf(root.Insert(0, []byte(`2`))), ErrKind},
+		"ensure another kind":  {errorOf(root.Ensure("s", Object)), ErrKind},
+		"ensure a scalar":      {errorOf(root.Ensure("new", String)), ErrKind},
+		"insert after the end": {errorOf(root.Get("l").Insert(1, []byte(`2`))), ErrIndex},
+		"invalid value":        {errorOf(root.Set("new", []byte(`{`))), ErrSyntax},
+		"key is not UTF-8":     {errorOf(root.Set("\xff", []byte(`2`))), ErrSyntax},
+		"two values":           {root.Get("s").Replace([]byte(`1 2`)), ErrSyntax},
+		"original":             {errorOf(d.Original().Set("x", []byte(`2`))), ErrReadOnly},
+		"place in original":    {d.Original().Get("s").Replace([]byte(`2`)), ErrReadOnly},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if !errors.Is(test.got, test.want) {

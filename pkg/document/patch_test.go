@@ -51,7 +51,7 @@ func TestPatch(t *testing.T) {
 			patch: `[{"op":"replace","path":"/a","value":3}]`, want: `{"a": 3, "b": 2}`,
 		},
 		{
-			name: "member added in the style of the others", in: "{\n  \"a\": 1\n}",
+			name: "member added in the style of its siblings", in: "{\n  \"a\": 1\n}",
 			edit:  func(t *testing.T, root *Node) { set(t, root, "b", `2`) },
 			patch: `[{"op":"add","path":"/b","value":2}]`, want: "{\n  \"a\": 1,\n  \"b\": 2\n}",
 		},

@@ -651,8 +651,8 @@ type room struct {
 	releases  []interface{ Release() }
 }
 
-// scratch hands out bytes, for texts that are written or decoded on the way. A room that is used again has as many in one piece as
-// were taken before.
+// scratch allocates bytes for texts that are written or decoded temporarily. A reused arena has one buffer of the size
+// that was allocated before.
 type scratch struct {
 	buffer       []byte
 	taken, total int

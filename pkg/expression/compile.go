@@ -43,7 +43,7 @@ func (e *Environment) Condition(text string, at source.Position) (*Expression, e
 	return &Expression{p}, nil
 }
 
-// Bool evaluates the condition.
+// Bool evaluates the condition. It fails with an *EvaluationError, or with the context's error.
 func (x *Expression) Bool(ctx context.Context, vars interpreter.Activation) (bool, error) {
 	value, err := x.program.evaluate(ctx, vars)
 	if err != nil {
@@ -137,8 +137,8 @@ type Term struct {
 	Items []string
 }
 
-// Describe writes a value for people: texts in quotes, versions, quantities and times without, lists and mappings as JSON, and of an
-// object the name of its type.
+// Describe returns a value as text for users: strings in quotes; versions, quantities and times without quotes; lists
+// and mappings as JSON; and the name of its type for an object.
 func Describe(value ref.Val) string {
 	switch v := value.(type) {
 	case *types.Optional:
@@ -174,8 +174,8 @@ func absorbing(function string) ref.Val {
 	return nil
 }
 
-// inspect collects the variables and fields that an expression names, and says how many steps of its comprehensions may pass between two looks at the
-// context; 0: it has none.
+// inspect returns the variables and fields that an expression names, and the number of comprehension steps between two
+// checks of the context; 0 without comprehensions.
 func (e *Environment) inspect(root ast.Expr) (references []string, every int) {
 	return inspect(e.variables, root)
 }

@@ -36,7 +36,7 @@ type Partial struct {
 	spent *uint64
 }
 
-// Partial returns an evaluator that knows no variable yet.
+// Partial returns an evaluator without known variables.
 func (e *Environment) Partial() *Partial {
 	return &Partial{environment: e, programs: map[*program]cel.Program{}, spent: new(uint64)}
 }
@@ -285,7 +285,7 @@ type Part struct {
 // itemName is the usual key of mappings in lists.
 const itemName = "name"
 
-// Templates tells of each template of the tree, with the keys that lead to it.
+// Templates calls tell for each template of the tree, with the keys that lead to it, until tell fails.
 func (t *Tree) Templates(tell func(template *Template, keys []string) error) error {
 	return t.templates(nil, tell)
 }
@@ -324,7 +324,8 @@ func (t *Tree) name() string {
 	return string(name)
 }
 
-// adapter takes values of CEL as they are. CEL's own adapter does so, too, but asks first for each type of Go that it knows, at every step of a path.
+// adapter returns CEL values unchanged. CEL's own adapter also does, but first checks every Go type that it knows, at
+// each step of a path.
 type adapter struct{ types.Adapter }
 
 // NativeToValue implements types.Adapter.
@@ -516,7 +517,7 @@ func (v Variable) celType() *cel.Type {
 	return v.Type
 }
 
-// NewEnvironment makes an environment with these variables.
+// NewEnvironment returns an environment with the variables. It fails for a variable without an identifier or a type.
 func NewEnvironment(variables ...Variable) (*Environment, error) {
 	return build(nil, variables)
 }
@@ -535,7 +536,8 @@ func (e *Environment) Sized(sizes Sizes) *Environment {
 	return &Environment{env: e.env, types: e.types, variables: e.variables, elsewhere: e.elsewhere, sizes: sizes}
 }
 
-// Without makes an environment that has not these variables; the values say where there are such, for who names one all the same.
+// Without returns an environment without these variables. The values describe where they exist, for the error of an
+// expression that uses one.
 func (e *Environment) Without(elsewhere map[string]string) (*Environment, error) {
 	left := maps.Clone(e.variables)
 	maps.DeleteFunc(left, func(name string, _ Variable) bool { return elsewhere[name] != "" })

@@ -442,7 +442,7 @@ func (o *Object) FieldType(name string) string {
 // TypeName returns the name of the variable's type in messages.
 func (v Variable) TypeName() string { return describeType(v.celType()) }
 
-// Function is a function that expressions can call.
+// Function describes a function that expressions can call.
 type Function struct {
 	Name string
 	// Summary describes the function in one line; empty for most functions that Graft does not define.
@@ -520,7 +520,7 @@ func leadingSpace(text string) int {
 
 func describeType(t *cel.Type) string { return cel.FormatCELType(t) }
 
-// EvaluationError says that an expression has no result. It holds no values: facts and lookups may be secret.
+// EvaluationError is returned if an expression has no result. It contains no values, because they may be secret.
 type EvaluationError struct {
 	source.Position
 	Message string

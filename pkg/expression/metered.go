@@ -58,7 +58,7 @@ func stepCost(root ast.Expr) uint64 {
 	return cost
 }
 
-// limiter puts limits around the steps of an expression that create values, or that take longer the more they are given.
+// limiter limits the steps of an expression that create values, or that take longer for larger arguments.
 // It counts the actual cost itself, because cel.CostLimit takes quadratic time: cel-go v0.26 keeps the values of all steps
 // on a stack until a comprehension ends, and searches it in each step for the branches of conditions that were not
 // evaluated (interpreter/runtimecost.go, refValStack). l.map(x, x > 3 ? x + 1 : x) takes 13 s with it for 64,000 items,
@@ -192,8 +192,8 @@ func (c limitedConstructor) Eval(vars interpreter.Activation) ref.Val {
 	return value
 }
 
-// limitedCall is a call that creates a value, or that takes longer the more it is given. Whether there is room for the value is decided
-// before it is created.
+// limitedCall is a call that creates a value, or that takes longer for larger arguments. It checks the size limit before
+// it creates the value.
 type limitedCall struct {
 	interpreter.InterpretableCall
 	function        *functions.Overload
@@ -280,8 +280,8 @@ func (c limitedCall) call(values []ref.Val) ref.Val {
 	return types.NewErr("no such overload: %s", c.Function())
 }
 
-// joinLists returns a list of the items of two; nil if they are no lists. The lists of CEL's + keep both parts, and ask them for their
-// items and sizes at each step, which takes exponentially longer the more often a list was made of two.
+// joinLists returns a list with the items of two lists, or nil for other values. CEL's + keeps both parts and asks them
+// for items and sizes at each step, which takes exponential time for repeated concatenation.
 func joinLists(values []ref.Val) ref.Val {
 	var items []ref.Val
 	for _, value := range values {
@@ -442,8 +442,8 @@ func digits(format ref.Val) int {
 	return sum
 }
 
-// quadraticCost returns an error if comparing everything in one value with everything in another would take too long. A value alone is
-// compared with itself.
+// quadraticCost returns an error if comparing each item of one value with each item of another would take too long. A
+// single value is compared with itself.
 func quadraticCost(values []ref.Val) error {
 	cost := 1.0
 	for _, value := range []ref.Val{values[0], values[min(1, len(values)-1)]} {
@@ -507,7 +507,7 @@ func (s Size) bytes() uint64 {
 	return checker.FixedSizeEstimate(s.Length).Multiply(checker.FixedSizeEstimate(max(1, s.Item))).Max
 }
 
-// measurable returns an expression that has another one as the argument of a call, and the items of that one as a second argument.
+// measurable returns a call whose arguments are the expression and its items, so that the estimator sees both sizes.
 func measurable(native *ast.AST) *ast.AST {
 	root, factory, id := native.Expr(), ast.NewExprFactory(), ast.MaxID(native)+1
 	typeMap, references := maps.Clone(native.TypeMap()), maps.Clone(native.ReferenceMap())

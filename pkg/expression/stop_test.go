@@ -56,9 +56,9 @@ func TestLoopStopsWithContext(t *testing.T) {
 	}
 }
 
-// TestLooks checks which comprehensions check the context before each step: those with steps that take longer with more
+// TestWhichLoopsCheckTheContext checks which comprehensions check the context before each step: those with steps that take longer with more
 // input.
-func TestLooks(t *testing.T) {
+func TestWhichLoopsCheckTheContext(t *testing.T) {
 	env := testEnvironment(t)
 	vars, err := cel.NewActivation(map[string]any{"any": make([]int64, interruptFrequency-1)})
 	if err != nil {

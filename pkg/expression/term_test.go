@@ -339,8 +339,8 @@ func (g *generator) condition(depth int) string {
 	}
 }
 
-// TestExplainIsBeside checks that an explanation does not change the number of allocations of later evaluations.
-func TestExplainIsBeside(t *testing.T) {
+// TestExplainKeepsAllocationsOfEvaluations checks that an explanation does not change the number of allocations of later evaluations.
+func TestExplainKeepsAllocationsOfEvaluations(t *testing.T) {
 	env, vars := testEnvironment(t), testActivation(t)
 	x, err := env.Condition(benchmarked, source.Position{})
 	if err != nil {

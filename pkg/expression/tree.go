@@ -126,7 +126,7 @@ func (t *Tree) Size() Size {
 	return size
 }
 
-// JSON computes the value.
+// JSON computes the value as JSON. It fails with an *EvaluationError, or with the context's error.
 func (t *Tree) JSON(ctx context.Context, vars interpreter.Activation) ([]byte, error) {
 	var out bytes.Buffer
 	if err := t.write(ctx, vars, &out); err != nil {

@@ -86,8 +86,8 @@ const (
 // one expression (k8s.io/apiserver/pkg/apis/cel, PerCallLimit).
 const maximumCost = 1_000_000
 
-// Size is how large a value is estimated to be: the characters of a text, the bytes of bytes, or the number of items, and the size of
-// each item.
+// Size is the estimated size of a value: the characters of a text, the number of bytes, or the number of items, and the
+// size of each item.
 type Size struct{ Length, Item uint64 }
 
 // Sizes are the sizes of variables and fields, by their dotted paths.
@@ -233,11 +233,12 @@ type each struct {
 // failure is an error with a displayable text, because it contains no value.
 type failure string
 
-// interruptFrequency is how many steps of comprehensions pass between two looks at the context, where a step takes less than a microsecond for each
-// function in it.
+// interruptFrequency is the number of comprehension steps between two checks of the context, if a step takes less than a
+// microsecond for each of its functions.
 const interruptFrequency = 64
 
-// brief are the functions that take no longer the more they are given, or so little that it does not matter: two texts are compared at the speed of memory.
+// brief lists the functions whose time hardly depends on the size of their arguments: texts are compared at the speed of
+// memory.
 var brief = map[string]bool{
 	operators.LogicalAnd: true, operators.LogicalOr: true, operators.LogicalNot: true, operators.NotStrictlyFalse: true, operators.Conditional: true,
 	operators.Less: true, operators.LessEquals: true, operators.Greater: true, operators.GreaterEquals: true,

@@ -49,7 +49,7 @@ func TestNew(t *testing.T) {
 		"signed by the root":           {made(t, template("leaf", false), root), true},
 		"signed by an intermediate CA": {made(t, template("leaf", false), between), true},
 		"the root itself":              {root, true},
-		"signed by another":            {made(t, template("leaf", false), other), false},
+		"signed by another CA":         {made(t, template("leaf", false), other), false},
 		"without a signer":             {made(t, template("leaf", false), nil), false},
 	} {
 		roots, all := x509.NewCertPool(), x509.NewCertPool()

@@ -49,7 +49,7 @@ func (p Position) Before(q Position) bool {
 	return p.Column < q.Column
 }
 
-// Finding is one thing that is wrong with a document, and where.
+// Finding is an error or a warning about a document, with its position.
 type Finding struct {
 	Position
 	// Path is the field, such as controlplane.kube-apiserver[0].flags.set; empty when the document itself is meant.
@@ -97,7 +97,7 @@ func (f Finding) Error() string {
 // Findings lists all mistakes in the order of the files.
 type Findings []Finding
 
-// Error writes one finding a line.
+// Error returns the findings as text, one in each line.
 func (f Findings) Error() string {
 	lines := make([]string, len(f))
 	for i, finding := range f {

@@ -97,19 +97,19 @@ func TestParse(t *testing.T) {
 		{"expression with a colon", "a: 1\nb:\n- c: ${ d ? 1 : 2 }\n", 0, []string{
 			"f.yaml:3:6: not YAML: mapping values are not allowed in this context; put a text with ${ } in single quotes inside braces and brackets, and if it has a colon or double quotes"}},
 		{"tab", "a:\n\tb: 1\n", 0, []string{"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
-		{"tab behind spaces", "a: 1\nb:\n  \tc: 1\n  d: 2\n", 0, []string{"f.yaml:3:3: not YAML: a line is indented with a tab; use spaces only"}},
+		{"tab after spaces", "a: 1\nb:\n  \tc: 1\n  d: 2\n", 0, []string{"f.yaml:3:3: not YAML: a line is indented with a tab; use spaces only"}},
 		{"tab instead of a line at the margin", "a: 1\n\tb: 2\n", 0, []string{
 			"f.yaml:2:1: not YAML: a line is indented with a tab; use spaces only"}},
 		{"character that begins nothing", "a: 1\nb: @c\n", 0, []string{"f.yaml:2: not YAML: found character that cannot start any token"}},
-		{"no space behind a colon", "metadata:\n  name:foo\n\n  labels: {a: b}\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
+		{"no space after a colon", "metadata:\n  name:foo\n\n  labels: {a: b}\n", 0, []string{"f.yaml:2:7: not YAML: mapping values are not allowed in this context: " +
 			"write a space after the colon of a field"}},
-		{"no space behind several colons", "kind:é\r\nname:foo\r\nlabels:\r\n  a: b\r\n", 0, []string{"f.yaml:1:5: not YAML: mapping values are not allowed in this context: " +
+		{"no space after several colons", "kind:é\r\nname:foo\r\nlabels:\r\n  a: b\r\n", 0, []string{"f.yaml:1:5: not YAML: mapping values are not allowed in this context: " +
 			"write a space after the colon of a field"}},
-		{"no space behind a colon in a list", "a:\n- b: c\n- name:foo\n  d: e\n", 0, []string{"f.yaml:3:7: not YAML: mapping values are not allowed in this context: " +
+		{"no space after a colon in a list", "a:\n- b: c\n- name:foo\n  d: e\n", 0, []string{"f.yaml:3:7: not YAML: mapping values are not allowed in this context: " +
 			"write a space after the colon of a field"}},
-		{"no space behind a colon below a field", "a:\n- b: c\n  name:${ d }\n  e: f\n", 0, []string{"f.yaml:3:7: not YAML: could not find expected ':': " +
+		{"no space after a colon below a field", "a:\n- b: c\n  name:${ d }\n  e: f\n", 0, []string{"f.yaml:3:7: not YAML: could not find expected ':': " +
 			"write a space after the colon of a field"}},
-		{"no space behind the first colon", "# a: b\nkind:a\nb: c\n", 0, []string{"f.yaml:2:5: not YAML: mapping values are not allowed in this context: " +
+		{"no space after the first colon", "# a: b\nkind:a\nb: c\n", 0, []string{"f.yaml:2:5: not YAML: mapping values are not allowed in this context: " +
 			"write a space after the colon of a field"}},
 		{"a word with a colon in a text", "a: see\n  b:c\n  d: e\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},
 		{"an address before a field", "a:\n- https://b\n  c: d\n", 0, []string{"f.yaml:3: not YAML: mapping values are not allowed in this context"}},

@@ -71,7 +71,7 @@ func TestCommandLineRead(t *testing.T) {
 			want: read{[]string{"x"}, []found{{Name: "a", Bare: true, List: "command", Index: 1}}},
 		},
 		{
-			name: "behind an init", in: `{"command":["/sbin/tini","-s","--","x"],"args":["--b","-"]}`,
+			name: "after an init program", in: `{"command":["/sbin/tini","-s","--","x"],"args":["--b","-"]}`,
 			want: read{[]string{"/sbin/tini", "-s", "--", "x"}, []found{{Name: "b", Bare: true, List: "args", Index: 0}}},
 		},
 		{
@@ -105,7 +105,7 @@ func TestCommandLineErrors(t *testing.T) {
 		{"shell over both lists", `{"command":["sh"],"args":["-ec","x --a=1"]}`, ErrShell},
 		{"shell after other commands", `{"command":["/usr/bin/env","bash","-e","-c","x"]}`, ErrShell},
 		{"shell of busybox", `{"command":["busybox","sh","-c","x"]}`, ErrShell},
-		{"shell behind an init", `{"command":["tini","--","sh","-c","x"]}`, ErrShell},
+		{"shell after an init program", `{"command":["tini","--","sh","-c","x"]}`, ErrShell},
 		{"script", `{"command":["sh","/run.sh","--config=c"]}`, nil},
 		{"number", `{"args":["--a",1]}`, ErrNotString},
 		{"text", `{"command":"x --a"}`, ErrNotString},
@@ -139,7 +139,7 @@ func TestCommandLineEdit(t *testing.T) {
 		want     string
 	}{
 		{"in place", `{"command":["x","--a=1","--b"]}`, setting("a", "2"), `{"command":["x","--a=2","--b"]}`},
-		{"so already", `{"command":["x","--a","1","-b=2"]}`, setting("a", "1"), `{"command":["x","--a","1","-b=2"]}`},
+		{"already set", `{"command":["x","--a","1","-b=2"]}`, setting("a", "1"), `{"command":["x","--a","1","-b=2"]}`},
 		{"spaced form kept", `{"command":["x","--a","1"]}`, setting("a", "2"), `{"command":["x","--a","2"]}`},
 		{"spaced form over the border", `{"command":["x","--a"],"args":["1"]}`, setting("a", "2"), `{"command":["x","--a"],"args":["2"]}`},
 		{"spaced form cannot hold it", `{"command":["x","--a","1","--b"]}`, setting("a", "-1"), `{"command":["x","--a=-1","--b"]}`},
@@ -147,11 +147,11 @@ func TestCommandLineEdit(t *testing.T) {
 		{"bare gets a value", `{"command":["x","--a","--b"]}`, setting("a", ""), `{"command":["x","--a=","--b"]}`},
 		{"new at the end of args", `{"command":["x","--a"],"args":["--b",""]}`, setting("c", "1"), `{"command":["x","--a"],"args":["--b","","--c=1"]}`},
 		{"new at the end of command", `{"command":["x","--a"],"args":[]}`, setting("c", "1"), `{"command":["x","--a","--c=1"],"args":[]}`},
-		{"new where there is nothing", `{"command":[]}`, setting("c", "1"), `{"command":[],"args":["--c=1"]}`},
+		{"new in an empty command line", `{"command":[]}`, setting("c", "1"), `{"command":[],"args":["--c=1"]}`},
 		{"new in front of the end of flags", `{"command":["x","--a","--"]}`, setting("c", "1"), `{"command":["x","--a","--c=1","--"]}`},
-		{"fewer, the right ones stay", `{"args":["--a=1","","--a","2","--b","--a=3"]}`, setting("a", "1", "3"), `{"args":["--a=1","","--b","--a=3"]}`},
+		{"fewer values, equal ones are kept", `{"args":["--a=1","","--a","2","--b","--a=3"]}`, setting("a", "1", "3"), `{"args":["--a=1","","--b","--a=3"]}`},
 		{"more", `{"args":["--a=1","--b"]}`, setting("a", "0", "1", "2"), `{"args":["--a=0","--b","--a=1","--a=2"]}`},
-		{"none is removal", `{"args":["--a=1","--b"]}`, setting("a"), `{"args":["--b"]}`},
+		{"no value removes the flag", `{"args":["--a=1","--b"]}`, setting("a"), `{"args":["--b"]}`},
 		{"removed with its value", `{"command":["x","--a"],"args":["1","--b","--a=2"]}`, remove("a"), `{"command":["x"],"args":["--b"]}`},
 		{"nothing to remove", `{"args":["--b"]}`, remove("a"), `{"args":["--b"]}`},
 		{"blank entries stay", `{"args":["--a","","--b"]}`, remove("a"), `{"args":["","--b"]}`},

@@ -113,7 +113,7 @@ func TestCommandEdits(t *testing.T) {
 		"spaced in place":          {"/k --a  1 --b=2\n", set("a", "3"), "/k --a  3 --b=2\n"},
 		"spaced to empty":          {"/k --a  1 --b=2\n", set("a", ""), "/k --a= --b=2\n"},
 		"underscores":              {"/k --a_b=1\n", set("a-b", "2"), "/k --a_b=2\n"},
-		"so already":               {"/k --a='1'\\\n --a 2\n", set("a", "1", "2"), "/k --a='1'\\\n --a 2\n"},
+		"already set":              {"/k --a='1'\\\n --a 2\n", set("a", "1", "2"), "/k --a='1'\\\n --a 2\n"},
 		"before the variable":      {"/k --a=1 $X\n", set("b", "2"), "/k --a=1 --b=2 $X\n"},
 		"without flags":            {"/k run $X ${Y}\n", set("b", "2"), "/k run $X ${Y} --b=2\n"},
 		"without flags, variables": {"/k run $X $Y\n", set("b", "2"), "/k run --b=2 $X $Y\n"},
@@ -206,7 +206,7 @@ func TestCommandRefuses(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the option is gone", func(t *testing.T) {
+	t.Run("the option was removed", func(t *testing.T) {
 		u := unitOf(t, text)
 		c, err := u.Command("Service", "ExecStart")
 		must(t, err)
