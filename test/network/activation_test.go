@@ -75,7 +75,7 @@ var _ = Describe("a network provider with a socket of systemd", func() {
 		Expect(p.WaitExit()).To(Equal(1), "exit status; the program printed:\n%s", p.Log)
 		Expect(p.Log.String()).To(ContainSubstring(want))
 	},
-		Entry("a socket that everybody can open", "graft-dranet", os.FileMode(0o666), "write SocketMode=0600 in its unit"),
+		Entry("a socket that all users can open", "graft-dranet", os.FileMode(0o666), "write SocketMode=0600 in its unit"),
 		Entry("a socket of another name", "graft-docker", os.FileMode(0o600),
 			"systemd has passed no socket with the FileDescriptorName graft-docker: there is graft-dranet"),
 	)

@@ -176,7 +176,7 @@ func administer(b *book, one, other *program) {
 	}{
 		{
 			[]string{"verify"},
-			fmt.Sprintf("0: %d allocations, %d things held, 0 things resting: nothing wrong", addresses, addresses),
+			fmt.Sprintf("0: %d allocations, %d resources held, 0 in quarantine: nothing wrong", addresses, addresses),
 		},
 		{[]string{"inspect", "--owner=" + owner}, "0: OWNER"},
 		{[]string{"release", owner}, "0: OWNER"},

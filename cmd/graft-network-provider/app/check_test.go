@@ -37,9 +37,9 @@ ledger.etcd: reading the CAs of etcd: open ca.crt: no such file or directory
 	}
 }
 
-// TestVouched checks pools with exclusive: true: no finding for a server of all nodes, a warning for a server of one
+// TestCheckOfExclusivePools checks pools with exclusive: true: no finding for a server of all nodes, a warning for a server of one
 // node, and a refusal in a DaemonSet, which starts servers on other nodes too.
-func TestVouched(t *testing.T) {
+func TestCheckOfExclusivePools(t *testing.T) {
 	const (
 		ok     = "ok: pools overlay; profiles none\n"
 		place  = "acme.yaml:5:24: pools.overlay.exclusive: "

@@ -89,7 +89,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.listen, "listen", nil, "address in place of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
 		"systemd://name, with the contracts that are answered there in front, such as dranet=unix:///run/graft/dranet.sock;\n"+
 		"without, dranet and spiderpool. docker must be named: docker=unix:///run/docker/plugins/graft.sock")
-	set.BoolVar(&f.insecure, "insecure", false, "permit --listen off loopback: everybody who can reach it can allocate and release")
+	set.BoolVar(&f.insecure, "insecure", false, "permit --listen off loopback: every client that can reach it can allocate and release")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default 127.0.0.1:9474)`)
 	set.StringVar(&f.configurations, "cni-conf-dir", "", "folder of CNI network configurations (default /etc/cni/net.d)")
 	set.StringVar(&f.plugins, "cni-bin-dir", "", "folder of CNI plugins (default /opt/cni/bin)")

@@ -79,18 +79,18 @@ logging: {level: error}
 	}
 }
 
-// TestEachNode checks that NODE_NAME marks one server of many, and that a node from a flag or the configuration does
+// TestNodeNameMarksOneServerOfMany checks that NODE_NAME marks one server of many, and that a node from a flag or the configuration does
 // not.
-func TestEachNode(t *testing.T) {
+func TestNodeNameMarksOneServerOfMany(t *testing.T) {
 	for name, test := range map[string]struct {
 		environment string
 		arguments   []string
 		want        bool
 	}{
-		"of the environment":     {"worker-1", nil, true},
-		"given":                  {"worker-1", []string{"--node=worker-1"}, false},
-		"without a node":         {"", nil, false},
-		"given as that of nodes": {"worker-1", []string{"--node="}, false},
+		"NODE_NAME":                 {"worker-1", nil, true},
+		"given":                     {"worker-1", []string{"--node=worker-1"}, false},
+		"without a node":            {"", nil, false},
+		"node in the configuration": {"worker-1", []string{"--node="}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NODE_NAME", test.environment)

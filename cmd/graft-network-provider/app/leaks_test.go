@@ -74,7 +74,7 @@ func TestLeaksWithoutACluster(t *testing.T) {
 			t.Errorf("a dry run: %v, %v", found, err)
 		}
 	}
-	if err := client.GC(t.Context(), false, func(remote.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no client of Kubernetes") {
+	if err := client.GC(t.Context(), false, func(remote.Suspect) error { return nil }); err == nil || !strings.Contains(err.Error(), "no Kubernetes client") {
 		t.Errorf("freeing: %v", err)
 	}
 	if metrics := n.metrics(t); !strings.Contains(metrics, `graft_network_leaks{reason="old"} 1`) || !strings.Contains(metrics, "graft_network_leaks_unjudged 2") {

@@ -40,8 +40,8 @@ func TestRead(t *testing.T) {
 	}{
 		{`{"names":["a"],"on":true,"unknown":{"x":1}}`, 0, ""},
 		{" {} \n", 0, ""},
-		{"", 400, "the body is empty, where an object of JSON is wanted"},
-		{"  ", 400, "the body is empty, where an object of JSON is wanted"},
+		{"", 400, "the body is empty: send a JSON object"},
+		{"  ", 400, "the body is empty: send a JSON object"},
 		{"{", 400, "the body is not JSON: it ends too early"},
 		{`{"names":[secret]}`, 400, "the body is not JSON: invalid character 's' looking for beginning of value, at byte 11"},
 		{`{} x`, 400, "the body has something after its JSON, at byte 3"},
@@ -89,9 +89,9 @@ func TestProblemOf(t *testing.T) {
 		{wrap(network.ErrQuota), 403, "allocating: the quota is used up"},
 		{wrap(network.ErrExhausted), 503, "allocating: exhausted"},
 		{wrap(fmt.Errorf("%w: %w", network.ErrUnavailable, context.DeadlineExceeded)), 503, "allocating: unavailable: context deadline exceeded"},
-		{wrap(context.DeadlineExceeded), 504, "it takes longer than the caller waits; it goes on, and another attempt finds it"},
+		{wrap(context.DeadlineExceeded), 504, "it takes longer than the caller waits; the work continues: retry"},
 		{wrap(api.Problemf(418, "no %s", "coffee")), 418, "no coffee"},
-		{errors.New("open /secret: denied"), 500, "the server failed; its log says why"},
+		{errors.New("open /secret: denied"), 500, "the server failed; its log has the reason"},
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			recorder := httptest.NewRecorder()
@@ -134,7 +134,7 @@ func TestWrite(t *testing.T) {
 	}
 	recorder = httptest.NewRecorder()
 	api.Write(recorder, http.StatusOK, func() {})
-	if recorder.Code != http.StatusInternalServerError || recorder.Body.String() != "the server failed; its log says why" {
+	if recorder.Code != http.StatusInternalServerError || recorder.Body.String() != "the server failed; its log has the reason" {
 		t.Errorf("got %d %s", recorder.Code, recorder.Body)
 	}
 }
@@ -159,7 +159,7 @@ func TestMux(t *testing.T) {
 		{"HEAD", "/health", 200, "", "\"well\"\n"},
 		{"POST", "/health", 405, "GET", "/health is asked for by GET"},
 		{"POST", "/things/a", 409, "", "a is in use"},
-		{"DELETE", "/things/a", 500, "", "the server failed; its log says why"},
+		{"DELETE", "/things/a", 500, "", "the server failed; its log has the reason"},
 		{"GET", "/things/a", 405, "DELETE, POST", "/things/{name} is asked for by DELETE, POST"},
 		{"GET", "/Health", 404, "", "there is no such path; there are /health, /things/{name}"},
 	} {

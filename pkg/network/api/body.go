@@ -17,7 +17,7 @@ import (
 )
 
 // ErrNoBody says that a request has no body where one is wanted.
-var ErrNoBody = errors.New("the body is empty, where an object of JSON is wanted")
+var ErrNoBody = errors.New("the body is empty: send a JSON object")
 
 // Read parses a JSON body. It ignores unknown fields, because callers may be newer, and the content type. For a body
 // that is too long, invalid, compressed, followed by other data or of a wrong type, it returns a *Problem with the
@@ -55,7 +55,7 @@ func unread(err error, maximum int64) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return Problemf(http.StatusRequestTimeout, "the body did not come in time")
 	}
-	return Problemf(http.StatusBadRequest, "the body could not be read to its end")
+	return Problemf(http.StatusBadRequest, "the body could not be read completely")
 }
 
 func undecoded(err error) error {

@@ -95,9 +95,9 @@ func problemOf(err error) *Problem {
 		return &Problem{Status: status, Message: err.Error(), Cause: err}
 	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		return &Problem{Status: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits; it goes on, and another attempt finds it", Cause: err}
+		return &Problem{Status: http.StatusGatewayTimeout, Message: "it takes longer than the caller waits; the work continues: retry", Cause: err}
 	}
-	return &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log says why", Cause: err}
+	return &Problem{Status: http.StatusInternalServerError, Message: "the server failed; its log has the reason", Cause: err}
 }
 
 // Header writes down when another attempt is worth it.

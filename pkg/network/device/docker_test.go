@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// TestBeyondDocker checks which settings of a configuration Docker does not support.
-func TestBeyondDocker(t *testing.T) {
+// TestSettingsThatDockerLacks checks which settings of a configuration Docker does not support.
+func TestSettingsThatDockerLacks(t *testing.T) {
 	no, yes, size, table := false, true, int32(9000), 7
 	tests := map[string]struct {
 		of   device.Config

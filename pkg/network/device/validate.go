@@ -126,11 +126,11 @@ func validateName(p *Problems, field, name string) {
 	case len(name) > longestInterface:
 		p.add(field, "%s is longer than %d bytes", quote(name), longestInterface)
 	case name == "." || name == ".." || name == "lo" || name == "all" || name == "default":
-		p.add(field, "%s is a name that the kernel keeps for itself", quote(name))
+		p.add(field, "%s is a name that the kernel reserves", quote(name))
 	case strings.ContainsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_.", r) || r == unicode.ReplacementChar
 	}):
-		p.add(field, "%s has something else in it than letters, digits, -, _ and .", quote(name))
+		p.add(field, "%s has other characters than letters, digits, -, _ and .", quote(name))
 	}
 }
 

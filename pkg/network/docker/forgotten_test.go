@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// TestForgotten checks the case that Docker has lost its data and uses a subnet in another way: the old network exists,
+// TestDockerLosesItsData checks the case that Docker has lost its data and uses a subnet in another way: the old network exists,
 // but has no leases, so nothing is freed or allocated twice. When the subnet belongs to one of Graft's networks again,
 // its other addresses are freed.
-func TestForgotten(t *testing.T) {
+func TestDockerLosesItsData(t *testing.T) {
 	w := newWorld(t)
 	must := func(method, body string) {
 		t.Helper()

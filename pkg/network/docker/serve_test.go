@@ -54,9 +54,9 @@ func (w *world) must(method, body string) string {
 	return answer
 }
 
-// TestPatience checks that Docker gets an answer in time although the kernel hangs, and that the next attempt finds the
+// TestAnswerWhileKernelHangs checks that Docker gets an answer in time although the kernel hangs, and that the next attempt finds the
 // result.
-func TestPatience(t *testing.T) {
+func TestAnswerWhileKernelHangs(t *testing.T) {
 	w := newNetwork(t)
 	w.options.Patience = 50 * time.Millisecond
 	w.handler = docker.New(w.options)
@@ -67,7 +67,7 @@ func TestPatience(t *testing.T) {
 		}
 	}
 	status, answer := w.call("NetworkDriver.CreateEndpoint", endpointOne)
-	if status != http.StatusOK || !strings.Contains(answer, "another attempt") {
+	if status != http.StatusOK || !strings.Contains(answer, "the work continues") {
 		t.Errorf("got %d %s", status, answer)
 	}
 	w.kernel.mutex.Lock()
@@ -79,8 +79,8 @@ func TestPatience(t *testing.T) {
 	w.must("NetworkDriver.CreateEndpoint", endpointOne)
 }
 
-// TestCallerLeaves checks that started work is finished when Docker is killed.
-func TestCallerLeaves(t *testing.T) {
+// TestWorkIsFinishedWhenDockerIsKilled checks that started work is finished when Docker is killed.
+func TestWorkIsFinishedWhenDockerIsKilled(t *testing.T) {
 	w := newNetwork(t)
 	ctx, leave := context.WithCancel(context.Background())
 	w.kernel.hook = func(string) { leave() }
@@ -115,10 +115,10 @@ func TestKernelErrors(t *testing.T) {
 		},
 		{fmt.Errorf("making it: %w", syscall.EBUSY), "making the links of endpoint e1: making it: device or resource busy"},
 		{fmt.Errorf("making it: %w: the link went away", network.ErrUnavailable), "making the links of endpoint e1: making it: unavailable: the link went away"},
-		{&fs.PathError{Op: "open", Path: "/secret", Err: syscall.EACCES}, "the server failed; its log says why"},
-		{context.DeadlineExceeded, "it takes longer than the caller waits; it goes on, and another attempt finds it"},
+		{&fs.PathError{Op: "open", Path: "/secret", Err: syscall.EACCES}, "the server failed; its log has the reason"},
+		{context.DeadlineExceeded, "it takes longer than the caller waits; the work continues: retry"},
 		{&network.Busy{Of: "fabric", RetryAfter: time.Second}, "making the links of endpoint e1: busy: fabric would not be done in time; try again in 1s"},
-		{errors.New("with a secret"), "the server failed; its log says why"},
+		{errors.New("with a secret"), "the server failed; its log has the reason"},
 	} {
 		w.kernel.fails["EnsurePort"] = c.err
 		status, text := w.call("NetworkDriver.CreateEndpoint", endpointOne)
@@ -160,8 +160,8 @@ func TestActivationFails(t *testing.T) {
 	}
 }
 
-// TestRefuse checks the form of the server's own refusals.
-func TestRefuse(t *testing.T) {
+// TestFormOfRefusals checks the form of the server's own refusals.
+func TestFormOfRefusals(t *testing.T) {
 	for path, want := range map[string]string{
 		"/NetworkDriver.Join":     "{\"Err\":\"busy\"}\n",
 		"/IpamDriver.RequestPool": "{\"Err\":\"busy\",\"Error\":\"busy\"}\n",
@@ -249,7 +249,7 @@ func TestConcurrent(t *testing.T) {
 // TestManaged checks that a managed plugin, which Docker starts without an activation, treats the first request for its
 // IPAM driver as its start, once.
 func TestManaged(t *testing.T) {
-	const pool, taken = `{"AddressSpace":"graft-local","Pool":"10.64.0.0/24","Options":{}}`, "on lease"
+	const pool, taken = `{"AddressSpace":"graft-local","Pool":"10.64.0.0/24","Options":{}}`, "is leased to another network"
 	for _, c := range []struct {
 		name   string
 		before []string
@@ -257,8 +257,8 @@ func TestManaged(t *testing.T) {
 	}{
 		{"managed", []string{"IpamDriver.GetCapabilities"}, true},
 		{"asked twice", []string{"IpamDriver.GetCapabilities", "IpamDriver.RequestPool", "IpamDriver.GetCapabilities"}, false},
-		{"behind a socket", []string{"Plugin.Activate", "IpamDriver.GetCapabilities"}, true},
-		{"behind a socket, started alone", nil, false},
+		{"with a systemd socket", []string{"Plugin.Activate", "IpamDriver.GetCapabilities"}, true},
+		{"with a systemd socket, started without it", nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)

@@ -28,9 +28,9 @@ import (
 )
 
 // ErrUncounted means that the holders of a kind could not be counted, so that none of them is considered missing.
-var ErrUncounted = errors.New("it is not known who lives")
+var ErrUncounted = errors.New("the holders cannot be checked")
 
-// Census knows who lives.
+// Census reports which holders exist.
 type Census interface {
 	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
 	// wraps ErrUncounted if they cannot be counted.
@@ -189,8 +189,8 @@ func (r *Reconciler) Pass(ctx context.Context) error {
 	}
 	r.options.Done(summary)
 	if summary.Withheld {
-		err = errors.Join(err, fmt.Errorf("%d of %d allocations have no living holder, which is too many to free them unasked: see to it that it is "+
-			"the right cluster that is looked at, and free them by hand", gone, summary.Held))
+		err = errors.Join(err, fmt.Errorf("%d of %d allocations have no living holder, which is too many to release them automatically: check that "+
+			"kubernetes.kubeconfig is for the right cluster, and release them with graft ledger gc", gone, summary.Held))
 	}
 	return err
 }
@@ -237,7 +237,7 @@ func (c *counts) of(ctx context.Context, kind string) Living {
 		living = nil
 	}
 	if err != nil && !errors.Is(err, ErrUncounted) {
-		c.errs = append(c.errs, fmt.Errorf("counting who lives of kind %s: %w", kind, err))
+		c.errs = append(c.errs, fmt.Errorf("listing the holders of kind %s: %w", kind, err))
 	}
 	c.made[kind] = living
 	return living
@@ -368,7 +368,7 @@ func (r *Reconciler) free(ctx context.Context, found []Suspect) error {
 			}
 		}
 		if err != nil {
-			errs = append(errs, fmt.Errorf("freeing what %s held: %w", a.Owner, err))
+			errs = append(errs, fmt.Errorf("releasing the allocations of %s: %w", a.Owner, err))
 		}
 		if ctx.Err() != nil {
 			break

@@ -159,8 +159,8 @@ func (w *world) want(what, want, got string) {
 	}
 }
 
-// TestTwoPasses checks that exactly the allocations of missing holders are freed, and only in the second pass.
-func TestTwoPasses(t *testing.T) {
+// TestLeakIsFreedInSecondPass checks that exactly the allocations of missing holders are freed, and only in the second pass.
+func TestLeakIsFreedInSecondPass(t *testing.T) {
 	for _, free := range []bool{true, false} {
 		w := newWorld(t)
 		w.living = []string{"ResourceClaim:x/live:1", "Pod:x/named:7"}
@@ -187,8 +187,8 @@ func TestTwoPasses(t *testing.T) {
 	}
 }
 
-// TestNeverFreed checks allocations that must not be freed, each with an event between the passes.
-func TestNeverFreed(t *testing.T) {
+// TestAllocationsThatMustStay checks allocations that must not be freed, each with an event between the passes.
+func TestAllocationsThatMustStay(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder string
 		age    time.Duration
@@ -235,8 +235,8 @@ func TestNeverFreed(t *testing.T) {
 	}
 }
 
-// TestTheServerIsAwayInBetween checks that a missed pass resets the count of consecutive passes.
-func TestTheServerIsAwayInBetween(t *testing.T) {
+// TestMissedPassResetsCount checks that a missed pass resets the count of consecutive passes.
+func TestMissedPassResetsCount(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
 	r := w.reconciler(gc.Options{Free: true})
@@ -249,12 +249,12 @@ func TestTheServerIsAwayInBetween(t *testing.T) {
 	w.want("when it is back", "a missing first=true freed=false", w.pass(r))
 	w.clock.Step(period)
 	w.want("a period later", "a gone first=true freed=true", w.pass(r))
-	w.want("failures", "counting who lives of kind Pod: the server does not answer", strings.Join(w.failed, "; "))
+	w.want("failures", "listing the holders of kind Pod: the server does not answer", strings.Join(w.failed, "; "))
 }
 
-// TestTooMany checks that a snapshot without any holder, such as from another cluster, frees nothing automatically, and
+// TestSnapshotWithoutHoldersFreesNothing checks that a snapshot without any holder, such as from another cluster, frees nothing automatically, and
 // that Sweep frees them on request.
-func TestTooMany(t *testing.T) {
+func TestSnapshotWithoutHoldersFreesNothing(t *testing.T) {
 	w := newWorld(t)
 	for i := range 20 {
 		w.hold(fmt.Sprint(i), fmt.Sprintf("Pod:x/p:%d", i), time.Hour)
@@ -287,8 +287,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestWithoutACensus reports by age, and frees nothing.
-func TestWithoutACensus(t *testing.T) {
+// TestWithoutClusterReportsByAge reports by age, and frees nothing.
+func TestWithoutClusterReportsByAge(t *testing.T) {
 	w := newWorld(t)
 	w.hold("young", "Pod:x/p:1", time.Hour)
 	w.hold("old", "Pod:x/p:2", 48*time.Hour)
@@ -300,8 +300,8 @@ func TestWithoutACensus(t *testing.T) {
 	w.want("suspects", "old old", w.pass(r))
 }
 
-// TestRun checks that passes run until the end.
-func TestRun(t *testing.T) {
+// TestPassesRunUntilTheEnd checks that passes run until the end.
+func TestPassesRunUntilTheEnd(t *testing.T) {
 	w := newWorld(t)
 	w.hold("a", "Pod:x/p:1", time.Hour)
 	passes := make(chan gc.Summary)
@@ -320,8 +320,8 @@ func TestRun(t *testing.T) {
 	<-ended
 }
 
-// TestElsewhere checks that old allocations that another component manages stay, even if their holder can be checked.
-func TestElsewhere(t *testing.T) {
+// TestAllocationsOfOtherComponentsStay checks that old allocations that another component manages stay, even if their holder can be checked.
+func TestAllocationsOfOtherComponentsStay(t *testing.T) {
 	w := newWorld(t)
 	w.hold("ours", "Pod:x/gone:1", time.Hour)
 	w.hold("another's", "Pod:x/gone:2", 48*time.Hour)

@@ -85,9 +85,9 @@ func TestDockerCollector(t *testing.T) {
 	}
 }
 
-// TestLives checks that a sandbox is gone only if its file is missing, and that the identifier of the machine's boot is
+// TestSandboxLives checks that a sandbox is gone only if its file is missing, and that the identifier of the machine's boot is
 // stable.
-func TestLives(t *testing.T) {
+func TestSandboxLives(t *testing.T) {
 	if folder := t.TempDir(); !lives(folder) || lives(filepath.Join(folder, "none")) {
 		t.Error("a sandbox is there where its file is")
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestAgainOfWhichTheAnswerIsLost allocates an address in quarantine again with a commit of unknown outcome, which
+// TestReallocationWithLostAnswer allocates an address in quarantine again with a commit of unknown outcome, which
 // failed before or after it was made: the address is neither lost nor allocated twice.
-func TestAgainOfWhichTheAnswerIsLost(t *testing.T) {
+func TestReallocationWithLostAnswer(t *testing.T) {
 	for name, how := range map[string]struct{ before, falls bool }{
 		"done": {}, "not done": {before: true}, "done, and nothing can be read": {falls: true}, "not done, and nothing can be read": {before: true, falls: true},
 	} {

@@ -42,10 +42,10 @@ func newAlike(t *testing.T, macPrefix []byte, prefixes ...string) (*ledger.Ledge
 	return l, store
 }
 
-// TestAlikeInOneRequest reserves addresses in one request that map to the same MAC address: each gets its own MAC
+// TestEqualMACsInOneRequest reserves addresses in one request that map to the same MAC address: each gets its own MAC
 // address, and the same one again during its quarantine. A request that is refused for another reason changes no
 // quarantine.
-func TestAlikeInOneRequest(t *testing.T) {
+func TestEqualMACsInOneRequest(t *testing.T) {
 	five, four := []byte{0x0a, 0x58, 0, 0, 0}, []byte{0x0a, 0x58, 0, 0}
 	for name, c := range map[string]struct {
 		prefix    []byte
@@ -122,8 +122,8 @@ func macs(t *testing.T, l *ledger.Ledger, intents []ledger.Intent) []string {
 	return macs
 }
 
-// TestAlikeBeyondAll requests more MAC addresses than the prefix has: the request is refused and changes nothing.
-func TestAlikeBeyondAll(t *testing.T) {
+// TestMoreMACsThanThePrefixHas requests more MAC addresses than the prefix has: the request is refused and changes nothing.
+func TestMoreMACsThanThePrefixHas(t *testing.T) {
 	l, _ := newAlike(t, []byte{0x0a, 0x58, 0, 0, 0}, "10.1.0.0/16")
 	var intents []ledger.Intent
 	for i := range 257 {

@@ -107,7 +107,7 @@ func (c *choice) addresses(ctx context.Context) error {
 			return err
 		}
 		if named[i] {
-			return fmt.Errorf("%w: two addresses of one family were asked for", network.ErrOutside)
+			return fmt.Errorf("%w: the request has two addresses of one family", network.ErrOutside)
 		}
 		named[i] = true
 		if err := c.named(ctx, address); err != nil {
@@ -190,7 +190,7 @@ func (in Intent) had(last network.Owner) bool {
 
 // takenAtRest returns the error for an address in quarantine.
 func takenAtRest(address netip.Addr, until time.Time) error {
-	return fmt.Errorf("%w: %s, which rests until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
+	return fmt.Errorf("%w: %s, which is in quarantine until %s after its release", network.ErrTaken, address, until.UTC().Format(time.RFC3339))
 }
 
 // free chooses an address of a family that the hints say is free. If there is none, the hints are corrected first.
@@ -258,7 +258,7 @@ func (c *choice) noVLAN() error {
 		where += " of the node " + c.in.Trunk.Node
 	}
 	return &network.Exhausted{
-		Pool: c.pool.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are taken%s; %d of them rest", c.pool.Name, where, resting),
+		Pool: c.pool.Name, Of: network.OfVLAN, Text: fmt.Sprintf("all VLANs of the pool %s are used%s; %d of them are in quarantine", c.pool.Name, where, resting),
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 
 func all(network.Allocation) bool { return true }
 
-// TestConfigureWaits checks that a choice from the old pools is not written under new pools that exclude it.
-func TestConfigureWaits(t *testing.T) {
+// TestConfigureExcludesOldChoice checks that a choice from the old pools is not written under new pools that exclude it.
+func TestConfigureExcludesOldChoice(t *testing.T) {
 	store, _ := newDoubtful(t)
 	slow := &between{Store: store}
 	l, err := ledger.Open(t.Context(), slow, pools(t))

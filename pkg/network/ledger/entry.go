@@ -222,13 +222,13 @@ func Rests(c Change) bool { return len(c.Value) > 0 && c.Value[0] == placeRestin
 func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
 	if read, err := parseThing(key); err != nil || !read.equals(t) {
-		return Change{}, errors.New("a thing that rests is an address of a pool, a VLAN of a trunk, or a MAC address")
+		return Change{}, errors.New("a quarantine must name an address of a pool, a VLAN of a trunk, or a MAC address")
 	}
 	if until.IsZero() {
-		return Change{}, errors.New("it does not say until when it rests")
+		return Change{}, errors.New("the end of the quarantine is missing")
 	}
 	if last != (network.Owner{}) && !last.Valid() {
-		return Change{}, fmt.Errorf("%q, which had it last, is not an owner", last)
+		return Change{}, fmt.Errorf("the last owner %q is not an owner", last)
 	}
 	return Change{Key: key, Value: place{owner: last, until: until}.encode()}, nil
 }

@@ -37,8 +37,8 @@ func ranged(t *testing.T, ranges ...string) ledger.Pool {
 	return p
 }
 
-// TestOwnersThatCannotBeWritten checks that rows that could not be read back are never written.
-func TestOwnersThatCannotBeWritten(t *testing.T) {
+// TestInvalidOwnersAreNotWritten checks that rows that could not be read back are never written.
+func TestInvalidOwnersAreNotWritten(t *testing.T) {
 	store, l := newDoubtful(t)
 	for name, intents := range map[string][]ledger.Intent{
 		"no key":        {{Owner: network.Owner{Contract: "test"}, Pool: "pool"}},
@@ -60,8 +60,8 @@ func TestOwnersThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// TestRetryOfWhatWasNotWritten requests an address again after its commit was lost without being written.
-func TestRetryOfWhatWasNotWritten(t *testing.T) {
+// TestRetryAfterLostCommit requests an address again after its commit was lost without being written.
+func TestRetryAfterLostCommit(t *testing.T) {
 	store, _ := newDoubtful(t)
 	dark := &darkness{doubtful: store}
 	l, err := ledger.Open(t.Context(), dark, pools(t))
@@ -80,9 +80,9 @@ func TestRetryOfWhatWasNotWritten(t *testing.T) {
 	}
 }
 
-// TestReleaseOfWhichTheAnswerIsLost checks that the memory does not keep the released addresses as held or in
+// TestReleaseWithLostAnswer checks that the memory does not keep the released addresses as held or in
 // quarantine forever.
-func TestReleaseOfWhichTheAnswerIsLost(t *testing.T) {
+func TestReleaseWithLostAnswer(t *testing.T) {
 	store, l := newDoubtful(t)
 	now := time.Unix(1e9, 0)
 	for key, until := range map[string]time.Time{"free": now, "rests": now.Add(time.Minute)} {
@@ -166,8 +166,8 @@ func (b *between) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return b.Store.Commit(ctx, changes...)
 }
 
-// TestAtWhatChangedHands checks that At never returns an allocation without the address.
-func TestAtWhatChangedHands(t *testing.T) {
+// TestAtAfterOwnerChanged checks that At never returns an allocation without the address.
+func TestAtAfterOwnerChanged(t *testing.T) {
 	store, _ := newDoubtful(t)
 	moving := &moved{Store: store}
 	l, err := ledger.Open(t.Context(), moving, pools(t))
@@ -206,8 +206,8 @@ func (m *moved) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// TestTheCloudChoosesWhatRests adds an address to an allocation that rests here, since the cloud has given it out again.
-func TestTheCloudChoosesWhatRests(t *testing.T) {
+// TestCloudChoosesAddressInQuarantine adds an address to an allocation that rests here, since the cloud has given it out again.
+func TestCloudChoosesAddressInQuarantine(t *testing.T) {
 	_, l := newDoubtful(t)
 	now, chosen := time.Unix(1e9, 0), netip.MustParseAddr("10.9.0.1")
 	if _, err := l.Configure(t.Context(), nil, ledger.Pool{Name: "pool"}); err != nil {

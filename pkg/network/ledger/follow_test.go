@@ -182,8 +182,8 @@ func follow(t *testing.T, store ledger.Store, of ...ledger.Pool) *ledger.Ledger 
 	return l
 }
 
-// TestOwnChangesComeLate delivers a server's own changes late: it always knows which addresses are free.
-func TestOwnChangesComeLate(t *testing.T) {
+// TestLateOwnChanges delivers a server's own changes late: it always knows which addresses are free.
+func TestLateOwnChanges(t *testing.T) {
 	for _, lag := range []time.Duration{0, 50 * time.Microsecond, 200 * time.Microsecond, time.Millisecond} {
 		t.Run(lag.String(), func(t *testing.T) {
 			const size, rounds = 9, 100

@@ -40,15 +40,15 @@ func TestReleaseIf(t *testing.T) {
 		// left is the holder that ReleaseIf has found instead, and there who has something afterwards.
 		left, there string
 	}{
-		"nothing":                {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
-		"it is another holder's": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
-		"it is released":         {func(ctx context.Context, l *ledger.Ledger) error { return l.Forget(ctx, test("a"), now, now) }, "first", "", ""},
+		"nothing":                           {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},
+		"another holder has the allocation": {func(context.Context, *ledger.Ledger) error { return nil }, "second", "first", "first"},
+		"keeps an allocation in release":    {func(ctx context.Context, l *ledger.Ledger) error { return l.Forget(ctx, test("a"), now, now) }, "first", "", ""},
 		"it is bound to the cloud": {func(ctx context.Context, l *ledger.Ledger) error {
 			_, err := l.Update(ctx, test("a"), func(a *network.Allocation) error { a.State = network.Bound; return nil })
 			return err
 		}, "first", "", ""},
-		"another holder has it":                    {again, "first", "second", "second"},
-		"another holder has it, and is to lose it": {again, "second", "", ""},
+		"keeps an address reallocated by another server": {again, "first", "second", "second"},
+		"keeps an address that another server preempts":  {again, "second", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newTelling(t, 0, 0, 0)

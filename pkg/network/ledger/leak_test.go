@@ -14,9 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestRestOfARefusedChoice checks that the remaining choice is free again if another server has allocated one of its
+// TestRefusedChoiceFreesOtherAddresses checks that the remaining choice is free again if another server has allocated one of its
 // addresses.
-func TestRestOfARefusedChoice(t *testing.T) {
+func TestRefusedChoiceFreesOtherAddresses(t *testing.T) {
 	store, _ := newDoubtful(t)
 	pool := pools(t)
 	pool.FirstVLAN, pool.LastVLAN = 2, 2
@@ -37,9 +37,9 @@ func TestRestOfARefusedChoice(t *testing.T) {
 	}
 }
 
-// TestWokenElsewhere checks that an address is free after its quarantine, also if another server ended it, and after a
+// TestQuarantineEndedByAnotherServer checks that an address is free after its quarantine, also if another server ended it, and after a
 // lost answer.
-func TestWokenElsewhere(t *testing.T) {
+func TestQuarantineEndedByAnotherServer(t *testing.T) {
 	now, late := time.Unix(1e9, 0), time.Unix(2e9, 0)
 	store, l := newDoubtful(t)
 	a, _, err := l.Reserve(t.Context(), intent())

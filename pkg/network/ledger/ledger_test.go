@@ -38,8 +38,8 @@ func (d *doubtful) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return err
 }
 
-// TestInDoubt loses the answer to a commit: the memory agrees with the store afterwards.
-func TestInDoubt(t *testing.T) {
+// TestLostAnswerOfCommit loses the answer to a commit: the memory agrees with the store afterwards.
+func TestLostAnswerOfCommit(t *testing.T) {
 	for _, c := range []struct {
 		name          string
 		before, after bool
@@ -70,8 +70,8 @@ func TestInDoubt(t *testing.T) {
 	}
 }
 
-// TestInTheDark loses the answer while the store cannot be read: the address is not allocated to another owner.
-func TestInTheDark(t *testing.T) {
+// TestLostAnswerWithUnreadableStore loses the answer while the store cannot be read: the address is not allocated to another owner.
+func TestLostAnswerWithUnreadableStore(t *testing.T) {
 	store, _ := newDoubtful(t)
 	in := intent()
 	in.Addresses = []netip.Addr{netip.MustParseAddr("10.0.0.1")}

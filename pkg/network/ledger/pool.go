@@ -54,7 +54,7 @@ func newPool(p Pool) (*pool, error) {
 	made := &pool{Pool: p, blocked: map[netip.Addr]bool{}}
 	for i, subnet := range p.Subnets {
 		if subnet.Dynamic == nil {
-			return nil, fmt.Errorf("the pool %s does not say which addresses of %s it gives", p.Name, subnet.Prefix)
+			return nil, fmt.Errorf("the pool %s has no list of addresses of %s", p.Name, subnet.Prefix)
 		}
 		for _, other := range p.Subnets[:i] {
 			if other.Prefix.Addr().BitLen() == subnet.Prefix.Addr().BitLen() {

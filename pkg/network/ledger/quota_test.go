@@ -84,8 +84,8 @@ func TestQuotaOfSeveral(t *testing.T) {
 	}
 }
 
-// TestQuotaInDoubt checks that the quota is correct once the store can be read after a lost answer.
-func TestQuotaInDoubt(t *testing.T) {
+// TestQuotaAfterLostAnswer checks that the quota is correct once the store can be read after a lost answer.
+func TestQuotaAfterLostAnswer(t *testing.T) {
 	for _, written := range []bool{true, false} {
 		store, _ := newDoubtful(t)
 		dark := &darkness{doubtful: store}
@@ -111,8 +111,8 @@ func TestQuotaInDoubt(t *testing.T) {
 	}
 }
 
-// TestQuotaReadBefore checks that an owner with an uncertain row that was read just before its write counts once.
-func TestQuotaReadBefore(t *testing.T) {
+// TestQuotaCountsUncertainRowOnce checks that an owner with an uncertain row that was read just before its write counts once.
+func TestQuotaCountsUncertainRowOnce(t *testing.T) {
 	store, _ := newDoubtful(t)
 	dark := &darkness{doubtful: store}
 	late := &afterRead{Store: dark}

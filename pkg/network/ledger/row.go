@@ -133,7 +133,7 @@ func parsePlace(value []byte) (place, error) {
 			return parseResting(text)
 		}
 	}
-	return place{}, errors.New("a row says neither who has it nor that it rests")
+	return place{}, errors.New("a row has neither an owner nor the end of a quarantine")
 }
 
 // parseResting reads the time, and the last owner where it is there.
@@ -186,7 +186,7 @@ func DecodeStrictly(from io.Reader, into any) error {
 		return err
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
+		return errors.New("there is more text after the value")
 	}
 	return nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// TestSearchFindsWhatRests checks that a search for an address finds its quarantine, with its end and the last owner.
-func TestSearchFindsWhatRests(t *testing.T) {
+// TestSearchFindsQuarantines checks that a search for an address finds its quarantine, with its end and the last owner.
+func TestSearchFindsQuarantines(t *testing.T) {
 	store := memory.Open(t)
 	l, err := ledger.Open(t.Context(), store, pools(t))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestStranded checks which allocations are outside of their pool: those with one of two addresses outside, and those
+// TestAllocationsOutsideOfTheirPool checks which allocations are outside of their pool: those with one of two addresses outside, and those
 // without addresses, but no quarantines.
-func TestStranded(t *testing.T) {
+func TestAllocationsOutsideOfTheirPool(t *testing.T) {
 	store, _ := newDoubtful(t)
 	both, chosen := ranged(t, "10.0.0.1-10.0.0.9", "fd00::1-fd00::9"), ledger.Pool{Name: "chosen"}
 	l, err := ledger.Open(t.Context(), store, both, chosen)
@@ -45,12 +45,12 @@ func TestStranded(t *testing.T) {
 		pools []ledger.Pool
 		want  []string
 	}{
-		"as it was":                 {[]ledger.Pool{both, chosen}, nil},
+		"the pool is unchanged":     {[]ledger.Pool{both, chosen}, nil},
 		"one family shrinks":        {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9", "fd00::9-fd00::9"), chosen}, []string{"a"}},
 		"without a family":          {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.9"), chosen}, []string{"a"}},
 		"a cloud chooses now":       {[]ledger.Pool{{Name: both.Name}, chosen}, nil},
-		"one pool is gone":          {[]ledger.Pool{both}, []string{"c"}},
-		"no pool is there":          {nil, []string{"a", "c"}},
+		"one pool is removed":       {[]ledger.Pool{both}, []string{"c"}},
+		"all pools are removed":     {nil, []string{"a", "c"}},
 		"a quarantine has no owner": {[]ledger.Pool{ranged(t, "10.0.0.1-10.0.0.1", "fd00::1-fd00::1"), chosen}, nil},
 	} {
 		stranded, err := l.Configure(t.Context(), func(network.Allocation) bool { return true }, test.pools...)

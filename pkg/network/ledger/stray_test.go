@@ -92,9 +92,9 @@ const (
 	firstTaken = "in use: 10.0.0.4"
 )
 
-// TestStrays checks that no pool allocates an address of another pool before it is free: after the pool was shrunk or
+// TestAddressesOfAnotherPoolAreNotAllocated checks that no pool allocates an address of another pool before it is free: after the pool was shrunk or
 // renamed, and if the row is found in the store, in memory or in a change.
-func TestStrays(t *testing.T) {
+func TestAddressesOfAnotherPoolAreNotAllocated(t *testing.T) {
 	whole, rest := "10.0.0.1-10.0.0.6", "10.0.0.4-10.0.0.6"
 	for name, after := range map[string]func(t *testing.T) []ledger.Pool{
 		"drained": func(t *testing.T) []ledger.Pool {
@@ -167,8 +167,8 @@ func expectFull(t *testing.T, l *ledger.Ledger) {
 	}
 }
 
-// TestStraysOfTwo checks that an address of several rows is free when the last of them is gone, in any order.
-func TestStraysOfTwo(t *testing.T) {
+// TestAddressOfSeveralRows checks that an address of several rows is free when the last of them is gone, in any order.
+func TestAddressOfSeveralRows(t *testing.T) {
 	for _, order := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c", "a"}} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
 			strayWorlds(t, func(t *testing.T, open func(pools ...ledger.Pool) strayWorld) {

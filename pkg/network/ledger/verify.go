@@ -171,10 +171,10 @@ func (v *verifier) unreadable(key string, err error) error {
 	v.broken[key] = true
 	remedy := "no allocation depends on it; find out which program wrote it, and if it was Graft, restore the ledger from an export"
 	if strings.HasPrefix(key, prefixOwner) {
-		remedy = "restore it from an export: export the rest with --leave-out-broken, add it, and import all into a new ledger"
+		remedy = "restore it from an export: export the other rows with --leave-out-broken, add it, and import all into a new ledger"
 		v.current = false // the counts of quotas are not known
 	} else if isRecord(key) {
-		remedy = "restore it from an export: export the rest with --leave-out-broken, add its line, and import all into a new ledger"
+		remedy = "restore it from an export: export the other rows with --leave-out-broken, add its line, and import all into a new ledger"
 	}
 	return v.add(Fault{Key: key, Problem: err.Error(), Remedy: remedy})
 }
@@ -216,8 +216,8 @@ func (v *verifier) times(e Entry) error {
 			Remedy: "check the clocks of the servers; the allocation is valid"})
 	}
 	if e.Until.After(v.Now.Add(longRest)) {
-		return v.add(Fault{Key: e.Key, Problem: "it rests until " + e.Until.Format(time.RFC3339) + ", which is more than a year",
-			Remedy: "see that the clocks of the servers are right; the server ends it when the pool's rest has passed"})
+		return v.add(Fault{Key: e.Key, Problem: "its quarantine ends at " + e.Until.Format(time.RFC3339) + ", which is more than a year",
+			Remedy: "check the clocks of the servers; the server ends it after the pool's quarantine"})
 	}
 	return nil
 }

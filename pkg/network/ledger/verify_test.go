@@ -92,8 +92,8 @@ func TestVerifyMany(t *testing.T) {
 	}
 }
 
-// TestVerifyBesideOthers checks that concurrent writes cause no findings.
-func TestVerifyBesideOthers(t *testing.T) {
+// TestVerifyDuringWrites checks that concurrent writes cause no findings.
+func TestVerifyDuringWrites(t *testing.T) {
 	store := storeOf(t, nil)
 	l, err := ledger.Open(t.Context(), store, pools(t))
 	if err != nil {

@@ -32,14 +32,14 @@ var families = map[string]int{"IPv4": 32, "IPv6": 128}
 func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkChoice) *Profile {
 	p := profiles.At(name)
 	if problems := validation.IsQualifiedName(name); len(problems) > 0 {
-		c.add(profiles.Key(name), source.InvalidName, "%q is no name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
+		c.add(profiles.Key(name), source.InvalidName, "%q is not a name that users can write, such as acme.com/overlay: %s", name, strings.Join(problems, "; "))
 	}
 	choice := &Profile{Name: name}
 	for i, t := range spec.Pools {
 		c.member(choice, p.At("pools").Item(i), t)
 	}
 	if len(spec.Pools) == 0 && spec.Config.Absent() && spec.Link == nil {
-		c.add(p.At("pools"), source.MissingField, "says nothing: pools, link or config is needed")
+		c.add(p.At("pools"), source.MissingField, "is empty: pools, link or config is needed")
 	}
 	for i, t := range spec.Families {
 		c.family(choice, p.At("families").Item(i), t)
@@ -56,7 +56,7 @@ func (c *compiler) profile(name string, profiles place, spec v1alpha1.NetworkCho
 // addressing reports interface settings of a profile that conflict with addresses from pools.
 func (c *compiler) addressing(choice *Profile, on place) {
 	if addresses := on.At("addresses"); !addresses.Absent() {
-		c.add(addresses, source.WrongValue, "addresses are given by pools: everybody who chooses the profile would have these")
+		c.add(addresses, source.WrongValue, "a profile must not have addresses, because all users of it would get the same ones: use a pool")
 	} else if dhcp := on.At("dhcp"); len(choice.Pools) > 0 && !dhcp.Absent() && dhcp.Node.Value == "true" {
 		c.add(dhcp, source.ExclusiveFields, "excludes addresses, which the pools give")
 	}
@@ -98,7 +98,7 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	choice.Families = append(choice.Families, bits)
 	for _, pool := range choice.Pools {
 		if !pool.has(bits) {
-			c.add(p, source.WrongValue, "the pool %s gives no %s addresses", pool.Name, t.Value)
+			c.add(p, source.WrongValue, "the pool %s has no %s addresses", pool.Name, t.Value)
 		}
 	}
 }

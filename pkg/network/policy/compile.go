@@ -150,7 +150,7 @@ func (c *compiler) names() {
 func (c *compiler) pooling(d *profile.Network) {
 	root := place{Node: d.Node}
 	if len(d.Clouds)+len(d.Pools)+len(d.Profiles)+len(d.Devices)+len(d.Deny) == 0 {
-		c.add(root, source.MissingField, "says nothing: at least one of clouds, pools, profiles, devices and deny is needed")
+		c.add(root, source.MissingField, "is empty: at least one of clouds, pools, profiles, devices and deny is needed")
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.Clouds)) {
 		c.cloud(name, root.At("clouds"), d.Clouds[name])
@@ -345,7 +345,7 @@ func (c *compiler) denial(p place, spec v1alpha1.NetworkDenial) *denial {
 // facts compiles those of some devices.
 func (c *compiler) facts(p place, spec v1alpha1.NetworkDevices) *facts {
 	if len(spec.Attributes) == 0 && spec.Config.Absent() && spec.Cloud.Value == "" {
-		c.add(p.At("attributes"), source.MissingField, "says nothing: attributes, config or cloud is needed")
+		c.add(p.At("attributes"), source.MissingField, "is empty: attributes, config or cloud is needed")
 	}
 	if name := spec.Cloud.Value; name != "" && c.policy.Clouds[name].OpenStack == nil {
 		known := slices.Collect(maps.Keys(c.policy.Clouds))

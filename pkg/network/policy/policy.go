@@ -136,7 +136,7 @@ func (p *Policy) For(node string) (*Policy, error) {
 	}
 	if len(of.Pools) == 0 && len(p.Pools) > 0 {
 		if node == "" {
-			return nil, fmt.Errorf("all pools name nodes, and this server has none")
+			return nil, fmt.Errorf("all pools name nodes, but this server has no node: set --node")
 		}
 		return nil, fmt.Errorf("no pool is for the node %q%s", node, source.Suggest(node, nodes))
 	}

@@ -178,8 +178,8 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestForNobody checks the error of a server without a pool, which lists the nodes of the pools.
-func TestForNobody(t *testing.T) {
+// TestServerWithoutPool checks the error of a server without a pool, which lists the nodes of the pools.
+func TestServerWithoutPool(t *testing.T) {
 	documents, _ := profile.LoadNetworks(source.File{Name: "p.yaml", Data: []byte(`apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: NetworkProfile
 metadata: {name: acme}
@@ -190,7 +190,7 @@ pools: {one: {nodes: [worker-1], subnets: [{prefix: 10.64.0.0/24}]}}
 		t.Fatal(findings)
 	}
 	for node, want := range map[string]string{
-		"worker1": `no pool is for the node "worker1" (did you mean "worker-1"?)`, "": "all pools name nodes, and this server has none",
+		"worker1": `no pool is for the node "worker1" (did you mean "worker-1"?)`, "": "all pools name nodes, but this server has no node: set --node",
 	} {
 		if _, err := p.For(node); err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)

@@ -25,7 +25,7 @@ import (
 // name checks the name of a pool, a cloud or a node.
 func (c *compiler) name(p place, name string) {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		c.add(p, source.InvalidName, "%q is no valid name: %s", name, strings.Join(problems, "; "))
+		c.add(p, source.InvalidName, "%q is not a valid name: %s", name, strings.Join(problems, "; "))
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *compiler) overlap(pool *Pool, subnet ledger.Subnet, other *Pool, earlie
 	common.AddSet(given(subnet))
 	common.Intersect(given(earlier))
 	if set, err := common.IPSet(); err == nil && len(set.Ranges()) > 0 {
-		c.add(pool.origin, Overlap, "gives %s as the pool %s at %s does", set.Ranges()[0], other.Name, where)
+		c.add(pool.origin, Overlap, "overlaps the pool %s at %s: both allocate %s", other.Name, where, set.Ranges()[0])
 	}
 }
 
@@ -280,7 +280,7 @@ func (c *compiler) route(pool *Pool, p place, route device.Route) {
 		return // which is said already
 	}
 	if bits := destination.Addr().BitLen(); !pool.has(bits) {
-		c.add(p.At("destination"), source.WrongValue, "the pool gives no %s addresses", familyName(bits))
+		c.add(p.At("destination"), source.WrongValue, "the pool has no %s addresses", familyName(bits))
 		return
 	}
 	gateway, err := device.ParseAddr(route.Gateway)
@@ -349,7 +349,7 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 		c.findings = append(c.findings, finding)
 		return prefix, false
 	case prefix.Bits() == 0 || prefix.Addr().IsMulticast() || prefix.Addr().IsLoopback() || prefix.Addr().IsUnspecified():
-		c.add(p, source.WrongValue, "%s is no prefix of interfaces", prefix)
+		c.add(p, source.WrongValue, "%s cannot be the prefix of an interface", prefix)
 		return prefix, false
 	}
 	return prefix, true
@@ -387,10 +387,10 @@ func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha
 		subnet.Static, err = static.IPSet()
 	}
 	if err != nil {
-		c.add(p, source.WrongValue, "the addresses cannot be told: %s", err)
+		c.add(p, source.WrongValue, "the addresses cannot be computed: %s", err)
 		subnet.Dynamic, subnet.Static = &netipx.IPSet{}, &netipx.IPSet{}
 	} else if len(subnet.Dynamic.Ranges())+len(subnet.Static.Ranges()) == 0 && len(c.findings) == before {
-		c.add(p, NoRoom, "no address of %s is left to be given", prefix)
+		c.add(p, NoRoom, "%s has no free address: use a larger prefix or exclude fewer addresses", prefix)
 	}
 	return subnet
 }

@@ -23,7 +23,7 @@ func parseAddress(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	switch {
 	case err != nil:
-		return netip.Addr{}, fmt.Errorf("%q is no address", text)
+		return netip.Addr{}, fmt.Errorf("%q is not an address", text)
 	case address.Zone() != "":
 		return netip.Addr{}, fmt.Errorf("%q has a zone", text)
 	case address.Is4In6():
@@ -37,11 +37,11 @@ func parsePrefix(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	switch {
 	case err != nil:
-		return netip.Prefix{}, fmt.Errorf("%q is no prefix, such as 10.64.0.0/16", text)
+		return netip.Prefix{}, fmt.Errorf("%q is not a prefix, such as 10.64.0.0/16", text)
 	case prefix.Addr().Is4In6():
 		return netip.Prefix{}, fmt.Errorf("%q is an IPv4 prefix in an IPv6 one", text)
 	case prefix != prefix.Masked():
-		return netip.Prefix{}, fmt.Errorf("%q has bits behind its length: the prefix is %s", text, prefix.Masked())
+		return netip.Prefix{}, fmt.Errorf("%q has bits set after the prefix length: write %s", text, prefix.Masked())
 	}
 	return prefix, nil
 }
@@ -96,7 +96,7 @@ func parseVLANs(text string) (first, last uint16, err error) {
 func parseVLAN(text string) (uint16, error) {
 	id, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || text[0] == '+' || id < allocator.FirstVLAN || id > allocator.LastVLAN {
-		return 0, fmt.Errorf("%q is no VLAN: they are %d to %d, and a range is written as 100-4000", text, allocator.FirstVLAN, allocator.LastVLAN)
+		return 0, fmt.Errorf("%q is not a VLAN: they are %d to %d, and a range is written as 100-4000", text, allocator.FirstVLAN, allocator.LastVLAN)
 	}
 	return uint16(id), nil
 }
@@ -112,10 +112,10 @@ func parseMACPrefix(text string) ([]byte, error) {
 	}
 	whole, err := net.ParseMAC(text + strings.Repeat(":00", 6-count))
 	if err != nil {
-		return nil, fmt.Errorf("%q is no beginning of a MAC address, such as 0a:58", text)
+		return nil, fmt.Errorf("%q is not the beginning of a MAC address, such as 0a:58", text)
 	}
 	if whole[0]&1 != 0 {
-		return nil, errors.New("the first byte is odd, so that the addresses would be of groups and not of interfaces")
+		return nil, errors.New("the first byte is odd, which marks multicast addresses: use an even first byte")
 	}
 	return whole[:count:count], nil
 }

@@ -39,9 +39,9 @@ func (w *world) allocateOf(t *testing.T, r *reload.Reloader, pool, key string) s
 	return a.Addresses[0].String()
 }
 
-// TestAnotherPoolOverWhatIsDrained checks that a pool over the addresses of a drained pool allocates them when they are
+// TestPoolOverDrainedAddresses checks that a pool over the addresses of a drained pool allocates them when they are
 // free.
-func TestAnotherPoolOverWhatIsDrained(t *testing.T) {
+func TestPoolOverDrainedAddresses(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, two("10.1.0.0/29", ""))
 	var last string
@@ -70,9 +70,9 @@ func TestAnotherPoolOverWhatIsDrained(t *testing.T) {
 	}
 }
 
-// TestRenamed checks that a renamed pool in a shared ledger does not allocate held addresses again. The servers of the
+// TestRenamedPoolKeepsHeldAddresses checks that a renamed pool in a shared ledger does not allocate held addresses again. The servers of the
 // old name complete its releases.
-func TestRenamed(t *testing.T) {
+func TestRenamedPoolKeepsHeldAddresses(t *testing.T) {
 	w := newWorld(t)
 	w.options.Shared = true
 	w.open(t, two("10.0.0.0/30", ""))

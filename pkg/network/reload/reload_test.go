@@ -198,8 +198,8 @@ const strandedText = `1 held allocation would be outside of the pool overlay:
 Either restore the addresses of the pool, or release the allocations first;
 or write whenShrunk: drain in the pool: then owners keep them, and they are not allocated again after their release.`
 
-// TestShrunk checks that a pool cannot shrink below its allocations unless it is drained, in a reload and at the start.
-func TestShrunk(t *testing.T) {
+// TestPoolMustNotShrinkBelowAllocations checks that a pool cannot shrink below its allocations unless it is drained, in a reload and at the start.
+func TestPoolMustNotShrinkBelowAllocations(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.8-10.0.0.9", ""))
 	if a, b := w.allocate(t, "a"), w.allocate(t, "b"); a != "10.0.0.8" || b != "10.0.0.9" {
@@ -239,8 +239,8 @@ func TestShrunk(t *testing.T) {
 	}
 }
 
-// TestReleasedMeanwhile checks that refused profiles become active soon after the allocations outside are released.
-func TestReleasedMeanwhile(t *testing.T) {
+// TestRefusedProfilesBecomeActiveAfterRelease checks that refused profiles become active soon after the allocations outside are released.
+func TestRefusedProfilesBecomeActiveAfterRelease(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.9", ""))
 	w.allocate(t, "b")
@@ -261,9 +261,9 @@ func TestReleasedMeanwhile(t *testing.T) {
 	}
 }
 
-// TestGone checks that a pool with allocations cannot be removed. In a shared ledger, only the server's own allocations
+// TestPoolWithAllocationsMustNotBeRemoved checks that a pool with allocations cannot be removed. In a shared ledger, only the server's own allocations
 // count.
-func TestGone(t *testing.T) {
+func TestPoolWithAllocationsMustNotBeRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.open(t, pool("10.0.0.9", ""))
 	w.allocate(t, "b")
@@ -285,8 +285,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestBroken checks that invalid documents do not change the active profiles.
-func TestBroken(t *testing.T) {
+// TestInvalidDocumentsKeepActiveProfiles checks that invalid documents do not change the active profiles.
+func TestInvalidDocumentsKeepActiveProfiles(t *testing.T) {
 	w := newWorld(t)
 	var findings source.Findings
 	if _, err := w.try(t, head+"pools: {overlay: {subnets: [{prefix: x}]}}\n"); !errors.As(err, &findings) {
@@ -326,8 +326,8 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestClouds checks which clouds are created again by a reload.
-func TestClouds(t *testing.T) {
+// TestCloudsAreCreatedAgain checks which clouds are created again by a reload.
+func TestCloudsAreCreatedAgain(t *testing.T) {
 	w := newWorld(t)
 	with := func(clouds string) string { return pool("10.0.0.9", ", cloud: fabric") + "clouds:\n" + clouds }
 	fabric := func(url, more string) string {
@@ -357,9 +357,9 @@ func TestClouds(t *testing.T) {
 	}
 }
 
-// TestCloudsOfRows checks that a cloud without a pool still gets releases of its bindings: while it is declared, also
+// TestCloudWithoutPoolGetsReleases checks that a cloud without a pool still gets releases of its bindings: while it is declared, also
 // after a restart, and otherwise until the server ends.
-func TestCloudsOfRows(t *testing.T) {
+func TestCloudWithoutPoolGetsReleases(t *testing.T) {
 	w := newWorld(t)
 	cloud := func(name string) string {
 		return "  " + name + ": {http: {url: https://" + name + ", bind: {method: POST, path: /p}, unbind: {method: DELETE, path: /p}}}\n"
@@ -400,9 +400,9 @@ func TestCloudsOfRows(t *testing.T) {
 	}
 }
 
-// TestACloudThatCannotBeMade checks that a cloud that cannot be created is an error only if a pool of this server uses
+// TestCloudThatCannotBeCreated checks that a cloud that cannot be created is an error only if a pool of this server uses
 // it.
-func TestACloudThatCannotBeMade(t *testing.T) {
+func TestCloudThatCannotBeCreated(t *testing.T) {
 	w := newWorld(t)
 	w.broken = map[string]bool{"fabric": true}
 	clouds := "clouds:\n  fabric: {http: {url: https://a, bind: {method: POST, path: /p}, unbind: {method: DELETE, path: /p}}}\n"

@@ -61,7 +61,7 @@ func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.survive(answer, r, contract, endpoint)
 	switch {
 	case e.browsers && fromPage(r):
-		e.refuse(answer, r, contract, refusedPage, api.Problemf(http.StatusForbidden, "nothing is answered to web pages"))
+		e.refuse(answer, r, contract, refusedPage, api.Problemf(http.StatusForbidden, "requests from web pages are refused"))
 	case contract.Always || free(r):
 		e.guard.Free(answer, r, func(w http.ResponseWriter, r *http.Request) { serve(r.Context(), w, r, contract) })
 	default:
@@ -136,7 +136,7 @@ func (e *entrance) survive(w *answer, r *http.Request, contract Contract, endpoi
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // an answer has begun, and must not look whole
 	}
-	contract.refuse(w, r, api.Problemf(http.StatusInternalServerError, "the server failed; its log says why"))
+	contract.refuse(w, r, api.Problemf(http.StatusInternalServerError, "the server failed; its log has the reason"))
 }
 
 // answer remembers the status.

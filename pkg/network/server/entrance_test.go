@@ -39,7 +39,7 @@ func TestEntrance(t *testing.T) {
 			_, _ = w.Write(body)
 		}
 	})
-	const failed = "500 Internal Server Error: the server failed; its log says why"
+	const failed = "500 Internal Server Error: the server failed; its log has the reason"
 	for _, test := range []struct{ path, body, want string }{
 		{"/do", "x", "200 OK: x"},
 		{"/other", "x", "200 OK: x"},
@@ -68,7 +68,7 @@ func TestEntrance(t *testing.T) {
 // TestBrowsers checks that requests of web pages over TCP are rejected with any body and host name, and that programs
 // are served.
 func TestBrowsers(t *testing.T) {
-	const no, yes = "403 Forbidden: nothing is answered to web pages", "200 OK: x"
+	const no, yes = "403 Forbidden: requests from web pages are refused", "200 OK: x"
 	for _, test := range []struct{ network, header, value, want string }{
 		{"tcp", "User-Agent", "dranet", yes},
 		{"tcp", "Sec-Fetch-Site", "none", yes},
@@ -153,8 +153,8 @@ func TestSeveralContracts(t *testing.T) {
 	}
 }
 
-// TestTooMuch checks that requests beyond the limit are refused at once, and that health checks are answered.
-func TestTooMuch(t *testing.T) {
+// TestRequestsBeyondLimitAreRefused checks that requests beyond the limit are refused at once, and that health checks are answered.
+func TestRequestsBeyondLimitAreRefused(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, Listener{}, func(_ http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {

@@ -16,9 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestDeparted checks that work of departed callers takes at most half of the places, so that a hanging cloud does not
+// TestDepartedCallersUseHalfOfThePlaces checks that work of departed callers takes at most half of the places, so that a hanging cloud does not
 // block other requests.
-func TestDeparted(t *testing.T) {
+func TestDepartedCallersUseHalfOfThePlaces(t *testing.T) {
 	const plain, busy = "200 OK: plain", "429 Too Many Requests: "
 	var hanging sync.WaitGroup
 	entered, recovered := make(chan struct{}), make(chan struct{})

@@ -31,10 +31,10 @@ func TestPartialBody(t *testing.T) {
 		handle http.HandlerFunc
 		want   int
 	}{
-		"the handler does not read it": {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
-		"too much to do":               {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
-		"it does not come":             {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
-		"it is not asked for":          {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
+		"the handler does not read it":      {path: "/do", most: 9, handle: func(http.ResponseWriter, *http.Request) {}, want: http.StatusOK},
+		"too much to do":                    {path: "/do", most: 0, handle: read, want: http.StatusTooManyRequests},
+		"the rest never arrives":            {path: "/do", most: 9, handle: read, want: http.StatusRequestTimeout},
+		"the client waits for 100 Continue": {path: "/else", most: 9, handle: read, want: http.StatusRequestTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limits := few()

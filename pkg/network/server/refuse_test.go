@@ -18,9 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestRefuse checks that refusals and panics are answered in the form of the contract, and that the panic of another
+// TestRefusalsHaveTheFormOfTheContract checks that refusals and panics are answered in the form of the contract, and that the panic of another
 // goroutine is logged with its stack.
-func TestRefuse(t *testing.T) {
+func TestRefusalsHaveTheFormOfTheContract(t *testing.T) {
 	log := &strings.Builder{}
 	c := Contract{
 		Name: "own", Endpoint: func(string) string { return "do" },
@@ -53,9 +53,9 @@ func TestRefuse(t *testing.T) {
 		return fmt.Sprint(recorder.Code, " ", recorder.Body)
 	}
 	for _, test := range []struct{ path, origin, want string }{
-		{"/do", "", "500 /do: the server failed; its log says why"},
-		{"/crash", "", "500 /crash: the server failed; its log says why"},
-		{"/do", "https://example.com", "403 /do: nothing is answered to web pages"},
+		{"/do", "", "500 /do: the server failed; its log has the reason"},
+		{"/crash", "", "500 /crash: the server failed; its log has the reason"},
+		{"/do", "https://example.com", "403 /do: requests from web pages are refused"},
 	} {
 		if got := ask(test.path, test.origin); got != test.want {
 			t.Errorf("got %s", got)

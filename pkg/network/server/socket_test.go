@@ -19,8 +19,8 @@ func unix(path string, mode fs.FileMode) *Listener {
 	return &Listener{Network: "unix", Address: path, Mode: mode, UID: -1, GID: -1}
 }
 
-// TestSocketIsMade checks that the folder is created, that the socket has its mode, and that it is removed on close.
-func TestSocketIsMade(t *testing.T) {
+// TestSocketFolderAndMode checks that the folder is created, that the socket has its mode, and that it is removed on close.
+func TestSocketFolderAndMode(t *testing.T) {
 	for _, mode := range []fs.FileMode{0o600, 0o660, 0o666} {
 		path := filepath.Join(t.TempDir(), "some", "folder", "s.sock")
 		l := unix(path, mode)
@@ -43,8 +43,8 @@ func TestSocketIsMade(t *testing.T) {
 	}
 }
 
-// TestSocketOfADeadServer checks that the socket of a dead server is replaced, but no live socket and no other file.
-func TestSocketOfADeadServer(t *testing.T) {
+// TestSocketOfDeadServerIsReplaced checks that the socket of a dead server is replaced, but no live socket and no other file.
+func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.sock")
 	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -84,8 +84,8 @@ func TestSocketOfADeadServer(t *testing.T) {
 	}
 }
 
-// TestSocketForOne checks that one of many concurrently starting servers gets the path.
-func TestSocketForOne(t *testing.T) {
+// TestOneOfManyServersGetsTheSocket checks that one of many concurrently starting servers gets the path.
+func TestOneOfManyServersGetsTheSocket(t *testing.T) {
 	folder := t.TempDir()
 	t.Chdir(folder)
 	path := filepath.Join(folder, "s.sock")

@@ -11,9 +11,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// TestWhoHadItComesBack checks that the last owner of an address in quarantine, or its successor, gets it by name, with
+// TestLastOwnerGetsAddressInQuarantine checks that the last owner of an address in quarantine, or its successor, gets it by name, with
 // and without a cloud.
-func TestWhoHadItComesBack(t *testing.T) {
+func TestLastOwnerGetsAddressInQuarantine(t *testing.T) {
 	for _, pool := range []string{"plain", "cloudy"} {
 		w := newWorld(t)
 		release := func(key string) {

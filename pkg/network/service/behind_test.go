@@ -65,9 +65,9 @@ func said(t *testing.T, of string, cloud *fakeCloud, want string) {
 	}
 }
 
-// TestTheCloudOfTheRow checks that all calls for an allocation go to the cloud in its row, even if the pool now has
+// TestCallsUseTheCloudOfTheRow checks that all calls for an allocation go to the cloud in its row, even if the pool now has
 // another one.
-func TestTheCloudOfTheRow(t *testing.T) {
+func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 	for name, next := range map[string]func(*fakeCloud) map[string]service.Pool{
 		"another one":     func(c *fakeCloud) map[string]service.Pool { return named("new", c) },
 		"the builtin one": func(*fakeCloud) map[string]service.Pool { return map[string]service.Pool{"cloudy": {Rest: rest}} },
@@ -145,9 +145,9 @@ func TestRowsWithoutACloud(t *testing.T) {
 	said(t, "pool's", fabric, "bind b, unbind a")
 }
 
-// TestACloudThatIsUnknown checks that releases of an undeclared cloud wait with a logged instruction, and that all
+// TestReleasesOfUndeclaredCloudWait checks that releases of an undeclared cloud wait with a logged instruction, and that all
 // other work continues.
-func TestACloudThatIsUnknown(t *testing.T) {
+func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	w := newWorld(t)
 	old, another := newFake(), newFake()
 	w.anew(named("old", old))
@@ -189,8 +189,8 @@ func TestACloudThatIsUnknown(t *testing.T) {
 	w.eventually("nothing waits", func() bool { return w.Pending() == 0 })
 }
 
-// TestManyOfACloudThatIsUnknown checks that many releases of an undeclared cloud do not block releases of other clouds.
-func TestManyOfACloudThatIsUnknown(t *testing.T) {
+// TestUndeclaredCloudBlocksNoOther checks that many releases of an undeclared cloud do not block releases of other clouds.
+func TestUndeclaredCloudBlocksNoOther(t *testing.T) {
 	w := newWorld(t)
 	fabric := newFake()
 	w.anew(named("fabric", fabric))

@@ -382,7 +382,7 @@ func (s *Service) again(ctx context.Context, a network.Allocation) (bool, error)
 	case err != nil:
 		return false, err
 	case held.State == network.Intended:
-		return false, errors.New("it is being given again")
+		return false, errors.New("it is being allocated again")
 	}
 	return held.Cloud == a.Cloud && bytes.Equal(held.Binding.Reference, a.Binding.Reference) && slices.Equal(held.Addresses, a.Addresses), nil
 }

@@ -28,9 +28,9 @@ func newChoosing(t *testing.T) (w *world, address netip.Addr) {
 	return w, w.cloud.gives.Addr()
 }
 
-// TestChosenWhileReleased allocates an address that the cloud has released before the ledger knows it: the release is
+// TestCloudChoosesAddressDuringItsRelease allocates an address that the cloud has released before the ledger knows it: the release is
 // in flight.
-func TestChosenWhileReleased(t *testing.T) {
+func TestCloudChoosesAddressDuringItsRelease(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
 	freed, goOn := make(chan struct{}), make(chan struct{})
@@ -61,9 +61,9 @@ func TestChosenWhileReleased(t *testing.T) {
 	}
 }
 
-// TestChosenAfterLostRelease does the same after a lost answer to the release: the next owner's request completes the
+// TestCloudChoosesAddressAfterLostRelease does the same after a lost answer to the release: the next owner's request completes the
 // release, and an unreachable cloud is not a refusal.
-func TestChosenAfterLostRelease(t *testing.T) {
+func TestCloudChoosesAddressAfterLostRelease(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
 	broken := true
@@ -89,8 +89,8 @@ func TestChosenAfterLostRelease(t *testing.T) {
 	w.asked("bind a, bind b, unbind a, bind b, unbind a")
 }
 
-// TestChosenWhileHeld refuses an address that the cloud chooses twice.
-func TestChosenWhileHeld(t *testing.T) {
+// TestCloudChoosesHeldAddress refuses an address that the cloud chooses twice.
+func TestCloudChoosesHeldAddress(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
 	if _, err := w.Allocate(t.Context(), request("chosen", "b")); !errors.Is(err, network.ErrTaken) {
@@ -101,9 +101,9 @@ func TestChosenWhileHeld(t *testing.T) {
 	}
 }
 
-// TestChosenBeforeACrash lets an owner ask again after a crash: it gets the address that the cloud chose for it before,
+// TestCloudChoosesAddressBeforeCrash lets an owner ask again after a crash: it gets the address that the cloud chose for it before,
 // and that the ledger has as released by another owner.
-func TestChosenBeforeACrash(t *testing.T) {
+func TestCloudChoosesAddressBeforeCrash(t *testing.T) {
 	w, address := newChoosing(t)
 	w.allocate(request("chosen", "a"))
 	if err := w.Release(t.Context(), request("chosen", "a").Owner); err != nil {
@@ -124,9 +124,9 @@ func TestChosenBeforeACrash(t *testing.T) {
 	}
 }
 
-// TestChosenWhileUndone allocates an address that the cloud has taken back from an intent that is being undone after a
+// TestCloudChoosesAddressOfUndoneIntent allocates an address that the cloud has taken back from an intent that is being undone after a
 // crash.
-func TestChosenWhileUndone(t *testing.T) {
+func TestCloudChoosesAddressOfUndoneIntent(t *testing.T) {
 	w, address := newChoosing(t)
 	a, b := request("chosen", "a").Owner, request("chosen", "b").Owner
 	var intents []ledger.Intent

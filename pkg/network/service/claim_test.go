@@ -16,8 +16,8 @@ import (
 
 var errMine = errors.New("not yours")
 
-// TestClaim checks that an allocation in release cannot be claimed, and a held one only by permitted holders.
-func TestClaim(t *testing.T) {
+// TestClaimByPermittedHolders checks that an allocation in release cannot be claimed, and a held one only by permitted holders.
+func TestClaimByPermittedHolders(t *testing.T) {
 	w := newWorld(t)
 	r := request("cloudy", "a", "10.0.0.5")
 	if _, err := w.Claim(t.Context(), r.Owner, func(*network.Holder) error { return nil }); !errors.Is(err, network.ErrNotHeld) {
@@ -39,8 +39,8 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// TestQuit releases a shared allocation with its last holder, in any order.
-func TestQuit(t *testing.T) {
+// TestLastHolderReleases releases a shared allocation with its last holder, in any order.
+func TestLastHolderReleases(t *testing.T) {
 	for _, pool := range []string{"plain", "cloudy"} {
 		w := newWorld(t)
 		w.run()
@@ -77,8 +77,8 @@ func TestQuit(t *testing.T) {
 	}
 }
 
-// TestReleaseOf checks that only allocations of a holder are released.
-func TestReleaseOf(t *testing.T) {
+// TestReleaseOfHolder checks that only allocations of a holder are released.
+func TestReleaseOfHolder(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a", "10.0.0.5")
 	r.Holder.UID = "one"

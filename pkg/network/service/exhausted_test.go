@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestExhaustions checks that exactly exhausted pools are counted, by pool and kind.
-func TestExhaustions(t *testing.T) {
+// TestExhaustedPoolsAreCounted checks that exactly exhausted pools are counted, by pool and kind.
+func TestExhaustedPoolsAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	w.cloud.hook = func(call string, _ network.Allocation) error {

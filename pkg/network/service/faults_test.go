@@ -20,9 +20,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestABindThatTakesEffectLate lets a bind take effect after its answer was lost and the owner was released: it is
+// TestLateBind lets a bind take effect after its answer was lost and the owner was released: it is
 // unbound in the end.
-func TestABindThatTakesEffectLate(t *testing.T) {
+func TestLateBind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := newFake()
 		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
@@ -59,9 +59,9 @@ func TestABindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
-// TestAnUnbindThatTakesEffectLate lets an owner return while the bind of its first request may still take effect. A
+// TestLateUnbind lets an owner return while the bind of its first request may still take effect. A
 // late unbind of its release must not remove its new allocation.
-func TestAnUnbindThatTakesEffectLate(t *testing.T) {
+func TestLateUnbind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := newFake()
 		book, err := ledger.Open(t.Context(), &rows{rows: map[string][]byte{}}, ledger.Pool{Name: "slow"})
@@ -103,9 +103,9 @@ func TestAnUnbindThatTakesEffectLate(t *testing.T) {
 	})
 }
 
-// TestRepeatedBindTakesEffectLate repeats a request after a failed bind. The second bind takes effect at the end of its
+// TestLateRepeatedBind repeats a request after a failed bind. The second bind takes effect at the end of its
 // settle time, when the owner is already released: it is unbound in the end.
-func TestRepeatedBindTakesEffectLate(t *testing.T) {
+func TestLateRepeatedBind(t *testing.T) {
 	const settle = 20 * time.Second
 	for _, pause := range []time.Duration{0, settle / 4, settle/2 - time.Second, settle/2 + time.Second, settle, 2 * settle} {
 		t.Run(pause.String(), func(t *testing.T) {
@@ -239,8 +239,8 @@ func TestRollBackBeforeTheBindTakesEffect(t *testing.T) {
 	})
 }
 
-// TestAnAddressThatIsInUseInTheCloud chooses another address in the same request, and leaves the one in use alone for a while.
-func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
+// TestAddressInUseInTheCloud chooses another address in the same request, and leaves the one in use alone for a while.
+func TestAddressInUseInTheCloud(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(call string, a network.Allocation) error {
 		if call == "bind a" && a.Addresses[0].String() == "10.0.0.1" {
@@ -256,8 +256,8 @@ func TestAnAddressThatIsInUseInTheCloud(t *testing.T) {
 	}
 }
 
-// TestACallerThatHasLeft checks that a departed caller takes no address from its owner and writes nothing.
-func TestACallerThatHasLeft(t *testing.T) {
+// TestDepartedCallerTakesNoAddress checks that a departed caller takes no address from its owner and writes nothing.
+func TestDepartedCallerTakesNoAddress(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.1"))
 	gone := service.New(w.ledger, map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}}, service.Options{
@@ -275,8 +275,8 @@ func TestACallerThatHasLeft(t *testing.T) {
 	}
 }
 
-// TestARequestFromBeforeTheRelease is refused, and one from after it is served.
-func TestARequestFromBeforeTheRelease(t *testing.T) {
+// TestRequestFromBeforeTheRelease is refused, and one from after it is served.
+func TestRequestFromBeforeTheRelease(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a")
 	r.Arrived = w.clock.Now().Add(-time.Second)
@@ -295,8 +295,8 @@ func TestARequestFromBeforeTheRelease(t *testing.T) {
 	w.allocate(r)
 }
 
-// TestARequestThatHasSkippedItsRules checks that such a request is refused if its owner no longer has an allocation.
-func TestARequestThatHasSkippedItsRules(t *testing.T) {
+// TestRequestWithoutRulesNeedsAllocation checks that such a request is refused if its owner no longer has an allocation.
+func TestRequestWithoutRulesNeedsAllocation(t *testing.T) {
 	w := newWorld(t)
 	r := request("plain", "a")
 	r.Held = true
@@ -307,8 +307,8 @@ func TestARequestThatHasSkippedItsRules(t *testing.T) {
 	w.allocate(r)
 }
 
-// TestRetractOfWhatAnotherWasGiven leaves an allocation that another request was given.
-func TestRetractOfWhatAnotherWasGiven(t *testing.T) {
+// TestRetractKeepsAllocationOfAnotherRequest leaves an allocation that another request was given.
+func TestRetractKeepsAllocationOfAnotherRequest(t *testing.T) {
 	w := newWorld(t)
 	a := w.allocate(request("plain", "a"))
 	if err := w.MarkAnswered(t.Context(), a); err != nil {
@@ -333,9 +333,9 @@ type leased struct {
 func (l *leased) Server() string       { return l.server }
 func (l *leased) Lease() time.Duration { return l.left }
 
-// TestTheLeaseOfAServerEnds checks that a release belongs to its server until its lease ends, and to another server
+// TestReleaseMovesWhenLeaseEnds checks that a release belongs to its server until its lease ends, and to another server
 // afterwards. A server without a lease calls no cloud.
-func TestTheLeaseOfAServerEnds(t *testing.T) {
+func TestReleaseMovesWhenLeaseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		common, cloud := &rows{rows: map[string][]byte{}}, newFake()
 		open := func(name string) (*leased, *service.Service) {

@@ -44,9 +44,9 @@ func obedient(random *rand.Rand, attempt int, err error) time.Duration {
 	return kubelet(random, attempt, err)
 }
 
-// TestOverload sends 400 Pods with 50 seconds each to a cloud with two requests per second, which needs at least 195
+// TestRequestsBeyondTheRateOfTheCloud sends 400 Pods with 50 seconds each to a cloud with two requests per second, which needs at least 195
 // seconds.
-func TestOverload(t *testing.T) {
+func TestRequestsBeyondTheRateOfTheCloud(t *testing.T) {
 	const pods = 400
 	limit := service.Limit{Rate: 2, Burst: 10, Parallel: 4}
 	for _, c := range []struct {
@@ -56,10 +56,10 @@ func TestOverload(t *testing.T) {
 		within time.Duration
 		wasted int
 	}{
-		{name: "as kubelet does", limit: &limit, again: kubelet, within: 215 * time.Second},
-		{name: "as they are told", limit: &limit, again: obedient, within: 215 * time.Second},
+		{name: "retries like kubelet", limit: &limit, again: kubelet, within: 215 * time.Second},
+		{name: "retries after the given time", limit: &limit, again: obedient, within: 215 * time.Second},
 		{name: "doubling to five minutes", limit: &limit, again: doubling, within: 300 * time.Second},
-		{name: "without a gate, as kubelet does", again: kubelet, within: time.Hour, wasted: 1 << 30},
+		{name: "retries like kubelet, without a rate limiter", again: kubelet, within: time.Hour, wasted: 1 << 30},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -95,9 +95,9 @@ func TestOverload(t *testing.T) {
 	}
 }
 
-// TestBusyBeginsNothing checks that a refused request writes nothing to the ledger, and that owners with started or
+// TestBusyRequestWritesNothing checks that a refused request writes nothing to the ledger, and that owners with started or
 // complete work are not refused.
-func TestBusyBeginsNothing(t *testing.T) {
+func TestBusyRequestWritesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Second}
 		s := crowd(t, l, &service.Limit{Rate: 1, Burst: 1, Parallel: 1}, service.Options{})
@@ -146,8 +146,8 @@ func TestBusyBeginsNothing(t *testing.T) {
 	})
 }
 
-// TestAFailedTimeDoesNotLast checks that requests with little time reach a cloud that was slow before.
-func TestAFailedTimeDoesNotLast(t *testing.T) {
+// TestShortRequestsReachFormerlySlowCloud checks that requests with little time reach a cloud that was slow before.
+func TestShortRequestsReachFormerlySlowCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: 30 * time.Second}
 		s := crowd(t, l, &service.Limit{Parallel: 1}, service.Options{})
@@ -163,9 +163,9 @@ func TestAFailedTimeDoesNotLast(t *testing.T) {
 	})
 }
 
-// TestTheCloudWantsToBeLeftAlone checks that no call is sent during Retry-After, and that refused callers are served
+// TestNoCallsDuringRetryAfter checks that no call is sent during Retry-After, and that refused callers are served
 // first afterwards.
-func TestTheCloudWantsToBeLeftAlone(t *testing.T) {
+func TestNoCallsDuringRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Millisecond}
 		l.fails = func(call int) error {
@@ -205,8 +205,8 @@ func TestTheCloudWantsToBeLeftAlone(t *testing.T) {
 	})
 }
 
-// TestReleasesYield checks that releases get one of eight calls among allocations, and all calls without them.
-func TestReleasesYield(t *testing.T) {
+// TestReleasesGetOneOfEightCalls checks that releases get one of eight calls among allocations, and all calls without them.
+func TestReleasesGetOneOfEightCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: 10 * time.Millisecond}
 		s := crowd(t, l, &service.Limit{Rate: 10, Burst: 1, Parallel: 2}, service.Options{})

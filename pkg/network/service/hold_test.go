@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestHold checks that a request keeps its place in the server until its work ends, also after its caller has left.
-func TestHold(t *testing.T) {
+// TestRequestKeepsPlaceUntilWorkEnds checks that a request keeps its place in the server until its work ends, also after its caller has left.
+func TestRequestKeepsPlaceUntilWorkEnds(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	begun, goOn := make(chan struct{}), make(chan struct{})

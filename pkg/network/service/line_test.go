@@ -16,9 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestLine checks the limit of waiting calls for a hanging cloud, that further requests get Busy although all callers
+// TestLimitOfWaitingCalls checks the limit of waiting calls for a hanging cloud, that further requests get Busy although all callers
 // have left, and that this ends with the calls.
-func TestLine(t *testing.T) {
+func TestLimitOfWaitingCalls(t *testing.T) {
 	const parallel, line = 16, 1024
 	synctest.Test(t, func(t *testing.T) {
 		l := &limited{takes: time.Minute}

@@ -45,8 +45,8 @@ func background(t *testing.T, s *service.Service, d time.Duration) {
 	group.Wait()
 }
 
-// TestBacklog checks that releases that do not fit into memory wait in the ledger and are completed.
-func TestBacklog(t *testing.T) {
+// TestReleasesBeyondMemoryWaitInLedger checks that releases that do not fit into memory wait in the ledger and are completed.
+func TestReleasesBeyondMemoryWaitInLedger(t *testing.T) {
 	for name, limit := range map[string]*service.Limit{"no gate": nil, "a gate": {Rate: 1000, Burst: 10, Parallel: 4}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -72,8 +72,8 @@ func TestBacklog(t *testing.T) {
 	}
 }
 
-// TestReleasesThatFailPart checks that releases that failed together are retried at different times.
-func TestReleasesThatFailPart(t *testing.T) {
+// TestFailedReleasesAreRetriedApart checks that releases that failed together are retried at different times.
+func TestFailedReleasesAreRetriedApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const owners = 200
 		l := &limited{takes: time.Millisecond}
@@ -108,9 +108,9 @@ func TestReleasesThatFailPart(t *testing.T) {
 	})
 }
 
-// TestADeadCloud checks that releases of an unreachable cloud block neither the calls nor the memory for other clouds,
+// TestUnreachableCloudBlocksNoOther checks that releases of an unreachable cloud block neither the calls nor the memory for other clouds,
 // and are not read repeatedly.
-func TestADeadCloud(t *testing.T) {
+func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 	for name, of := range map[string]struct {
 		limit service.Limit
 		found bool // by another server, when it starts
@@ -163,8 +163,8 @@ func TestADeadCloud(t *testing.T) {
 	}
 }
 
-// TestManyThatAreFound checks that many releases of an unreachable cloud in the ledger do not hide later releases.
-func TestManyThatAreFound(t *testing.T) {
+// TestReleasesBehindManyOfUnreachableCloud checks that many releases of an unreachable cloud in the ledger do not hide later releases.
+func TestReleasesBehindManyOfUnreachableCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
 		good, random := newFake(), rand.New(rand.NewPCG(1, 2))
@@ -211,9 +211,9 @@ func TestManyThatAreFound(t *testing.T) {
 	})
 }
 
-// TestReleasedAgainElsewhere checks that a delayed release continues at once if its owner now has an allocation of
+// TestReleaseContinuesAfterMoveToOtherCloud checks that a delayed release continues at once if its owner now has an allocation of
 // another cloud.
-func TestReleasedAgainElsewhere(t *testing.T) {
+func TestReleaseContinuesAfterMoveToOtherCloud(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
 		good, gate := newFake(), service.NewGate("dead", service.Limit{Parallel: 1}, clock.RealClock{})

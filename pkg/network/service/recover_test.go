@@ -139,9 +139,9 @@ func TestRecoverTogether(t *testing.T) {
 
 func owner(key string) network.Owner { return network.Owner{Contract: "test", Key: key} }
 
-// TestRecoverBesideACloudThatHangs checks that work of one cloud is completed while another cloud hangs, at the start
+// TestRecoverWhileAnotherCloudHangs checks that work of one cloud is completed while another cloud hangs, at the start
 // and later.
-func TestRecoverBesideACloudThatHangs(t *testing.T) {
+func TestRecoverWhileAnotherCloudHangs(t *testing.T) {
 	for name, look := range map[string]func(t *testing.T, s *server) (end func()){
 		"at the start": func(t *testing.T, s *server) func() {
 			if err := s.Recover(t.Context()); err != nil {

@@ -18,9 +18,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestAnothersWork checks that late work of one server does not affect an allocation that another server made for the
+// TestLateWorkKeepsAllocationOfOtherServer checks that late work of one server does not affect an allocation that another server made for the
 // owner.
-func TestAnothersWork(t *testing.T) {
+func TestLateWorkKeepsAllocationOfOtherServer(t *testing.T) {
 	r := request("cloudy", "a")
 	for name, late := range map[string]func(t *testing.T, one *server) (goOn chan struct{}, do func()){
 		"it ends a release": func(t *testing.T, one *server) (chan struct{}, func()) {
@@ -59,17 +59,17 @@ func TestAnothersWork(t *testing.T) {
 	}
 }
 
-// TestBoundAfterARelease checks that a bind after another server completed the release is undone, also after failures
+// TestBindAfterReleaseIsUndone checks that a bind after another server completed the release is undone, also after failures
 // of the cloud, unless the other server allocated for the owner again.
-func TestBoundAfterARelease(t *testing.T) {
+func TestBindAfterReleaseIsUndone(t *testing.T) {
 	for name, of := range map[string]struct {
 		gives netip.Prefix
 		again bool
 	}{
-		"no owner":                       {},
-		"the owner has it again":         {again: true},
-		"an address chosen by the cloud": {gives: netip.MustParsePrefix("10.9.0.1/24")},
-		"and the owner has that again":   {gives: netip.MustParsePrefix("10.9.0.1/24"), again: true},
+		"the owner has no allocation":            {},
+		"the owner has it again":                 {again: true},
+		"an address chosen by the cloud":         {gives: netip.MustParsePrefix("10.9.0.1/24")},
+		"the owner has the chosen address again": {gives: netip.MustParsePrefix("10.9.0.1/24"), again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -135,9 +135,9 @@ func TestClaimedWhileReleased(t *testing.T) {
 	})
 }
 
-// TestReleasesAtTheEnd checks that the release of a departed caller is stored although the service ends before it
+// TestReleaseIsStoredWhenServiceEnds checks that the release of a departed caller is stored although the service ends before it
 // begins.
-func TestReleasesAtTheEnd(t *testing.T) {
+func TestReleaseIsStoredWhenServiceEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, _ := servers(t)
 		r := request("cloudy", "a")
@@ -169,8 +169,8 @@ func TestReleasesAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestReclaimsAtOnce checks that of concurrent releases for different holders, the matching one is executed.
-func TestReclaimsAtOnce(t *testing.T) {
+// TestConcurrentReleasesOfDifferentHolders checks that of concurrent releases for different holders, the matching one is executed.
+func TestConcurrentReleasesOfDifferentHolders(t *testing.T) {
 	w := newWorld(t)
 	w.Configure(map[string]service.Pool{"plain": {}}, nil)
 	r := request("plain", "a")

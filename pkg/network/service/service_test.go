@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-func TestWithoutACloudItIsOneCommit(t *testing.T) {
+func TestAllocationWithoutCloudIsOneCommit(t *testing.T) {
 	w := newWorld(t)
 	first := w.allocate(request("plain", "a"))
 	if first.State != network.Bound || w.commits.count != 1 {
@@ -40,7 +40,7 @@ func TestWithoutACloudItIsOneCommit(t *testing.T) {
 	}
 }
 
-func TestTheIntentComesFirst(t *testing.T) {
+func TestIntentIsStoredBeforeBind(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(call string, a network.Allocation) error {
 		if got := w.state("a"); got != network.Intended {
@@ -56,7 +56,7 @@ func TestTheIntentComesFirst(t *testing.T) {
 	w.asked("bind a")
 }
 
-func TestRequestsOfOneOwnerAreOne(t *testing.T) {
+func TestRequestsOfOneOwnerShareOneCall(t *testing.T) {
 	w := newWorld(t)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	w.cloud.hook = func(string, network.Allocation) error {
@@ -80,7 +80,7 @@ func TestRequestsOfOneOwnerAreOne(t *testing.T) {
 	w.asked("bind a")
 }
 
-func TestACallerWhoLeavesBreaksNothingOff(t *testing.T) {
+func TestDepartedCallerDoesNotStopWork(t *testing.T) {
 	w := newWorld(t)
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	w.cloud.hook = func(string, network.Allocation) error {
@@ -99,7 +99,7 @@ func TestACallerWhoLeavesBreaksNothingOff(t *testing.T) {
 	w.asked("bind a")
 }
 
-func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
+func TestRefusedBindIsUndone(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(call string, _ network.Allocation) error {
 		if call == "bind a" {
@@ -118,9 +118,9 @@ func TestWhatTheCloudRefusesIsUndone(t *testing.T) {
 	w.asked("bind a, unbind a")
 }
 
-// TestWhatWasNotSentIsForgotten checks that a call that was never sent leaves no trace, unless an earlier one may have
+// TestUnsentCallLeavesNoTrace checks that a call that was never sent leaves no trace, unless an earlier one may have
 // been sent.
-func TestWhatWasNotSentIsForgotten(t *testing.T) {
+func TestUnsentCallLeavesNoTrace(t *testing.T) {
 	w := newWorld(t)
 	fails := errBroken
 	w.cloud.hook = func(call string, _ network.Allocation) error {
@@ -154,7 +154,7 @@ func TestWhatWasNotSentIsForgotten(t *testing.T) {
 	}
 }
 
-func TestWhatFailedIsGoneOnWith(t *testing.T) {
+func TestFailedBindIsRetried(t *testing.T) {
 	w := newWorld(t)
 	broken := true
 	w.cloud.hook = func(string, network.Allocation) error {
@@ -177,7 +177,7 @@ func TestWhatFailedIsGoneOnWith(t *testing.T) {
 	w.asked("bind a, bind a")
 }
 
-func TestReleaseIsRememberedAndThenDone(t *testing.T) {
+func TestReleaseIsStoredAndThenDone(t *testing.T) {
 	w := newWorld(t)
 	a := w.allocate(request("cloudy", "a"))
 	failures := 2
@@ -215,7 +215,7 @@ func TestReleaseIsRememberedAndThenDone(t *testing.T) {
 	}
 }
 
-func TestAnOwnerComesBack(t *testing.T) {
+func TestOwnerReturnsDuringRelease(t *testing.T) {
 	w := newWorld(t)
 	first := w.allocate(request("cloudy", "a"))
 	if err := w.Release(t.Context(), first.Owner); err != nil {
@@ -234,7 +234,7 @@ func TestAnOwnerComesBack(t *testing.T) {
 	}
 }
 
-func TestItEnds(t *testing.T) {
+func TestServiceEnds(t *testing.T) {
 	w := newWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -273,7 +273,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-func TestAPanicIsAnError(t *testing.T) {
+func TestPanicIsAnError(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(string, network.Allocation) error { panic("boom") }
 	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) {

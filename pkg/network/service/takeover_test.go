@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-func TestTakeOver(t *testing.T) {
+func TestPreempt(t *testing.T) {
 	w := newWorld(t)
 	old := w.allocate(request("cloudy", "old", "10.0.0.5"))
 	fresh := request("cloudy", "new", "10.0.0.5")
@@ -57,13 +57,13 @@ func TestTakeOver(t *testing.T) {
 	}
 	w.run()
 	w.eventually("it rests", func() bool { return w.state("third") == "none" })
-	if a, err := w.Allocate(t.Context(), foreign); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "rests until") {
+	if a, err := w.Allocate(t.Context(), foreign); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "in quarantine until") {
 		t.Errorf("got %+v and error %v, want %v, which rests", a, err, network.ErrTaken)
 	}
 }
 
-// TestTakeOverDuringARelease preempts an address while its release is being stored.
-func TestTakeOverDuringARelease(t *testing.T) {
+// TestPreemptDuringRelease preempts an address while its release is being stored.
+func TestPreemptDuringRelease(t *testing.T) {
 	w := newWorld(t)
 	old := w.allocate(request("cloudy", "old", "10.0.0.5"))
 	if err := w.Release(t.Context(), old.Owner); err != nil {
@@ -75,8 +75,8 @@ func TestTakeOverDuringARelease(t *testing.T) {
 	w.asked("bind old, unbind old, bind new")
 }
 
-// TestTakeOverWhileItWakes preempts an address when its quarantine has ended in the store, but not yet in memory.
-func TestTakeOverWhileItWakes(t *testing.T) {
+// TestPreemptAtEndOfQuarantine preempts an address when its quarantine has ended in the store, but not yet in memory.
+func TestPreemptAtEndOfQuarantine(t *testing.T) {
 	w := newWorld(t)
 	old := w.allocate(request("plain", "old", "10.0.0.5"))
 	if err := w.Release(t.Context(), old.Owner); err != nil {
@@ -97,8 +97,8 @@ func TestTakeOverWhileItWakes(t *testing.T) {
 	<-woken
 }
 
-// TestTakeOversAtOnce exchanges two addresses concurrently.
-func TestTakeOversAtOnce(t *testing.T) {
+// TestConcurrentPreemptions exchanges two addresses concurrently.
+func TestConcurrentPreemptions(t *testing.T) {
 	w := newWorld(t)
 	w.Configure(map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, nil)
 	w.allocate(request("cloudy", "a", "10.0.0.1"))
@@ -119,8 +119,8 @@ func TestTakeOversAtOnce(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatFailsHalfwayLeavesARest preempts two addresses, the second of them under another contract.
-func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
+// TestPartlyFailedPreemptionLeavesQuarantine preempts two addresses, the second of them under another contract.
+func TestPartlyFailedPreemptionLeavesQuarantine(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.5"))
 	foreign := request("plain", "foreign", "10.0.0.6")
@@ -137,8 +137,8 @@ func TestATakeoverThatFailsHalfwayLeavesARest(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatIsNotSentLeavesARest preempts an address without a call to the cloud.
-func TestATakeoverThatIsNotSentLeavesARest(t *testing.T) {
+// TestUnsentPreemptionLeavesQuarantine preempts an address without a call to the cloud.
+func TestUnsentPreemptionLeavesQuarantine(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("cloudy", "old", "10.0.0.5"))
 	w.told(map[string]error{"bind new": fmt.Errorf("%w: no", network.ErrNotSent)})
@@ -152,8 +152,8 @@ func TestATakeoverThatIsNotSentLeavesARest(t *testing.T) {
 	}
 }
 
-// TestATakeoverThatFailsLeavesARest preempts an address together with one that is in use.
-func TestATakeoverThatFailsLeavesARest(t *testing.T) {
+// TestFailedPreemptionLeavesQuarantine preempts an address together with one that is in use.
+func TestFailedPreemptionLeavesQuarantine(t *testing.T) {
 	w := newWorld(t)
 	w.allocate(request("plain", "old", "10.0.0.5"))
 	w.allocate(request("plain", "stays", "10.0.0.6"))

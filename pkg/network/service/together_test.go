@@ -37,8 +37,8 @@ func (w *world) told(answers map[string]error) {
 
 var errNo = fmt.Errorf("%w: no", network.ErrRefused)
 
-// TestTogether checks requests for several owners: all get their allocations, or none.
-func TestTogether(t *testing.T) {
+// TestSeveralOwnersAllOrNone checks requests for several owners: all get their allocations, or none.
+func TestSeveralOwnersAllOrNone(t *testing.T) {
 	type step struct {
 		answers map[string]error
 		pools   string // of a, b and c: p(lain) or c(loudy)
@@ -87,9 +87,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestPartOfARequest holds that an owner which comes alone after a request for several owners has failed does not complete the rest
+// TestOneOwnerAfterFailedGroup holds that an owner which comes alone after a request for several owners has failed does not complete the rest
 // of that request.
-func TestPartOfARequest(t *testing.T) {
+func TestOneOwnerAfterFailedGroup(t *testing.T) {
 	for name, ask := range map[string]func(w *world) error{
 		"the same request": func(w *world) error {
 			_, err := w.AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"))
@@ -129,8 +129,8 @@ func TestPartOfARequest(t *testing.T) {
 	}
 }
 
-// TestTogetherWithWhatIsHeld holds that what an owner was given before stays, whatever becomes of the others.
-func TestTogetherWithWhatIsHeld(t *testing.T) {
+// TestGroupKeepsEarlierAllocations holds that what an owner was given before stays, whatever becomes of the others.
+func TestGroupKeepsEarlierAllocations(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	w.allocate(request("cloudy", "a"))
@@ -154,7 +154,7 @@ func TestTogetherWithWhatIsHeld(t *testing.T) {
 	}
 }
 
-func TestTogetherCallsThatMakeNoSense(t *testing.T) {
+func TestInvalidGroups(t *testing.T) {
 	w := newWorld(t)
 	if all, err := w.AllocateAll(t.Context()); err != nil || len(all) > 0 {
 		t.Errorf("nobody: got %v and %v", all, err)
@@ -199,8 +199,8 @@ func TestOverlappingSets(t *testing.T) {
 	}
 }
 
-// TestReleaseOfACallerWhoLeaves checks that a release is stored although its caller left before it was complete.
-func TestReleaseOfACallerWhoLeaves(t *testing.T) {
+// TestReleaseOfDepartedCaller checks that a release is stored although its caller left before it was complete.
+func TestReleaseOfDepartedCaller(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -223,9 +223,9 @@ func TestReleaseOfACallerWhoLeaves(t *testing.T) {
 	w.asked("bind a, unbind a")
 }
 
-// TestAPoolThatIsGone checks that the cloud of a removed pool gets its releases, and that an unknown pool causes no
+// TestRemovedPool checks that the cloud of a removed pool gets its releases, and that an unknown pool causes no
 // call.
-func TestAPoolThatIsGone(t *testing.T) {
+func TestRemovedPool(t *testing.T) {
 	w := newWorld(t)
 	w.run()
 	a := w.allocate(request("cloudy", "a"))
@@ -250,8 +250,8 @@ func TestAPoolThatIsGone(t *testing.T) {
 	}
 }
 
-// TestGivenBackElsewhere releases an allocation on another server during its bind.
-func TestGivenBackElsewhere(t *testing.T) {
+// TestReleaseOnAnotherServerDuringBind releases an allocation on another server during its bind.
+func TestReleaseOnAnotherServerDuringBind(t *testing.T) {
 	w := newWorld(t)
 	other := service.New(w.ledger, map[string]service.Pool{"cloudy": {Cloud: w.cloud}}, service.Options{Clock: w.clock})
 	w.cloud.hook = func(call string, a network.Allocation) error {
@@ -284,8 +284,8 @@ func TestGivenBackElsewhere(t *testing.T) {
 	}
 }
 
-// TestWhatNobodyWorksOn finds intents of owners that do not return.
-func TestWhatNobodyWorksOn(t *testing.T) {
+// TestIntentsOfAbsentOwners finds intents of owners that do not return.
+func TestIntentsOfAbsentOwners(t *testing.T) {
 	w := newWorld(t)
 	w.told(map[string]error{"bind a": errBroken, "bind b": errBroken})
 	for _, key := range []string{"a", "b"} {

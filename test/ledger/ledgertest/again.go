@@ -60,7 +60,7 @@ func testAgain(t *testing.T, open Open) {
 		switch {
 		case !errors.Is(err, c.err) || (err == nil) != (c.err == nil):
 			t.Fatalf("%s, of the kin %q: got error %v, want %v", c.of, c.kin, err, c.err)
-		case err != nil && !strings.Contains(err.Error(), "10.0.0.5, which rests until "+until.UTC().Format(time.RFC3339)+" after its release"):
+		case err != nil && !strings.Contains(err.Error(), "10.0.0.5, which is in quarantine until "+until.UTC().Format(time.RFC3339)+" after its release"):
 			t.Errorf("%s, of the kin %q: the error does not say that it rests: %v", c.of, c.kin, err)
 		case err == nil:
 			words := strings.Fields(show(a))

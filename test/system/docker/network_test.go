@@ -43,19 +43,19 @@ func TestNetworks(t *testing.T) {
 		arguments string
 		words     []string
 	}{
-		"an option that there is not": {"-o colour=red --subnet=172.31.1.0/24", []string{"colour", "profile", "kind", "parent"}},
-		"a profile that there is not": {"-o profile=acme.com/overlya --subnet=172.31.1.0/24", []string{"acme.com/overlya"}},
-		"a kind that there is not":    {"-o kind=birdge --subnet=172.31.1.0/24", []string{"birdge", "bridge"}},
-		"a kind of other kernels":     {"-o kind=ipvlan -o parent=up0 --subnet=172.31.1.0/24", []string{"ipvlan", "kernel"}},
-		"a parent that there is not":  {"-o kind=macvlan -o parent=nic7 --subnet=172.31.1.0/24", []string{"nic7"}},
-		"no parent":                   {"-o kind=macvlan --subnet=172.31.1.0/24", []string{"parent"}},
-		"against its profile":         {"-o profile=acme.com/plain -o kind=macvlan --subnet=172.31.1.0/24", []string{"kind", "acme.com/plain"}},
-		"a subnet of a pool":          {"-o kind=bridge --subnet=10.64.0.0/25", []string{"overlay", "--ipam-driver"}},
-		"a pool without its IPAM":     {"-o profile=acme.com/overlay --subnet=172.31.1.0/24", []string{"--ipam-driver"}},
-		"IPAM without a profile":      {"--ipam-driver=graft", []string{"profile"}},
-		"IPAM with another profile":   {"--ipam-driver=graft --ipam-opt=profile=acme.com/nothing", []string{"acme.com/nothing"}},
-		"an option of IPAM":           {"--ipam-driver=graft --ipam-opt=prfile=acme.com/overlay", []string{"prfile", "profile"}},
-		"a subnet of no pool":         {"--ipam-driver=graft --ipam-opt=profile=acme.com/overlay --subnet=172.31.1.0/24", []string{"172.31.1.0/24"}},
+		"an unknown option":         {"-o colour=red --subnet=172.31.1.0/24", []string{"colour", "profile", "kind", "parent"}},
+		"an unknown profile":        {"-o profile=acme.com/overlya --subnet=172.31.1.0/24", []string{"acme.com/overlya"}},
+		"an unknown kind":           {"-o kind=birdge --subnet=172.31.1.0/24", []string{"birdge", "bridge"}},
+		"a kind of other kernels":   {"-o kind=ipvlan -o parent=up0 --subnet=172.31.1.0/24", []string{"ipvlan", "kernel"}},
+		"a missing parent":          {"-o kind=macvlan -o parent=nic7 --subnet=172.31.1.0/24", []string{"nic7"}},
+		"no parent":                 {"-o kind=macvlan --subnet=172.31.1.0/24", []string{"parent"}},
+		"against its profile":       {"-o profile=acme.com/plain -o kind=macvlan --subnet=172.31.1.0/24", []string{"kind", "acme.com/plain"}},
+		"a subnet of a pool":        {"-o kind=bridge --subnet=10.64.0.0/25", []string{"overlay", "--ipam-driver"}},
+		"a pool without its IPAM":   {"-o profile=acme.com/overlay --subnet=172.31.1.0/24", []string{"--ipam-driver"}},
+		"IPAM without a profile":    {"--ipam-driver=graft", []string{"profile"}},
+		"IPAM with another profile": {"--ipam-driver=graft --ipam-opt=profile=acme.com/nothing", []string{"acme.com/nothing"}},
+		"an option of IPAM":         {"--ipam-driver=graft --ipam-opt=prfile=acme.com/overlay", []string{"prfile", "profile"}},
+		"a subnet of no pool":       {"--ipam-driver=graft --ipam-opt=profile=acme.com/overlay --subnet=172.31.1.0/24", []string{"172.31.1.0/24"}},
 	} {
 		w.Run(name, func(t *testing.T) {
 			inner := *w

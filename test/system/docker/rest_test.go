@@ -14,9 +14,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestRestartOfWhatRests restarts containers with named addresses of a pool with a quarantine that is longer than the
+// TestRestartDuringQuarantine restarts containers with named addresses of a pool with a quarantine that is longer than the
 // test: each network gets its own address again.
-func TestRestartOfWhatRests(t *testing.T) {
+func TestRestartDuringQuarantine(t *testing.T) {
 	w := full(t)
 	for name, test := range map[string]struct {
 		create         []string
@@ -56,7 +56,7 @@ func TestRestartOfWhatRests(t *testing.T) {
 		t.Logf("%s: nobody else gets it before its time", name)
 		other := name + "-not"
 		w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/resting", "--ipam-driver=null", other)
-		w.refused([]string{test.wanted, "rests until"}, "run", "--rm", "--network=name="+other+",driver-opt=address="+test.wanted, engine.Image, "/bin/true")
+		w.refused([]string{test.wanted, "in quarantine until"}, "run", "--rm", "--network=name="+other+",driver-opt=address="+test.wanted, engine.Image, "/bin/true")
 		w.none()
 	}
 }

@@ -52,9 +52,9 @@ func (s telling) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return s.Store.Commit(ctx, changes...)
 }
 
-// TestAtOnce answers two concurrent requests for one device: the winner keeps its allocation after the failure of the
+// TestConcurrentRequestsForOneDevice answers two concurrent requests for one device: the winner keeps its allocation after the failure of the
 // other request.
-func TestAtOnce(t *testing.T) {
+func TestConcurrentRequestsForOneDevice(t *testing.T) {
 	raw, err := os.ReadFile("testdata/at-once.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -65,8 +65,8 @@ func TestRetryStorm(t *testing.T) {
 	}
 }
 
-// TestNamesDuringTheCloud calls the device by its MAC address only, while the cloud is still asked for it by its name.
-func TestNamesDuringTheCloud(t *testing.T) {
+// TestDeviceByMACWhileCloudIsAsked calls the device by its MAC address only, while the cloud is still asked for it by its name.
+func TestDeviceByMACWhileCloudIsAsked(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}
 	w := newWorld(t, document, behind)
@@ -144,15 +144,15 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestPatience checks that the server answers before DRANET's timeout while the work continues, and that a retry gets
+// TestAnswerBeforeCallersTimeout checks that the server answers before DRANET's timeout while the work continues, and that a retry gets
 // the result.
-func TestPatience(t *testing.T) {
+func TestAnswerBeforeCallersTimeout(t *testing.T) {
 	goOn := make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { <-goOn; return nil }}
 	w := newWorld(t, document, behind)
 	w.handler = dranet.NewPatient(w.options, 50*time.Millisecond)
 	status, answer := w.post("/GetProfileConfig", ask("c1", `{"name":"dummy1"}`))
-	if want := "it takes longer than the caller waits; it goes on, and another attempt finds it"; status != http.StatusInternalServerError || answer != want {
+	if want := "it takes longer than the caller waits; the work continues: retry"; status != http.StatusInternalServerError || answer != want {
 		t.Errorf("got %d %s", status, answer)
 	}
 	close(goOn)
@@ -165,8 +165,8 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestReleaseAndAgain allocates for a device again in each state of its release.
-func TestReleaseAndAgain(t *testing.T) {
+// TestAllocateDuringRelease allocates for a device again in each state of its release.
+func TestAllocateDuringRelease(t *testing.T) {
 	behind := &fakeCloud{}
 	w := newWorld(t, document, behind)
 	for range 3 {
@@ -185,8 +185,8 @@ func TestReleaseAndAgain(t *testing.T) {
 	}
 }
 
-// TestCallerLeaves checks that work for a caller that has left is finished, and that the next request gets the result.
-func TestCallerLeaves(t *testing.T) {
+// TestWorkOfDepartedCallerIsFinished checks that work for a caller that has left is finished, and that the next request gets the result.
+func TestWorkOfDepartedCallerIsFinished(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	behind := &fakeCloud{hook: func(network.Allocation) error { close(begun); <-goOn; return nil }}
 	w := newWorld(t, document, behind)

@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// TestOverASocket sends requests like DRANET's client: over one connection of a unix socket, with answers decoded from
+// TestUnixSocketClient sends requests like DRANET's client: over one connection of a unix socket, with answers decoded from
 // the stream, and without reading the body of a release.
-func TestOverASocket(t *testing.T) {
+func TestUnixSocketClient(t *testing.T) {
 	w := newWorld(t, document, nil)
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)

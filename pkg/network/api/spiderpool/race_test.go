@@ -65,9 +65,9 @@ func (f *fabric) hold(call string) (there <-chan struct{}, letGo func()) {
 	}
 }
 
-// TestOneWinner lets many Pods request one address: one of them holds it in the end and has the cloud's answer, and
+// TestManyPodsRequestOneAddress lets many Pods request one address: one of them holds it in the end and has the cloud's answer, and
 // releases of the other Pods do not affect it.
-func TestOneWinner(t *testing.T) {
+func TestManyPodsRequestOneAddress(t *testing.T) {
 	w := newWorld(t)
 	const pods = 12
 	told := make([]map[string]any, pods)
@@ -122,8 +122,8 @@ func TestOneWinner(t *testing.T) {
 	}
 }
 
-// TestRepeated checks that concurrent repetitions of a request get the same answer, with one call of the cloud.
-func TestRepeated(t *testing.T) {
+// TestConcurrentRepetitionsGetOneAnswer checks that concurrent repetitions of a request get the same answer, with one call of the cloud.
+func TestConcurrentRepetitionsGetOneAnswer(t *testing.T) {
 	w := newWorld(t)
 	const times = 20
 	answers := make([]map[string]any, times)
@@ -142,15 +142,15 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestGone checks that work for a caller that has left or timed out is finished, and that its next attempt finds it.
-func TestGone(t *testing.T) {
+// TestNextAttemptFindsFinishedWork checks that work for a caller that has left or timed out is finished, and that its next attempt finds it.
+func TestNextAttemptFindsFinishedWork(t *testing.T) {
 	tests := map[string]struct {
 		header http.Header
 		leave  bool
 		status int
 	}{
-		"its time is over": {header: http.Header{"X-Request-Timeout-Ms": {"40"}}, status: http.StatusGatewayTimeout},
-		"it has left":      {leave: true, status: http.StatusGatewayTimeout},
+		"the caller has timed out": {header: http.Header{"X-Request-Timeout-Ms": {"40"}}, status: http.StatusGatewayTimeout},
+		"the caller has left":      {leave: true, status: http.StatusGatewayTimeout},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -180,8 +180,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestBusy checks that a request with too little time is refused with a time to retry before the cloud is called.
-func TestBusy(t *testing.T) {
+// TestRequestWithTooLittleTimeIsRefused checks that a request with too little time is refused with a time to retry before the cloud is called.
+func TestRequestWithTooLittleTimeIsRefused(t *testing.T) {
 	w := newWorld(t, service.Limit{Rate: 0.02, Burst: 1})
 	ask := func(pod int, milliseconds string) *httptest.ResponseRecorder {
 		return w.send(http.MethodPost, allocatePath, http.Header{"X-Request-Timeout-Ms": {milliseconds}}, body(pod, fmt.Sprintf("10.1.0.%d", pod), false))
@@ -202,8 +202,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestDeniedLater checks that a new deny rule does not affect an existing allocation.
-func TestDeniedLater(t *testing.T) {
+// TestNewDenyRuleKeepsAllocation checks that a new deny rule does not affect an existing allocation.
+func TestNewDenyRuleKeepsAllocation(t *testing.T) {
 	w := newWorld(t)
 	first := w.send(http.MethodPost, allocatePath, nil, body(1, "10.1.0.7", false))
 	w.policy = load(t, "testdata/denying.yaml")
@@ -218,8 +218,8 @@ func TestDeniedLater(t *testing.T) {
 	}
 }
 
-// TestPoolGone checks that a Pod can release its addresses of a removed pool, and no address of another Pod.
-func TestPoolGone(t *testing.T) {
+// TestReleaseFromRemovedPool checks that a Pod can release its addresses of a removed pool, and no address of another Pod.
+func TestReleaseFromRemovedPool(t *testing.T) {
 	w := newWorld(t)
 	for pod := range 2 {
 		in := strings.ReplaceAll(body(pod, fmt.Sprintf("10.2.0.%d", 7+pod), false), "10.1.0.0/24", "10.2.0.0/24")
@@ -242,17 +242,17 @@ func TestPoolGone(t *testing.T) {
 	}
 }
 
-// TestHolder checks that garbage collection identifies a Pod by its name, or by its UID without one, and that the UID
+// TestReleaseIdentifiesPodByNameOrUID checks that garbage collection identifies a Pod by its name, or by its UID without one, and that the UID
 // still protects its release.
-func TestHolder(t *testing.T) {
+func TestReleaseIdentifiesPodByNameOrUID(t *testing.T) {
 	item := `"nodeName":"worker-1","iaasIPsAllocationRequest":[{"parentNicMac":"fa:16:3e:11:22:33","subnet":"10.2.0.0/24","ipAddress":"10.2.0.7"}]}`
 	tests := map[string]struct {
 		who  string
 		want network.Holder
 	}{
-		"all":        {`"podName":"web-0","podNamespace":"shop","podUID":"a.b_2F"`, network.Holder{Namespace: "shop", Name: "web-0"}},
-		"no name":    {`"podUID":"a.b_2F"`, network.Holder{UID: "a.b_2F"}},
-		"half of it": {`"podName":"web-0","podUID":"a.b_2F"`, network.Holder{Name: "web-0", UID: "a.b_2F"}},
+		"all":                     {`"podName":"web-0","podNamespace":"shop","podUID":"a.b_2F"`, network.Holder{Namespace: "shop", Name: "web-0"}},
+		"no name":                 {`"podUID":"a.b_2F"`, network.Holder{UID: "a.b_2F"}},
+		"only a part of the name": {`"podName":"web-0","podUID":"a.b_2F"`, network.Holder{Name: "web-0", UID: "a.b_2F"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -295,8 +295,8 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestReleaseInFlight checks that a release during a bind, or while the bind waits, frees the address.
-func TestReleaseInFlight(t *testing.T) {
+// TestReleaseDuringBind checks that a release during a bind, or while the bind waits, frees the address.
+func TestReleaseDuringBind(t *testing.T) {
 	tests := map[string]struct {
 		// before is a Pod that has the address, which must go first.
 		before bool

@@ -145,7 +145,7 @@ func compileCNI(spec policy.CloudSpec, n source.Node, path string) (maker, sourc
 	case name.Value == "":
 		return nil, source.Findings{n.Finding(path, "is missing: the name of a CNI network configuration").Of(source.MissingField)}
 	case !networkName.MatchString(name.Value):
-		const message = "%q is no name of a CNI network configuration: letters, digits, dots, dashes and underscores"
+		const message = "%q is not the name of a CNI network configuration: use letters, digits, dots, dashes and underscores"
 		return nil, source.Findings{name.At.Finding(path, message, name.Value).Of(source.InvalidName)}
 	}
 	return func(o Options) (cloud.Cloud, source.Findings) {

@@ -74,7 +74,7 @@ func TestCheck(t *testing.T) {
 	p := load(t, "wrong.yaml", "/nowhere")
 	findings := catalog.Check(p.Clouds)
 	findings.Sort()
-	want := `wrong.yaml:5:30: clouds.lan.cni.configuration: "../lan" is no name of a CNI network configuration: letters, digits, dots, dashes and underscores
+	want := `wrong.yaml:5:30: clouds.lan.cni.configuration: "../lan" is not the name of a CNI network configuration: use letters, digits, dots, dashes and underscores
 wrong.yaml:8:12: clouds.fabric.http.url: must be a URL such as https://fabric.example.com/v1
 wrong.yaml:9:69: clouds.fabric.http.bind.body.ips: undefined field 'adresses' (did you mean "addresses"?)
 wrong.yaml:13:7: clouds.neutron.openstack: exactly one of cloudsFile and secretFolder is needed

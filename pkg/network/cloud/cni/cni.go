@@ -165,7 +165,7 @@ func attach(configuration string, a network.Allocation) attachment {
 // checkNamespace refuses a namespace that would be more than one argument of a plugin, or none.
 func checkNamespace(name string) error {
 	if name != "" && len(validation.IsDNS1123Label(name)) > 0 {
-		return fmt.Errorf("%w: the namespace of the holder is none", network.ErrNotSent)
+		return fmt.Errorf("%w: the holder has no valid namespace", network.ErrNotSent)
 	}
 	return nil
 }

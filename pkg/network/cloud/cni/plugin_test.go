@@ -154,11 +154,11 @@ func TestFailures(t *testing.T) {
 			want:   "the CNI plugin playing says to DEL: read-only", commands: "ADD DEL",
 		},
 		"no address": {
-			script: script{Add: `{"cniVersion": "1.0.0"}`}, want: "refused by the cloud: the CNI plugin has given no address", is: network.ErrRefused, commands: "ADD",
+			script: script{Add: `{"cniVersion": "1.0.0"}`}, want: "refused by the cloud: the CNI plugin returned no address", is: network.ErrRefused, commands: "ADD",
 		},
 		"two of a family": {
 			script: script{Add: `{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24"}, {"address": "10.0.0.6/24"}]}`},
-			want:   "refused by the cloud: the CNI plugin has given two addresses of one family, and an allocation has one of each", is: network.ErrRefused, commands: "ADD",
+			want:   "refused by the cloud: the CNI plugin returned two addresses of one family; an allocation has at most one of each", is: network.ErrRefused, commands: "ADD",
 		},
 		"too much": {
 			script: script{Add: strings.Repeat(" ", 1<<20) + given}, want: "running the CNI plugin playing for ADD: it has written more than 1048576 bytes", commands: "ADD",
@@ -200,8 +200,8 @@ func TestOldVersion(t *testing.T) {
 	}
 }
 
-// TestHang checks that a hanging plugin is killed with its child processes at the timeout of the cloud or the caller.
-func TestHang(t *testing.T) {
+// TestHangingPluginIsKilled checks that a hanging plugin is killed with its child processes at the timeout of the cloud or the caller.
+func TestHangingPluginIsKilled(t *testing.T) {
 	st := newStage(t, "1.0.0", script{Add: given, Hang: "ADD"})
 	hasty := st.options
 	hasty.Timeout = 100 * time.Millisecond

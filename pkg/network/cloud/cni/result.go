@@ -56,7 +56,7 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 			return made, refuse("returned an invalid address")
 		}
 		if slices.ContainsFunc(made.Addresses, func(other netip.Prefix) bool { return other.Addr().Is4() == address.Addr().Is4() }) {
-			return made, refuse("has given two addresses of one family, and an allocation has one of each")
+			return made, refuse("returned two addresses of one family; an allocation has at most one of each")
 		}
 		made.Addresses = append(made.Addresses, address)
 		if gateway, ok := netip.AddrFromSlice(given.Gateway); ok {
@@ -64,11 +64,11 @@ func (o *output) binding(at attachment, a network.Allocation) (network.Binding, 
 		}
 	}
 	if len(made.Addresses) == 0 {
-		return made, refuse("has given no address")
+		return made, refuse("returned no address")
 	}
 	for _, wanted := range a.Addresses {
 		if !slices.ContainsFunc(made.Addresses, func(given netip.Prefix) bool { return given.Addr() == wanted }) {
-			return made, refuse("has given another address than the one that was asked for")
+			return made, refuse("returned another address than the requested one")
 		}
 	}
 	for _, route := range o.Routes {

@@ -60,10 +60,10 @@ func (a *answer) binding(ctx context.Context, vars map[string]any, of network.Al
 		if err == nil && len(made.MAC) != 6 {
 			err = errors.New("of another length")
 		}
-		r.note("mac", "no MAC address", err)
+		r.note("mac", "not a MAC address", err)
 	}
 	if r.into("vlan", a.vlan, &made.VLAN); made.VLAN > 4094 {
-		r.note("vlan", "no number of a VLAN", errors.New("too large"))
+		r.note("vlan", "not the number of a VLAN", errors.New("too large"))
 	}
 	made.Addresses = parsed(r, "addresses", a.addresses, parsePrefix)
 	made.Gateways = parsed(r, "gateways", a.gateways, parseAddress)
@@ -97,7 +97,7 @@ func (a *answer) agrees(made network.Binding, of network.Allocation) error {
 		return nil
 	}
 	if len(made.Addresses) == 0 {
-		return errors.New("the cloud says no address yet")
+		return errors.New("the answer of the cloud has no address yet")
 	}
 	families := map[bool]bool{}
 	for _, chosen := range made.Addresses {
@@ -159,7 +159,7 @@ func parsed[T any](r *reader, field string, tree *expression.Tree, parse func(st
 	var all []T
 	for _, text := range texts {
 		value, err := parse(text)
-		if r.note(field, "no address", err); r.err != nil {
+		if r.note(field, "not an address", err); r.err != nil {
 			return nil
 		}
 		all = append(all, value)

@@ -142,7 +142,7 @@ func escape(before, computed string) (string, error) {
 		return url.QueryEscape(computed), nil
 	}
 	if computed == "" || computed == "." || computed == ".." {
-		return "", errors.New("neither nothing nor a dot or two may be a part of a path")
+		return "", errors.New("a segment of the path is empty, \".\" or \"..\"")
 	}
 	return url.PathEscape(computed), nil
 }

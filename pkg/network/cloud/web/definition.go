@@ -146,7 +146,7 @@ func (c *compiler) headers(spec v1alpha1.NetworkHTTP, path string) []header {
 		canonical := http.CanonicalHeaderKey(name)
 		switch {
 		case !headerName.MatchString(name):
-			c.add(text.At.Finding(path, "%q is no name of a header", name).Of(source.InvalidName))
+			c.add(text.At.Finding(path, "%q is not the name of a header", name).Of(source.InvalidName))
 		case canonical == "Authorization":
 			c.add(text.At.Finding(path, "a secret has no place in a document: put a token into tokenFile").Of(source.WrongValue))
 		case slices.Contains(reserved, canonical):

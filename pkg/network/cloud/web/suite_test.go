@@ -119,8 +119,8 @@ func (f *fabric) patience(ctx context.Context) (context.Context, func()) {
 	}}), leave
 }
 
-// TestNoAnswer checks that a call without an answer ends.
-func TestNoAnswer(t *testing.T) {
+// TestCallWithoutAnswerEnds checks that a call without an answer ends.
+func TestCallWithoutAnswerEnds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		<-r.Context().Done()

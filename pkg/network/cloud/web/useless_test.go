@@ -16,8 +16,8 @@ import (
 // finding puts a call that finds into document.yaml.
 var finding = []string{"unbind:\n", "find:\n  method: GET\n  path: /ports?owner=${ allocation.owner }\nunbind:\n"}
 
-// TestUseless checks that a binding that differs from the request, or that cannot be read completely, is released.
-func TestUseless(t *testing.T) {
+// TestUnusableBindingIsReleased checks that a binding that differs from the request, or that cannot be read completely, is released.
+func TestUnusableBindingIsReleased(t *testing.T) {
 	type useless struct {
 		Name, Body  string
 		Sent, Found []string

@@ -178,7 +178,7 @@ func TestRequest(t *testing.T) {
 	}
 	for _, part := range []string{`""`, `"."`, `".."`} {
 		a.Binding.Reference = json.RawMessage(`{"id": ` + part + `}`)
-		if err := made.Unbind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || !strings.Contains(err.Error(), "neither nothing nor a dot or two") {
+		if err := made.Unbind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || !strings.Contains(err.Error(), "a segment of the path is empty") {
 			t.Errorf("releasing what is named %s: %v", part, err)
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// TestStartedAgain checks that a restarted container gets its named address during the quarantine, for a new endpoint
+// TestRestartedContainerGetsItsAddress checks that a restarted container gets its named address during the quarantine, for a new endpoint
 // of the same network.
-func TestStartedAgain(t *testing.T) {
+func TestRestartedContainerGetsItsAddress(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.service.Configure(map[string]service.Pool{"overlay": {Rest: time.Minute}}, nil)
@@ -32,5 +32,5 @@ func TestStartedAgain(t *testing.T) {
 	w.must(w.DeleteNetwork(ctx, "net"))
 	w.create(bare("other", "profile=acme.com/bridged"))
 	_, err := w.CreateEndpoint(ctx, asked("other", "one"))
-	w.fails(err, network.ErrTaken, "10.64.2.3, which rests until 2001-09-09T01:47:40Z after its release")
+	w.fails(err, network.ErrTaken, "10.64.2.3, which is in quarantine until 2001-09-09T01:47:40Z after its release")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/driver"
 )
 
-// TestBeside is which networks can be on one machine.
-func TestBeside(t *testing.T) {
+// TestNetworksOnOneMachine is which networks can be on one machine.
+func TestNetworksOnOneMachine(t *testing.T) {
 	macvlan := []string{"kind=macvlan", "parent=eth0"}
 	for _, c := range []struct {
 		name       string
@@ -56,9 +56,9 @@ func spaced(id, space, subnet, gateway string, options ...string) driver.Network
 	return n
 }
 
-// TestForgotten checks that a network that Docker has lost is removed when its subnet goes to another network, unless
+// TestForgottenNetworkIsReplaced checks that a network that Docker has lost is removed when its subnet goes to another network, unless
 // it has endpoints.
-func TestForgotten(t *testing.T) {
+func TestForgottenNetworkIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("old", "172.30.0.0/24", "172.30.0.1"))
 	w.attach(endpoint("old", "ep", "172.30.0.2/24"))

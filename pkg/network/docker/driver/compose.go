@@ -166,7 +166,7 @@ func (c *composed) settleSubnet(s Subnet) error {
 		return fmt.Errorf("%w: no pool has the subnet %s any more", ErrImpossible, s.Prefix)
 	}
 	if hasPools && !slices.Contains(c.profile.Pools, pool) {
-		return fmt.Errorf("%w: %s is of the pool %s, which is none of the profile %s", ErrImpossible, s.Prefix, pool.Name,
+		return fmt.Errorf("%w: %s belongs to the pool %s, which is not in the profile %s", ErrImpossible, s.Prefix, pool.Name,
 			c.profile.Name)
 	}
 	c.subject.Pool = cmp.Or(c.subject.Pool, pool.Name)

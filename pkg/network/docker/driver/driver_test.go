@@ -31,8 +31,8 @@ func (w *world) fails(err, reason error, text string) {
 
 var alike = cmp.Options{cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{}), cmpopts.EquateEmpty()}
 
-// TestLife is a network and an endpoint from the beginning to the end, each call twice.
-func TestLife(t *testing.T) {
+// TestNetworkLifecycleWithRepeatedCalls is a network and an endpoint from the beginning to the end, each call twice.
+func TestNetworkLifecycleWithRepeatedCalls(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	n := plain("net", "172.30.0.0/24", "172.30.0.1", "mtu=1400")
@@ -91,7 +91,7 @@ func (w *world) usage(want driver.Usage) {
 	}
 }
 
-func TestUnknown(t *testing.T) {
+func TestUnknownNetworksAndEndpoints(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	_, err := w.CreateEndpoint(ctx, endpoint("net", "ep"))
@@ -110,8 +110,8 @@ func TestUnknown(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "identifier")
 }
 
-// TestAsked checks that valid requests are honoured and invalid ones rejected.
-func TestAsked(t *testing.T) {
+// TestRequestedAddressesAndMACs checks that valid requests are honoured and invalid ones rejected.
+func TestRequestedAddressesAndMACs(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	n := plain("net", "172.30.0.0/24", "172.30.0.1")
@@ -141,7 +141,7 @@ func TestAsked(t *testing.T) {
 		{endpoint("net", "two", "172.30.0.3/24", "172.30.0.4/24"), driver.ErrImpossible, "at most one address of each family"},
 		{endpoint("net", "two", "172.30.0.66/24"), policy.ErrDenied, "172.30.0.66 is reserved"},
 		{driver.Endpoint{Network: "net", ID: "two", MAC: e.MAC}, network.ErrTaken, "another endpoint has the MAC address 02:00:00:00:00:01"},
-		{driver.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, driver.ErrImpossible, "01:00:00:00:00:01 is no MAC address"},
+		{driver.Endpoint{Network: "net", ID: "two", MAC: network.HardwareAddr{1, 0, 0, 0, 0, 1}}, driver.ErrImpossible, "01:00:00:00:00:01 is not a MAC address"},
 		{with("routes=10.0.0.0"), driver.ErrImpossible, "the option routes must be destinations"},
 		{with("route=10.0.0.0/8"), driver.ErrImpossible, `no option "route" (did you mean "routes"?); there are address, routes, vlan`},
 		{with("vlan=7"), driver.ErrImpossible, "the option vlan is for networks of kind vlan"},
@@ -158,8 +158,8 @@ func with(options ...string) driver.Endpoint {
 	return driver.Endpoint{Network: "net", ID: "two", Options: mapOf(options...)}
 }
 
-// TestLeased creates an endpoint with addresses that Docker leased from Graft's IPAM driver.
-func TestLeased(t *testing.T) {
+// TestEndpointWithLeasedAddresses creates an endpoint with addresses that Docker leased from Graft's IPAM driver.
+func TestEndpointWithLeasedAddresses(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	four, six := netip.MustParseAddr("10.64.1.7"), netip.MustParseAddr("fd00:64::107")
@@ -277,8 +277,8 @@ func TestVLANs(t *testing.T) {
 	}
 }
 
-// TestWaysOut checks the routes out of each kind of network.
-func TestWaysOut(t *testing.T) {
+// TestRoutesOfEachKind checks the routes out of each kind of network.
+func TestRoutesOfEachKind(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		options  []string
@@ -338,11 +338,11 @@ func TestIpvlanHasNoMAC(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net", "kind=ipvlan", "parent=eth0"))
 	_, err := w.CreateEndpoint(t.Context(), driver.Endpoint{Network: "net", ID: "ep", MAC: network.HardwareAddr{2, 0, 0, 0, 0, 1}})
-	w.fails(err, driver.ErrImpossible, "none can be asked for")
+	w.fails(err, driver.ErrImpossible, "remove the requested one")
 }
 
-// TestSuperseded checks that an address is taken from an endpoint that no longer exists.
-func TestSuperseded(t *testing.T) {
+// TestAddressOfMissingEndpointIsTaken checks that an address is taken from an endpoint that no longer exists.
+func TestAddressOfMissingEndpointIsTaken(t *testing.T) {
 	w := newWorld(t)
 	w.create(plain("net", "172.30.0.0/24", "172.30.0.1"))
 	w.attach(endpoint("net", "old", "172.30.0.2/24"))
@@ -360,8 +360,8 @@ func TestSuperseded(t *testing.T) {
 	w.attach(endpoint("net", "third", "172.30.0.2/24"))
 }
 
-// TestAnotherSandbox checks that an endpoint can join another sandbox; Docker ensures one sandbox at a time.
-func TestAnotherSandbox(t *testing.T) {
+// TestJoinOfAnotherSandbox checks that an endpoint can join another sandbox; Docker ensures one sandbox at a time.
+func TestJoinOfAnotherSandbox(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.create(bare("net"))
@@ -401,8 +401,8 @@ func TestKernelFails(t *testing.T) {
 	w.attach(endpoint("net", "ep"))
 }
 
-// TestLinksGone checks that removed links are created again.
-func TestLinksGone(t *testing.T) {
+// TestRemovedLinksAreCreatedAgain checks that removed links are created again.
+func TestRemovedLinksAreCreatedAgain(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
 	w.attach(endpoint("net", "ep"))

@@ -264,7 +264,7 @@ func (d *Driver) reportOverlaps(ctx context.Context) error {
 func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
 	node = node.Unmap()
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {
-		return fmt.Errorf("%w: that is no address of a machine", ErrImpossible)
+		return fmt.Errorf("%w: it is not an address of a machine", ErrImpossible)
 	}
 	return d.locked(ctx, []claim{allNetworks}, func() error {
 		if err := d.storeNode(ctx, node.String(), self, gone); err != nil {

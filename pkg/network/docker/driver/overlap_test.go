@@ -58,9 +58,9 @@ func TestOverlap(t *testing.T) {
 	w.attach(endpoint("net", "one", "172.30.9.2/24"))
 }
 
-// TestBarred checks that a pool that overlaps a network's subnet allocates nothing until the network or the overlap is
+// TestOverlappingPoolAllocatesNothing checks that a pool that overlaps a network's subnet allocates nothing until the network or the overlap is
 // gone. Other pools are not affected, and existing allocations stay.
-func TestBarred(t *testing.T) {
+func TestOverlappingPoolAllocatesNothing(t *testing.T) {
 	for name, end := range map[string]func(w *world){
 		"the network goes": func(w *world) { w.must(w.DeleteNetwork(t.Context(), "net")) },
 		"the pool goes elsewhere": func(w *world) {

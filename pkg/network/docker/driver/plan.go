@@ -122,7 +122,7 @@ func (p *plan) readOptions() error {
 func (p *plan) checkRequest() error {
 	for i, address := range p.Addresses {
 		if !address.IsValid() || address.Addr().Zone() != "" || address.Addr().Is4In6() {
-			return fmt.Errorf("%w: that is no address of an interface", ErrImpossible)
+			return fmt.Errorf("%w: it is not an address of an interface", ErrImpossible)
 		}
 		if slices.ContainsFunc(p.Addresses[:i],
 			func(o netip.Prefix) bool { return o.Addr().BitLen() == address.Addr().BitLen() }) {
@@ -141,7 +141,7 @@ func (p *plan) checkRequest() error {
 		return nil
 	}
 	if p.sharesMAC() {
-		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: none can be asked for",
+		return fmt.Errorf("%w: all endpoints of an ipvlan have the MAC address of their parent: remove the requested one",
 			ErrImpossible)
 	}
 	if err := link.MACProblem(p.MAC); err != nil {

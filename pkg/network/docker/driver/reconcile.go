@@ -274,7 +274,7 @@ func (d *Driver) isBeforeBoot(row endpointRow) bool {
 func (d *Driver) locked(ctx context.Context, claims []claim, do func() error) error {
 	unlock, err := d.locks.Take(ctx, claims...)
 	if err != nil {
-		return fmt.Errorf("%w: something else is being done with it: %w", network.ErrUnavailable, err)
+		return fmt.Errorf("%w: another operation on it is in progress: %w", network.ErrUnavailable, err)
 	}
 	defer unlock()
 	return do()

@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// TestStale is which endpoints a sweep removes, and when.
-func TestStale(t *testing.T) {
+// TestSweepRemovesStaleEndpoints is which endpoints a sweep removes, and when.
+func TestSweepRemovesStaleEndpoints(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options []string
@@ -29,14 +29,14 @@ func TestStale(t *testing.T) {
 		{name: "never joined", stale: true},
 		{name: "joined", joined: true},
 		{name: "joined a macvlan", options: []string{"profile=acme.com/overlay"}, joined: true},
-		{name: "left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
-		{name: "came back unasked", joined: true, change: func(w *world) { w.kernel.move("ep", false) }, stale: true},
-		{name: "the pair is gone", joined: true, change: func(w *world) { w.kernel.lose("ep") }, stale: true},
+		{name: "joined and left", joined: true, change: func(w *world) { w.must(w.Leave(w.t.Context(), "net", "ep")); w.kernel.move("ep", false) }, stale: true},
+		{name: "returned to the host without a call", joined: true, change: func(w *world) { w.kernel.move("ep", false) }, stale: true},
+		{name: "the veth pair is missing", joined: true, change: func(w *world) { w.kernel.lose("ep") }, stale: true},
 		{
-			name: "a macvlan's sandbox is gone", options: []string{"profile=acme.com/overlay"}, joined: true,
+			name: "the sandbox of a macvlan is missing", options: []string{"profile=acme.com/overlay"}, joined: true,
 			change: func(w *world) { w.kernel.lose("ep"); w.dead["/ep"] = true }, stale: true,
 		},
-		{name: "a macvlan that cannot be seen", options: []string{"profile=acme.com/overlay"}, joined: true, change: func(w *world) { w.kernel.lose("ep") }},
+		{name: "a macvlan in an unreadable sandbox", options: []string{"profile=acme.com/overlay"}, joined: true, change: func(w *world) { w.kernel.lose("ep") }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -72,8 +72,8 @@ func TestStale(t *testing.T) {
 	}
 }
 
-// TestComesBack checks that the grace period starts again after an endpoint was present.
-func TestComesBack(t *testing.T) {
+// TestGracePeriodRestarts checks that the grace period starts again after an endpoint was present.
+func TestGracePeriodRestarts(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
 	w.attach(endpoint("net", "ep"))
@@ -88,9 +88,9 @@ func TestComesBack(t *testing.T) {
 	w.same("removed", nil, w.swept.Endpoints)
 }
 
-// TestStrays checks that marked links without a row are removed after the grace period and other links stay. Without
+// TestLinksWithoutRowAreRemoved checks that marked links without a row are removed after the grace period and other links stay. Without
 // any network, marked links belong to another ledger.
-func TestStrays(t *testing.T) {
+func TestLinksWithoutRowAreRemoved(t *testing.T) {
 	w := newWorld(t)
 	w.create(bare("net"))
 	w.attach(endpoint("net", "ep"))
@@ -130,8 +130,8 @@ func TestWrongLedger(t *testing.T) {
 	}, w.reports)
 }
 
-// TestInTheWay checks that a failed deletion is completed by a sweep.
-func TestInTheWay(t *testing.T) {
+// TestSweepCompletesFailedDeletion checks that a failed deletion is completed by a sweep.
+func TestSweepCompletesFailedDeletion(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.create(bare("net", "profile=acme.com/bridged"))
@@ -211,8 +211,8 @@ func TestRun(t *testing.T) {
 	ended.Wait()
 }
 
-// TestTogether creates and removes many endpoints during sweeps: each keeps its own addresses.
-func TestTogether(t *testing.T) {
+// TestEndpointsDuringSweeps creates and removes many endpoints during sweeps: each keeps its own addresses.
+func TestEndpointsDuringSweeps(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.create(bare("owning", "profile=acme.com/overlay"))
@@ -284,8 +284,8 @@ func life(ctx context.Context, w *world, e driver.Endpoint, note func(string, bo
 	return errors.Join(err, joined, left, w.DeleteEndpoint(ctx, e.Network, e.ID))
 }
 
-// TestDeletionWaits checks that the deletion of a network waits for its running operations.
-func TestDeletionWaits(t *testing.T) {
+// TestDeletionWaitsForOperations checks that the deletion of a network waits for its running operations.
+func TestDeletionWaitsForOperations(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.create(bare("net"))
@@ -306,7 +306,7 @@ func TestDeletionWaits(t *testing.T) {
 	<-entered
 	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	w.fails(w.DeleteNetwork(short, "net"), context.DeadlineExceeded, "something else is being done")
+	w.fails(w.DeleteNetwork(short, "net"), context.DeadlineExceeded, "another operation on it is in progress")
 	group.Go(func() {
 		if err := w.DeleteNetwork(ctx, "net"); err != nil {
 			t.Error(err)

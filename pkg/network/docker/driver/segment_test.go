@@ -16,8 +16,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/namespace"
 )
 
-// TestOtherFamily checks that a tunnel omits peers of the other address family, logs each once, and reaches all others.
-func TestOtherFamily(t *testing.T) {
+// TestTunnelOmitsPeersOfOtherFamily checks that a tunnel omits peers of the other address family, logs each once, and reaches all others.
+func TestTunnelOmitsPeersOfOtherFamily(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options []string
@@ -43,7 +43,7 @@ func TestOtherFamily(t *testing.T) {
 			ends: []string{"192.0.2.9", "192.0.2.3"}, left: []string{"2001:db8::1"},
 		},
 		{name: "by nothing", nodes: []string{"1001:db8::9", "192.0.2.3"}, ends: []string{"192.0.2.3"}, left: []string{"1001:db8::9"}},
-		{name: "of one alone", nodes: []string{"2001:db8::9"}, ends: []string{"2001:db8::9"}},
+		{name: "a single machine", nodes: []string{"2001:db8::9"}, ends: []string{"2001:db8::9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
@@ -72,8 +72,8 @@ func TestOtherFamily(t *testing.T) {
 	}
 }
 
-// TestLinksComeBack checks that the next sweep restores lost links, and links that failed at the start.
-func TestLinksComeBack(t *testing.T) {
+// TestSweepRestoresLinks checks that the next sweep restores lost links, and links that failed at the start.
+func TestSweepRestoresLinks(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	w.create(bare("net", "profile=acme.com/tunnel"))
@@ -101,8 +101,8 @@ func TestLinksComeBack(t *testing.T) {
 	}
 }
 
-// TestKernelLinksComeBack does the same in the kernel: with a removed tunnel, and a parent that disappears and returns.
-func TestKernelLinksComeBack(t *testing.T) {
+// TestKernelSweepRestoresLinks does the same in the kernel: with a removed tunnel, and a parent that disappears and returns.
+func TestKernelSweepRestoresLinks(t *testing.T) {
 	h := newHost(t)
 	ctx := t.Context()
 	h.create(kinds()[link.VXLAN])

@@ -325,7 +325,7 @@ func (l *Driver) Find(ctx context.Context, space string, subnet netip.Prefix, ad
 		return found, err
 	})
 	if err == nil && !found {
-		a, err = network.Allocation{}, fmt.Errorf("%w: %s came out of no pool on lease", network.ErrNotHeld, address)
+		a, err = network.Allocation{}, fmt.Errorf("%w: %s belongs to no leased pool", network.ErrNotHeld, address)
 	}
 	return a, l.options.Policy().Pool(a.Pool), err
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/ipam"
 )
 
-// TestGivenBackAndWantedAgain checks that a restarted container gets its named address during the quarantine.
-func TestGivenBackAndWantedAgain(t *testing.T) {
+// TestRestartedContainerGetsItsAddress checks that a restarted container gets its named address during the quarantine.
+func TestRestartedContainerGetsItsAddress(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	_, served := w.pools()
@@ -42,7 +42,7 @@ func TestGivenBackAndWantedAgain(t *testing.T) {
 		if err := w.ReleaseAddress(ctx, pool.ID, nine); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.foreign("spare", nine.String()); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "rests until") {
+		if err := w.foreign("spare", nine.String()); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "in quarantine until") {
 			t.Errorf("while it rests, another contract: got error %v", err)
 		}
 	}

@@ -75,9 +75,9 @@ var life = []struct{ do, want string }{
 	{"free local/spare/10.65.0.0/24 10.65.0.20", "ok"},
 }
 
-// TestKilled kills this program before and after each of its commits. Then all requests are repeated, as users do after
+// TestKilledAroundEachCommit kills this program before and after each of its commits. Then all requests are repeated, as users do after
 // an error, and the networks report their addresses. No address is allocated twice or lost.
-func TestKilled(t *testing.T) {
+func TestKilledAroundEachCommit(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for n := int32(1); ; n++ {
 			store := &dying{Store: memory.Open(t), after: after}

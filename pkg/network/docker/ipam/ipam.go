@@ -246,7 +246,7 @@ func (l *Driver) spaceOf(id string) (*space, error) {
 			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("%w: %q is no identifier of one", ErrUnknown, id)
+	return nil, fmt.Errorf("%w: %q is not the identifier of a pool", ErrUnknown, id)
 }
 
 // beginning returns the common prefix of the owners in the space.

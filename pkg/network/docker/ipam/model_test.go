@@ -218,9 +218,9 @@ func (m *model) sweep(w *world) (string, error) {
 	return "sweep", nil
 }
 
-// TestTogether runs many concurrent requests and sweeps on small pools: no address has two owners, and no address is
+// TestConcurrentRequestsAndSweeps runs many concurrent requests and sweeps on small pools: no address has two owners, and no address is
 // left at the end.
-func TestTogether(t *testing.T) {
+func TestConcurrentRequestsAndSweeps(t *testing.T) {
 	w := newWorld(t)
 	for _, do := range []string{"pool local pool=small", "pool local pool=cloudy", "pool global pool=overlay"} {
 		if got := w.do(do); strings.HasPrefix(got, "!") {

@@ -124,7 +124,7 @@ func (l *Driver) leaseNamed(ctx context.Context, s *space, r PoolRequest, subnet
 		case old == nil:
 			return l.newLease(ctx, s, r, of, activation)
 		case !s.shared && old.Activation == activation && !l.isLost(*old):
-			return nil, fmt.Errorf("%w: %s of the pool %s is on lease to another network already", network.ErrTaken, old.Prefix,
+			return nil, fmt.Errorf("%w: %s of the pool %s is leased to another network", network.ErrTaken, old.Prefix,
 				old.Pool)
 		default:
 			return l.renewed(s, r, *old, of.pool, activation)
@@ -153,8 +153,8 @@ func (l *Driver) leaseAny(ctx context.Context, s *space, r PoolRequest, subnets 
 		}
 	}
 	return Pool{},
-		fmt.Errorf("%w: all subnets of %s are on lease (%d): remove a network, or name the subnet of one that is no "+
-			"more with --subnet", network.ErrExhausted, what, len(subnets))
+		fmt.Errorf("%w: all subnets of %s are leased (%d): remove a network, or name the subnet of a removed one "+
+			"with --subnet", network.ErrExhausted, what, len(subnets))
 }
 
 // isLost reports whether the client presumably never received a lease: the process was killed before the answer,

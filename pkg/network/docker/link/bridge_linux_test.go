@@ -209,8 +209,8 @@ func holds(t *testing.T, err, want error, says string) {
 	}
 }
 
-// TestKernelShort checks that an MTU that is too small for IPv6 leaves IPv4 working.
-func TestKernelShort(t *testing.T) {
+// TestKernelMTUTooSmallForIPv6 checks that an MTU that is too small for IPv6 leaves IPv4 working.
+func TestKernelMTUTooSmallForIPv6(t *testing.T) {
 	for _, spec := range []Spec{{Kind: Bridge, MTU: 600}, {Kind: VXLAN, VNI: 7, MTU: 600}} {
 		m, sandbox := newMachine(t), newMachine(t)
 		s := Segment{Network: id(0), Spec: spec, Gateways: prefixes("192.0.2.1/24")}
@@ -224,8 +224,8 @@ func TestKernelShort(t *testing.T) {
 	}
 }
 
-// TestKernelFull checks the error for a port beyond the bridge's 1023.
-func TestKernelFull(t *testing.T) {
+// TestKernelPortsBeyondLimit checks the error for a port beyond the bridge's 1023.
+func TestKernelPortsBeyondLimit(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: Bridge}}
 	m.must(t, m.EnsureSegment(t.Context(), s))

@@ -243,7 +243,7 @@ func TestKernelVLAN(t *testing.T) {
 	_, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	holds(t, err, ErrImpossible, "neither the network nor the endpoint has a VLAN")
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), VLAN: 4095})
-	holds(t, err, ErrImpossible, "4095 is no VLAN")
+	holds(t, err, ErrImpossible, "4095 is not a VLAN")
 	s.VLAN = 42
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(1), VLAN: 43})
 	holds(t, err, ErrImpossible, "the endpoint's VLAN is 43, and the network's 42")

@@ -170,8 +170,8 @@ func TestKernelCrash(t *testing.T) {
 	}
 }
 
-// TestKernelRemoveHalf checks that a partially created network can be removed.
-func TestKernelRemoveHalf(t *testing.T) {
+// TestKernelRemovePartialNetwork checks that a partially created network can be removed.
+func TestKernelRemovePartialNetwork(t *testing.T) {
 	m := newMachine(t)
 	m.add(t, &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: bridgeName(id(0))}})
 	m.add(t, &netlink.Vxlan{LinkAttrs: netlink.LinkAttrs{Name: tunnelName(id(0))}, VxlanId: 7, Port: 4789})

@@ -78,7 +78,7 @@ func (k *Kernel) Close() error {
 func (k *Kernel) Own() error {
 	switch err := unix.Flock(int(k.namespace), unix.LOCK_EX|unix.LOCK_NB); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return fmt.Errorf("%w: another process makes Docker's links in this network namespace", network.ErrTaken)
+		return fmt.Errorf("%w: another process manages Docker's links in this network namespace: stop it", network.ErrTaken)
 	case err != nil:
 		return fmt.Errorf("locking the network namespace: %w", err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/docker/link"
 )
 
-// TestKernelOwn checks that only one process at a time owns a network namespace.
-func TestKernelOwn(t *testing.T) {
+// TestKernelOneOwnerOfNamespace checks that only one process at a time owns a network namespace.
+func TestKernelOneOwnerOfNamespace(t *testing.T) {
 	open := func() *link.Kernel {
 		k, err := link.Open(link.Options{})
 		if err != nil {

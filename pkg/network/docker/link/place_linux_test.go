@@ -87,8 +87,8 @@ func (m machine) defaultRoute(t *testing.T) bool {
 	return false
 }
 
-// TestKernelQuiet checks that a bridge without an IPv6 gateway adds no IPv6 address to this machine.
-func TestKernelQuiet(t *testing.T) {
+// TestKernelBridgeAddsNoIPv6Address checks that a bridge without an IPv6 gateway adds no IPv6 address to this machine.
+func TestKernelBridgeAddsNoIPv6Address(t *testing.T) {
 	m := newMachine(t)
 	s := Segment{Network: id(0), Spec: Spec{Kind: VXLAN, VNI: 7}, Gateways: prefixes("192.0.2.1/24")}
 	m.must(t, m.EnsureSegment(t.Context(), s))

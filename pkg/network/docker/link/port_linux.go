@@ -60,7 +60,7 @@ func (p Port) valid(s Spec) error {
 	case p.Endpoint == "":
 		return fmt.Errorf("%w: an endpoint needs an identifier", ErrImpossible)
 	case p.VLAN > MaxVLAN:
-		return fmt.Errorf("%w: %d is no VLAN: 1 to %d", ErrImpossible, p.VLAN, MaxVLAN)
+		return fmt.Errorf("%w: %d is not a VLAN: 1 to %d", ErrImpossible, p.VLAN, MaxVLAN)
 	case s.Kind == VLAN && p.VLAN == 0 && s.VLAN == 0:
 		return fmt.Errorf("%w: neither the network nor the endpoint has a VLAN", ErrImpossible)
 	case s.Kind == VLAN && p.VLAN != 0 && s.VLAN != 0 && p.VLAN != s.VLAN:

@@ -52,7 +52,7 @@ func (s Spec) Problems() map[string]error {
 		}
 	}
 	if !slices.Contains(Kinds(), s.Kind) {
-		add("kind", "%q is no kind: there are %s", s.Kind, list(Kinds()))
+		add("kind", "%q is not a kind: there are %s", s.Kind, list(Kinds()))
 	}
 	if s.Parent != "" {
 		if err := NameProblem(s.Parent); err != nil {
@@ -66,11 +66,11 @@ func (s Spec) Problems() map[string]error {
 	case len(modes) == 0:
 		add("mode", "%s has no modes", s.Kind)
 	default:
-		add("mode", "%q is no mode of %s: there are %s", s.Mode, s.Kind, list(modes))
+		add("mode", "%q is not a mode of %s; the modes are %s", s.Mode, s.Kind, list(modes))
 	}
 	switch {
 	case s.VLAN > MaxVLAN:
-		add("vlan", "%d is no VLAN: 1 to %d", s.VLAN, MaxVLAN)
+		add("vlan", "%d is not a VLAN: 1 to %d", s.VLAN, MaxVLAN)
 	case s.VLAN != 0 && s.Parent == "":
 		add("vlan", "a VLAN needs a parent that carries it")
 	}
@@ -98,10 +98,10 @@ func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
 	case s.Kind == VXLAN && s.VNI == 0:
 		add("vni", "a vxlan needs its number, 1 to %d", MaxVNI)
 	case s.VNI > MaxVNI:
-		add("vni", "%d is no number of a vxlan: 1 to %d", s.VNI, MaxVNI)
+		add("vni", "%d is not a number of a vxlan: 1 to %d", s.VNI, MaxVNI)
 	}
 	if s.Local.IsValid() && !isMachine(s.Local) {
-		add("local", "%s is no address of one machine", s.Local)
+		add("local", "%s is not the address of one machine", s.Local)
 	}
 	for _, peer := range s.Peers {
 		family := s.Peers[0]
@@ -109,7 +109,7 @@ func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
 			family = s.Local
 		}
 		if !isMachine(peer) {
-			add("peers", "%s is no address of one machine", peer)
+			add("peers", "%s is not the address of one machine", peer)
 		} else if peer.Unmap().Is4() != family.Unmap().Is4() {
 			add("peers", "%s and %s are of different families: all ends of a tunnel have the same", family, peer)
 		}
@@ -135,7 +135,7 @@ func (s Segment) Problems() map[string]error {
 		address := gateway.Addr()
 		switch {
 		case !gateway.IsValid() || address.IsUnspecified() || address.IsMulticast() || address.Zone() != "":
-			problems["gateways"] = fmt.Errorf("%s is no gateway", gateway)
+			problems["gateways"] = fmt.Errorf("%s is not a gateway", gateway)
 		case address.Is4In6():
 			problems["gateways"] = fmt.Errorf("%s is of neither family", gateway)
 		case address.Is6() && s.MTU != 0 && s.MTU < minMTU6:
@@ -168,14 +168,14 @@ func (s Spec) hasSubinterface() bool { return s.VLAN != 0 && s.Kind != VLAN }
 func NameProblem(name string) error {
 	switch {
 	case name == "" || len(name) > nameLength:
-		return fmt.Errorf("%q is no name of an interface: 1 to %d bytes", name, nameLength)
+		return fmt.Errorf("%q is not an interface name: 1 to %d bytes", name, nameLength)
 	case name == "." || name == "..":
-		return fmt.Errorf("%q is no name of an interface", name)
+		return fmt.Errorf("%q is not an interface name", name)
 	case strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, func(r rune) bool {
 		return unicode.IsSpace(r) ||
 			unicode.IsControl(r)
 	}):
-		return fmt.Errorf("%q is no name of an interface: no spaces, and none of / : %%", name)
+		return fmt.Errorf("%q is not an interface name: no spaces, and none of / : %%", name)
 	default:
 		return nil
 	}
@@ -184,7 +184,7 @@ func NameProblem(name string) error {
 // MACProblem returns an error if a MAC address is not that of a single interface.
 func MACProblem(mac network.HardwareAddr) error {
 	if len(mac) != 6 || mac[0]&1 != 0 || bytes.Equal(mac, make([]byte, 6)) {
-		return fmt.Errorf("%s is no MAC address of an interface", mac)
+		return fmt.Errorf("%s is not a MAC address of an interface", mac)
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (h session) ensureBridge(s Segment, base netlink.Link) error {
 	made.HardwareAddr = net.HardwareAddr(newMAC()) // otherwise it takes those of its ports in turn
 	bridge, err := h.ensure(made, of, func(netlink.Link) bool { return true })
 	if err == nil && bridge.Type() != "bridge" {
-		err = fmt.Errorf("%w: %s is no bridge, but %s", network.ErrTaken, name, bridge.Type())
+		err = fmt.Errorf("%w: %s is not a bridge, but %s", network.ErrTaken, name, bridge.Type())
 	}
 	if err == nil {
 		err = refuseRouters(name)

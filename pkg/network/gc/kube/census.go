@@ -85,7 +85,7 @@ func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
 	defer cancel()
 	of, known := kinds[name]
 	if !known {
-		return nil, fmt.Errorf("%w: %s is no kind of Kubernetes that is counted", gc.ErrUncounted, name)
+		return nil, fmt.Errorf("%w: %s is not a kind of holders", gc.ErrUncounted, name)
 	}
 	made := &count{at: c.options.Clock.Now(), uids: map[string]struct{}{}, names: map[string]struct{}{}}
 	options := metav1.ListOptions{}

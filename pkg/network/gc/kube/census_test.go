@@ -53,8 +53,8 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestUncounted checks which kinds are never counted.
-func TestUncounted(t *testing.T) {
+// TestKindsThatAreNotCounted checks which kinds are never counted.
+func TestKindsThatAreNotCounted(t *testing.T) {
 	c, err := New(Options{Config: &rest.Config{Host: "127.0.0.1:1"}, Clock: clock.RealClock{}})
 	if err != nil {
 		t.Fatal(err)

@@ -49,9 +49,9 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestBroken checks that an export skips unreadable rows only if permitted, and reports rows that contradict each
+// TestExportSkipsUnreadableRowsIfPermitted checks that an export skips unreadable rows only if permitted, and reports rows that contradict each
 // other.
-func TestBroken(t *testing.T) {
+func TestExportSkipsUnreadableRowsIfPermitted(t *testing.T) {
 	store := filled(t, 3)
 	plant(t, store, "owner/test/broken", "{")
 	var broken *ledger.BrokenRow

@@ -72,7 +72,7 @@ type Summary struct {
 }
 
 // ErrForeign means that a file is not an export of a ledger.
-var ErrForeign = errors.New("it is no export of a ledger")
+var ErrForeign = errors.New("it is not an export of a ledger")
 
 // Error is an error in a line.
 type Error struct {

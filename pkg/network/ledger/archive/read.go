@@ -25,7 +25,7 @@ import (
 var (
 	errTruncated = errors.New("the end is missing: the export was not finished, or not copied whole")
 	errDamaged   = errors.New("the export was changed or damaged: its contents do not match its last line; take another copy")
-	errFields    = errors.New("a line is one allocation, one thing that rests, one record, or the end")
+	errFields    = errors.New("a line must be one allocation, one quarantine, one record, or the end")
 )
 
 // Read checks an archive while it reads it to its end, and calls each for the rows of every line until that returns an
@@ -162,7 +162,7 @@ func (r *reader) end(said Summary) error {
 	if _, err := r.next(); err != nil {
 		return err
 	}
-	return errors.New("something follows the end")
+	return errors.New("there is more text after the end")
 }
 
 // contents is an archive that was read to its end: its rows, and those that are there twice.

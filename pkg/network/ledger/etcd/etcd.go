@@ -123,7 +123,7 @@ func (o *Options) complete() error {
 
 func (o *Options) completeEndpoints() error {
 	if len(o.Endpoints) == 0 {
-		return errors.New("no endpoint of etcd is given")
+		return errors.New("set an endpoint of etcd")
 	}
 	secure := 0
 	for _, endpoint := range o.Endpoints {

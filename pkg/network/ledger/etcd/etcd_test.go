@@ -22,7 +22,7 @@ import (
 func TestOptions(t *testing.T) {
 	one := []string{"https://etcd:2379"}
 	for want, o := range map[string]etcd.Options{
-		"no endpoint of etcd":           {},
+		"set an endpoint of etcd":       {},
 		"an endpoint of etcd is https:": {Endpoints: []string{"etcd:2379"}},
 		"is https://host:port or":       {Endpoints: []string{"https://user:secret@etcd:2379"}},
 		"either all https or all http":  {Endpoints: []string{"https://a:1", "http://b:1"}},
@@ -36,8 +36,8 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestLateCommit delays a transaction until its caller has long had an error, and has done other things: it must not be made then.
-func TestLateCommit(t *testing.T) {
+// TestDelayedTransactionIsNotMade delays a transaction until its caller has long had an error, and has done other things: it must not be made then.
+func TestDelayedTransactionIsNotMade(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
 	caller, goOn, done := newPatience(t), make(chan struct{}), make(chan struct{})
@@ -93,8 +93,8 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// TestFenceOfOthers lets another server raise the same fence: affected commits are repeated.
-func TestFenceOfOthers(t *testing.T) {
+// TestFenceRaisedByAnotherServer lets another server raise the same fence: affected commits are repeated.
+func TestFenceRaisedByAnotherServer(t *testing.T) {
 	s := newServer(t)
 	store := s.open(t)
 	for round := range 3 {

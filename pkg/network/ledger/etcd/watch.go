@@ -50,7 +50,7 @@ func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 		case errors.Is(err, rpctypes.ErrCompacted):
 			w.next = 0
 		}
-		s.options.Report(fmt.Errorf("watching the ledger, which is begun again: %w", s.options.explain(err)))
+		s.options.Report(fmt.Errorf("watching the ledger failed and starts again: %w", s.options.explain(err)))
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():

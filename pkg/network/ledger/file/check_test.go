@@ -186,8 +186,8 @@ func flip(t *testing.T, data *os.File, at int, value byte) {
 	}
 }
 
-// TestOldCopy puts back an older file, which is consistent by itself.
-func TestOldCopy(t *testing.T) {
+// TestRestoredOlderFileIsRefused puts back an older file, which is consistent by itself.
+func TestRestoredOlderFileIsRefused(t *testing.T) {
 	folder := t.TempDir()
 	old := filled(t, folder)
 	path := filepath.Join(folder, "ledger.db")

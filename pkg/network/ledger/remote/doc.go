@@ -62,4 +62,4 @@ func (p *Problem) Is(target error) bool {
 }
 
 // ErrNoCluster means that holders cannot be queried, so that no allocation can be released.
-var ErrNoCluster = &Problem{http.StatusNotImplemented, "the server has no client of Kubernetes, and so cannot know who lives: give it one (kubernetes.kubeconfig)"}
+var ErrNoCluster = &Problem{http.StatusNotImplemented, "the server has no Kubernetes client to check which owners exist: set kubernetes.kubeconfig"}

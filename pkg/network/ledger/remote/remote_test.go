@@ -120,7 +120,7 @@ func TestSearch(t *testing.T) {
 		"a node":                   {ledger.Query{Node: "n"}, ""},
 		"before a time":            {ledger.Query{Before: time.Unix(1e9+1, 0)}, "test/0"},
 		"an address in quarantine": {ledger.Query{State: network.Resting}, "10.0.0.9 of the pool pool until 2033-05-18T03:33:20Z, last docker/last"},
-		"an owner elsewhere":       {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
+		"an owner on another node": {ledger.Query{Owner: "test/1", Pool: "other"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for where, search := range map[string]func(ledger.Query, func(ledger.Entry) error) error{
@@ -148,8 +148,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestTend exports, verifies and releases through the server.
-func TestTend(t *testing.T) {
+// TestExportVerifyAndReleaseThroughServer exports, verifies and releases through the server.
+func TestExportVerifyAndReleaseThroughServer(t *testing.T) {
 	w := serve(t, nil)
 	var direct, through bytes.Buffer
 	want, err := archive.Export(t.Context(), w.store, &direct, archive.ExportOptions{})
@@ -200,7 +200,7 @@ func TestFaults(t *testing.T) {
 
 // TestGC checks that possible leaks are sent as they are found, and the answer of a server that cannot find any.
 func TestGC(t *testing.T) {
-	if err := serve(t, nil).client.GC(t.Context(), true, nil); err == nil || !strings.Contains(err.Error(), "has no client of Kubernetes") {
+	if err := serve(t, nil).client.GC(t.Context(), true, nil); err == nil || !strings.Contains(err.Error(), "has no Kubernetes client") {
 		t.Errorf("got error %v", err)
 	}
 	for _, dry := range []bool{true, false} {
@@ -228,7 +228,7 @@ func TestRefused(t *testing.T) {
 		"GET /v2/rows":                    `404 {"error":"the server knows no such request: is it of another version?"}`,
 		"POST /v1/release {":              `400 {"error":"the request cannot be read: unexpected EOF"}`,
 		`POST /v1/release {"own":1}`:      `400 {"error":"the request cannot be read: json: unknown field \"own\""}`,
-		`POST /v1/release {"owner":{}}{}`: `400 {"error":"the request cannot be read: something follows the value"}`,
+		`POST /v1/release {"owner":{}}{}`: `400 {"error":"the request cannot be read: there is more text after the value"}`,
 		`POST /v1/release {"owner":{"contract":"test","key":"1"}}`: `500 {"error":"unavailable"}`,
 		"POST /v1/release " + strings.Repeat(" ", 65<<10):          `400 {"error":"the request cannot be read: http: request body too large"}`,
 	} {
@@ -238,8 +238,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestTooMany checks the limit of concurrent requests.
-func TestTooMany(t *testing.T) {
+// TestLimitOfConcurrentRequests checks the limit of concurrent requests.
+func TestLimitOfConcurrentRequests(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	w := serve(t, func(o *remote.Options) {
 		o.Requests = 1
@@ -264,8 +264,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestNobody checks the errors if no server listens, or another program does.
-func TestNobody(t *testing.T) {
+// TestNoServerListens checks the errors if no server listens, or another program does.
+func TestNoServerListens(t *testing.T) {
 	for address, want := range map[string]string{
 		"unix:///nonexistent/ledger.sock": "asking the server at unix:///nonexistent/ledger.sock: ",
 		"/var/lib/graft/ledger.sock":      "the address of a server is unix://",
