@@ -211,7 +211,7 @@ func (l *Listener) admit(address net.Addr) error {
 	var problem error
 	switch at := address.(type) {
 	case *net.UnixAddr:
-		problem = l.admitSocket(at.Name)
+		problem = admitSocket(at.Name)
 	case *net.TCPAddr:
 		if l.TLS == nil && !at.IP.IsLoopback() {
 			problem = fmt.Errorf("%s is off loopback: add tls, or insecure: true", at)
@@ -231,9 +231,8 @@ func (l *Listener) admit(address net.Addr) error {
 const everybody fs.FileMode = 0o002
 
 // admitSocket refuses a socket that all users of the machine can open, as those of systemd are where nothing is said. One without a path has no mode.
-func (l *Listener) admitSocket(path string) error {
-	switch {
-	case path == "" || strings.HasPrefix(path, "@"):
+func admitSocket(path string) error {
+	if path == "" || strings.HasPrefix(path, "@") {
 		return errors.New("the socket is abstract, so that all users of the machine can open it: give it a path, or add insecure: true")
 	}
 	there, err := os.Stat(path)
