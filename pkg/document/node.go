@@ -872,14 +872,6 @@ func (n *Node) appendTo(dst []byte) []byte {
 	return n.appendNow(dst)
 }
 
-// AppendText appends the result of Text to dst.
-func (n *Node) AppendText(dst []byte) ([]byte, bool) {
-	if n.Kind() != String {
-		return dst, false
-	}
-	return append(dst, n.text.textAt(n.at)...), true
-}
-
 // appendNow works like appendTo without checking whether all edits cancel each other.
 func (n *Node) appendNow(dst []byte) []byte {
 	if !n.edited || !n.differsBelow() {

@@ -35,11 +35,8 @@ func FromCluster(raw []byte) (*Facts, error) {
 			Shoot        json.RawMessage `json:"shoot"`
 		} `json:"spec"`
 	}
-	if err := decode(raw, &cluster); err != nil {
-		return nil, fmt.Errorf("decoding the Cluster: %w", err)
-	}
-	if err := cluster.check(clusterVersion, "Cluster"); err != nil {
-		return nil, fmt.Errorf("decoding the Cluster: %w", err)
+	if err := decodeAs(raw, &cluster, &cluster.typeMeta, clusterVersion, "Cluster"); err != nil {
+		return nil, err
 	}
 	return FromClusterObjects(cluster.Metadata.Name, cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot)
 }
@@ -418,30 +415,27 @@ func (m *Manifest) Spec() any {
 }
 
 // In returns the value at a path below spec, nil if there is none, or an error.
-func (m *Manifest) In(path ...string) any {
-	value := m.Spec()
-	if _, failed := value.(error); failed {
-		return value
-	}
-	for _, key := range path {
-		members, _ := value.(map[string]any)
-		value = members[key]
-	}
-	return value
-}
+func (m *Manifest) In(path ...string) any { return descend(m.Spec(), path) }
 
 // inWorker returns the value at a path below a worker, by the worker's index. It returns nil if there is none, or an
 // error.
 func (s *Shoot) inWorker(i int, path []string) any {
 	workers := s.Manifest.In("provider", "workers")
+	if all, isList := workers.([]any); isList && i < len(all) {
+		return descend(all[i], path)
+	}
 	if _, failed := workers.(error); failed {
 		return workers
 	}
-	all, _ := workers.([]any)
-	if i >= len(all) {
-		return nil
+	return nil
+}
+
+// descend returns the value at a path below a decoded value, nil if there is none, or the value itself if it is an
+// error.
+func descend(value any, path []string) any {
+	if _, failed := value.(error); failed {
+		return value
 	}
-	value := all[i]
 	for _, key := range path {
 		members, _ := value.(map[string]any)
 		value = members[key]
