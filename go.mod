@@ -60,7 +60,7 @@ require (
 	k8s.io/klog/v2 v2.130.1 // the log of client-go
 	k8s.io/kubelet v0.34.3 // the kubelet's configuration
 	k8s.io/pod-security-admission v0.34.3 // labels of namespaces in the test landscape
-	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // clocks and pointers
+	k8s.io/utils v0.0.0-20260108192941-914a6e750570 // clocks, pointers and caches
 	layeh.com/gopher-json v0.0.0-20201124131017-552bb3c4c3bf // JSON in Lua, as Karmada has it
 	sigs.k8s.io/controller-runtime v0.22.5 // the manager and the client of the extension
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // JSON decoded as Kubernetes decodes it
