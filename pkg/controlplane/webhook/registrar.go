@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -241,28 +240,14 @@ func upToDate(current, desired *admissionregistrationv1.MutatingWebhookConfigura
 }
 
 func contains(all, some map[string]string) bool {
-	for key, value := range some {
-		if found, ok := all[key]; !ok || found != value {
-			return false
-		}
-	}
-	return true
+	return labels.Set(some).AsSelectorPreValidated().Matches(labels.Set(all))
 }
 
 func merge(current, desired *admissionregistrationv1.MutatingWebhookConfiguration) *admissionregistrationv1.MutatingWebhookConfiguration {
 	merged := current.DeepCopy()
-	merged.Labels, merged.Annotations = override(merged.Labels, desired.Labels), override(merged.Annotations, desired.Annotations)
+	merged.Labels, merged.Annotations = labels.Merge(merged.Labels, desired.Labels), labels.Merge(merged.Annotations, desired.Annotations)
 	merged.OwnerReferences, merged.Webhooks = desired.OwnerReferences, desired.Webhooks
 	return merged
-}
-
-// override returns a map with the given values set.
-func override(into, values map[string]string) map[string]string {
-	if into == nil {
-		into = map[string]string{}
-	}
-	maps.Copy(into, values)
-	return into
 }
 
 func names(webhooks []admissionregistrationv1.MutatingWebhook) []string {
