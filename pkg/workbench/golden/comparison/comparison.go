@@ -11,6 +11,7 @@ package comparison
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -138,6 +139,19 @@ func Follow(value any, path fieldpath.Path) (any, bool) {
 		}
 	}
 	return value, true
+}
+
+// Canonical returns a value as decoded JSON: numbers are float64.
+func Canonical(value any) (any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("encoding a value: %w", err)
+	}
+	var read any
+	if err := json.Unmarshal(raw, &read); err != nil {
+		return nil, fmt.Errorf("decoding a value: %w", err)
+	}
+	return read, nil
 }
 
 // Plain returns the value of a node as decoded JSON: numbers are float64.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -284,7 +283,7 @@ func fields(c *compiler, path string) {
 		}
 		last := at[len(at)-1].Key
 		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookFor(node, func(o *subject) (any, bool, error) {
-			value, there := valueOf(follow(o.Document.Root(), at))
+			value, there := comparison.Follow(o.value(), at)
 			return value, there, nil
 		})})
 	}
@@ -429,7 +428,8 @@ func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
 		}
 		t.word = at[len(at)-1].Key
 		c.add(t.assertion(node, ".fields."+text, func(item *document.Node, _ string) []comparison.Mismatch {
-			value, there := valueOf(follow(item, at))
+			whole, _ := valueOf(item)
+			value, there := comparison.Follow(whole, at)
 			return comparison.Differences("", comparison.Plain(node), value, there)
 		}))
 	}
@@ -450,32 +450,20 @@ func optionDifferences(section, option string, want any, text string) []comparis
 		return []comparison.Mismatch{{Want: comparison.Shown(want), Got: err.Error()}}
 	}
 	values := unit.Values(section, option)
-	got := any(nil)
-	if len(values) > 0 {
-		got = canonical(values)
+	list := make([]any, len(values))
+	for i, value := range values {
+		list[i] = value
 	}
+	got := any(list)
 	if one := fmt.Sprint(want); want != nil && slices.Contains(values, one) {
 		return nil
 	}
 	if len(values) == 1 {
-		if _, list := want.([]any); !list {
+		if _, isList := want.([]any); !isList {
 			got = values[0]
 		}
 	}
 	return comparison.Differences("", want, got, len(values) > 0)
-}
-
-// canonical returns a value as decoded JSON, with float64 for numbers.
-func canonical(value any) any {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return value
-	}
-	var read any
-	if json.Unmarshal(raw, &read) != nil {
-		return value
-	}
-	return read
 }
 
 // valueOf returns the value of an object's node, or false if there is none.
@@ -488,22 +476,6 @@ func valueOf(n *document.Node) (any, bool) {
 		return nil, false
 	}
 	return value, true
-}
-
-// follow returns the node at a path, or nil.
-func follow(n *document.Node, path fieldpath.Path) *document.Node {
-	for _, step := range path {
-		switch {
-		case step.By != "":
-			n = n.ItemWith(step.By, step.Key)
-		case step.Position:
-			i, _ := strconv.Atoi(step.Key)
-			n = n.Item(i)
-		default:
-			n = n.Get(step.Key)
-		}
-	}
-	return n
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
@@ -318,7 +319,16 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 type subject struct {
 	*target.Object
 
+	decoded    any
 	configured map[string]any
+}
+
+// value returns the whole object, decoded once.
+func (s *subject) value() any {
+	if s.decoded == nil {
+		s.decoded, _ = valueOf(s.Document.Root())
+	}
+	return s.decoded
 }
 
 func (o *object) subject(s *selector) (*subject, error) {
@@ -340,8 +350,9 @@ func (s *subject) kubeletConfiguration() (map[string]any, error) {
 		return nil, err
 	}
 	whole, _ := text.Get()
-	s.configured, _ = canonical(whole).(map[string]any)
-	return s.configured, nil
+	decoded, err := comparison.Canonical(whole)
+	s.configured, _ = decoded.(map[string]any)
+	return s.configured, err
 }
 
 // held is a golden file: the readable difference (diff), or the objects that changed (yaml).

@@ -233,7 +233,7 @@ var edits = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Opera
 func parts(w *v1alpha1.InterpreterTestWant) []part {
 	one := func(o interpreter.Operation) []interpreter.Operation { return []interpreter.Operation{o} }
 	plain := func(of func(*interpreter.Response) any) func([]byte, *interpreter.Response) (any, error) {
-		return func(_ []byte, r *interpreter.Response) (any, error) { return canonical(of(r)) }
+		return func(_ []byte, r *interpreter.Response) (any, error) { return comparison.Canonical(of(r)) }
 	}
 	return []part{
 		{"replicas", w.Replicas, one(interpreter.Replicas), plain(func(r *interpreter.Response) any { return r.Replicas })},
@@ -252,26 +252,13 @@ func parts(w *v1alpha1.InterpreterTestWant) []part {
 	}
 }
 
-// canonical returns a value as decoded JSON.
-func canonical(value any) (any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	var read any
-	if err := json.Unmarshal(raw, &read); err != nil {
-		return nil, fmt.Errorf("reading the answer: %w", err)
-	}
-	return read, nil
-}
-
 // changed returns the changed object.
 func changed(object []byte, r *interpreter.Response) (any, error) {
 	raw, err := interpret.Patched(object, r.Patch)
 	if err != nil {
 		return nil, err
 	}
-	return canonical(json.RawMessage(raw))
+	return comparison.Canonical(json.RawMessage(raw))
 }
 
 // want holds the expected results of a case.
