@@ -36,7 +36,7 @@ func TestReadMetrics(t *testing.T) {
 		"a description of a counter": {
 			`var x = prometheus.NewDesc("graft_a_total", "A.", []string{"b"}, nil)`, []metric{{"graft_a_total", "counter", "A.", []string{"b"}}},
 		},
-		"a function of one's own":    {`var x = gauge("graft_a", "A.")`, []metric{{name: "graft_a", kind: "gauge", help: "A."}}},
+		"a function of this package": {`var x = gauge("graft_a", "A.")`, []metric{{name: "graft_a", kind: "gauge", help: "A."}}},
 		"one that is not registered": {`var x = prometheus.NewCounter(prometheus.CounterOpts{Name: "graft_a"})`, nil},
 		"another function":           {`var x = say("graft_a", "A.")`, nil},
 		"another name":               {`var x = gauge("go_a", "A.")`, nil},

@@ -86,7 +86,7 @@ func parseKey(text string) (Step, string, error) {
 		end = len(text)
 	}
 	if !plainKey.MatchString(text[:end]) {
-		return Step{}, "", fmt.Errorf(`%q is no key; write other keys as ["key"]`, text[:end])
+		return Step{}, "", fmt.Errorf(`%q is not a key; write other keys as ["key"]`, text[:end])
 	}
 	return Step{Key: text[:end]}, text[end:], nil
 }

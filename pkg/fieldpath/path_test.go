@@ -56,7 +56,7 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(p.String())
 		if err != nil {
-			t.Fatalf("%q is written as %q, which is no path: %v", text, p, err)
+			t.Fatalf("%q is written as %q, which is not a path: %v", text, p, err)
 		}
 		if diff := cmp.Diff(p, again); diff != "" {
 			t.Fatalf("%q is written as %q, which is another path:\n%s", text, p, diff)

@@ -79,7 +79,7 @@ var _ = Describe("a seed that moves from one installation to another", func() {
 		after := start(ctx, programOptions{Profiles: flag("after"), Namespace: "extension-after"})
 		before.expectRegistration(ctx, true)
 		after.expectRegistration(ctx, true)
-		before.log.waitFor("What newer installations serve is left to them")
+		before.log.waitFor("Newer installations serve these webhooks; this installation does not")
 		written(after, before, "after")
 
 		// The newer one is removed: the older one is back before it is gone.
@@ -94,7 +94,7 @@ var _ = Describe("a seed that moves from one installation to another", func() {
 		time.Sleep(1100 * time.Millisecond)
 		again := start(ctx, programOptions{Profiles: flag("again"), Namespace: "extension-again"})
 		Eventually(func() error {
-			if strings.Count(before.log.String(), "What newer installations serve is left to them") < 3 {
+			if strings.Count(before.log.String(), "Newer installations serve these webhooks; this installation does not") < 3 {
 				return errNotYet
 			}
 			return nil

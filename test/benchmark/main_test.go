@@ -57,8 +57,8 @@ func TestSameEdits(t *testing.T) {
 	}
 }
 
-// TestAnotherEachTime checks that no two requests of the row have the same kubelet unit, and that each gets a patch.
-func TestAnotherEachTime(t *testing.T) {
+// TestEachRequestHasAnotherUnit checks that no two requests of the row have the same kubelet unit, and that each gets a patch.
+func TestEachRequestHasAnotherUnit(t *testing.T) {
 	_, s := handlers(t)
 	r, err := groups[1].anotherEachTime(t.Context(), s, "testdata")
 	must(t, err)

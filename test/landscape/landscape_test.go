@@ -50,7 +50,7 @@ func TestLandscape(t *testing.T) {
 	t.Run("the server has a version", func(t *testing.T) { checkVersion(t, l) })
 	t.Run("a shoot", func(t *testing.T) { checkShoot(t, l) })
 	t.Run("a shoot without a cluster", func(t *testing.T) { checkShootWithoutCluster(t, l) })
-	t.Run("a group that comes later", func(t *testing.T) { checkLaterGroup(t, l) })
+	t.Run("an API group that is served later", func(t *testing.T) { checkLaterGroup(t, l) })
 	t.Run("a service account", func(t *testing.T) { checkServiceAccount(t, l) })
 	t.Run("the audit log", func(t *testing.T) {
 		events, err := os.ReadFile(audit)
@@ -225,7 +225,7 @@ func TestStartFails(t *testing.T) {
 			t.Errorf("got error %v, want one that says what to run", err)
 		}
 	})
-	t.Run("with a flag that is none", func(t *testing.T) {
+	t.Run("with an unknown flag", func(t *testing.T) {
 		_, err := landscape.Start(t.Context(), landscape.Options{APIServerArgs: map[string][]string{"no-such-flag": {"x"}}})
 		if err == nil || !strings.Contains(err.Error(), "unknown flag: --no-such-flag") {
 			t.Errorf("got error %v, want what kube-apiserver said", err)

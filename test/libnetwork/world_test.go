@@ -192,7 +192,7 @@ func (w *world) clean() {
 // empty makes sure that the ledger holds nothing.
 func (w *world) empty() {
 	w.t.Helper()
-	if said := w.ledger("inspect"); said != "No allocation is there." {
+	if said := w.ledger("inspect"); said != "No allocations." {
 		w.t.Errorf("the ledger has\n%s", said)
 	}
 }

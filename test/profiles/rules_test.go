@@ -90,8 +90,8 @@ var older = []string{
 	"the Service of the kube-apiserver must not be mutated at all", "is false in all versions of Kubernetes that are served, 1.31 to",
 }
 
-// TestTogether checks that all examples can be installed together, without deprecated parts.
-func TestTogether(t *testing.T) {
+// TestExamplesFitTogether checks that all examples can be installed together, without deprecated parts.
+func TestExamplesFitTogether(t *testing.T) {
 	var paths []string
 	for _, provider := range providers(t) {
 		paths = append(paths, profilesOf(t, provider)[0])

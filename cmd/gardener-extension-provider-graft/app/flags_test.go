@@ -90,8 +90,8 @@ profiles: {paths: [one]}
 	}
 }
 
-// TestCompleteBesideVirtualGarden: the two installations in one cluster must not write the same registration.
-func TestCompleteBesideVirtualGarden(t *testing.T) {
+// TestCompleteRejectsRegistrationOfVirtualGarden: the two installations in one cluster must not write the same registration.
+func TestCompleteRejectsRegistrationOfVirtualGarden(t *testing.T) {
 	t.Setenv("WEBHOOK_CONFIG_NAMESPACE", "runtime-extension-provider-graft")
 	o, err := complete(t, "--profile=a.yaml")
 	if err != nil {

@@ -187,7 +187,7 @@ func validate(c *configv1alpha1.ResourceInterpreterConfiguration) error {
 	}
 	for _, address := range c.Certificate.IPAddresses {
 		_, err := netip.ParseAddr(address)
-		add(err != nil, "--ip-address: %q is no address", address)
+		add(err != nil, "--ip-address: %q is not an address", address)
 	}
 	if r := c.Registration; r != nil {
 		if err := r.Check(); err != nil {

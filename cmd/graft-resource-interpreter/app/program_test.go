@@ -201,8 +201,8 @@ func TestRefuses(t *testing.T) {
 		more []string
 		want string
 	}{
-		"right":             {folder, "ok: kinds "},
-		"right, with files": {append(files, "--register=a", "--url=https://a.example.com"), "ok: kinds "},
+		"valid":             {folder, "ok: kinds "},
+		"valid, with files": {append(files, "--register=a", "--url=https://a.example.com"), "ok: kinds "},
 		"no certificate":    {nil, "Error: no certificate: give --tls-cert-file and --tls-key-file, --certificate-secret or --certificate-folder\n"},
 		"no key":            {files[:1], "Error: --tls-cert-file and --tls-key-file go together\n"},
 		"two of them":       {append(files, folder...), "Error: there is one certificate: give files, a Secret or a folder for it\n"},
@@ -222,7 +222,7 @@ func TestRefuses(t *testing.T) {
 		"a service":                              {append(folder, "--register=a", "--service=b:1"), "Error: --service b:1: must be namespace/name or namespace/name:port\n"},
 		"a URL":                                  {append(folder, "--register=a", "--url=http://a"), "Error: registration: url must be https://"},
 		"an address":                             {append(folder, "--listen=x"), "Error: --listen must be host:port\n"},
-		"names":                                  {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is not a DNS name\n--ip-address: \"1.2.3\" is no address\n"},
+		"names":                                  {append(folder, "--dns-name=A_B", "--ip-address=1.2.3"), "Error: --dns-name: \"A_B\" is not a DNS name\n--ip-address: \"1.2.3\" is not an address\n"},
 		"an optional profile without --gardener": {append(folder, "--gardener-optional=cluster"), "Error: --gardener-optional needs --gardener\n"},
 		"a level":                                {append(folder, "--log-level=loud"), "Error: --log-level must be debug"},
 		"a profile of Gardener":                  {append(folder, "--gardener", "--gardener-optional=x"), "Error: reading the profiles of Gardener: there is no optional profile \"x\""},
@@ -231,7 +231,7 @@ func TestRefuses(t *testing.T) {
 		if about == "a level" {
 			continue // which try gives, too
 		}
-		if !strings.HasPrefix(said, test.want) || (status == 0) != strings.HasPrefix(about, "right") {
+		if !strings.HasPrefix(said, test.want) || (status == 0) != strings.HasPrefix(about, "valid") {
 			t.Errorf("%s: %d\n%s", about, status, cmp.Diff(test.want, said))
 		}
 	}

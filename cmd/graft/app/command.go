@@ -208,7 +208,7 @@ func (s *Streams) crashed(reason any, stack []byte) int {
 		stack = err.Stack
 	}
 	what, _, _ := strings.Cut(fmt.Sprint(reason), "\n")
-	fmt.Fprintf(s.Err, "Error: this is a bug in graft, please report it: %s; with %s=1 in the environment the same command says where\n",
+	fmt.Fprintf(s.Err, "Error: this is a bug in graft, please report it: %s; set %s=1 and repeat the command for its place in the code\n",
 		what, debugVariable)
 	if os.Getenv(debugVariable) != "" {
 		fmt.Fprintf(s.Err, "%s", stack)

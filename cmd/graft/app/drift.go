@@ -73,7 +73,7 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
 	set.StringVar(&o.connection.Context, "kube-context", "", "context in the kubeconfig (default: the current one)")
 	set.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the control plane (default: all)")
-	set.StringVarP(&o.output, "output", "o", driftText, "form of the output: "+driftText+", "+driftJSON)
+	set.StringVarP(&o.output, "output", "o", driftText, "output format: "+driftText+", "+driftJSON)
 	set.BoolVar(&o.touch, "touch", false, "touch objects that differ, so that the webhook mutates them")
 	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")

@@ -71,15 +71,15 @@ func TestDriftWords(t *testing.T) {
 		summary drift.Summary
 		want    string
 	}{
-		"as it should be": {
+		"conforming": {
 			drift.Summary{ControlPlanes: 2, Objects: 1},
 			"1 object of 2 control planes looked at with acme@76543210, base@01234567: all are as they should be.\n",
 		},
-		"all left alone": {
+		"all opted out": {
 			drift.Summary{OptedOut: []string{"shoot--x", "shoot--y"}},
 			"No object was looked at with acme@76543210, base@01234567.\nSkipped, because their namespaces are annotated: shoot--x, shoot--y.\n",
 		},
-		"none could be read": {
+		"no control plane could be read": {
 			drift.Summary{Unread: []drift.Unread{{Namespace: "shoot--x", Problem: "no"}}},
 			"No object was looked at with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
 		},
@@ -128,12 +128,12 @@ func TestDriftStatus(t *testing.T) {
 		change func(r *driftResult)
 		want   int
 	}{
-		"something is left":      {func(*driftResult) {}, 1},
-		"all is fixed":           {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
-		"only a mark":            {func(r *driftResult) { r.Findings, r.Found = r.Findings[4:], map[drift.State]int{drift.Marked: 1} }, 0},
-		"something is denied":    {func(r *driftResult) { r.Findings, r.Found = r.Findings[3:4], map[drift.State]int{drift.Denied: 1} }, 1},
-		"something is unread":    {func(r *driftResult) { r.Unread = []drift.Unread{{Namespace: "x", Problem: "y"}} }, 2},
-		"something is not known": {func(r *driftResult) { r.Found[drift.Unknown] = 1 }, 2},
+		"an object still differs":           {func(*driftResult) {}, 1},
+		"all is fixed":                      {func(r *driftResult) { r.Findings, r.Found = r.Findings[:1], map[drift.State]int{drift.Outdated: 1} }, 0},
+		"only a mark":                       {func(r *driftResult) { r.Findings, r.Found = r.Findings[4:], map[drift.State]int{drift.Marked: 1} }, 0},
+		"an object is denied":               {func(r *driftResult) { r.Findings, r.Found = r.Findings[3:4], map[drift.State]int{drift.Denied: 1} }, 1},
+		"a control plane is unread":         {func(r *driftResult) { r.Unread = []drift.Unread{{Namespace: "x", Problem: "y"}} }, 2},
+		"the state of an object is unknown": {func(r *driftResult) { r.Found[drift.Unknown] = 1 }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, status := sampleDrift(), 0

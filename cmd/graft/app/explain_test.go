@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// TestHaving checks that an object is found in any of several control planes.
-func TestHaving(t *testing.T) {
+// TestObjectIsFoundInAnyControlPlane checks that an object is found in any of several control planes.
+func TestObjectIsFoundInAnyControlPlane(t *testing.T) {
 	a, b := manifest.Object{Kind: "Deployment", Name: "a"}, manifest.Object{Kind: "Deployment", Name: "b"}
 	begins := manifest.Object{Kind: "Deployment", Name: "ab"}
 	scenes := []*scene.Scene{{Title: "one", Objects: []manifest.Object{a, begins}}, {Title: "two", Objects: []manifest.Object{a, b}}}

@@ -226,7 +226,7 @@ func (f *outputFlags) addTo(command *cobra.Command, formats []render.Format) {
 		names = append(names, format.Name+"\t"+format.Summary)
 	}
 	set := command.Flags()
-	set.StringVarP(&f.format, "output", "o", formats[0].Name, "form of the output: "+render.Names(formats))
+	set.StringVarP(&f.format, "output", "o", formats[0].Name, "output format: "+render.Names(formats))
 	set.StringVar(&f.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
 	set.BoolVar(&f.showSecrets, "show-secrets", false, "show values from Secrets, which are hidden by default")
 	_ = command.RegisterFlagCompletionFunc("output", fixed(names...)) // fails for unknown flags only

@@ -329,7 +329,7 @@ func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
 	var left []interpreter.Operation
 	for _, name := range o.without {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("--without %s: there is no such operation%s; there are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+			return nil, fmt.Errorf("--without %s: unknown operation%s; the operations are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		left = append(left, interpreter.Operation(name))
 	}

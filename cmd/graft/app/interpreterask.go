@@ -163,7 +163,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 			for _, other := range interpreter.Operations() {
 				known = append(known, string(other))
 			}
-			return asked, fmt.Errorf("--operation %s: there is none such%s; there are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
+			return asked, fmt.Errorf("--operation %s: unknown operation%s; the operations are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		if !slices.Contains(asked.Operations, one) {
 			asked.Operations = append(asked.Operations, one)

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestInterpreterWebhookWithout checks that operations are left out, and the messages about unknown operations and
+// TestInterpreterWebhookOmitsOperations checks that operations are left out, and the messages about unknown operations and
 // about operations that the proposal lacks.
-func TestInterpreterWebhookWithout(t *testing.T) {
+func TestInterpreterWebhookOmitsOperations(t *testing.T) {
 	t.Chdir(t.TempDir())
 	text := `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: InterpreterProfile

@@ -275,9 +275,9 @@ func (l *listing) end() error {
 	case l.form == "yaml" && l.count == 0:
 		fmt.Fprintln(l.out, "[]")
 	case l.form == "table" && l.count == 0 && l.resting:
-		fmt.Fprintln(l.out, "Nothing rests.")
+		fmt.Fprintln(l.out, "Nothing is in quarantine.")
 	case l.form == "table" && l.count == 0:
-		fmt.Fprintln(l.out, "No allocation is there.")
+		fmt.Fprintln(l.out, "No allocations.")
 	}
 	return l.breakOff()
 }
@@ -360,8 +360,8 @@ func writeReport(s *Streams, report *ledger.Report) {
 	if report.Records > 0 {
 		records = ", " + plural(report.Records, "record", "records")
 	}
-	fmt.Fprintf(s.Out, "%s, %s held, %s resting%s: ", plural(report.Allocations, "allocation", "allocations"),
-		plural(report.Held, "thing", "things"), plural(report.Resting, "thing", "things"), records)
+	fmt.Fprintf(s.Out, "%s, %s held, %d in quarantine%s: ", plural(report.Allocations, "allocation", "allocations"),
+		plural(report.Held, "resource", "resources"), report.Resting, records)
 	switch {
 	case len(report.Faults) == 0:
 		fmt.Fprintln(s.Out, "nothing wrong")
@@ -486,7 +486,7 @@ func (o *ledgerGCOptions) run(ctx context.Context, s *Streams) (err error) {
 		return list.addRow(append(cells(ledger.Entry{Allocation: &suspect.Allocation}), suspect.Reason, released))
 	})
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("no server runs at %s, and only a running one knows who lives: start graft-network-provider, or name its socket by --server", address)
+		return fmt.Errorf("no server listens at %s, and only a server can check which owners exist: start graft-network-provider, or name its socket with --server", address)
 	}
 	if err != nil {
 		return errors.Join(err, list.breakOff())

@@ -380,7 +380,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 
 // amounts describes the size of a ledger or an export.
 func amounts(s archive.Summary) string {
-	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "thing that rests", "things that rest")
+	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "quarantine", "quarantines")
 	if s.Records > 0 {
 		return held + ", " + rest + ", and " + plural(s.Records, "record", "records")
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// TestListingOfAnAddressThatRests checks that an address in quarantine is listed with the end of the quarantine and the
+// TestListingOfAddressInQuarantine checks that an address in quarantine is listed with the end of the quarantine and the
 // last owner.
-func TestListingOfAnAddressThatRests(t *testing.T) {
+func TestListingOfAddressInQuarantine(t *testing.T) {
 	var out strings.Builder
 	l := newListing(&out, "table", false)
 	e := ledger.Entry{
@@ -37,8 +37,8 @@ func TestListingOfAnAddressThatRests(t *testing.T) {
 	}
 }
 
-// TestListingIsPlain checks that names cannot send control characters to a terminal.
-func TestListingIsPlain(t *testing.T) {
+// TestListingEscapesControlCharacters checks that names cannot send control characters to a terminal.
+func TestListingEscapesControlCharacters(t *testing.T) {
 	var out strings.Builder
 	l := newListing(&out, "table", false)
 	a := network.Allocation{

@@ -56,7 +56,7 @@ Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files c
 	}
 	set := command.Flags()
 	set.SortFlags = false
-	set.StringVarP(&o.output, "output", "o", o.output, "format of the result: "+strings.Join(lint.Formats, ", "))
+	set.StringVarP(&o.output, "output", "o", o.output, "output format: "+strings.Join(lint.Formats, ", "))
 	set.StringVar(&o.failOn, "fail-on", o.failOn, "lowest level for exit status 1: error or warning")
 	set.BoolVar(&o.fix, "fix", false, "apply fixes that are unambiguous, and report the remaining findings")
 	set.BoolVar(&o.dryRun, "dry-run", false, "with --fix: show the difference without writing")
@@ -83,7 +83,7 @@ func (o *lintOptions) run(command *cobra.Command, s *Streams, paths []string) er
 	case o.dryRun && !o.fix:
 		return errors.New("--dry-run is for --fix")
 	case o.fix && !o.dryRun && slices.Contains(paths, "-"):
-		return errors.New("--fix writes files; the standard input is none")
+		return errors.New("--fix needs files and cannot write to standard input")
 	}
 	options, err := o.options()
 	if err != nil {
@@ -181,7 +181,7 @@ func ruleNames() []string {
 func explainRule(s *Streams, name string) error {
 	page := lint.PageOf(source.Rule(name))
 	if page == nil {
-		return fmt.Errorf("--explain %s: there is no such rule%s; --rules lists them", name, source.Suggest(name, ruleNames()))
+		return fmt.Errorf("--explain %s: unknown rule%s; --rules lists the rules", name, source.Suggest(name, ruleNames()))
 	}
 	fmt.Fprint(s.Out, page.Text())
 	return nil

@@ -36,8 +36,8 @@ func TestLiveRefuses(t *testing.T) {
 	}
 }
 
-// TestIncomplete checks that a note alone does not fail a comparison.
-func TestIncomplete(t *testing.T) {
+// TestNoteDoesNotFailComparison checks that a note alone does not fail a comparison.
+func TestNoteDoesNotFailComparison(t *testing.T) {
 	if err := incomplete(&compare.Result{}); err != nil {
 		t.Error(err)
 	}

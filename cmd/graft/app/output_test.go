@@ -74,8 +74,8 @@ func TestOutputFileFails(t *testing.T) {
 	}
 }
 
-// TestLeftOut checks that objects outside of control planes are ignored with a message.
-func TestLeftOut(t *testing.T) {
+// TestObjectsOutsideControlPlanesAreIgnored checks that objects outside of control planes are ignored with a message.
+func TestObjectsOutsideControlPlanesAreIgnored(t *testing.T) {
 	alone, _, _ := graft(t, "diff")
 	out, errors, status := graft(t, "diff", world+"foreign.yaml")
 	if status != 0 || out != alone || errors != "left out: 3 objects of the namespaces default and kube-system, which are no control planes\n" {
@@ -83,8 +83,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestPresent checks that a denial because of a missing lookup object suggests --present, and other denials do not.
-func TestPresent(t *testing.T) {
+// TestDenialSuggestsPresent checks that a denial because of a missing lookup object suggests --present, and other denials do not.
+func TestDenialSuggestsPresent(t *testing.T) {
 	const hint = "What lookups find is named with --present"
 	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {
 		words := strings.Fields(command)

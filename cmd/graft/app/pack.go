@@ -156,7 +156,7 @@ func strangers(files []source.File) source.Findings {
 	for _, part := range parts {
 		switch kind := part.Node.Get("kind"); {
 		case !slices.Contains(kinds, kind.Value):
-			findings = append(findings, kind.Finding("kind", "%s is no profile, and no program reads it from an image: there are %s in it alone",
+			findings = append(findings, kind.Finding("kind", "%s is not a profile, and no program reads it from an image: there are %s in it alone",
 				kind.Value, strings.Join(kinds, ", ")).Of(source.UnknownKind))
 		case first.Node == nil:
 			first = kind

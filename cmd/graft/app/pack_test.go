@@ -191,8 +191,8 @@ func TestPackRefuses(t *testing.T) {
 			"example/interpreter/profile.yaml:8:7: kind: InterpreterProfile cannot be in an image with the NetworkProfile at " +
 				"../../../example/network/acme.yaml:7:7: another"},
 		"a configuration": {[]string{"../../../hack/systemd/network-provider.yaml"}, statusFound,
-			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is no profile"},
-		"tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is no profile"},
+			"network-provider.yaml:7:7: kind: NetworkProviderConfiguration is not a profile"},
+		"tests": {[]string{"../../../example/interpreter/tests"}, statusFound, "database.yaml:7:7: kind: InterpreterProfileTest is not a profile"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.tar")

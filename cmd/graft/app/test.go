@@ -77,7 +77,7 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 	set.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "number of cases to run in parallel")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
-	set.StringVarP(&o.output, "output", "o", "text", "format of the result: text or json")
+	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	set.BoolVar(&o.coverage, "coverage", false, "list rules that no case applies")
 	set.Float64Var(&o.coverageMin, "coverage-min", 0, "minimum percentage of covered rules")
 	choices(command, "output", "text", "json")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestCrashed checks the output after a panic, which no command line can cause on purpose.
-func TestCrashed(t *testing.T) {
+// TestOutputAfterPanic checks the output after a panic, which no command line can cause on purpose.
+func TestOutputAfterPanic(t *testing.T) {
 	for name, test := range map[string]struct {
 		debug string
 		stack bool

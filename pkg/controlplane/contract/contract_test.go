@@ -58,7 +58,7 @@ func TestProtect(t *testing.T) {
 			set("/spec/template/metadata/labels", "a", `"c"`), "-", "the pod label a,"},
 		{"label of the pod", "kube-apiserver", pod("kube-apiserver", ""), contract.Today,
 			set("/spec/template/metadata/labels", "role", `"c"`), "-", "the label role changed"},
-		{"environment from elsewhere", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
+		{"environment from a ConfigMap", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
 			set(containerPath, "envFrom", `[{"secretRef":{"name":"x"}}]`), "-", "kube-scheduler,etcd/secrets"},
 		{"ConfigMap of the scheduler", "kube-scheduler", pod("kube-scheduler", ""), contract.Today,
 			set(containerPath, "volumeMounts", `[{"name":"c","mountPath":"/c"}]`), "-", "kube-scheduler,etcd/secrets"},

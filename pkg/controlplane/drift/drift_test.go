@@ -44,11 +44,11 @@ func TestStates(t *testing.T) {
 		want  []string
 		after []string
 	}{
-		{name: "as it should be", was: silver, is: silver},
-		{name: "the webhook was away", is: silver, want: []string{"unmutated shoot/cloud-a [acme/tier] "}},
+		{name: "conforming", was: silver, is: silver},
+		{name: "created without the webhook", is: silver, want: []string{"unmutated shoot/cloud-a [acme/tier] "}},
 		{name: "another profile", was: silver, is: gold, want: []string{"outdated shoot/cloud-a [acme/tier] "}},
 		{name: "one more rule", was: silver, is: both, want: []string{"outdated shoot/cloud-a [acme/more] "}},
-		{name: "a rule that is gone", was: both, is: silver, want: []string{"outdated shoot/cloud-a [] "}},
+		{name: "a rule was removed", was: both, is: silver, want: []string{"outdated shoot/cloud-a [] "}},
 		{
 			name: "another version that does the same", was: silver, is: same,
 			want: []string{"marked shoot/cloud-a [] "}, after: []string{"marked shoot/cloud-a [] "},
@@ -96,8 +96,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestOutcomes checks the outcomes of touches that the webhook does not fix.
-func TestOutcomes(t *testing.T) {
+// TestTouchesWithoutFix checks the outcomes of touches that the webhook does not fix.
+func TestTouchesWithoutFix(t *testing.T) {
 	e := compile(t, silver)
 	for _, c := range []struct {
 		name    string
@@ -107,8 +107,8 @@ func TestOutcomes(t *testing.T) {
 	}{
 		{"no webhook", func(*seed) {}, drift.Stays, ""},
 		{"other profiles in the webhook", func(s *seed) { s.webhook = compile(t, gold) }, drift.Stays, ""},
-		{"it is gone", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
-		{"it is refused", func(s *seed) {
+		{"the object is deleted", func(s *seed) { delete(s.objects, "/api/v1/namespaces/shoot/configmaps/cloud-a") }, drift.Gone, ""},
+		{"the touch is refused", func(s *seed) {
 			s.fail = func(c drift.Call) error {
 				if c.Touches() {
 					return answer(http.StatusForbidden)
@@ -185,8 +185,8 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestNamed checks the search of one namespace, and the error if no profile applies to it.
-func TestNamed(t *testing.T) {
+// TestSearchOfOneNamespace checks the search of one namespace, and the error if no profile applies to it.
+func TestSearchOfOneNamespace(t *testing.T) {
 	s := newSeed(t)
 	for _, name := range []string{"shoot-a", "shoot-b"} {
 		s.shoot(name, "")
@@ -211,9 +211,9 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// TestPages checks that lists are read in small pages, and restarted without duplicates when the API server has dropped
+// TestListsAreReadInPages checks that lists are read in small pages, and restarted without duplicates when the API server has dropped
 // the rest.
-func TestPages(t *testing.T) {
+func TestListsAreReadInPages(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
 	for i := range 120 {

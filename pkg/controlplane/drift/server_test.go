@@ -184,8 +184,8 @@ func (e *endless) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	return e.seed.Call(ctx, c)
 }
 
-// TestEndless checks that an endless list is abandoned.
-func TestEndless(t *testing.T) {
+// TestEndlessListIsAbandoned checks that an endless list is abandoned.
+func TestEndlessListIsAbandoned(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
 	api := &endless{seed: s}
@@ -204,8 +204,8 @@ func (slow) Admit(ctx context.Context, _ mutation.Request) (*mutation.Result, er
 	return nil, &mutation.Failure{Reason: mutation.DeadlineExceeded, Err: ctx.Err()}
 }
 
-// TestTimely checks that an object without a decision of the engine is unknown, and that the search continues.
-func TestTimely(t *testing.T) {
+// TestObjectWithoutDecisionIsUnknown checks that an object without a decision of the engine is unknown, and that the search continues.
+func TestObjectWithoutDecisionIsUnknown(t *testing.T) {
 	s := newSeed(t)
 	s.shoot("shoot", "")
 	s.configMap("shoot", "cloud-a", "")

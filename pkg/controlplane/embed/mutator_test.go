@@ -47,9 +47,9 @@ func into[T any](t *testing.T, text string) *T {
 
 const setFlag = "controlplane:\n  kube-scheduler:\n  - flags: {set: {a: \"${ operation }\"}}\n"
 
-// TestMutatorTypedAndNot checks that typed and unstructured objects get the edits, and that unstructured ones keep
+// TestMutatorEditsTypedAndUnstructuredObjects checks that typed and unstructured objects get the edits, and that unstructured ones keep
 // unknown fields.
-func TestMutatorTypedAndNot(t *testing.T) {
+func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 	m := newMutator(t, setFlag, nil)
 	for name, object := range map[string]client.Object{
 		"typed": into[appsv1.Deployment](t, scheduler), "unstructured": into[unstructured.Unstructured](t, scheduler),
@@ -80,8 +80,8 @@ func TestMutatorTypedAndNot(t *testing.T) {
 	}
 }
 
-// TestMutatorLeaves checks which objects stay unchanged.
-func TestMutatorLeaves(t *testing.T) {
+// TestMutatorLeavesOtherObjectsUnchanged checks which objects stay unchanged.
+func TestMutatorLeavesOtherObjectsUnchanged(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {v: \"2\"}}\n", nil)
 	deleted := into[appsv1.Deployment](t, strings.Replace(scheduler, "--v=2", "--v=1", 1))
 	deleted.DeletionTimestamp = &metav1.Time{}
@@ -101,9 +101,9 @@ func TestMutatorLeaves(t *testing.T) {
 	}
 }
 
-// TestMutatorRefusesToLose checks that a write of a field that the Go type lacks is denied, and made on unstructured
+// TestMutatorDeniesFieldsThatTheTypeLacks checks that a write of a field that the Go type lacks is denied, and made on unstructured
 // objects.
-func TestMutatorRefusesToLose(t *testing.T) {
+func TestMutatorDeniesFieldsThatTheTypeLacks(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.ofTomorrow: yes}}\n", nil)
 	typed := into[appsv1.Deployment](t, scheduler)
 	before := typed.DeepCopy()
@@ -123,8 +123,8 @@ func TestMutatorRefusesToLose(t *testing.T) {
 	}
 }
 
-// TestMutatorTellsNoValue checks that the error for a value that does not fit the Go type does not contain the value.
-func TestMutatorTellsNoValue(t *testing.T) {
+// TestMutatorErrorHidesValues checks that the error for a value that does not fit the Go type does not contain the value.
+func TestMutatorErrorHidesValues(t *testing.T) {
 	source := &facts.Static{Facts: &facts.Facts{Shoot: &facts.Shoot{Region: "hunter2"}}}
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - fields: {set: {spec.minReadySeconds: '${ shoot.region }'}}\n", source)
 	err := m.Mutate(t.Context(), into[appsv1.Deployment](t, scheduler), nil)
@@ -133,8 +133,8 @@ func TestMutatorTellsNoValue(t *testing.T) {
 	}
 }
 
-// TestMutatorFails checks that errors start with their reason and leave the object unchanged.
-func TestMutatorFails(t *testing.T) {
+// TestMutatorErrorsLeaveObjectUnchanged checks that errors start with their reason and leave the object unchanged.
+func TestMutatorErrorsLeaveObjectUnchanged(t *testing.T) {
 	m := newMutator(t, "controlplane:\n  kube-scheduler:\n  - flags: {set: {region: \"${ shoot.region }\"}}\n", &facts.Static{})
 	object := into[appsv1.Deployment](t, scheduler)
 	before := object.DeepCopy()

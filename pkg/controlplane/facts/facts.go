@@ -549,7 +549,7 @@ func (s Selection) Of(object map[string]any) (*Found, error) {
 	for key, value := range found.Keys {
 		decoded, err := base64.StdEncoding.DecodeString(value)
 		if err != nil {
-			return nil, fmt.Errorf("the key %s is no base64: %w", key, ErrUndecodable)
+			return nil, fmt.Errorf("the key %s is not base64: %w", key, ErrUndecodable)
 		}
 		found.Keys[key] = string(decoded)
 	}

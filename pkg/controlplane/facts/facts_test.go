@@ -84,8 +84,8 @@ func get[T any](p *Part[T]) *T {
 	return value
 }
 
-// TestParts checks that a resource is decoded once, at its first use, and that an unused one may be invalid.
-func TestParts(t *testing.T) {
+// TestResourceIsDecodedOnce checks that a resource is decoded once, at its first use, and that an unused one may be invalid.
+func TestResourceIsDecodedOnce(t *testing.T) {
 	decoded := 0
 	part := Lazy(func() (*Seed, error) {
 		decoded++
@@ -257,9 +257,9 @@ func BenchmarkActivation(b *testing.B) {
 	}
 }
 
-// TestDropped checks that without the whole Shoot, members that do not need it are unchanged, and all other members are
+// TestMembersWithoutShootAreErrors checks that without the whole Shoot, members that do not need it are unchanged, and all other members are
 // errors.
-func TestDropped(t *testing.T) {
+func TestMembersWithoutShootAreErrors(t *testing.T) {
 	env, f, g := environment(t), clusterFacts(t), clusterFacts(t)
 	g.Shoot.Manifest = Dropped()
 	whole, without := f.Activation(Object{}, "CREATE"), g.Activation(Object{}, "CREATE")

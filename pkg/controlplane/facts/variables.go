@@ -38,7 +38,7 @@ var summaries = map[string]string{
 	"namespaceObject": "the namespace of the control plane",
 	"garden":          "the Garden; in the namespace of a virtual garden, where shoot, seed and cloudProfile are not",
 	"pool":            "the worker pool, in rules for the targets kubelet and node",
-	"object":          "the object that is admitted, as it came",
+	"object":          "the admitted object before any rule",
 	"operation":       "CREATE or UPDATE",
 }
 

@@ -97,8 +97,8 @@ func (w *world) read(t *testing.T, e *extensionsv1alpha1.Extension) *extensionsv
 	return found
 }
 
-// TestCases checks the answer to each kind of Extension.
-func TestCases(t *testing.T) {
+// TestAnswerToEachExtension checks the answer to each kind of Extension.
+func TestAnswerToEachExtension(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join("testdata", "cases.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -162,8 +162,8 @@ func waiting() *extensionsv1alpha1.Extension {
 	}
 }
 
-// TestShutThenOpen follows a gate that is closed for one reason, then for another one, and then open.
-func TestShutThenOpen(t *testing.T) {
+// TestGateOpensAfterTwoReasons follows a gate that is closed for one reason, then for another one, and then open.
+func TestGateOpensAfterTwoReasons(t *testing.T) {
 	e := waiting()
 	w := newWorld(t, e)
 	for _, step := range []struct {
@@ -185,9 +185,9 @@ func TestShutThenOpen(t *testing.T) {
 	}
 }
 
-// TestOverwritten checks that an answer does not overwrite a newer request, and that gardenlet never finds an old
+// TestAnswerKeepsNewerRequest checks that an answer does not overwrite a newer request, and that gardenlet never finds an old
 // success for it.
-func TestOverwritten(t *testing.T) {
+func TestAnswerKeepsNewerRequest(t *testing.T) {
 	for _, nth := range []int{1, 2} {
 		e := waiting()
 		w := newWorld(t, e)
@@ -215,8 +215,8 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
-// TestGone checks that a missing Extension or namespace is not an error that would be logged repeatedly.
-func TestGone(t *testing.T) {
+// TestMissingExtensionIsNoError checks that a missing Extension or namespace is not an error that would be logged repeatedly.
+func TestMissingExtensionIsNoError(t *testing.T) {
 	e := waiting()
 	w := newWorld(t, e)
 	other := waiting()

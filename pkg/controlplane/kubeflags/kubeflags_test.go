@@ -112,8 +112,8 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-// TestFormer checks that flags from before the table are not in it.
-func TestFormer(t *testing.T) {
+// TestFormerFlagsAreNotInTable checks that flags from before the table are not in it.
+func TestFormerFlagsAreNotInTable(t *testing.T) {
 	for component, names := range map[string][]string{
 		apiserver: {"insecure-port"}, controller: {"pod-eviction-timeout"}, kubelet: {"network-plugin", "container-runtime", "azure-container-registry-config"},
 	} {

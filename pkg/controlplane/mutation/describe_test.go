@@ -56,8 +56,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestOnly checks that a part of a program applies only its rules and leaves the whole program unchanged.
-func TestOnly(t *testing.T) {
+// TestOnlyAppliesSelectedRules checks that a part of a program applies only its rules and leaves the whole program unchanged.
+func TestOnlyAppliesSelectedRules(t *testing.T) {
 	whole := programOf(t, described)
 	part := whole.Only(func(info mutation.RuleInfo) bool { return info.Operation == "env" })
 	seed := facts.Lazy(func() (*facts.Seed, error) { return &facts.Seed{Name: "s"}, nil })

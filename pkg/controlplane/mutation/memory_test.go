@@ -102,16 +102,16 @@ func TestMemoryOfSecrets(t *testing.T) {
 		written    bool // into the patch of the first object
 		remembered bool
 	}{
-		"a Secret":              {rules: []string{secret}, written: true},
-		"the object":            {rules: []string{`- flags: {set: {made: "${ object.spec.purpose }"}}`}, written: true},
-		"a variable":            {rules: []string{`- flags: {set: {made: "${ variables.of }"}}`}, written: true},
-		"before another rule":   {rules: []string{secret, plain}, written: true},
-		"after another rule":    {rules: []string{plain, secret}, written: true},
-		"only observed":         {rules: []string{plain, secret + "\n    mode: observe"}},
-		"not any more":          {rules: []string{plain, secret + "\n    when: ${ shoot.region == 'q' }"}},
-		"for each":              {rules: []string{plain, `- forEach: ["${ lookups.credentials.key }"]` + "\n    flags: {set: {made: \"${ item }\"}}"}, written: true},
-		"kept":                  {rules: []string{plain, secret + "\n    onUpdate: keep"}, written: true},
-		"the name of an object": {rules: []string{plain, `- flags: {set: {made: "${ object.name }"}}`}, remembered: true},
+		"a Secret":                     {rules: []string{secret}, written: true},
+		"the object":                   {rules: []string{`- flags: {set: {made: "${ object.spec.purpose }"}}`}, written: true},
+		"a variable":                   {rules: []string{`- flags: {set: {made: "${ variables.of }"}}`}, written: true},
+		"before another rule":          {rules: []string{secret, plain}, written: true},
+		"after another rule":           {rules: []string{plain, secret}, written: true},
+		"only observed":                {rules: []string{plain, secret + "\n    mode: observe"}},
+		"the condition is false again": {rules: []string{plain, secret + "\n    when: ${ shoot.region == 'q' }"}},
+		"for each":                     {rules: []string{plain, `- forEach: ["${ lookups.credentials.key }"]` + "\n    flags: {set: {made: \"${ item }\"}}"}, written: true},
+		"an existing value is kept":    {rules: []string{plain, secret + "\n    onUpdate: keep"}, written: true},
+		"the name of an object":        {rules: []string{plain, `- flags: {set: {made: "${ object.name }"}}`}, remembered: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			program := programOf(t, `
@@ -139,8 +139,8 @@ controlplane:
 	}
 }
 
-// TestMemoryIsTold checks that an observer sees each step also with a cached result.
-func TestMemoryIsTold(t *testing.T) {
+// TestObserverSeesCachedSteps checks that an observer sees each step also with a cached result.
+func TestObserverSeesCachedSteps(t *testing.T) {
 	program := programOf(t, kubeletRules)
 	steps := func() (seen []string) {
 		request := kubeletRequest("--v=1", "maxPods: 1")
@@ -165,9 +165,9 @@ func TestMemoryIsTold(t *testing.T) {
 	}
 }
 
-// TestMemoryAndTheWall checks that a reserved flag with an override passes the contract check also with a cached
+// TestOverridePassesContractWithCachedResult checks that a reserved flag with an override passes the contract check also with a cached
 // result.
-func TestMemoryAndTheWall(t *testing.T) {
+func TestOverridePassesContractWithCachedResult(t *testing.T) {
 	program := programOf(t, `
 controlplane:
   kubelet:

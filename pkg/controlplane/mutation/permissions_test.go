@@ -50,8 +50,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// TestAsks checks that watched objects need list and watch, and other objects only get.
-func TestAsks(t *testing.T) {
+// TestWatchedObjectsNeedListAndWatch checks that watched objects need list and watch, and other objects only get.
+func TestWatchedObjectsNeedListAndWatch(t *testing.T) {
 	for name, test := range map[string]struct {
 		permission mutation.Permission
 		want       []mutation.Ask

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/compiler"
 )
 
-// TestReads checks that a program reports the reads of its rules, and no unused lookups.
-func TestReads(t *testing.T) {
+// TestReadsOmitsUnusedLookups checks that a program reports the reads of its rules, and no unused lookups.
+func TestReadsOmitsUnusedLookups(t *testing.T) {
 	text := `
 apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
@@ -57,9 +57,9 @@ controlplane:
 	}
 }
 
-// TestParts checks that a program reports the parts of a Cluster that its rules name, also through variables, and no
+// TestPartsThatRulesName checks that a program reports the parts of a Cluster that its rules name, also through variables, and no
 // parts of unused variables.
-func TestParts(t *testing.T) {
+func TestPartsThatRulesName(t *testing.T) {
 	for condition, want := range map[string]facts.Parts{
 		`shoot.region == "a"`:                   {},
 		`shoot.networking.type == "a"`:          {},

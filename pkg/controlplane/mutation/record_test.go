@@ -35,8 +35,8 @@ controlplane:
 const etcdBefore = `{"apiVersion":"druid.gardener.cloud/v1alpha1","kind":"Etcd","metadata":{"name":"etcd-main","namespace":"shoot--x--y",` +
 	`"labels":{"other":"theirs","gone":"once"},"annotations":{"region":"old"}},"spec":{"etcd":{"quota":"8Gi"},"replicas":1}}`
 
-// TestTakenBack checks the restored values of an Etcd for each way to remove rules.
-func TestTakenBack(t *testing.T) {
+// TestRestoredAfterRuleIsRemoved checks the restored values of an Etcd for each way to remove rules.
+func TestRestoredAfterRuleIsRemoved(t *testing.T) {
 	original := `{"gone":"once","other":"theirs"} {} {"quota":"8Gi"}`
 	for name, test := range map[string]struct {
 		after string
@@ -45,11 +45,11 @@ func TestTakenBack(t *testing.T) {
 		want      string
 	}{
 		"the profile is retired":        {after: "retired: true\n" + writing, want: original},
-		"it is only observed":           {after: "mode: observe\n" + writing, want: original},
+		"the profile is only observed":  {after: "mode: observe\n" + writing, want: original},
 		"a rule is observed":            {after: strings.Replace(writing, "- fields", "- mode: observe\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"8Gi"}`},
 		"a condition is false":          {after: strings.Replace(writing, "- fields", "- when: ${ operation == \"x\" }\n    fields", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
-		"a value is another":            {after: strings.Replace(writing, "9Gi", "10Gi", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"10Gi"}`},
-		"nothing goes":                  {after: writing, want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
+		"the rule has another value":    {after: strings.Replace(writing, "9Gi", "10Gi", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"10Gi"}`},
+		"no rule is removed":            {after: writing, want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`},
 		"another client changed a part": {after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "9Gi", "7Gi", 1) }, want: `{"gone":"once","other":"theirs"} {} {"quota":"7Gi"}`},
 		"another client removed the record": {
 			after: "retired: true\n" + writing, meanwhile: func(s string) string { return strings.Replace(s, "/written-", "/lost-", 1) }, want: original,
@@ -78,8 +78,8 @@ func TestTakenBack(t *testing.T) {
 	}
 }
 
-// TestTakenBackAfterChanges checks that the value from before all rules is restored after several changes of a rule.
-func TestTakenBackAfterChanges(t *testing.T) {
+// TestOldestValueIsRestoredAfterChanges checks that the value from before all rules is restored after several changes of a rule.
+func TestOldestValueIsRestoredAfterChanges(t *testing.T) {
 	object := []byte(etcdBefore)
 	for _, quota := range []string{"9Gi", "10Gi", "11Gi"} {
 		object = taken(t, strings.Replace(writing, "9Gi", quota, 1), object, object)

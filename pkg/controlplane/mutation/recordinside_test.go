@@ -56,8 +56,8 @@ func insideOf(t *testing.T, object []byte) map[string]any {
 	return read.Spec
 }
 
-// TestTakenBackInside checks that values in documents and lists are restored, and everything else in them stays.
-func TestTakenBackInside(t *testing.T) {
+// TestRestoredInDocumentsAndLists checks that values in documents and lists are restored, and everything else in them stays.
+func TestRestoredInDocumentsAndLists(t *testing.T) {
 	before := []byte(insideBefore())
 	written := taken(t, inside, before, nil)
 	want := map[string]any{
@@ -86,8 +86,8 @@ func TestTakenBackInside(t *testing.T) {
 	}
 }
 
-// TestTakenBackPart checks that only places without a rule are restored, and that a false condition restores nothing.
-func TestTakenBackPart(t *testing.T) {
+// TestOnlyPlacesWithoutRuleAreRestored checks that only places without a rule are restored, and that a false condition restores nothing.
+func TestOnlyPlacesWithoutRuleAreRestored(t *testing.T) {
 	written := taken(t, inside, []byte(insideBefore()), nil)
 	want := insideOf(t, written)
 	skipped := strings.ReplaceAll(inside, "  - ", "  - when: ${ operation == \"x\" }\n    ")

@@ -11,8 +11,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestRegistrationHas checks for which objects a webhook has rules, by name, by prefix, or for any name.
-func TestRegistrationHas(t *testing.T) {
+// TestRegistrationHasRulesForObject checks for which objects a webhook has rules, by name, by prefix, or for any name.
+func TestRegistrationHasRulesForObject(t *testing.T) {
 	r := mutation.Registration{Forms: []target.Form{
 		{Group: "apps", Kind: "Deployment", Name: "kube-apiserver"}, {Kind: "ConfigMap", Name: "acme-*"}, {Kind: "Secret"},
 	}}

@@ -69,7 +69,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 		{"part of a text", `labels: {set: {x: "a-${ lookups.s.password }-b"}}`, "label x: (from Secret cloudprovider)"},
 		{"through variables", `flags: {set: {x: "${ variables.through }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
 		{"in a tree", `flags: {set: {x: "${ toJSON(variables.tree) }"}}`, "flag --x of container kube-controller-manager: (from Secret cloudprovider)"},
-		{"another form", `podAnnotations: {set: {x: "${ base64.encode(bytes(lookups.s.password.upperAscii())) }"}}`, "pod annotation x: (from Secret cloudprovider)"},
+		{"in base64", `podAnnotations: {set: {x: "${ base64.encode(bytes(lookups.s.password.upperAscii())) }"}}`, "pod annotation x: (from Secret cloudprovider)"},
 		{"a number", `podAnnotations: {set: {x: "${ int(lookups.s.number) + 1 }"}}`, "pod annotation x: (from Secret cloudprovider)"},
 		{"a structure", `containers: {set: {extra: {image: x, env: [{name: A, value: "${ lookups.s.password }"}]}}}`, "container extra: (from Secret cloudprovider)"},
 		{"two Secrets", `flags: {set: {x: "${ lookups.s.password + lookups.named.password }"}}`, "flag --x of container kube-controller-manager: (from Secret ${ object.namespace + '-credentials' }, cloudprovider)"},

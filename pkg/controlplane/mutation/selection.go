@@ -67,7 +67,7 @@ func (s *Selection) Read(r Request) (*target.Object, *Failure) {
 		return nil, fail(ObjectUnreadable, err, "%s", s.Form)
 	}
 	if parsed.Root().Kind() != document.Object {
-		return nil, fail(ObjectUnreadable, nil, "%s is no object", s.Form)
+		return nil, fail(ObjectUnreadable, nil, "%s is not an object", s.Form)
 	}
 	object := &target.Object{Target: s.Target, Form: s.Form, Document: parsed}
 	if object.Old, err = scan(r.OldDocument, r.OldObject); err != nil {

@@ -86,18 +86,18 @@ controlplane:
 		refreshes                     int
 		gate                          bool
 	}{
-		"up to date":               {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.33.4", "1.34.2", 0, true},
-		"the Cluster is behind":    {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.34.2", 1, false},
-		"a patch behind":           {apiServer, "registry.k8s.io/kube-apiserver:v1.33.5", "1.33.4", "1.33.5", 1, true},
-		"still behind":             {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.33.4", 1, true},
-		"the object is behind":     {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.34.2", "1.34.2", 0, false},
-		"with port and digest":     {apiServer, "mirror:5000/k8s/kube-apiserver:v1.34.2@sha256:00", "1.33.4", "1.34.2", 1, false},
-		"a build of its own":       {apiServer, "mirror/kube-apiserver:v1.33.4-mirror.1", "1.33.4", "1.34.2", 0, true},
-		"no tag":                   {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
-		"a digest only":            {apiServer, "mirror/kube-apiserver@sha256:00", "1.33.4", "1.34.2", 0, true},
-		"no version":               {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
-		"an image of no component": {autoscaler, "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", "1.33.4", "1.34.2", 0, true},
-		"a rule without a fact":    {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
+		"up to date":                                {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.33.4", "1.34.2", 0, true},
+		"the Cluster is behind":                     {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.34.2", 1, false},
+		"the Cluster is a patch version behind":     {apiServer, "registry.k8s.io/kube-apiserver:v1.33.5", "1.33.4", "1.33.5", 1, true},
+		"the Cluster is behind after a second read": {apiServer, "registry.k8s.io/kube-apiserver:v1.34.2", "1.33.4", "1.33.4", 1, true},
+		"the object is behind":                      {apiServer, "registry.k8s.io/kube-apiserver:v1.33.4", "1.34.2", "1.34.2", 0, false},
+		"with port and digest":                      {apiServer, "mirror:5000/k8s/kube-apiserver:v1.34.2@sha256:00", "1.33.4", "1.34.2", 1, false},
+		"a build of its own":                        {apiServer, "mirror/kube-apiserver:v1.33.4-mirror.1", "1.33.4", "1.34.2", 0, true},
+		"no tag":                                    {apiServer, "mirror:5000/kube-apiserver", "1.33.4", "1.34.2", 0, true},
+		"a digest only":                             {apiServer, "mirror/kube-apiserver@sha256:00", "1.33.4", "1.34.2", 0, true},
+		"no version":                                {apiServer, "mirror/kube-apiserver:latest", "1.33.4", "1.34.2", 0, true},
+		"an image of no component":                  {autoscaler, "registry.k8s.io/autoscaling/cluster-autoscaler:v1.35.0", "1.33.4", "1.34.2", 0, true},
+		"a rule without a fact":                     {scheduler, "registry.k8s.io/kube-scheduler:v1.34.2", "1.33.4", "1.34.2", 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lagging{cached: versioned(test.cached), stored: versioned(test.stored)}
@@ -147,17 +147,17 @@ controlplane:
 		refreshes      int
 		flag           bool
 	}{
-		"up to date":                     {image + "1.33.4", "a", pools{"a": "1.33.4"}, nil, 0, true},
-		"the Cluster is behind":          {image + "1.34.2", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
-		"a digest behind the tag":        {image + "1.34.2@sha256:00", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
-		"the object is behind":           {image + "1.33.4", "a", pools{"a": "1.34.2"}, nil, 0, false},
-		"only another pool is upgraded":  {image + "1.32.9", "a", pools{"a": "1.32.9", "b": "1.33.4"}, nil, 0, true},
-		"the pool is behind the shoot":   {image + "1.31.1", "a", pools{"a": "1.31.1", "b": "1.34.2"}, nil, 0, true},
-		"a pool that is new":             {image + "1.34.2", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.34.2"}, 1, false},
-		"a new pool, without an image":   {"", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.33.4"}, 1, true},
-		"an image that says nothing":     {"mirror:5000/hyperkube@sha256:00", "a", pools{"a": "1.33.4"}, nil, 0, true},
-		"a file that is no image":        {"-", "a", pools{"a": "1.33.4"}, nil, 0, true},
-		"the newest version is not told": {image + "latest", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"up to date":                    {image + "1.33.4", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"the Cluster is behind":         {image + "1.34.2", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
+		"a digest behind the tag":       {image + "1.34.2@sha256:00", "a", pools{"a": "1.33.4"}, pools{"a": "1.34.2"}, 1, false},
+		"the object is behind":          {image + "1.33.4", "a", pools{"a": "1.34.2"}, nil, 0, false},
+		"only another pool is upgraded": {image + "1.32.9", "a", pools{"a": "1.32.9", "b": "1.33.4"}, nil, 0, true},
+		"the pool is behind the shoot":  {image + "1.31.1", "a", pools{"a": "1.31.1", "b": "1.34.2"}, nil, 0, true},
+		"a pool that is new":            {image + "1.34.2", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.34.2"}, 1, false},
+		"a new pool, without an image":  {"", "b", pools{"a": "1.33.4"}, pools{"a": "1.33.4", "b": "1.33.4"}, 1, true},
+		"an image that says nothing":    {"mirror:5000/hyperkube@sha256:00", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"a file that is no image":       {"-", "a", pools{"a": "1.33.4"}, nil, 0, true},
+		"the newest version is unknown": {image + "latest", "a", pools{"a": "1.33.4"}, nil, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &lagging{cached: pooled(test.cached), stored: pooled(test.stored)}

@@ -194,7 +194,7 @@ func (b *bench) holdWithout(t *testing.T, d operation.Definition, p place, names
 
 func isUnknown(findings source.Findings, name string) bool {
 	return slices.ContainsFunc(findings, func(f source.Finding) bool {
-		return strings.Contains(f.Message, strconv.Quote(name)) && (strings.Contains(f.Message, "unknown") || strings.Contains(f.Message, "is no field"))
+		return strings.Contains(f.Message, strconv.Quote(name)) && (strings.Contains(f.Message, "unknown") || strings.Contains(f.Message, "is not a Service field") || strings.Contains(f.Message, "is not a field"))
 	})
 }
 

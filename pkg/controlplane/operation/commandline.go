@@ -26,7 +26,7 @@ var keyedFlags = map[string]string{
 
 func checkFlagName(name string) string {
 	if !flagName.MatchString(name) {
-		return fmt.Sprintf("%q is no name of a flag: write it without dashes in front, with - instead of _, and without a value", name)
+		return fmt.Sprintf("%q is not a flag name: write it without leading dashes, with - instead of _, and without a value", name)
 	}
 	if other, ok := keyedFlags[name]; ok {
 		return fmt.Sprintf("--%s holds several entries; edit them with the operation %s, which keeps the remaining entries", name, other)

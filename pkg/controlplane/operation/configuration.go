@@ -53,7 +53,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			case name == "featureGates":
 				return "feature gates are set with the operation featureGates, which keeps the remaining entries"
 			case !slices.Contains(known, name):
-				return fmt.Sprintf("%q is no field of a KubeletConfiguration%s", name, source.Suggest(name, known))
+				return fmt.Sprintf("%q is not a field of a KubeletConfiguration%s", name, source.Suggest(name, known))
 			}
 			return ""
 		},
@@ -284,7 +284,7 @@ func hasSignals(n source.Node, at string) source.Findings {
 			continue
 		}
 		hint := source.Suggest(name, signals)
-		findings = append(findings, field.Key.Finding(at+"."+name, "%q is no signal of the kubelet%s", name, hint).Of(source.WrongValue).Instead(field.Key, signals))
+		findings = append(findings, field.Key.Finding(at+"."+name, "%q is not a signal of the kubelet%s", name, hint).Of(source.WrongValue).Instead(field.Key, signals))
 	}
 	return findings
 }

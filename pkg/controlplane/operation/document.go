@@ -108,7 +108,7 @@ func compileDocumentPlace(c *Context, a documentArguments, arguments source.Node
 	switch {
 	case problem != "":
 	case a.At.Kind != yaml.ScalarNode || err != nil:
-		problem = fmt.Sprintf("is no path of a field: %v", err)
+		problem = fmt.Sprintf("is not the path of a field: %v", err)
 	default:
 		place.name, place.field = field.String(), field
 		problem = checkDocumentField(c.Target, field)
@@ -130,7 +130,7 @@ func checkDocumentFile(c *Context, a documentArguments) string {
 	case name == target.KubeletConfigurationPath:
 		return "the kubelet's configuration is edited with configuration and featureGates on the target kubelet"
 	case a.Encoding != "":
-		return "a file says itself how it is encoded; leave encoding out"
+		return "remove encoding: the file itself has it"
 	}
 	return ""
 }

@@ -64,7 +64,7 @@ func compileEnv(c *Context, arguments source.Node, path string) ([]Write, source
 
 func checkEnvName(name string) string {
 	if !envName.MatchString(name) {
-		return fmt.Sprintf("%q is no name of an environment variable", name)
+		return fmt.Sprintf("%q is not the name of an environment variable", name)
 	}
 	return ""
 }

@@ -43,7 +43,7 @@ func compileFeatureGates(c *Context, arguments source.Node, path string) ([]Writ
 		gate, inner := field.Key.Value, path+"."+field.Key.Value
 		value, problems := compileGateValue(c, field.Value, inner)
 		if !gateName.MatchString(gate) {
-			problems = append(problems, field.Key.Finding(path, "%q is no name of a feature gate", gate).Of(source.InvalidName))
+			problems = append(problems, field.Key.Finding(path, "%q is not the name of a feature gate", gate).Of(source.InvalidName))
 		}
 		findings = append(findings, problems...)
 		apply := func(o *target.Object, v Resolved) error { return applyMapEntry(o, container, "feature-gates", gate, v) }

@@ -194,7 +194,7 @@ func (f *fieldCompiler) path(n source.Node, at string) (fieldPath, bool) {
 	problem := checkName(n.Value)
 	p, err := parsePath(n.Value)
 	if problem == "" && err != nil {
-		problem = "is no path: " + err.Error()
+		problem = "is not a path: " + err.Error()
 	}
 	if problem != "" {
 		f.findings = append(f.findings, n.Finding(at, "%s", problem).Of(WrongPath))

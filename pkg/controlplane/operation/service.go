@@ -40,7 +40,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		value: c.Tree,
 		check: func(name string) string {
 			if !slices.Contains(serviceFields, name) {
-				return fmt.Sprintf("%q is no field of a Service that a cloud may set%s", name, source.Suggest(name, serviceFields))
+				return fmt.Sprintf("%q is not a Service field that a cloud may set%s", name, source.Suggest(name, serviceFields))
 			}
 			return ""
 		},

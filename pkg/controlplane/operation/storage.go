@@ -60,7 +60,7 @@ func compileStorage(c *Context, arguments source.Node, path string) ([]Write, so
 		value, problems := c.Text(n, path+"."+name)
 		if constant, ok := value.Constant(); ok && name == storageCapacity {
 			if _, err := resource.ParseQuantity(constant.Text()); err != nil {
-				problems = append(problems, n.Finding(path+".capacity", "%q is no quantity, such as 25Gi", constant.Text()).Of(source.WrongValue))
+				problems = append(problems, n.Finding(path+".capacity", "%q is not a quantity, such as 25Gi", constant.Text()).Of(source.WrongValue))
 			}
 		}
 		findings = append(findings, problems...)

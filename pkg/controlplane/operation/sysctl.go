@@ -36,7 +36,7 @@ func compileSysctl(c *Context, arguments source.Node, path string) ([]Write, sou
 		value: c.Text,
 		check: func(name string) string {
 			if !settingName.MatchString(name) {
-				return fmt.Sprintf("%q is no name of a kernel setting, such as net.ipv4.ip_forward", name)
+				return fmt.Sprintf("%q is not the name of a kernel setting, such as net.ipv4.ip_forward", name)
 			}
 			return ""
 		},

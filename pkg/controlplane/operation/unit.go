@@ -204,7 +204,7 @@ func compileUnitOptions(c *Context, a unitArguments, arguments source.Node, path
 			return "the command line of the kubelet is edited with the operation flags"
 		}
 		if strings.ContainsAny(name, "=[]\n #;") {
-			return fmt.Sprintf("%q is no name of an option", name)
+			return fmt.Sprintf("%q is not the name of an option", name)
 		}
 		return ""
 	}
@@ -343,7 +343,7 @@ func checkUnitText(unit string, v Value) string {
 	read, err := systemd.Parse(text)
 	if err != nil {
 		problem := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "reading a unit: "), ": "+systemd.ErrUnit.Error())
-		return "is no text that systemd reads: " + problem
+		return "is not valid for systemd: " + problem
 	}
 	for _, section := range read.Sections() {
 		if strings.Contains(section, standsFor) {
@@ -354,7 +354,7 @@ func checkUnitText(unit string, v Value) string {
 		}
 		for _, option := range read.Options(section) {
 			if !optionName.MatchString(option) {
-				return fmt.Sprintf("is no text that systemd reads: %q in section %s is no name of an option", option, section)
+				return fmt.Sprintf("is not valid for systemd: %q in section %s is not the name of an option", option, section)
 			}
 		}
 	}

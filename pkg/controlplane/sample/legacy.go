@@ -46,7 +46,7 @@ func Legacy(o LegacyOptions) ([]Object, error) {
 		return nil, fmt.Errorf("%w: Kubernetes %q: %w", ErrOptions, o.Kubernetes, err)
 	}
 	if net.ParseIP(o.LoadBalancer) == nil {
-		return nil, fmt.Errorf("%w: load balancer %q is no address", ErrOptions, o.LoadBalancer)
+		return nil, fmt.Errorf("%w: load balancer %q is not an address", ErrOptions, o.LoadBalancer)
 	}
 	manifests, err := o.manifests()
 	if err != nil {

@@ -333,7 +333,7 @@ func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 		return nil, fmt.Errorf("%w: file %s: %w", ErrNested, KubeletConfigurationPath, err)
 	}
 	if kind, _ := yaml.Get("kind"); kind != "KubeletConfiguration" {
-		return nil, fmt.Errorf("%w: file %s is no KubeletConfiguration", ErrNested, KubeletConfigurationPath)
+		return nil, fmt.Errorf("%w: file %s is not a KubeletConfiguration", ErrNested, KubeletConfigurationPath)
 	}
 	if o.texts.yaml != nil {
 		o.texts.past += o.texts.yaml.yaml.Edits()

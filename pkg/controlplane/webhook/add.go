@@ -98,7 +98,7 @@ func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, instal
 		defer ticker.Stop()
 		for {
 			if err := errors.Join(callers.Refresh(ctx), installations.Refresh(ctx)); err != nil && ctx.Err() == nil {
-				logf.FromContext(ctx).Error(err, "Could not see who calls")
+				logf.FromContext(ctx).Error(err, "Reading the path segments of the webhooks failed")
 			}
 			select {
 			case <-ctx.Done():

@@ -246,10 +246,10 @@ func TestInstallations(t *testing.T) {
 		change  func(*corev1.Namespace, *admissionregistrationv1.MutatingWebhookConfiguration)
 		want    bool
 	}{
-		"newer":         {start.Add(time.Hour), openstackName, nil, true},
-		"older":         {start.Add(-time.Hour), openstackName, nil, false},
-		"of another":    {start.Add(time.Hour), "controlplane.gcp" + webhookDomain, nil, false},
-		"only observes": {start.Add(time.Hour), "", nil, false},
+		"newer":                           {start.Add(time.Hour), openstackName, nil, true},
+		"older":                           {start.Add(-time.Hour), openstackName, nil, false},
+		"segment of another installation": {start.Add(time.Hour), "controlplane.gcp" + webhookDomain, nil, false},
+		"only observes":                   {start.Add(time.Hour), "", nil, false},
 		"without its namespace": {start.Add(time.Hour), openstackName, func(n *corev1.Namespace, _ *admissionregistrationv1.MutatingWebhookConfiguration) {
 			n.Name = "another"
 		}, false},

@@ -110,7 +110,7 @@ func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, c
 		return staticTrust{bundle, newStaticSegment()}, nil
 	}
 	if err := c.dropFuture(ctx, mgr.GetAPIReader(), mgr.GetClient(), time.Now()); err != nil {
-		return nil, fmt.Errorf("removing certificates of a time to come: %w", err)
+		return nil, fmt.Errorf("removing certificates that are not valid yet: %w", err)
 	}
 	uncached, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
@@ -267,7 +267,7 @@ func (c Certificates) dropFuture(ctx context.Context, from client.Reader, to cli
 		if !issuedAfter(secret, there.Add(skew)) {
 			continue
 		}
-		logf.FromContext(ctx).Info("Removing a certificate of a time to come", "secret", secret.Name,
+		logf.FromContext(ctx).Info("Removing a certificate that is not valid yet; check the clocks of the machines", "secret", secret.Name,
 			"issuedAt", secret.Labels[secretsmanager.LabelKeyIssuedAtTime])
 		read := client.Preconditions{UID: &secret.UID, ResourceVersion: &secret.ResourceVersion}
 		if err := to.Delete(ctx, secret, read); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
@@ -580,7 +580,7 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 	case err != nil:
 		return nil //nolint:nilerr // readiness reports it, and a restart does not help
 	case authority == nil:
-		return errors.New("the certificate of the webhook server is of none of the CAs that the API server is to trust")
+		return errors.New("no CA of the registration has signed the certificate of the webhook server")
 	default:
 		return holds("CA", authority, now)
 	}
@@ -590,9 +590,9 @@ func (e Expiry) Check(ctx context.Context, now time.Time) error {
 func holds(what string, c *x509.Certificate, now time.Time) error {
 	switch {
 	case now.After(c.NotAfter):
-		return fmt.Errorf("the %s of the webhook server has ended at %s", what, c.NotAfter.Format(time.RFC3339))
+		return fmt.Errorf("the %s of the webhook server expired at %s", what, c.NotAfter.Format(time.RFC3339))
 	case now.Add(skew).Before(c.NotBefore):
-		return fmt.Errorf("the %s of the webhook server begins at %s only: the clock was set back", what, c.NotBefore.Format(time.RFC3339))
+		return fmt.Errorf("the %s of the webhook server is not valid before %s: check the clock", what, c.NotBefore.Format(time.RFC3339))
 	}
 	return nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestCovers registers the webhooks for openstack, then puts rules for seeds on acme active too.
-func TestCovers(t *testing.T) {
+// TestRegistrationCoversNewProfiles registers the webhooks for openstack, then puts rules for seeds on acme active too.
+func TestRegistrationCoversNewProfiles(t *testing.T) {
 	b, ctx := newBench(t), context.Background()
 	onOpenstack := map[string]string{"shoot.gardener.cloud/provider": "openstack", "seed.gardener.cloud/provider": "acme"}
 	expect := func(t *testing.T, labels map[string]string, served bool, problem string) {

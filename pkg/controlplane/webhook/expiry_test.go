@@ -78,8 +78,8 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestEnded checks that exactly certificates that are expired, or have an expired CA, are reported.
-func TestEnded(t *testing.T) {
+// TestExpiredCertificatesAreReported checks that exactly certificates that are expired, or have an expired CA, are reported.
+func TestExpiredCertificatesAreReported(t *testing.T) {
 	ca, lasts := authority(t, time.Hour), 2*time.Hour
 	served, err := (&secretsutils.CertificateSecretConfig{
 		Name: "server", CommonName: "server", CertType: secretsutils.ServerCert, SigningCA: ca, Validity: &lasts,
@@ -93,17 +93,17 @@ func TestEnded(t *testing.T) {
 		after  time.Duration
 		want   string
 	}{
-		"it lasts":                     {file: ca.CertificatePEM, after: 59 * time.Minute},
-		"it has ended":                 {file: ca.CertificatePEM, after: 61 * time.Minute, want: "the certificate of the webhook server has ended"},
-		"it has not begun":             {file: ca.CertificatePEM, after: -time.Hour, want: "the clock was set back"},
+		"it is valid":                  {file: ca.CertificatePEM, after: 59 * time.Minute},
+		"it is expired":                {file: ca.CertificatePEM, after: 61 * time.Minute, want: "the certificate of the webhook server expired"},
+		"it is not valid yet":          {file: ca.CertificatePEM, after: -time.Hour, want: "is not valid before"},
 		"the clock is a little behind": {file: ca.CertificatePEM, after: -skew},
-		"its CA lasts":                 {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 59 * time.Minute},
-		"its CA has ended": {
-			file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server has ended",
+		"its CA is valid":              {file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 59 * time.Minute},
+		"its CA is expired": {
+			file: served.CertificatePEM, bundle: staticBundle(ca.CertificatePEM), after: 61 * time.Minute, want: "the CA of the webhook server expired",
 		},
 		"a CA that cannot be read": {file: served.CertificatePEM, bundle: staticBundle(nil), after: 61 * time.Minute},
 		"no certificate":           {file: []byte("none")}, // which the server does not start with
-		"another CA":               {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "of none of the CAs"},
+		"another CA":               {file: served.CertificatePEM, bundle: staticBundle(authority(t, time.Hour).CertificatePEM), want: "no CA of the registration"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := Expiry{File: CertificateFile(t.TempDir()), Bundle: test.bundle}
@@ -129,9 +129,9 @@ type cachedBundle []byte
 
 func (b cachedBundle) ReadBundle(ctx context.Context) ([]byte, error) { return b, ctx.Err() }
 
-// TestEndedInTime checks that reading the CAs stops at the caller's deadline without failing the check, and that an
+// TestExpiryCheckStopsAtDeadline checks that reading the CAs stops at the caller's deadline without failing the check, and that an
 // expired certificate is still reported.
-func TestEndedInTime(t *testing.T) {
+func TestExpiryCheckStopsAtDeadline(t *testing.T) {
 	e := Expiry{File: CertificateFile(t.TempDir()), Bundle: cachedBundle(authority(t, time.Hour).CertificatePEM)}
 	if err := os.WriteFile(e.File, authority(t, time.Hour).CertificatePEM, 0o600); err != nil {
 		t.Fatal(err)

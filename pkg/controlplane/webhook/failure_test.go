@@ -28,7 +28,7 @@ func TestDenialOf(t *testing.T) {
 		message string
 	}{
 		{"a lookup was slow", late, slow, mutation.DeadlineExceeded, "the deadline of the admission passed: profile p: lookup cloud"},
-		{"something else was", late, errors.New("x"), mutation.DeadlineExceeded, "the deadline of the admission passed"},
+		{"another step was slow", late, errors.New("x"), mutation.DeadlineExceeded, "the deadline of the admission passed"},
 		{"the caller left", gone, slow, Cancelled, "the caller hung up"},
 		{"there was time", context.Background(), slow, mutation.DeadlineExceeded, "DeadlineExceeded: profile p: lookup cloud: reading the Secret a/x"},
 		{"no failure", context.Background(), errors.New("x"), mutation.Internal, "internal error"},

@@ -28,9 +28,9 @@ func ofTime(namespace, name string, labels map[string]string, issued string) *co
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}}
 }
 
-// TestDropFuture checks that exactly certificates from the future, by the clocks of this machine and of the API server,
+// TestFutureCertificatesAreDeleted checks that exactly certificates from the future, by the clocks of this machine and of the API server,
 // are deleted.
-func TestDropFuture(t *testing.T) {
+func TestFutureCertificatesAreDeleted(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	certificates := Certificates{Component: "provider-graft", Namespace: "garden"}
 	ours := map[string]string{"managed-by": "secrets-manager", "manager-identity": certificates.identity()}
@@ -44,10 +44,10 @@ func TestDropFuture(t *testing.T) {
 		left   []string
 		err    error
 	}{
-		"both were set right":      {left: others},
-		"this machine is behind":   {server: time.Hour, left: append(slices.Clone(others), "garden/future")},
-		"the API server is behind": {server: -time.Hour, left: others},
-		"no answer":                {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
+		"both clocks are right again": {left: others},
+		"this machine is behind":      {server: time.Hour, left: append(slices.Clone(others), "garden/future")},
+		"the API server is behind":    {server: -time.Hour, left: others},
+		"no answer":                   {asked: refused, left: append(slices.Clone(others), "garden/future"), err: refused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := fake.NewClientBuilder().WithObjects(

@@ -146,7 +146,7 @@ func (h *Handler) read(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	var err error
 	switch x.body, err = serving.ReadAll(r, h.MaxReviewBytes); {
 	case err != nil:
-		return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read to its end")
+		return refuse(ReviewUnreadable, http.StatusBadRequest, "the body could not be read completely")
 	case int64(len(x.body)) > h.MaxReviewBytes:
 		return h.tooLarge()
 	}

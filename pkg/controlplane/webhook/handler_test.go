@@ -55,9 +55,9 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// TestPassedDeadline checks that a slow admission is not reported as cancelled by its caller if its body was already
+// TestSlowAdmissionIsNotCancelledByCaller checks that a slow admission is not reported as cancelled by its caller if its body was already
 // read, as serving.Guard does.
-func TestPassedDeadline(t *testing.T) {
+func TestSlowAdmissionIsNotCancelledByCaller(t *testing.T) {
 	var request context.Context
 	f := serve(t, engine(func(ctx context.Context, _ mutation.Request) (*mutation.Result, error) {
 		<-ctx.Done()
@@ -230,7 +230,7 @@ func (panicking) Serves(Route) bool { panic("oops") }
 
 func (panicking) Admit(context.Context, mutation.Request) (*mutation.Result, error) { return nil, nil }
 
-func TestNoReviewAtAll(t *testing.T) {
+func TestRequestsWithoutReview(t *testing.T) {
 	for name, test := range map[string]struct {
 		method, path, media string
 		status              int

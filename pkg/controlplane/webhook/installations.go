@@ -91,7 +91,7 @@ func (i *Installations) Refresh(ctx context.Context) error {
 	}
 	i.since = since
 	if before := i.yields.Swap(&yields); before == nil && len(yields) > 0 || before != nil && !maps.Equal(*before, yields) {
-		logf.FromContext(ctx).Info("What newer installations serve is left to them", "webhooks", slices.Sorted(maps.Keys(yields)))
+		logf.FromContext(ctx).Info("Newer installations serve these webhooks; this installation does not", "webhooks", slices.Sorted(maps.Keys(yields)))
 	}
 	return nil
 }

@@ -34,12 +34,12 @@ func TestOptOuts(t *testing.T) {
 	}{
 		{"nothing was seen", func() {}, false, 0},
 		{"a namespace without the annotation", func() { o.see(namespaceWith("a", "")) }, false, 0},
-		{"it gets one", func() { o.see(namespaceWith("a", "broken")) }, true, 1},
+		{"the annotation is added", func() { o.see(namespaceWith("a", "broken")) }, true, 1},
 		{"the reason changes", func() { o.see(namespaceWith("a", "still broken")) }, true, 1},
-		{"another one", func() { o.see(namespaceWith("b", "broken, too")) }, true, 2},
-		{"it is deleted unseen", func() { o.forget(toolscache.DeletedFinalStateUnknown{Obj: namespaceWith("b", "broken, too")}) }, true, 1},
-		{"the annotation goes", func() { o.see(namespaceWith("a", "")) }, false, 0},
-		{"it is deleted", func() { o.forget(namespaceWith("a", "")) }, false, 0},
+		{"another namespace gets the annotation", func() { o.see(namespaceWith("b", "broken, too")) }, true, 2},
+		{"the namespace is deleted while the watch is interrupted", func() { o.forget(toolscache.DeletedFinalStateUnknown{Obj: namespaceWith("b", "broken, too")}) }, true, 1},
+		{"the annotation is removed", func() { o.see(namespaceWith("a", "")) }, false, 0},
+		{"the namespace is deleted", func() { o.forget(namespaceWith("a", "")) }, false, 0},
 		{"not a namespace", func() { o.see("a"); o.forget(1) }, false, 0},
 	} {
 		step.do()

@@ -88,8 +88,8 @@ func TestConfigMaps(t *testing.T) {
 	}
 }
 
-// TestAttachments checks that files of a profile are read with it, and not as profiles.
-func TestAttachments(t *testing.T) {
+// TestFilesOfProfileAreAttached checks that files of a profile are read with it, and not as profiles.
+func TestFilesOfProfileAreAttached(t *testing.T) {
 	t.Run("from a ConfigMap", func(t *testing.T) {
 		const text = "imageVector: vectors/images.yaml\n"
 		c := fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{

@@ -19,16 +19,16 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// TestRegistrarForeign checks that the registration of another existing namespace is not overwritten, and that of a
+// TestRegistrarKeepsRegistrationOfOtherNamespace checks that the registration of another existing namespace is not overwritten, and that of a
 // missing one is.
-func TestRegistrarForeign(t *testing.T) {
+func TestRegistrarKeepsRegistrationOfOtherNamespace(t *testing.T) {
 	for name, test := range map[string]struct {
 		object client.Object
 		want   bool
 	}{
-		"there":         {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}}, false},
-		"gone":          {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a third"}}, true},
-		"being deleted": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another", DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, Finalizers: []string{"kubernetes"}}}, true},
+		"the owner exists":           {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another"}}, false},
+		"the owner is deleted":       {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a third"}}, true},
+		"the owner is being deleted": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "another", DeletionTimestamp: &metav1.Time{Time: time.Unix(1, 0)}, Finalizers: []string{"kubernetes"}}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, test.object, &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{
@@ -57,8 +57,8 @@ func TestRegistrarOwner(t *testing.T) {
 	}
 }
 
-// TestObserved holds that a webhook of which all rules only observe is none in place of which another installation yields.
-func TestObserved(t *testing.T) {
+// TestObservedWebhookLetsNoInstallationYield holds that a webhook of which all rules only observe is none in place of which another installation yields.
+func TestObservedWebhookLetsNoInstallationYield(t *testing.T) {
 	b := newBench(t)
 	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})
 	b.reconcile(t)

@@ -147,7 +147,7 @@ func TestRegistrar(t *testing.T) {
 	}
 }
 
-func TestRegistrarMends(t *testing.T) {
+func TestRegistrarRepairsRegistration(t *testing.T) {
 	b := newBench(t)
 	b.reconcile(t)
 	edited := b.read(t)

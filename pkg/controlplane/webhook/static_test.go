@@ -47,9 +47,9 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestStaticAnew checks that key and certificate are new private files each time, the key first, and that a failed
+// TestStaticWritesNewPrivateFiles checks that key and certificate are new private files each time, the key first, and that a failed
 // write leaves no file behind.
-func TestStaticAnew(t *testing.T) {
+func TestStaticWritesNewPrivateFiles(t *testing.T) {
 	folder := t.TempDir()
 	key, certificate := filepath.Join(folder, "tls.key"), CertificateFile(folder)
 	for _, path := range []string{key, certificate} {

@@ -248,9 +248,9 @@ func (l listing) Rules() []mutation.RuleInfo {
 	return rules
 }
 
-// TestRulesThatAreGone checks that the counters of removed rules are deleted, and do not return with an admission that
+// TestCountersOfRemovedRulesAreDeleted checks that the counters of removed rules are deleted, and do not return with an admission that
 // began before.
-func TestRulesThatAreGone(t *testing.T) {
+func TestCountersOfRemovedRulesAreDeleted(t *testing.T) {
 	f := &fixture{registry: prometheus.NewRegistry()}
 	metrics := NewMetrics(f.registry)
 	store := NewStore(func(documents []*profile.Document) (Program, error) { return listing{documents}, nil }, nil, metrics, logr.Discard())
@@ -280,8 +280,8 @@ func TestRulesThatAreGone(t *testing.T) {
 	}
 }
 
-// TestBeside checks that a change of the compiler's other inputs causes a reload.
-func TestBeside(t *testing.T) {
+// TestOtherInputsCauseReload checks that a change of the compiler's other inputs causes a reload.
+func TestOtherInputsCauseReload(t *testing.T) {
 	compiled, additional := 0, "a"
 	store := NewStore(func(documents []*profile.Document) (Program, error) {
 		compiled++

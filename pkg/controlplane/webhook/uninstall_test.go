@@ -51,8 +51,8 @@ func (b *bench) isRegistered(t *testing.T) (webhooks, validation bool) {
 	return err == nil, second == nil
 }
 
-// TestWithdraw deletes the registrations where the installation is being removed, and not otherwise.
-func TestWithdraw(t *testing.T) {
+// TestUninstallDeletesRegistrations deletes the registrations where the installation is being removed, and not otherwise.
+func TestUninstallDeletesRegistrations(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace *metav1.Time
 		managed   *metav1.PartialObjectMetadata
@@ -197,8 +197,8 @@ func TestRemovalWhileRegistering(t *testing.T) {
 	}
 }
 
-// TestWithdrawAnnounces checks that another installation gets the announcement before the registration is deleted.
-func TestWithdrawAnnounces(t *testing.T) {
+// TestUninstallAnnouncesDeletionFirst checks that another installation gets the announcement before the registration is deleted.
+func TestUninstallAnnouncesDeletionFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		namespace, registration := other("extension-next", time.Unix(1e9, 0), openstackName)
 		b := newBench(t, namespace, registration)
@@ -223,9 +223,9 @@ func TestWithdrawAnnounces(t *testing.T) {
 	})
 }
 
-// TestRemoval checks that deletions are held during the removal of the installation until no API server calls the
+// TestRemovalWaitsForAPIServers checks that deletions are held during the removal of the installation until no API server calls the
 // webhooks.
-func TestRemoval(t *testing.T) {
+func TestRemovalWaitsForAPIServers(t *testing.T) {
 	for name, test := range map[string]struct {
 		removed, dryRun bool
 		err             error

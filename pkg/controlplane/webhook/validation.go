@@ -85,7 +85,7 @@ func (v Validator) Handle(ctx context.Context, request admission.Request) admiss
 	configMap.Namespace, configMap.Name = request.Namespace, request.Name
 	files := filesOf(configMap)
 	if len(files) == 0 {
-		return admission.Allowed("").WithWarnings("no key of this ConfigMap ends in .yaml or .yml, so that it holds no profile")
+		return admission.Allowed("").WithWarnings("the ConfigMap has no profile: no key ends in .yaml or .yml")
 	}
 	warnings, err := v.Store.Check(ctx, files)
 	if err != nil {

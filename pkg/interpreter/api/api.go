@@ -162,7 +162,7 @@ func failureOf(err error) (f *interpreter.Failure, ours bool) {
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return &interpreter.Failure{Code: http.StatusGatewayTimeout, Message: "the answer took longer than the caller's timeout"}, true
 	}
-	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the server failed; its log says why"}, true
+	return &interpreter.Failure{Code: interpreter.CodeBroken, Message: "the server failed; its log has the reason"}, true
 }
 
 // longestLine limits messages, in bytes. It leaves room in an Event (1 kB) for the text that callers add.

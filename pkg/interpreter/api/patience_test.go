@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestPatience checks that the time limit of an interpretation is shorter than the caller's timeout, and never longer
+// TestTimeLimitIsBelowCallersTimeout checks that the time limit of an interpretation is shorter than the caller's timeout, and never longer
 // than the maximum.
-func TestPatience(t *testing.T) {
+func TestTimeLimitIsBelowCallersTimeout(t *testing.T) {
 	h := &Handler{options: Options{Patience: 10 * time.Second}}
 	for query, want := range map[string]time.Duration{
 		"": 10 * time.Second, "?timeout=1s": 900 * time.Millisecond, "?timeout=5s": 4500 * time.Millisecond, "?timeout=10s": 9 * time.Second,

@@ -192,7 +192,7 @@ func readBody(r *http.Request, maximum int64) ([]byte, error) {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return read, &interpreter.Failure{Code: http.StatusRequestTimeout, Message: "the body did not arrive before the timeout"}
 	case err != nil:
-		return read, malformed("the body could not be read to its end")
+		return read, malformed("the body could not be read completely")
 	case int64(len(read)) > maximum:
 		_, _ = io.CopyN(io.Discard, r.Body, maximum)
 		return read, &interpreter.Failure{Code: http.StatusRequestEntityTooLarge, Message: fmt.Sprintf("the body is larger than %d bytes", maximum)}

@@ -138,9 +138,9 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// TestPrompt checks that an interpreter on the goroutine of the request has the same answers for timeouts and panics as
+// TestAnswersOnRequestGoroutine checks that an interpreter on the goroutine of the request has the same answers for timeouts and panics as
 // one on its own goroutine, and that large bodies always get their own.
-func TestPrompt(t *testing.T) {
+func TestAnswersOnRequestGoroutine(t *testing.T) {
 	obedient := working(func(ctx context.Context, _ interpreter.Request) (interpreter.Response, error) {
 		for ctx.Err() == nil {
 			runtime.Gosched()
@@ -156,12 +156,12 @@ func TestPrompt(t *testing.T) {
 		patience time.Duration
 		want     int32
 	}{
-		"answers":           {healthy, 1, long, http.StatusOK},
-		"heeds":             {obedient, 1, short, http.StatusGatewayTimeout},
-		"panics":            {panics, 1, long, http.StatusInternalServerError},
-		"large, and heeds":  {obedient, 1 << 13, short, http.StatusGatewayTimeout},
-		"large, and panics": {panics, 1 << 13, long, http.StatusInternalServerError},
-		"large, and hangs":  {hanging, 1 << 13, short, http.StatusGatewayTimeout},
+		"answers":                          {healthy, 1, long, http.StatusOK},
+		"ends with its context":            {obedient, 1, short, http.StatusGatewayTimeout},
+		"panics":                           {panics, 1, long, http.StatusInternalServerError},
+		"large, and ends with its context": {obedient, 1 << 13, short, http.StatusGatewayTimeout},
+		"large, and panics":                {panics, 1 << 13, long, http.StatusInternalServerError},
+		"large, and hangs":                 {hanging, 1 << 13, short, http.StatusGatewayTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := api.New(api.Options{Interpreter: c.by, Log: logr.Discard(), Patience: c.patience})
@@ -260,9 +260,9 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestBodiesStay checks that the memory of a body is not reused while an interpreter works on it, also after its caller
+// TestBodyIsNotReusedDuringWork checks that the memory of a body is not reused while an interpreter works on it, also after its caller
 // has left.
-func TestBodiesStay(t *testing.T) {
+func TestBodyIsNotReusedDuringWork(t *testing.T) {
 	gate, after := make(chan struct{}), make(chan string, 1)
 	h := api.New(api.Options{Log: logr.Discard(), Patience: time.Millisecond, Interpreter: working(
 		func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {

@@ -35,8 +35,8 @@ func sign(t *testing.T, signer *signing.Pair, name string, from, to int) *signin
 	return made
 }
 
-// TestOutlived checks that a certificate that outlives its CA expires with it, and that their validities must overlap.
-func TestOutlived(t *testing.T) {
+// TestCertificateExpiresWithItsAuthority checks that a certificate that outlives its CA expires with it, and that their validities must overlap.
+func TestCertificateExpiresWithItsAuthority(t *testing.T) {
 	root, late := sign(t, nil, "root", 0, 100), sign(t, nil, "late", 300, 400)
 	short, ended := sign(t, root, "short", 0, 20), sign(t, root, "ended", 0, 5)
 	for name, c := range map[string]struct {
@@ -48,7 +48,7 @@ func TestOutlived(t *testing.T) {
 		"it outlives the intermediate CA":        {[]*signing.Pair{sign(t, short, "leaf", 10, 50), short, root}, short},
 		"the intermediate CA expired before it":  {[]*signing.Pair{sign(t, ended, "leaf", 10, 50), ended, root}, late},
 		"its authority began when it had ended":  {[]*signing.Pair{sign(t, late, "leaf", 0, 200), late}, late},
-		"it is of another authority":             {[]*signing.Pair{sign(t, root, "leaf", 0, 50), late}, late},
+		"another authority signed it":            {[]*signing.Pair{sign(t, root, "leaf", 0, 50), late}, late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, leaf, authority := t.TempDir(), c.chain[0], c.chain[len(c.chain)-1]

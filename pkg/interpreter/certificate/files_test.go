@@ -117,8 +117,8 @@ func TestFiles(t *testing.T) {
 	step(old, string(old.PEM)+string(young.PEM))
 }
 
-// TestFilesAlone checks that there is no wait without a registration, and that expired certificates are not served.
-func TestFilesAlone(t *testing.T) {
+// TestFilesWithoutRegistration checks that there is no wait without a registration, and that expired certificates are not served.
+func TestFilesWithoutRegistration(t *testing.T) {
 	for _, told := range []bool{false, true} {
 		m, clock := &mounted{t: t, folder: t.TempDir()}, clocktesting.NewFakePassiveClock(time.Now())
 		old, young := env.NewAuthority(t), env.NewAuthority(t)

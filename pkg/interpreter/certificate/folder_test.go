@@ -91,7 +91,7 @@ func TestFolderOrder(t *testing.T) {
 	}
 }
 
-func TestNoNames(t *testing.T) {
+func TestFolderWithoutNames(t *testing.T) {
 	for _, p := range []certificate.Policy{{}, {Addresses: []string{"a"}}} {
 		if _, err := certificate.NewIssued(certificate.Options{Policy: p}); err == nil {
 			t.Errorf("%+v is a policy", p)

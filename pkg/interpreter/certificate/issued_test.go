@@ -159,9 +159,9 @@ func (w *world) step(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// TestNobodyIsTold checks that a CA is used to its end if the next one cannot be registered, and that there is a
+// TestAuthorityServesWhenRegistrationFails checks that a CA is used to its end if the next one cannot be registered, and that there is a
 // certificate even then.
-func TestNobodyIsTold(t *testing.T) {
+func TestAuthorityServesWhenRegistrationFails(t *testing.T) {
 	w := newWorld(t, true)
 	replica := w.replicas[0]
 	if err := replica.Refresh(t.Context()); err != nil {

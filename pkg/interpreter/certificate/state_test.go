@@ -30,8 +30,8 @@ func rotated(t testing.TB) *state {
 	return k
 }
 
-// TestKept checks that the stored form loses nothing.
-func TestKept(t *testing.T) {
+// TestStoredFormLosesNothing checks that the stored form loses nothing.
+func TestStoredFormLosesNothing(t *testing.T) {
 	k := rotated(t)
 	data, err := k.encode()
 	if err != nil {

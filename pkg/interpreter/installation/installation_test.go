@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// TestOwnerAlone checks the owner of an installation without a Lease, or with a configured owner.
-func TestOwnerAlone(t *testing.T) {
+// TestOwnerWithoutLease checks the owner of an installation without a Lease, or with a configured owner.
+func TestOwnerWithoutLease(t *testing.T) {
 	yes, no := true, false
 	service := &v1alpha1.RegisteredService{Namespace: "a", Name: "b"}
 	for want, test := range map[string]struct {
@@ -39,9 +39,9 @@ func TestOwnerAlone(t *testing.T) {
 	}
 }
 
-// TestRegisteredWithout checks that operations can be left out of the registration, except for the one that Karmada
+// TestOmittedOperations checks that operations can be left out of the registration, except for the one that Karmada
 // never calls.
-func TestRegisteredWithout(t *testing.T) {
+func TestOmittedOperations(t *testing.T) {
 	kinds := []interpreter.Known{
 		{Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}, Operations: []interpreter.Operation{interpreter.Components, interpreter.Health}},
 		{Kind: interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Stack"}, Operations: []interpreter.Operation{interpreter.Components}},

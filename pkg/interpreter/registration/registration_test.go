@@ -106,8 +106,8 @@ func (r *replica) later() {
 	r.Look(context.Background())
 }
 
-// TestKept creates a registration, keeps it current, and writes it only after a change.
-func TestKept(t *testing.T) {
+// TestRegistrationIsCreatedAndKept creates a registration, keeps it current, and writes it only after a change.
+func TestRegistrationIsCreatedAndKept(t *testing.T) {
 	k := newKarmada(t)
 	r, other := newReplica(k, "graft/interpreter"), newReplica(k, "graft/interpreter")
 	other.leads = false
@@ -163,8 +163,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestOthers checks that the registration of another owner is never overwritten.
-func TestOthers(t *testing.T) {
+// TestRegistrationOfOtherOwnerIsKept checks that the registration of another owner is never overwritten.
+func TestRegistrationOfOtherOwnerIsKept(t *testing.T) {
 	k := newKarmada(t)
 	first, second := newReplica(k, "a/interpreter"), newReplica(k, "b/interpreter")
 	first.Look(t.Context())
@@ -192,8 +192,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestBent tests that a registration that the API server changes on write is written once, not repeatedly.
-func TestBent(t *testing.T) {
+// TestRegistrationChangedByServerIsWrittenOnce tests that a registration that the API server changes on write is written once, not repeatedly.
+func TestRegistrationChangedByServerIsWrittenOnce(t *testing.T) {
 	k, version := newKarmada(t), 0
 	k.PrependReactor("update", "*", func(a kubetesting.Action) (bool, runtime.Object, error) {
 		version++
@@ -240,9 +240,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestTold checks that the registration is written only when the existing one is known: a restarted replica learns the
+// TestRegistrationIsReadBeforeWrite checks that the registration is written only when the existing one is known: a restarted replica learns the
 // registered CAs from it.
-func TestTold(t *testing.T) {
+func TestRegistrationIsReadBeforeWrite(t *testing.T) {
 	k := newKarmada(t)
 	r := newReplica(k, "a")
 	r.Look(t.Context())
@@ -253,8 +253,8 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestSoon checks that a failure is retried after a second with a growing delay, and that a permanent one is not.
-func TestSoon(t *testing.T) {
+// TestFailureIsRetriedWithDelay checks that a failure is retried after a second with a growing delay, and that a permanent one is not.
+func TestFailureIsRetriedWithDelay(t *testing.T) {
 	k, reads := newKarmada(t), 0
 	failure := errors.New("down")
 	k.PrependReactor("get", "*", func(kubetesting.Action) (bool, runtime.Object, error) { reads++; return failure != nil, nil, failure })

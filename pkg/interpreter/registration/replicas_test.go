@@ -33,7 +33,7 @@ func known(texts ...string) []interpreter.Known {
 	return all
 }
 
-func TestCommon(t *testing.T) {
+func TestCommonOperationsOfReplicas(t *testing.T) {
 	for _, c := range []struct{ kinds, others, want []interpreter.Known }{
 		{known("Queue.v1=health,status"), known("Queue.v1=status,retain"), known("Queue.v1=status")},
 		{known("Queue.v1=health"), known("Queue.*=health"), known("Queue.v1=health")},

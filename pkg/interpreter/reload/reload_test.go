@@ -91,19 +91,19 @@ func TestReload(t *testing.T) {
 		wrong   bool
 		failure string
 	}{
-		{"the same", [][]byte{document("one", "1")}, nil, 1, false, ""},
-		{"another", [][]byte{document("one", "2")}, nil, 2, false, ""},
+		{"unchanged profiles", [][]byte{document("one", "1")}, nil, 1, false, ""},
+		{"a changed profile", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"one more is broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it is still broken", [][]byte{document("one", "3"), []byte("kind: InterpreterProfile")}, nil, 2, true, "b.yaml:1:1"},
 		{"it cannot be read", nil, errors.New("gone"), 2, true, "gone"},
 		{"the active profiles", [][]byte{document("one", "2")}, nil, 2, false, ""},
 		{"an expression is wrong", [][]byte{document("one", "objekt.x")}, nil, 2, true, "objekt"},
-		{"it is right again", [][]byte{document("one", "4")}, nil, 4, false, ""},
+		{"the profile is valid again", [][]byte{document("one", "4")}, nil, 4, false, ""},
 		{"it cannot be read", nil, errors.New("gone"), 4, true, "gone"},
 		{"it can be read again", [][]byte{document("one", "4")}, nil, 4, false, ""},
-		{"none is left", nil, nil, 4, true, "no InterpreterProfile is left"},
-		{"none is left still", nil, nil, 4, true, "no InterpreterProfile is left"},
-		{"one is back", [][]byte{document("one", "5")}, nil, 5, false, ""},
+		{"all profiles are deleted", nil, nil, 4, true, "no InterpreterProfile is left"},
+		{"all profiles are still deleted", nil, nil, 4, true, "no InterpreterProfile is left"},
+		{"a profile is created again", [][]byte{document("one", "5")}, nil, 5, false, ""},
 	} {
 		f.texts, f.err = step.texts, step.err
 		err := r.Load()

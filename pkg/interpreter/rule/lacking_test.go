@@ -17,8 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// TestLacking tests that results of rules which no client would accept are failures of the object, and never answers.
-func TestLacking(t *testing.T) {
+// TestUnacceptableResultsAreFailures tests that results of rules which no client would accept are failures of the object, and never answers.
+func TestUnacceptableResultsAreFailures(t *testing.T) {
 	data, err := os.ReadFile("testdata/lacking.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -84,8 +84,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestMemberTwice checks that a member that is listed twice is an error.
-func TestMemberTwice(t *testing.T) {
+// TestDuplicateMemberIsAnError checks that a member that is listed twice is an error.
+func TestDuplicateMemberIsAnError(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/answers/aggregate/profile.yaml"))
 	a := asked{Operation: interpreter.Aggregate, Object: json.RawMessage(`{"metadata":{"generation":1}}`)}
 	for _, cluster := range []string{"c", "a", "b", "a"} {

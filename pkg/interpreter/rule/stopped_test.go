@@ -29,8 +29,8 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// TestStopped checks that work on long lists ends with its context, also without an expression for each item.
-func TestStopped(t *testing.T) {
+// TestWorkOnLongListsEndsWithContext checks that work on long lists ends with its context, also without an expression for each item.
+func TestWorkOnLongListsEndsWithContext(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
 	pools := make([]string, 1000)
 	for i := range pools {
@@ -49,8 +49,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestStoppedSteps checks that a condition with slow steps over a long text ends after one step.
-func TestStoppedSteps(t *testing.T) {
+// TestSlowStepsEndWithContext checks that a condition with slow steps over a long text ends after one step.
+func TestSlowStepsEndWithContext(t *testing.T) {
 	program := load(t, golden.Read(t, "testdata/stopped/profile.yaml"))
 	object := json.RawMessage(`{"spec":{"text":"` + strings.Repeat("pq", 10_000) + `","pools":[1,2,3,4,5,6,7,8,9]}}`)
 	a := asked{Operation: interpreter.Health, Object: object}

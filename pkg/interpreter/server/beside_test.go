@@ -22,8 +22,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// TestReloadBeside checks that answers are counted during reloads, and that removed kinds leave no metrics.
-func TestReloadBeside(t *testing.T) {
+// TestAnswersAreCountedDuringReload checks that answers are counted during reloads, and that removed kinds leave no metrics.
+func TestAnswersAreCountedDuringReload(t *testing.T) {
 	var there atomic.Bool
 	m := NewMetrics(prometheus.NewRegistry(), func(k interpreter.Kind) bool { return there.Load() && k == queue })
 	var callers sync.WaitGroup
@@ -44,8 +44,8 @@ func TestReloadBeside(t *testing.T) {
 	}
 }
 
-// TestLeavesEarly checks that a caller that leaves during work on its own goroutine frees its place.
-func TestLeavesEarly(t *testing.T) {
+// TestDepartedCallerFreesItsPlace checks that a caller that leaves during work on its own goroutine frees its place.
+func TestDepartedCallerFreesItsPlace(t *testing.T) {
 	inside := make(chan struct{}, 1)
 	f := &fixture{t: t, registry: prometheus.NewRegistry(), ended: make(chan error, 1)}
 	f.source, f.clock = issued(t, 0)

@@ -25,8 +25,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/metrics"
 )
 
-// TestLarge checks that an object of 20 MiB is answered, and that a larger one is rejected with a code.
-func TestLarge(t *testing.T) {
+// TestLargeObjects checks that an object of 20 MiB is answered, and that a larger one is rejected with a code.
+func TestLargeObjects(t *testing.T) {
 	f := serve(t, working(healthy), serving.Limits{})
 	for length, want := range map[int]string{20<<20 - 512: "0 ", 20 << 20: "413 the body is larger than 20971520 bytes"} {
 		body := strings.Replace(fmt.Sprintf(message, "InterpretHealth"), `{"a":1}`, `{"text":"`+strings.Repeat("x", length)+`"}`, 1)
@@ -37,9 +37,9 @@ func TestLarge(t *testing.T) {
 	eventually(t, "no bytes are left", func() bool { return metrics.Count(t, f.registry, "graft_server_body_bytes", nil) == 0 })
 }
 
-// TestBusy checks that requests beyond the limit wait, are refused after their timeout, and are answered when a place
+// TestRequestsBeyondLimitWait checks that requests beyond the limit wait, are refused after their timeout, and are answered when a place
 // is free.
-func TestBusy(t *testing.T) {
+func TestRequestsBeyondLimitWait(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -71,8 +71,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestRoom checks that large bodies wait for memory, and small ones do not.
-func TestRoom(t *testing.T) {
+// TestLargeBodiesWaitForMemory checks that large bodies wait for memory, and small ones do not.
+func TestLargeBodiesWaitForMemory(t *testing.T) {
 	release := make(chan struct{})
 	var inside, most atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -121,8 +121,8 @@ func inTime(t *testing.T, try func(most time.Duration) error) {
 	}
 }
 
-// TestSlow checks that a stalled body is dropped.
-func TestSlow(t *testing.T) {
+// TestStalledBodyIsDropped checks that a stalled body is dropped.
+func TestStalledBodyIsDropped(t *testing.T) {
 	for about, change := range protocols {
 		inTime(t, func(most time.Duration) error {
 			f := serve(t, working(healthy), serving.Limits{BodyTimeout: most})
@@ -146,8 +146,8 @@ func TestSlow(t *testing.T) {
 	}
 }
 
-// TestWhole checks that the time limit of a body does not limit the work after it.
-func TestWhole(t *testing.T) {
+// TestBodyTimeoutDoesNotLimitWork checks that the time limit of a body does not limit the work after it.
+func TestBodyTimeoutDoesNotLimitWork(t *testing.T) {
 	for about, change := range protocols {
 		inTime(t, func(most time.Duration) error {
 			f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -166,10 +166,10 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCrowd checks that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at
+// TestRequestsBeyondQueueAreRejected checks that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at
 // once, and the other one and the request in progress are answered. The order of their bodies decides which one is
 // rejected.
-func TestCrowd(t *testing.T) {
+func TestRequestsBeyondQueueAreRejected(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -209,8 +209,8 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestStreams checks the limit of concurrent requests on a connection.
-func TestStreams(t *testing.T) {
+// TestConcurrentRequestsOfOneConnection checks the limit of concurrent requests on a connection.
+func TestConcurrentRequestsOfOneConnection(t *testing.T) {
 	f := serve(t, working(healthy), serving.Limits{})
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12, NextProtos: []string{"h2"}}
 	config.RootCAs.AppendCertsFromPEM(f.source.Held().Bundle)

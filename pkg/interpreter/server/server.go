@@ -144,7 +144,7 @@ func (e *entrance) survive(a *answer) {
 	if a.begun {
 		panic(http.ErrAbortHandler) // abort, because the response must not look complete
 	}
-	http.Error(a, "the server failed; its log says why", http.StatusInternalServerError)
+	http.Error(a, "the server failed; its log has the reason", http.StatusInternalServerError)
 }
 
 // answer records whether the response has begun.

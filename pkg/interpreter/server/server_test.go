@@ -67,8 +67,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestLeft checks that work of a departed caller keeps its place until it ends.
-func TestLeft(t *testing.T) {
+// TestDepartedCallerKeepsPlaceUntilWorkEnds checks that work of a departed caller keeps its place until it ends.
+func TestDepartedCallerKeepsPlaceUntilWorkEnds(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
 	f := serve(t, working(func(ctx context.Context, r interpreter.Request) (interpreter.Response, error) {
@@ -96,7 +96,7 @@ func TestLeft(t *testing.T) {
 func TestPanics(t *testing.T) {
 	f := serve(t, working(func(context.Context, interpreter.Request) (interpreter.Response, error) { panic("a secret") }), serving.Limits{})
 	for range 2 {
-		if status, text := f.post(f.client(nil), fmt.Sprintf(message, "InterpretHealth"), ""); status != 200 || text != "500 the server failed; its log says why" {
+		if status, text := f.post(f.client(nil), fmt.Sprintf(message, "InterpretHealth"), ""); status != 200 || text != "500 the server failed; its log has the reason" {
 			t.Errorf("%d, %s", status, text)
 		}
 	}

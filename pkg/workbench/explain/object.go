@@ -406,7 +406,7 @@ var ErrAmbiguous = errors.New("may be any of")
 func Find(objects []manifest.Object, word string) (manifest.Object, error) {
 	kind, name, ok := strings.Cut(word, "/")
 	if !ok || kind == "" || name == "" {
-		return manifest.Object{}, fmt.Errorf("%q is no object: write kind/name, such as deployment/kube-apiserver", word)
+		return manifest.Object{}, fmt.Errorf("%q is not an object: write kind/name, such as deployment/kube-apiserver", word)
 	}
 	var (
 		ofKind, begin []manifest.Object

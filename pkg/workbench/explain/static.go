@@ -229,11 +229,11 @@ func unknown(word string) error {
 	for _, t := range topics() {
 		known = append(known, t.name)
 		if slices.ContainsFunc(t.entries(), func(e Entry) bool { return word == e.Component || word == strings.TrimPrefix(e.Name, "--") }) {
-			return fmt.Errorf("%q is no topic; see `graft explain %s %s`", word, t.name, word)
+			return fmt.Errorf("%q is not a topic; see `graft explain %s %s`", word, t.name, word)
 		}
 	}
 	if hint := source.Suggest(word, known); hint != "" {
-		return fmt.Errorf("%q is no topic%s", word, hint)
+		return fmt.Errorf("%q is not a topic%s", word, hint)
 	}
 	return fmt.Errorf("%q is neither a topic (%s) nor an object, which is written as kind/name; "+
 		"docs/reference describes operations, expressions and fields", word, strings.Join(known, ", "))

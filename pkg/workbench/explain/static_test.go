@@ -46,8 +46,8 @@ func TestStatic(t *testing.T) {
 // TestStaticUnknown checks the errors for unknown names.
 func TestStaticUnknown(t *testing.T) {
 	for _, c := range []struct{ words, want string }{
-		{"kubelet", `"kubelet" is no topic; see ` + "`graft explain flag kubelet`"},
-		{"plugn", `"plugn" is no topic (did you mean "plugin"?)`},
+		{"kubelet", `"kubelet" is not a topic; see ` + "`graft explain flag kubelet`"},
+		{"plugn", `"plugn" is not a topic (did you mean "plugin"?)`},
 		{"flag kube-apiserver/featuregates", `there is no flag "featuregates" of kube-apiserver (did you mean "feature-gates"?)`},
 		{"flag kube-apisever/v", `there is no component "kube-apisever" (did you mean "kube-apiserver"?)`},
 		{"gate VolumeAttributeClass", `there is no gate "VolumeAttributeClass" (did you mean "VolumeAttributesClass"?)`},

@@ -273,7 +273,7 @@ const Differs = "the result differs from the golden file (- golden, + got); if t
 
 // Missing returns the failure for a missing golden file.
 func Missing(path string) Failure {
-	return Failure{At: source.Position{File: path}, Message: "there is no such golden file; graft test --update writes it"}
+	return Failure{At: source.Position{File: path}, Message: "the golden file is missing; graft test --update writes it"}
 }
 
 // Hold compares a golden file with the result, byte for byte.

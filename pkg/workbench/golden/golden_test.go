@@ -217,8 +217,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestOnly checks the selection of cases, and that an empty selection is an error.
-func TestOnly(t *testing.T) {
+// TestSelectionOfCases checks the selection of cases, and that an empty selection is an error.
+func TestSelectionOfCases(t *testing.T) {
 	found := &golden.Found{Stale: []string{"x"}}
 	for _, r := range results() {
 		found.Cases = append(found.Cases, r.Case)

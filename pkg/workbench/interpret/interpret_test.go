@@ -66,8 +66,8 @@ func TestWrite(t *testing.T) {
 	}{
 		{"a webhook that knows one operation only", answering{interpreter.Replicas: interpreter.Response{Replicas: &one}}, nil,
 			"Pod p\n  replicas      1\n"},
-		{"one that knows none", answering{}, []interpreter.Operation{interpreter.Health}, "Pod p\n  health        no answer (404): not known\n"},
-		{"one that is not there", answering{interpreter.Health: errors.New("no route")}, []interpreter.Operation{interpreter.Health},
+		{"a webhook that knows no operation", answering{}, []interpreter.Operation{interpreter.Health}, "Pod p\n  health        no answer (404): not known\n"},
+		{"a webhook that does not answer", answering{interpreter.Health: errors.New("no route")}, []interpreter.Operation{interpreter.Health},
 			"Pod p\n  health        no answer: no route\n"},
 		{"a patch that does not fit", answering{interpreter.Prune: interpreter.Response{Patch: json.RawMessage(`[{"op":"remove","path":"/b"}]`)}},
 			[]interpreter.Operation{interpreter.Prune}, "Pod p\n  prune         no answer: applying the patch: *\n"},

@@ -21,9 +21,9 @@ var replacements = []yaml.Node{
 	{Kind: yaml.ScalarNode, Tag: "!!str", Value: "${ x.y }", Style: yaml.DoubleQuotedStyle},
 }
 
-// TestAnyValueMayBeWrong replaces each key and value of a profile: the checks continue, and each finding has a
+// TestChecksContinueAfterAnyWrongValue replaces each key and value of a profile: the checks continue, and each finding has a
 // position, a message and a rule.
-func TestAnyValueMayBeWrong(t *testing.T) {
+func TestChecksContinueAfterAnyWrongValue(t *testing.T) {
 	data, err := os.ReadFile("testdata/reports/everything/profile.yaml")
 	if err != nil {
 		t.Fatal(err)

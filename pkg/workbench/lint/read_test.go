@@ -59,9 +59,9 @@ func TestRead(t *testing.T) {
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
 		}, "left out: b/other-broken.yaml, c/other.yaml (no document of Graft)"},
 		{"named", []string{other, mixed, mixed}, 2, []string{
-			`c/mixed.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
+			`c/mixed.yaml:2:7: kind: Namespace of v1 is not a document of Graft; its kinds are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 			`c/mixed.yaml:5:7: kind: unknown kind "StorageProfile": must be one of ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration`,
-			`c/other.yaml:2:7: kind: Namespace of v1 is none of Graft's documents; those are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
+			`c/other.yaml:2:7: kind: Namespace of v1 is not a document of Graft; its kinds are ProviderProfile, NetworkProfile, InterpreterProfile, ProviderProfileTest, InterpreterProfileTest, ControllerConfiguration, NetworkProviderConfiguration, ResourceInterpreterConfiguration; other documents in folders are ignored`,
 		}, ""},
 		{"the standard input", []string{"-", "-"}, 1, []string{"stdin: no document in this file"}, ""},
 	}

@@ -395,7 +395,7 @@ func unknown(n source.Node) source.Finding {
 	of := ""
 	if !ours(apiVersion) {
 		if source.Suggest(kind.Value, Kinds()) == "" {
-			return kind.Finding("kind", "%s is none of Graft's documents; those are %s; other documents in folders are ignored",
+			return kind.Finding("kind", "%s is not a document of Graft; its kinds are %s; other documents in folders are ignored",
 				named(kind.Value, apiVersion), strings.Join(Kinds(), ", ")).Of(source.UnknownKind)
 		}
 		of = fmt.Sprintf(" of %q", apiVersion)

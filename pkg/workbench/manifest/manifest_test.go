@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 			want: "f:2:1 v1 Secret ns/a\nf:7:1 v1 Service /b",
 		},
 		{
-			name: "a document behind its separator", data: "--- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n--- # b\napiVersion: v1\nkind: Secret\nmetadata: {name: b}",
+			name: "a document after its separator", data: "--- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n--- # b\napiVersion: v1\nkind: Secret\nmetadata: {name: b}",
 			want: "f:1:1 v1 Secret /a\nf:3:1 v1 Secret /b",
 		},
 		{name: "Windows", data: "apiVersion: v1\r\nkind: Secret\r\nmetadata: {name: a}\r\n---\r\napiVersion: v1\r\nkind: Secret\r\nmetadata: {name: b}\r\n",
@@ -59,7 +59,7 @@ func TestParse(t *testing.T) {
 		{name: "a key twice", data: "kind: Secret\napiVersion: v1\nmetadata: {name: a}\nkind: Service\n", want: "f:4:1: kind: duplicate key, first written in line 1"},
 		{name: "a key twice below a list", data: "# a\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: a}\nx:\n- {b: 1}\n- {b: 1, c: 2, b: 3}\n",
 			want: "f:8:16: x[1].b: duplicate key, first written in line 8"},
-		{name: "a key twice behind a separator", data: "--- {apiVersion: v1, kind: Secret, kind: Secret, metadata: {name: a}}",
+		{name: "a key twice after a separator", data: "--- {apiVersion: v1, kind: Secret, kind: Secret, metadata: {name: a}}",
 			want: "f:1:36: kind: duplicate key, first written in line 1"},
 		{name: "a key twice in JSON", data: `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"a"}}
  {"apiVersion":"v1","kind":"Secret","metadata":{"name":"b"},
@@ -154,7 +154,7 @@ func FuzzParse(f *testing.F) {
 		lines := strings.Count(data, "\n") + 1
 		for _, o := range objects {
 			if o.Kind == "" || o.Name == "" || o.APIVersion == "" {
-				t.Errorf("%s is no object", o.JSON)
+				t.Errorf("%s is not an object", o.JSON)
 			}
 			if o.Position.Line < 1 || o.Position.Line > lines {
 				t.Errorf("the object is at line %d of %d", o.Position.Line, lines)

@@ -78,8 +78,8 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestObjectsAreWhole checks that the objects of a whole control plane are read back unchanged.
-func TestObjectsAreWhole(t *testing.T) {
+// TestObjectsAreReadBackUnchanged checks that the objects of a whole control plane are read back unchanged.
+func TestObjectsAreReadBackUnchanged(t *testing.T) {
 	changes := admitted(t)
 	var asYAML, asJSON bytes.Buffer
 	if err := errors.Join(render.Style{}.ObjectsYAML(&asYAML, changes...), render.Style{}.ObjectsJSON(&asJSON, changes...)); err != nil {

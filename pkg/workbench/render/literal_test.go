@@ -31,9 +31,9 @@ var bare = regexp.MustCompile(`eu-1([^a0-9]|$)|ZXUtMQ|cloud-flag[= "]+true|\bfla
 // nested is a placeholder in another one.
 var nested = regexp.MustCompile(`from Secret [^)]*\(from`)
 
-// TestLiteralsAreShown checks for each format that values from Secrets are hidden in their places, and that the text
+// TestTextNextToSecretIsShown checks for each format that values from Secrets are hidden in their places, and that the text
 // next to them is shown.
-func TestLiteralsAreShown(t *testing.T) {
+func TestTextNextToSecretIsShown(t *testing.T) {
 	text := read(t, "profile.yaml")
 	for object, literals := range literals {
 		change := admittedBy(t, text, read(t, object), map[string]string{"region": "eu-1", "flag": "true"})

@@ -47,12 +47,12 @@ var nameOfProvider = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
 func (a Answers) Check() error {
 	for _, field := range []struct{ what, value string }{{"name of a profile", a.Name}, {"type of a provider", a.Provider}} {
 		if !nameOfProvider.MatchString(field.value) {
-			return fmt.Errorf("%q is no %s: it has small letters, digits and -, and begins and ends with a letter or digit", field.value, field.what)
+			return fmt.Errorf("%q is not a valid %s: use lowercase letters, digits and -, and begin and end with a letter or digit", field.value, field.what)
 		}
 	}
 	if a.Kubernetes != "" {
 		if _, err := semver.NewConstraint(a.Kubernetes); err != nil {
-			return fmt.Errorf("%q is no constraint on versions, such as \">= 1.31\"", a.Kubernetes)
+			return fmt.Errorf("%q is not a constraint on versions, such as \">= 1.31\"", a.Kubernetes)
 		}
 	}
 	if a.MachineImage != "" && a.tag() == "" {

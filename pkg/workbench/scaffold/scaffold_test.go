@@ -86,14 +86,14 @@ func holdTests(t *testing.T, files scaffold.Files) {
 // TestRefused checks the errors of invalid options.
 func TestRefused(t *testing.T) {
 	for want, a := range map[string]scaffold.Answers{
-		`"Acme" is no name of a profile`:      {Name: "Acme", Provider: "acme"},
-		`"" is no type of a provider`:         {Name: "acme"},
-		`"1.x.y" is no constraint`:            {Name: "acme", Provider: "acme", Kubernetes: "1.x.y", EtcdClass: "fast"},
-		`has no tag`:                          {Name: "acme", Provider: "acme", MachineImage: "registry.example.com:5000/image"},
-		`a mirror is written`:                 {Name: "acme", Provider: "acme", Registry: "docker.io", Mirror: "mirror"},
-		`the path of a file on nodes`:         {Name: "acme", Provider: "acme", NodeFile: "acme.conf"},
-		`needs at least one rule`:             {Name: "acme", Provider: "acme"},
-		`must be an absolute path without . `: {Name: "acme", Provider: "acme", NodeFile: "/etc/../acme.conf"},
+		`"Acme" is not a valid name of a profile`: {Name: "Acme", Provider: "acme"},
+		`"" is not a valid type of a provider`:    {Name: "acme"},
+		`"1.x.y" is not a constraint`:             {Name: "acme", Provider: "acme", Kubernetes: "1.x.y", EtcdClass: "fast"},
+		`has no tag`:                              {Name: "acme", Provider: "acme", MachineImage: "registry.example.com:5000/image"},
+		`a mirror is written`:                     {Name: "acme", Provider: "acme", Registry: "docker.io", Mirror: "mirror"},
+		`the path of a file on nodes`:             {Name: "acme", Provider: "acme", NodeFile: "acme.conf"},
+		`needs at least one rule`:                 {Name: "acme", Provider: "acme"},
+		`must be an absolute path without . `:     {Name: "acme", Provider: "acme", NodeFile: "/etc/../acme.conf"},
 	} {
 		if _, err := scaffold.New(a); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: got %v, want %s", a, err, want)
@@ -120,8 +120,8 @@ func TestWrite(t *testing.T) {
 			t.Context(), map[string]string{"profile.yaml": "mine\n", "c": "c\n"}, true,
 			map[string]string{"profile.yaml": "a\n", "files/b": "b\n", "c": "c\n"}, nil,
 		},
-		"interrupted":  {ended, nil, false, nil, context.Canceled},
-		"in the midst": {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
+		"interrupted":               {ended, nil, false, nil, context.Canceled},
+		"interrupted while writing": {ended, map[string]string{"profile.yaml": "mine\n"}, true, map[string]string{"profile.yaml": "mine\n"}, context.Canceled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parent := t.TempDir()

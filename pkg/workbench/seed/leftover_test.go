@@ -31,7 +31,7 @@ func TestLeftovers(t *testing.T) {
 		want                   []string
 	}{
 		{"a rule that both have", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{name: x, flags: {set: {v: 3}}}]}", nil},
-		{"a value that is another is seen elsewhere", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", nil},
+		{"a changed value is no leftover", scheduler, "controlplane: {kube-scheduler: [{flags: {set: {v: 3}}}]}", "controlplane: {kube-scheduler: [{flags: {set: {v: 4}}}]}", nil},
 		{
 			"a flag and a label of pods", scheduler,
 			"controlplane: {kube-scheduler: [{name: flag, flags: {set: {v: 3}}}, {name: label, podLabels: {set: {p: '1'}}}]}",

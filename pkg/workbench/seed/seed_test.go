@@ -210,7 +210,7 @@ func TestErrors(t *testing.T) {
 			name: "not permitted", answers: map[string]string{"GET " + base + " fails": forbidden}, status: map[string][]int{"GET " + base: {403}},
 			want: "reading the Namespace shoot--a--b: you may not",
 		},
-		{name: "an error without words", status: map[string][]int{"GET " + base: {500}}, want: "GET " + base + ": an error on the server"},
+		{name: "an error without a message", status: map[string][]int{"GET " + base: {500}}, want: "GET " + base + ": an error on the server"},
 		{name: "busy", status: map[string][]int{"GET " + base: {429}}, want: "the seed has no namespace shoot--a--b", is: seed.ErrNoNamespace},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -313,9 +313,9 @@ func TestInstalled(t *testing.T) {
 		// labels, denied and unknown are the expected result.
 		labels, denied, unknown string
 	}{
-		{name: "it is changed", answer: stored(`,"labels":{"a":"b"},"annotations":{"graft.provider.extensions.gardener.cloud/mutated-by-controlplane":"p"}`), labels: `{"a":"b"}`},
-		{name: "it is denied", answer: status(own), codes: []int{403}, denied: "LookupMissing: no Secret"},
-		{name: "another denies it", answer: status(strings.Replace(own, ".graft.", ".other.", 1)), codes: []int{403}, unknown: "another webhook refuses the dry run"},
+		{name: "the object is changed", answer: stored(`,"labels":{"a":"b"},"annotations":{"graft.provider.extensions.gardener.cloud/mutated-by-controlplane":"p"}`), labels: `{"a":"b"}`},
+		{name: "the object is denied", answer: status(own), codes: []int{403}, denied: "LookupMissing: no Secret"},
+		{name: "another webhook denies the object", answer: status(strings.Replace(own, ".graft.", ".other.", 1)), codes: []int{403}, unknown: "another webhook refuses the dry run"},
 		{name: "not permitted", answer: status("you may not update"), codes: []int{403}, unknown: "the dry run is not permitted, which needs the verb update"},
 		{name: "no answer", answer: status(`Internal error occurred: failed calling webhook "x": refused`), codes: []int{500}, unknown: "the installed webhooks do not answer"},
 		{name: "refused", answer: status("spec: invalid"), codes: []int{422}, unknown: "the API server refuses the object as Gardener writes it: spec: invalid"},

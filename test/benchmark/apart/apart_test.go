@@ -86,8 +86,8 @@ func TestServers(t *testing.T) {
 	}
 }
 
-// TestMute checks the errors of servers that do not answer.
-func TestMute(t *testing.T) {
+// TestServersWithoutAnswer checks the errors of servers that do not answer.
+func TestServersWithoutAnswer(t *testing.T) {
 	if _, err := Start(t.Context(), mute); err == nil || !strings.Contains(err.Error(), "do not serve") {
 		t.Errorf("the error is %v", err)
 	}

@@ -295,6 +295,6 @@ func TestAsks(t *testing.T) {
 		}
 	}
 	if d.Asks(kind, []byte(`[]`), interpreter.Health) {
-		t.Error("a list is no object")
+		t.Error("a list is not an object")
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestAlike checks which reasons are equal.
-func TestAlike(t *testing.T) {
+// TestEqualReasons checks which reasons are equal.
+func TestEqualReasons(t *testing.T) {
 	data, err := os.ReadFile("testdata/reasons.yaml")
 	if err != nil {
 		t.Fatal(err)

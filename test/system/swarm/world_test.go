@@ -232,7 +232,7 @@ func (n *node) holdsNothing(ledger string) {
 	n.Helper()
 	n.eventually("nothing is held any more", func() error {
 		out, err := n.machine.Run(n.ctx, absolute(n.T, root, "bin", "graft"), "ledger", "inspect", ledger)
-		if err == nil && out != "No allocation is there." {
+		if err == nil && out != "No allocations." {
 			err = errors.New(out)
 		}
 		return err

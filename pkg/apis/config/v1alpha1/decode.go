@@ -17,7 +17,7 @@ func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, 
 	return c, nil
 }
 
-// DecodeNetworkProviderConfiguration is DecodeControllerConfiguration for graft-network-provider.
+// DecodeNetworkProviderConfiguration works like DecodeControllerConfiguration for graft-network-provider.
 func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfiguration, error) {
 	c := &NetworkProviderConfiguration{}
 	if err := decode(file, KindNetworkProviderConfiguration, c); err != nil {
@@ -27,7 +27,7 @@ func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfi
 	return c, nil
 }
 
-// DecodeResourceInterpreterConfiguration is DecodeControllerConfiguration for graft-resource-interpreter.
+// DecodeResourceInterpreterConfiguration works like DecodeControllerConfiguration for graft-resource-interpreter.
 func DecodeResourceInterpreterConfiguration(file source.File) (*ResourceInterpreterConfiguration, error) {
 	c := &ResourceInterpreterConfiguration{}
 	if err := decode(file, KindResourceInterpreterConfiguration, c); err != nil {

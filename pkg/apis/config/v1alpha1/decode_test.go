@@ -92,14 +92,14 @@ func TestWrong(t *testing.T) {
 		"duration":               {head + "shutdown: {delay: soon}\n", `config.yaml:3:19: shutdown.delay: "soon" is not a duration, such as 500ms, 10s or 5m`},
 		"drift too often": {head + "drift: {enabled: true, interval: 59s}\n",
 			"config.yaml:3:34: drift.interval: must be at least 1m: each search reads every object with rules"},
-		"drift that is off": {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
-		"a gate of no name": {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
-		"drift too fast":    {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
-		"negative duration": {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
-		"short sync period": {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
-		"address":           {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
-		"contention alone":  {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
-		"double path":       {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
+		"drift that is off":            {head + "drift: {touch: true}\n", "config.yaml:3:16: drift.touch: needs drift.enabled"},
+		"gate with an invalid name":    {head + "gate: {type: Graft}\n", "config.yaml:3:14: gate.type: must have only lower case letters, digits and '-': gardenlet creates objects with this name"},
+		"drift too fast":               {head + "drift: {ratePerSecond: 51}\n", "config.yaml:3:24: drift.ratePerSecond: must be 1 to 50"},
+		"negative duration":            {head + "shutdown: {delay: -1s}\n", `config.yaml:3:19: shutdown.delay: "-1s" is not a duration, such as 500ms, 10s or 5m`},
+		"short sync period":            {head + "webhook: {syncPeriod: 10ms}\n", "config.yaml:3:23: webhook.syncPeriod: must be at least 1s"},
+		"address":                      {head + "server: {healthBindAddress: \"0\"}\n", "config.yaml:3:29: server.healthBindAddress: must be host:port or :port"},
+		"contention without profiling": {head + "debugging: {contentionProfiling: true}\n", "config.yaml:3:34: debugging.contentionProfiling: needs debugging.profiling"},
+		"double path":                  {head + "profiles: {paths: [a, a]}\n", `config.yaml:3:19: profiles.paths: has an empty or duplicate entry: "a"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)

@@ -45,8 +45,8 @@ func TestInterpreterDefaults(t *testing.T) {
 		text   string
 		change func(*v1alpha1.ResourceInterpreterConfiguration)
 	}{
-		"no bytes":     {"", func(*v1alpha1.ResourceInterpreterConfiguration) {}},
-		"a head alone": {interpreterHead, func(*v1alpha1.ResourceInterpreterConfiguration) {}},
+		"no bytes":                 {"", func(*v1alpha1.ResourceInterpreterConfiguration) {}},
+		"only apiVersion and kind": {interpreterHead, func(*v1alpha1.ResourceInterpreterConfiguration) {}},
 		"a secret": {interpreterHead + "certificate: {secret: {}}", func(c *v1alpha1.ResourceInterpreterConfiguration) {
 			c.Certificate.Secret = &v1alpha1.SecretName{Name: "graft-resource-interpreter-tls"}
 		}},

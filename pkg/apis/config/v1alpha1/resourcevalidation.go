@@ -108,7 +108,7 @@ func (v *validator) registration(r *Registration) {
 	}
 	for i, node := range find(v.root, "registration", "without").Items() {
 		if known := RegisteredOperations(); !slices.Contains(known, r.Without[i]) {
-			v.at(node, fmt.Sprintf("registration.without[%d]", i), fmt.Sprintf("%q is no operation%s", r.Without[i], source.Suggest(r.Without[i], known)))
+			v.at(node, fmt.Sprintf("registration.without[%d]", i), fmt.Sprintf("%q is not an operation%s", r.Without[i], source.Suggest(r.Without[i], known)))
 		}
 	}
 }

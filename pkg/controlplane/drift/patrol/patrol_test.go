@@ -156,8 +156,8 @@ func (p *Patrol) counted(t *testing.T, want string) {
 	}
 }
 
-// TestCounts checks that a patrol counts at its interval without touches, and reports failed searches.
-func TestCounts(t *testing.T) {
+// TestPatrolCountsWithoutTouches checks that a patrol counts at its interval without touches, and reports failed searches.
+func TestPatrolCountsWithoutTouches(t *testing.T) {
 	s := &seed{count: 3, touched: map[string]bool{}}
 	p, clock := newPatrol(t, s)
 	unready := errors.New("not registered")
@@ -183,8 +183,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestTouches checks that drifted objects are touched at the rate, and are not found again.
-func TestTouches(t *testing.T) {
+// TestPatrolTouchesAtRate checks that drifted objects are touched at the rate, and are not found again.
+func TestPatrolTouchesAtRate(t *testing.T) {
 	s := &seed{count: 4, touched: map[string]bool{}}
 	p, clock := newPatrol(t, s)
 	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock, Pause: time.Second}
@@ -202,8 +202,8 @@ func TestTouches(t *testing.T) {
 	p.counted(t, "0 drifted, 4 touched, 4 fixed, 0 failures, at 4604")
 }
 
-// TestInVain checks that touching stops until the next search after three touches in a row without effect.
-func TestInVain(t *testing.T) {
+// TestTouchingStopsAfterThreeWithoutEffect checks that touching stops until the next search after three touches in a row without effect.
+func TestTouchingStopsAfterThreeWithoutEffect(t *testing.T) {
 	s := &seed{count: 5, touched: map[string]bool{}, all: true}
 	p, clock := newPatrol(t, s)
 	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
@@ -227,9 +227,9 @@ func TestInVain(t *testing.T) {
 	}
 }
 
-// TestFutile checks that an object without effect pauses longer each time, that later objects get their turn, and that
+// TestObjectWithoutEffectPausesLonger checks that an object without effect pauses longer each time, that later objects get their turn, and that
 // a conforming object or new profiles reset the pause.
-func TestFutile(t *testing.T) {
+func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 	s := &seed{count: 4, touched: map[string]bool{}, deaf: map[string]bool{"cloud-0": true, "cloud-1": true, "cloud-2": true}}
 	p, clock := newPatrol(t, s)
 	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}

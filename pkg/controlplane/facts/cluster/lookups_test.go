@@ -55,8 +55,8 @@ func eventually(t *testing.T, what string, check func() bool) {
 	t.Fatal("waited in vain until " + what)
 }
 
-// TestLookupFollows checks that an object with a constant name is read once and then watched until no program needs it.
-func TestLookupFollows(t *testing.T) {
+// TestLookupOfConstantNameIsWatched checks that an object with a constant name is read once and then watched until no program needs it.
+func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "cloudprovider", map[string]string{"region": "eu", "password": "hunter2"}), makeSecret("a", "other", nil))
 	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
@@ -140,9 +140,9 @@ func TestLookupFollows(t *testing.T) {
 	s.lookups.group.Wait()
 }
 
-// TestLookupComputed checks that an object with a computed name is neither watched nor cached, and that a timeout is an
+// TestLookupOfComputedNameIsNotCached checks that an object with a computed name is neither watched nor cached, and that a timeout is an
 // error with its name.
-func TestLookupComputed(t *testing.T) {
+func TestLookupOfComputedNameIsNotCached(t *testing.T) {
 	var asked []string
 	c := watching(t, &asked, makeSecret("a", "x", map[string]string{"k": "v"}))
 	s := New(c, c, Options{Watcher: c, Requests: requests(t, c)})

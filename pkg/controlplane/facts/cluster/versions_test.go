@@ -55,9 +55,9 @@ func followed(t *testing.T, c client.WithWatch) *Source {
 	return s
 }
 
-// TestFollowed checks that a Cluster is read once for each version, that changes are noticed, and that deleted Clusters
+// TestClusterIsReadOncePerVersion checks that a Cluster is read once for each version, that changes are noticed, and that deleted Clusters
 // are dropped.
-func TestFollowed(t *testing.T) {
+func TestClusterIsReadOncePerVersion(t *testing.T) {
 	var got atomic.Int64
 	c := counting(t, &got, readCluster(t), makeNamespace(namespace))
 	before := New(c, c, Options{Watcher: c, Requests: requests(t, c)})
@@ -104,8 +104,8 @@ func TestFollowed(t *testing.T) {
 	}
 }
 
-// TestReplaced checks that Clusters that are missing in a new list are dropped.
-func TestReplaced(t *testing.T) {
+// TestMissingClustersAreDropped checks that Clusters that are missing in a new list are dropped.
+func TestMissingClustersAreDropped(t *testing.T) {
 	var gone []string
 	v := &versions{gone: func(name string) { gone = append(gone, name) }}
 	old, kept := readCluster(t), readCluster(t)
@@ -123,8 +123,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestNaming checks that only named parts are kept, and that a Cluster is read again for other parts.
-func TestNaming(t *testing.T) {
+// TestOnlyNamedPartsAreKept checks that only named parts are kept, and that a Cluster is read again for other parts.
+func TestOnlyNamedPartsAreKept(t *testing.T) {
 	var got atomic.Int64
 	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
 	read := func(parts facts.Parts) *facts.Facts {
@@ -157,8 +157,8 @@ func TestNaming(t *testing.T) {
 	}
 }
 
-// TestOneReads checks that concurrent requests for a Cluster share one read, and that waiting ends with the context.
-func TestOneReads(t *testing.T) {
+// TestConcurrentRequestsShareOneRead checks that concurrent requests for a Cluster share one read, and that waiting ends with the context.
+func TestConcurrentRequestsShareOneRead(t *testing.T) {
 	var got atomic.Int64
 	s := followed(t, counting(t, &got, readCluster(t), makeNamespace(namespace)))
 	done, err := s.turns.take(t.Context(), namespace)
@@ -203,8 +203,8 @@ func (m many) Get(ctx context.Context, key client.ObjectKey, into client.Object,
 	return nil
 }
 
-// TestMemory checks that the kept part of a Cluster is small, even with a large cloud profile.
-func TestMemory(t *testing.T) {
+// TestKeptPartOfClusterIsSmall checks that the kept part of a Cluster is small, even with a large cloud profile.
+func TestKeptPartOfClusterIsSmall(t *testing.T) {
 	m := many{reader(t, makeNamespace(namespace)), readCluster(t)}
 	var profile map[string]any
 	if err := json.Unmarshal(m.cluster.Spec.CloudProfile.Raw, &profile); err != nil {

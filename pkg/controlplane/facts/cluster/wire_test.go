@@ -169,7 +169,7 @@ func TestAnswers(t *testing.T) {
 		{"without its definition", http.StatusNotFound, strings.NewReader("404 page not found\n"), facts.ErrUnavailable},
 		{"no answer of an API server", http.StatusBadGateway, strings.NewReader("secret"), facts.ErrUnavailable},
 		{"ends in the middle", http.StatusOK, io.MultiReader(strings.NewReader(whole[:1000]), broken{}), facts.ErrUnavailable},
-		{"half of it", http.StatusOK, strings.NewReader(whole[:1000]), facts.ErrUndecodable},
+		{"only half of the body", http.StatusOK, strings.NewReader(whole[:1000]), facts.ErrUndecodable},
 		{"another type", http.StatusOK, strings.NewReader(`{"metadata":["secret"]}`), facts.ErrUndecodable},
 		{"a shoot of another kind", http.StatusOK, strings.NewReader(strings.Replace(whole, `"kind":"Shoot"`, `"kind":"Seed"`, 1)), facts.ErrUndecodable},
 	} {
@@ -211,7 +211,7 @@ func TestDecodeList(t *testing.T) {
 		{"null", `{"items":null,"metadata":{}}`, &metav1.PartialObjectMetadataList{}},
 		{"no items", `{"kind":"Status","metadata":{}}`, nil},
 		{"half", `{"items":[{"metadata":{"name":"a"}}`, nil},
-		{"items that are none", `{"items":{"a":1}}`, nil},
+		{"items of a wrong type", `{"items":{"a":1}}`, nil},
 		{"no list", `[]`, nil},
 		{"empty", ``, nil},
 	} {

@@ -231,7 +231,7 @@ func (c *versionCheck) flag(write *operation.Write, name string) {
 		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: %s%s", c.component, list(missing), name, history.Span, c.narrow(history.In))
 		return
 	case gone:
-		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: it went before; %s had it", c.component, list(c.versions), name, former)
+		c.refuse(UnknownFlag, write, "%s of Kubernetes %s has no flag --%s: %s was the last version that had it", c.component, list(c.versions), name, former)
 		return
 	default:
 		c.misspelt(UnknownFlag, write, name, c.flags(), "%s of Kubernetes %s has no flag --%s", c.component, list(c.versions), name)

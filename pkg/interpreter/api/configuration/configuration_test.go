@@ -82,12 +82,12 @@ func TestLocations(t *testing.T) {
 		at   configuration.Endpoint
 		want []string
 	}{
-		"nothing":           {configuration.Endpoint{}, []string{"clientConfig FieldValueRequired"}},
-		"both":              {both, []string{"clientConfig FieldValueRequired"}},
-		"no https":          {url("http://example.com"), []string{"clientConfig.url FieldValueNotSupported"}},
-		"user, query, rest": {url("https://user:secret@example.com/?a=b#c"), slices.Repeat([]string{"clientConfig.url FieldValueForbidden"}, 3)},
-		"no host":           {url("https:///path"), []string{"clientConfig.url FieldValueRequired"}},
-		"no URL":            {url("https://a b"), []string{"clientConfig.url FieldValueTypeInvalid"}},
+		"nothing":               {configuration.Endpoint{}, []string{"clientConfig FieldValueRequired"}},
+		"both":                  {both, []string{"clientConfig FieldValueRequired"}},
+		"no https":              {url("http://example.com"), []string{"clientConfig.url FieldValueNotSupported"}},
+		"user, query, fragment": {url("https://user:secret@example.com/?a=b#c"), slices.Repeat([]string{"clientConfig.url FieldValueForbidden"}, 3)},
+		"no host":               {url("https:///path"), []string{"clientConfig.url FieldValueRequired"}},
+		"no URL":                {url("https://a b"), []string{"clientConfig.url FieldValueTypeInvalid"}},
 		"no service": {service("", "", "", 0), []string{
 			"clientConfig.service.name FieldValueRequired", "clientConfig.service.namespace FieldValueRequired", "clientConfig.service.port FieldValueInvalid",
 		}},

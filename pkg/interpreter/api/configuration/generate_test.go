@@ -93,8 +93,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestExact checks that the configuration for Gardener's kinds has exactly the operations with rules.
-func TestExact(t *testing.T) {
+// TestConfigurationHasExactlyOperationsWithRules checks that the configuration for Gardener's kinds has exactly the operations with rules.
+func TestConfigurationHasExactlyOperationsWithRules(t *testing.T) {
 	documents, err := gardener.Profiles()
 	if err != nil {
 		t.Fatal(err)

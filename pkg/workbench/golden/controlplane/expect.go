@@ -120,7 +120,7 @@ func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
 		}
 	}
 	if c.others && len(c.asserts) > 0 {
-		c.refuse(e.At, path, "others can expect only a state or rules")
+		c.refuse(e.At, path, "all other objects can expect only a state or rules")
 	}
 }
 
@@ -374,7 +374,7 @@ func (o *object) authors(ctx context.Context, near []string, gone bool) []string
 		}
 	}
 	if by == nil && !gone {
-		return []string{"no rule: it came so"}
+		return []string{"no rule: it had this value before"}
 	}
 	return by
 }

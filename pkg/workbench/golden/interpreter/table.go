@@ -334,7 +334,7 @@ func (a *asked) unwanted(at source.Node, w *v1alpha1.InterpreterTestWant, path s
 		asks := slices.DeleteFunc(slices.Clone(part.of), func(o interpreter.Operation) bool { return !slices.Contains(a.operations, o) })
 		switch {
 		case w.Failure != nil:
-			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "nothing more can be wanted of an answer that is a failure"))
+			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "a failed answer has no other expectations"))
 		case len(asks) == 0:
 			findings = append(findings, part.wanted.Finding(path+"want."+part.name, "is not an answer to this operation"))
 		case len(asks) > 1:

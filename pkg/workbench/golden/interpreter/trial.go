@@ -285,7 +285,7 @@ func newWant(at source.Node, spec v1alpha1.InterpreterTestWant, path string, has
 		node := spec.Fields[text]
 		steps, err := fieldpath.Parse(text)
 		if err != nil {
-			findings = append(findings, node.Finding(path+"want.fields", "%q is no path: %s", text, err))
+			findings = append(findings, node.Finding(path+"want.fields", "%q is not a path: %s", text, err))
 			continue
 		}
 		w.fields = append(w.fields, field{text, steps, node})
