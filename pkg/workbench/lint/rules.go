@@ -139,7 +139,7 @@ func (p *Page) example(text string) Input {
 // Markdown returns the page as Markdown.
 func (p *Page) Markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# %s\n\n%s\n\n%s\n", p.Rule, p.Summary, strings.TrimSpace(p.Why))
+	fmt.Fprintf(&out, "# %s\n\nFor profile authors: fix this finding.\n\n%s\n\n%s\n", p.Rule, p.Summary, strings.TrimSpace(p.Why))
 	fmt.Fprintf(&out, "\nSeverity: %s.", p.severities())
 	if p.Fix != "" {
 		fmt.Fprintf(&out, " `graft lint --fix` %s", p.Fix)
