@@ -7,7 +7,6 @@
 package app
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -224,8 +223,8 @@ type Streams struct {
 	In io.Reader
 	// Out gets the result, Err progress and errors.
 	Out, Err io.Writer
-	// Interactive and ErrInteractive say that a terminal reads Out and Err along, and Asks that one writes In.
-	Interactive, ErrInteractive, Asks bool
+	// Interactive and ErrInteractive say that a terminal reads Out and Err along.
+	Interactive, ErrInteractive bool
 	// Width is that of the terminal in characters; 0 when it is not known.
 	Width int
 
@@ -237,7 +236,6 @@ func Terminal() *Streams {
 	s := &Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		Interactive: term.IsTerminal(int(os.Stdout.Fd())), ErrInteractive: term.IsTerminal(int(os.Stderr.Fd())),
-		Asks: term.IsTerminal(int(os.Stdin.Fd())),
 	}
 	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil && s.Interactive {
 		s.Width = width
@@ -349,64 +347,3 @@ func (p *meter) done() {
 
 // emptyLine returns to the start of the line and erases it, including text from the terminal, such as ^C.
 const emptyLine = "\r\x1b[K"
-
-// questions asks for lines of text. An empty line, and the end of the input, take the answer that is offered.
-type questions struct {
-	context context.Context
-	streams *Streams
-	lines   chan string
-}
-
-func newQuestions(ctx context.Context, s *Streams) *questions {
-	q := &questions{context: ctx, streams: s, lines: make(chan string)}
-	// Reading a terminal cannot be interrupted, so that it runs in a goroutine.
-	go func() {
-		defer close(q.lines)
-		for scanner := bufio.NewScanner(s.In); scanner.Scan(); {
-			select {
-			case q.lines <- scanner.Text():
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
-	return q
-}
-
-// text asks for a text.
-func (q *questions) text(question, offered string) string {
-	if q.context.Err() != nil {
-		return offered
-	}
-	fmt.Fprintf(q.streams.Err, "%s [%s]: ", question, offered)
-	select {
-	case <-q.context.Done():
-		fmt.Fprintln(q.streams.Err)
-	case line, open := <-q.lines:
-		if !open || !q.streams.Asks {
-			fmt.Fprintln(q.streams.Err)
-		}
-		if answer := strings.TrimSpace(line); answer != "" {
-			return answer
-		}
-	}
-	return offered
-}
-
-// yes asks whether something is so, until the answer is yes or no.
-func (q *questions) yes(question string, offered bool) bool {
-	shown := map[bool]string{true: "yes", false: "no"}
-	for q.context.Err() == nil {
-		switch answer := strings.ToLower(q.text(question, shown[offered])); answer {
-		case "y", "yes":
-			return true
-		case "n", "no":
-			return false
-		}
-		fmt.Fprintln(q.streams.Err, "answer yes or no")
-	}
-	return offered
-}
-
-// err returns an error if the questions were interrupted.
-func (q *questions) err() error { return interrupted(q.context) }

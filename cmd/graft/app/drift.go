@@ -51,15 +51,15 @@ It compares each object with rules with the result of the webhook for an unchang
 without the webhook or with other profiles, or if they have values of removed rules. Without --profile, it reads the profiles from
 the ConfigMaps of the seed, as the chart installs them; profiles from images must be given. Nothing is changed.
 
---touch sends an empty patch to each object that differs, at a limited rate, so that the webhook mutates it. It asks for
-confirmation unless --yes is given. Changed Pod templates roll: graft diff --live --no-dry-run shows them.
+--touch sends an empty patch to each object that differs, at a limited rate, so that the webhook mutates it. Without --yes,
+it only says how many these are. Changed Pod templates roll: graft diff --live --no-dry-run shows them.
 
 Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the command failed.`,
 		Example: `  # objects that the installed webhook has missed (seed.yaml does not exist here)
   graft drift --kubeconfig seed.yaml  # exit 2
 
   # fix ten objects, one every five seconds
-  graft drift --touch --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
+  graft drift --touch --yes --rate 0.2 --limit 10 --kubeconfig seed.yaml  # exit 2
 
   # permissions for the same search by the extension, as values of its chart
   graft drift --rbac -p example/profiles/openstack/profile.yaml`,
@@ -75,7 +75,7 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 	set.StringVarP(&o.namespace, "namespace", "n", "", "namespace of the control plane (default: all)")
 	set.StringVarP(&o.output, "output", "o", driftText, "output format: "+driftText+", "+driftJSON)
 	set.BoolVar(&o.touch, "touch", false, "touch objects that differ, so that the webhook mutates them")
-	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: do not ask")
+	set.BoolVarP(&o.yes, "yes", "y", false, "with --touch: confirm it")
 	set.Float64Var(&o.rate, "rate", 1, "with --touch: objects per second, at most 50")
 	set.IntVar(&o.limit, "limit", 0, "with --touch: maximum number of objects; 0 means all")
 	set.BoolVar(&o.rbac, "rbac", false, "only print the required permissions as values of the chart (default profile: profile.yaml)")
@@ -177,8 +177,8 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	if len(todo) == 0 {
 		return nil
 	}
-	if sure, err := o.sure(ctx, s, fmt.Sprintf("touch %s of %s, %v a second at most", counted(len(todo), "object", "objects"), to.Host(), o.rate)); !sure || err != nil {
-		return err
+	if !o.yes {
+		return fmt.Errorf("to touch %s of %s, %v a second at most, give --yes", counted(len(todo), "object", "objects"), to.Host(), o.rate)
 	}
 	result.Touched = map[drift.Outcome]int{}
 	meter := newMeter(s, "object")
@@ -204,19 +204,6 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 		}
 	}
 	return nil
-}
-
-// sure asks for confirmation.
-func (o *driftOptions) sure(ctx context.Context, s *Streams, what string) (bool, error) {
-	if o.yes {
-		return true, nil
-	}
-	if !s.Asks {
-		return false, errors.New("cannot ask whether to " + what + " without a terminal: give --yes")
-	}
-	asked := newQuestions(ctx, s)
-	sure := asked.yes(what+"?", false)
-	return sure, asked.err()
 }
 
 // writePermissions shows values of the chart.

@@ -5,7 +5,6 @@
 package app
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,9 +17,9 @@ import (
 
 // initOptions are the flags of graft init.
 type initOptions struct {
-	answers    scaffold.Answers
-	mirror     string
-	yes, force bool
+	answers scaffold.Answers
+	mirror  string
+	force   bool
 }
 
 func newInitCommand(s *Streams) *cobra.Command {
@@ -30,14 +29,10 @@ func newInitCommand(s *Streams) *cobra.Command {
 		Short: "Create a profile with a test and an editor configuration",
 		Long: `Create a profile with a test and an editor configuration.
 
-It asks about the cloud. Enter accepts the proposed answer, --yes accepts all, and a flag answers one question. The default
-folder has the name of the profile. Existing files are kept unless --force is given. To begin from an example, copy its folder and
-change name and providers.`,
-		Example: `  # answer questions
-  graft init
-
-  # without questions
-  graft init acme --provider acme --yes`,
+Flags describe the cloud. The default folder has the name of the profile. Existing files are kept unless --force is given. To begin
+from an example, copy its folder and change name and providers.`,
+		Example: `  # a profile for the provider acme
+  graft init acme`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
@@ -53,7 +48,6 @@ change name and providers.`,
 	set.StringVar(&a.EtcdClass, "etcd-class", "", "StorageClass for the volumes of etcd-main")
 	set.StringVar(&o.mirror, "registry-mirror", "", "mirror of a registry for nodes, such as docker.io=https://mirror.example.com")
 	set.StringVar(&a.NodeFile, "node-file", "", "path of a file on each node")
-	set.BoolVarP(&o.yes, "yes", "y", false, "ask nothing")
 	set.BoolVar(&o.force, "force", false, "write into a folder with files, and replace files of the same name")
 	return command
 }
@@ -61,11 +55,6 @@ change name and providers.`,
 func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string) error {
 	if base := filepath.Base(filepath.Join(arguments...)); o.answers.Provider == "" && len(arguments) == 1 && base != "." {
 		o.answers.Provider = base
-	}
-	if !o.yes {
-		if err := o.ask(command, s); err != nil {
-			return err
-		}
 	}
 	files, err := o.files()
 	if err != nil {
@@ -88,38 +77,6 @@ func (o *initOptions) run(command *cobra.Command, s *Streams, arguments []string
 	return nil
 }
 
-// ask asks for missing answers.
-func (o *initOptions) ask(command *cobra.Command, s *Streams) error {
-	q := newQuestions(command.Context(), s)
-	a := &o.answers
-	given := command.Flags().Changed
-	ask := func(flag, question string, into *string) {
-		if !given(flag) {
-			*into = q.text(question, *into)
-		}
-	}
-	if !given("provider") && a.Provider == "" {
-		a.Provider = "acme"
-	}
-	ask("provider", "Type of the provider, as in the Shoot", &a.Provider)
-	if !given("name") {
-		a.Name = a.Provider
-	}
-	ask("name", "Name of the profile", &a.Name)
-	ask("kubernetes", "Versions of Kubernetes that it supports", &a.Kubernetes)
-	if !given("external-cloud-provider") {
-		a.ExternalCloudProvider = q.yes("Does the cloud have a cloud-controller-manager of its own?", a.ExternalCloudProvider)
-	}
-	if !given("volume-attributes-class") {
-		a.VolumeAttributesClass = q.yes("May shoots ask for VolumeAttributesClass before Kubernetes 1.34?", a.VolumeAttributesClass)
-	}
-	ask("machine-image", "Image that creates machines, with its tag (empty: none)", &a.MachineImage)
-	ask("etcd-class", "StorageClass of the volumes of etcd-main (empty: Gardener's)", &a.EtcdClass)
-	ask("registry-mirror", "Mirror of a registry for nodes, as docker.io=https://mirror.example.com (empty: none)", &o.mirror)
-	ask("node-file", "Path of a file that each node gets (empty: none)", &a.NodeFile)
-	return q.err()
-}
-
 // files returns the files of the new profile.
 func (o *initOptions) files() (scaffold.Files, error) {
 	a := &o.answers
@@ -134,12 +91,4 @@ func (o *initOptions) files() (scaffold.Files, error) {
 		return nil, fmt.Errorf("--registry-mirror %s: write it as docker.io=https://mirror.example.com", o.mirror)
 	}
 	return scaffold.New(*a)
-}
-
-// interrupted returns the error of a context that ended during a question.
-func interrupted(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("asking: %w", err)
-	}
-	return nil
 }

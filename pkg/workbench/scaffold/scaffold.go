@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scaffold creates the files of a new profile from answers to questions. The result is compiled before it is
-// returned. The caller asks the questions. Start reading at New and Files.Write.
+// Package scaffold creates the files of a new profile from a description of its cloud. The result is compiled before it
+// is returned. Start reading at New and Files.Write.
 package scaffold
 
 import (
