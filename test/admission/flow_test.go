@@ -94,7 +94,8 @@ var _ = Describe("the admission of a control plane", Ordered, func() {
 			}
 		}
 	})
-	It("mutates an object again after a later webhook removed its change", func(ctx SpecContext) { testReinvocation(ctx, p) })
+	It("mutates an object again after a later webhook removed its change",
+		func(ctx SpecContext) { testReinvocation(ctx, p) })
 	It("keeps the fields of each manager in a server-side apply", func(ctx SpecContext) { testApply(ctx) })
 	It("keeps a field that Graft does not know", func(ctx SpecContext) { testFutureField(ctx) })
 	It("follows a Cluster that changes", func(ctx SpecContext) { testChangedCluster(ctx) })

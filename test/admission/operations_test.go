@@ -21,7 +21,8 @@ import (
 
 var _ = Describe("the program", func() {
 	It("is ready when its registration leads to it, and alive before", func(ctx SpecContext) { testReadiness(ctx) })
-	It("registers its webhooks, and undoes foreign changes of the registration", func(ctx SpecContext) { testRegistration(ctx) })
+	It("registers its webhooks, and undoes foreign changes of the registration",
+		func(ctx SpecContext) { testRegistration(ctx) })
 	It("logs JSON, counts admissions, and reveals no values", func(ctx SpecContext) { testLogsAndMetrics(ctx) })
 	It("serves runtime profiles when it is configured to", func(ctx SpecContext) { testProfiling(ctx) })
 	It("answers a review that is half sent when it is stopped", func(ctx SpecContext) { testShutdown(ctx) })

@@ -26,8 +26,8 @@ import (
 // cloudProfileSize is that of the biggest cloud profiles that are in use, in bytes.
 const cloudProfileSize = 752_000
 
-// seedCache reads a shoot's Namespace and its Cluster, with a big CloudProfile, from informers' stores as the cached reader of
-// controller-runtime does: what is found there is copied for the caller unless the caller forbids it.
+// seedCache reads a shoot's Namespace and its Cluster, with a big CloudProfile, from informers' stores as the cached
+// reader of controller-runtime does: what is found there is copied for the caller unless the caller forbids it.
 type seedCache struct {
 	client.Client // that a manager has; nothing but Get is called
 

@@ -15,15 +15,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// contents is how many configurations of the kubelet take turns in the row in which the content is another one each time, and level the flag in the
-// kubelet's unit that has another value in each request.
+// contents is how many configurations of the kubelet take turns in the row in which the content is another one each
+// time, and level the flag in the kubelet's unit that has another value in each request.
 const (
 	contents = 256
 	level    = "--v="
 )
 
-// anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit, and another
-// configuration, than those before. An implementation that remembers what it has read gains nothing there.
+// anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit, and
+// another configuration, than those before. An implementation that remembers what it has read gains nothing there.
 func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*row, error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {

@@ -38,7 +38,8 @@ func addGraft(ctx context.Context, mux *http.ServeMux, folder string, reader *se
 	} {
 		measures := webhook.NewMetrics(prometheus.NewRegistry())
 		store := webhook.NewStore(func(documents []*profile.Document) (webhook.Program, error) {
-			program, err := compiler.Compile(documents, compiler.Options{Generation: contract.Today, Kubernetes: served, Mark: true})
+			program, err := compiler.Compile(documents,
+				compiler.Options{Generation: contract.Today, Kubernetes: served, Mark: true})
 			return bound{program, source}, err
 		}, nil, measures, logr.Discard())
 		if err := store.Load(ctx, readers...); err != nil {

@@ -29,13 +29,14 @@ import (
 	oscutils "github.com/gardener/gardener/pkg/component/extensions/operatingsystemconfig/utils"
 )
 
-// addLibrary serves the same edits as an extension makes them that is built on Gardener's library: an ensurer behind the
-// generic mutator, once without the Cluster, and once reading it to decide, as most ensurers do.
+// addLibrary serves the same edits as an extension makes them that is built on Gardener's library: an ensurer behind
+// the generic mutator, once without the Cluster, and once reading it to decide, as most ensurers do.
 func addLibrary(mux *http.ServeMux, cluster *seedCache) error {
 	for path, e := range map[string]*ensurer{"/gardener": {}, "/gardener-cluster": {reads: true}} {
 		mgr := onlyManager{client: cluster}
 		codec := oscutils.NewFileContentInlineCodec()
-		mutator := genericmutator.NewMutator(mgr, e, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec), codec, logr.Discard())
+		mutator := genericmutator.NewMutator(mgr, e, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec), codec,
+			logr.Discard())
 		handler, err := extensionswebhook.NewBuilder(mgr, logr.Discard()).WithMutator(mutator,
 			extensionswebhook.Type{Obj: &appsv1.Deployment{}}, extensionswebhook.Type{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}).Build()
 		if err != nil {
@@ -75,7 +76,8 @@ func (e *ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extens
 		if err != nil {
 			return err
 		}
-		gates = !version.LessThan(semver.MustParse("1.31")) && cluster.CloudProfile.Spec.Type == cluster.Shoot.Spec.Provider.Type
+		gates = !version.LessThan(semver.MustParse("1.31")) &&
+			cluster.CloudProfile.Spec.Type == cluster.Shoot.Spec.Provider.Type
 		region = cluster.Shoot.Spec.Region
 	}
 	pod := &d.Spec.Template
@@ -84,9 +86,11 @@ func (e *ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extens
 		for _, gate := range []string{"VolumeAttributesClass=true", "DynamicResourceAllocation=false"} {
 			container.Args = extensionswebhook.EnsureStringWithPrefixContains(container.Args, "--feature-gates=", gate, ",")
 		}
-		container.Args = extensionswebhook.EnsureStringWithPrefixContains(container.Args, "--runtime-config=", "storage.k8s.io/v1beta1=true", ",")
+		container.Args = extensionswebhook.EnsureStringWithPrefixContains(container.Args, "--runtime-config=",
+			"storage.k8s.io/v1beta1=true", ",")
 	}
-	container.Args = extensionswebhook.EnsureStringWithPrefixContains(container.Args, "--enable-admission-plugins=", "PersistentVolumeClaimResize", ",")
+	container.Args = extensionswebhook.EnsureStringWithPrefixContains(container.Args, "--enable-admission-plugins=",
+		"PersistentVolumeClaimResize", ",")
 	container.Env = extensionswebhook.EnsureEnvVarWithName(container.Env, corev1.EnvVar{Name: "REGION", Value: region})
 	pod.Spec.Volumes = extensionswebhook.EnsureVolumeWithName(pod.Spec.Volumes, corev1.Volume{
 		Name: "cloud-certificates", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
@@ -95,12 +99,14 @@ func (e *ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extens
 		Name: "cloud-certificates", MountPath: "/etc/ssl/cloud", ReadOnly: true,
 	})
 	pod.Labels = extensionswebhook.EnsureAnnotationOrLabel(pod.Labels, "networking.gardener.cloud/to-cloud", "allowed")
-	pod.Annotations = extensionswebhook.EnsureAnnotationOrLabel(pod.Annotations, "cloud.example.com/checksum", "0f1e2d3c4b5a69788796a5b4c3d2e1f0")
+	pod.Annotations = extensionswebhook.EnsureAnnotationOrLabel(pod.Annotations, "cloud.example.com/checksum",
+		"0f1e2d3c4b5a69788796a5b4c3d2e1f0")
 	return nil
 }
 
 // EnsureKubeletServiceUnitOptions implements genericmutator.Ensurer.
-func (e *ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extensionscontextwebhook.GardenContext, _ *semver.Version,
+func (e *ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extensionscontextwebhook.GardenContext,
+	_ *semver.Version,
 	options, _ []*unit.UnitOption,
 ) ([]*unit.UnitOption, error) {
 	if option := extensionswebhook.UnitOptionWithSectionAndName(options, "Service", "ExecStart"); option != nil {
@@ -108,14 +114,16 @@ func (e *ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extension
 		command = extensionswebhook.EnsureStringWithPrefix(command, "--cloud-provider=", "external")
 		option.Value = extensionswebhook.SerializeCommandLine(command, 1, " \\\n    ")
 	}
-	return extensionswebhook.EnsureUnitOption(options, &unit.UnitOption{Section: "Service", Name: "ExecStartPre", Value: hostnameCommand}), nil
+	return extensionswebhook.EnsureUnitOption(options,
+		&unit.UnitOption{Section: "Service", Name: "ExecStartPre", Value: hostnameCommand}), nil
 }
 
 // hostnameCommand is what most providers run in front of the kubelet.
 const hostnameCommand = `/bin/sh -c 'hostnamectl set-hostname $(hostname -f)'`
 
 // EnsureKubeletConfiguration implements genericmutator.Ensurer.
-func (e *ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext, _ *semver.Version,
+func (e *ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext,
+	_ *semver.Version,
 	configuration, _ *kubeletconfigv1beta1.KubeletConfiguration,
 ) error {
 	configuration.EnableControllerAttachDetach = ptr.To(true)

@@ -57,7 +57,8 @@ func TestSameEdits(t *testing.T) {
 	}
 }
 
-// TestEachRequestHasAnotherUnit checks that no two requests of the row have the same kubelet unit, and that each gets a patch.
+// TestEachRequestHasAnotherUnit checks that no two requests of the row have the same kubelet unit, and that each gets a
+// patch.
 func TestEachRequestHasAnotherUnit(t *testing.T) {
 	_, s := handlers(t)
 	r, err := groups[1].anotherEachTime(t.Context(), s, "testdata")
@@ -77,8 +78,9 @@ func TestEachRequestHasAnotherUnit(t *testing.T) {
 	}
 }
 
-// readable decodes an object without the note of who mutated it, and in it the two texts that Gardener's library writes in its own
-// way: the kubelet's unit, where it also puts a new flag behind the last variable, and the kubelet's configuration.
+// readable decodes an object without the note of who mutated it, and in it the two texts that Gardener's library writes
+// in its own way: the kubelet's unit, where it also puts a new flag behind the last variable, and the kubelet's
+// configuration.
 func readable(t testing.TB, raw []byte) any {
 	t.Helper()
 	var object map[string]any

@@ -15,15 +15,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// rulesOf is how many rules for the kube-apiserver the profile "sixty" has, and profilesOf how many profiles stand beside each
-// other in the rows that say so.
+// rulesOf is how many rules for the kube-apiserver the profile "sixty" has, and profilesOf how many profiles stand
+// beside each other in the rows that say so.
 const (
 	rulesOf    = 60
 	profilesOf = 50
 )
 
-// variant reads the profile cluster.yaml under another name and for another provider, with more rules for the kube-apiserver,
-// whose conditions do not hold.
+// variant reads the profile cluster.yaml under another name and for another provider, with more rules for the
+// kube-apiserver, whose conditions do not hold.
 type variant struct {
 	folder string
 	names  []string

@@ -49,8 +49,8 @@ type round struct {
 	rate          float64 // requests in a second with eight callers
 }
 
-// prepare makes the rows and checks each once: whether it is answered, and with a patch where one is due. The floors are
-// measured with the body of the rows that stand below them.
+// prepare makes the rows and checks each once: whether it is answered, and with a patch where one is due. The floors
+// are measured with the body of the rows that stand below them.
 func prepare(ctx context.Context, s server, folder string, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, group := range groups {
@@ -128,8 +128,9 @@ var groups = []group{
 	},
 }
 
-// bodies are the reviews of an update by gardenlet, with the edits as the way makes them. gardenlet resets what it owns by a
-// merge patch, so that the object comes without the edits and the old one with them; where nothing is reset, both have them.
+// bodies are the reviews of an update by gardenlet, with the edits as the way makes them. gardenlet resets what it owns
+// by a merge patch, so that the object comes without the edits and the old one with them; where nothing is reset, both
+// have them.
 func (g group) bodies(ctx context.Context, s server, folder string, w way) (toEdit, conforming []byte, err error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {
@@ -175,8 +176,9 @@ func (g group) review(object, old []byte) ([]byte, error) {
 	return json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource, RequestResource: &resource,
-			Name: u.GetName(), Namespace: u.GetNamespace(), Operation: admissionv1.Update,
+			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource,
+			RequestResource: &resource,
+			Name:            u.GetName(), Namespace: u.GetNamespace(), Operation: admissionv1.Update,
 			Object: runtime.RawExtension{Raw: object}, OldObject: runtime.RawExtension{Raw: old}, DryRun: ptr.To(false),
 			Options: runtime.RawExtension{Raw: []byte(`{"kind":"PatchOptions","apiVersion":"meta.k8s.io/v1","fieldManager":"gardenlet"}`)},
 		},

@@ -33,8 +33,10 @@ func report(out io.Writer, rows []*row) error {
 	fmt.Fprintln(table, "\npath\tµs/op\tserver CPU µs/op\tallocs/op\tkB/op\treq/s, 8 callers\t× F1\tCPU × F1\t")
 	for _, r := range rows {
 		fmt.Fprintf(table, "%s\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%.2f\t%.2f\t\n", r.name,
-			figure.Micros(typical(r, func(s round) time.Duration { return s.perOp })), figure.Micros(typical(r, func(s round) time.Duration { return s.cpu })),
-			figure.MedianOf(r.rounds, func(s round) float64 { return s.allocs }), figure.MedianOf(r.rounds, func(s round) float64 { return s.bytes })/1000,
+			figure.Micros(typical(r, func(s round) time.Duration { return s.perOp })),
+			figure.Micros(typical(r, func(s round) time.Duration { return s.cpu })),
+			figure.MedianOf(r.rounds, func(s round) float64 { return s.allocs }),
+			figure.MedianOf(r.rounds, func(s round) float64 { return s.bytes })/1000,
 			-typical(r, func(s round) float64 { return -s.rate }), r.ratio(time1), r.ratio(cpu1))
 	}
 	if err := table.Flush(); err != nil {
@@ -84,8 +86,8 @@ func percentile(all []time.Duration, percent float64) time.Duration {
 func time1(s round) float64 { return float64(s.perOp) }
 func cpu1(s round) float64  { return float64(s.cpu) }
 
-// ratio is the median over the rounds of what the row took, divided by what its floor took in the same round; or the best
-// round of the one, divided by the best of the other.
+// ratio is the median over the rounds of what the row took, divided by what its floor took in the same round; or the
+// best round of the one, divided by the best of the other.
 func (r *row) ratio(of func(round) float64) float64 {
 	if r.floor == nil {
 		return 1

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// Checkout makes a folder a repository with one commit, from the files of the repository at root: those that git has, and
-// new ones that it does not ignore.
+// Checkout makes a folder a repository with one commit, from the files of the repository at root: those that git has,
+// and new ones that it does not ignore.
 func Checkout(ctx context.Context, root, folder string) error {
 	list := exec.CommandContext(ctx, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	list.Dir = root
@@ -41,8 +41,8 @@ func Checkout(ctx context.Context, root, folder string) error {
 // begin is the reference of the first commit.
 const begin = "refs/graft/begin"
 
-// Reset returns a repository of Checkout to its first commit, and removes all other files and working trees. It takes a tenth of
-// the time of Checkout, which it calls again after a test has removed the repository.
+// Reset returns a repository of Checkout to its first commit, and removes all other files and working trees. It takes a
+// tenth of the time of Checkout, which it calls again after a test has removed the repository.
 func Reset(ctx context.Context, root, folder string) error {
 	err := git(ctx, folder, [][]string{
 		{"reset", "--quiet", "--hard", begin}, {"clean", "--quiet", "-d", "-x", "--force", "--force"}, {"worktree", "prune"},

@@ -85,12 +85,13 @@ func Completions(path string) ([]Completion, error) {
 	return out, nil
 }
 
-// Complete starts the shell in a folder, types the line, presses the tabulator twice, and waits until the screen shows all that is to be
-// offered. It gives the screen.
+// Complete starts the shell in a folder, types the line, presses the tabulator twice, and waits until the screen shows
+// all that is to be offered. It gives the screen.
 func (i Interactive) Complete(ctx context.Context, folder, bin string, c Completion) (screen string, err error) {
 	command := exec.CommandContext(ctx, i.Command[0], i.Command[1:]...)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8", "HOME="+folder, "PS1=start> ")
+	command.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TERM=xterm", "LC_ALL=C.UTF-8", "HOME="+folder,
+		"PS1=start> ")
 	terminal, err := Open(command, 160)
 	if err != nil {
 		return "", err

@@ -14,7 +14,8 @@ import (
 type Step struct {
 	// Command may have several lines; Shown is how it stands in the block.
 	Command, Shown string
-	// Want is the output, each line with its newline. `…` stands for any text in a line, and alone on a line for any lines.
+	// Want is the output, each line with its newline. `…` stands for any text in a line, and alone on a line for any
+	// lines.
 	Want string
 	// Status says whether the next command shows the exit status, so that one other than 0 is no surprise.
 	Status bool
@@ -23,7 +24,8 @@ type Step struct {
 // ellipsis stands for what is left out.
 const ellipsis = "…"
 
-// Steps are the commands of a console block: lines that begin with `$ `, continued after a backslash or by lines with `> `.
+// Steps are the commands of a console block: lines that begin with `$ `, continued after a backslash or by lines with
+// `> `.
 func Steps(block string) ([]Step, error) {
 	var out []Step
 	inCommand := false
@@ -56,7 +58,8 @@ func Matches(want, got string) bool {
 	return matchLines(split(want), split(got))
 }
 
-// split is a text as lines without spaces at their ends, which Markdown does not keep, and without empty ones at the end.
+// split is a text as lines without spaces at their ends, which Markdown does not keep, and without empty ones at the
+// end.
 func split(text string) []string {
 	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
 	for i := range lines {
@@ -94,8 +97,8 @@ func matchLine(want, got string) bool {
 	return regexp.MustCompile("^" + strings.Join(parts, ".*") + "$").MatchString(got)
 }
 
-// Update is the output as it is to stand in the block: what it wanted where that matches, and else what was got, with the lines of the old
-// text whose `…` still matches them.
+// Update is the output as it is to stand in the block: what it wanted where that matches, and else what was got, with
+// the lines of the old text whose `…` still matches them.
 func Update(want, got string) string {
 	if Matches(want, got) {
 		return want

@@ -18,7 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/cmd/graft/manual"
 )
 
-// Each line of the examples of each command runs in a copy of the repository. A line that ends in `# exit 1` ends with that status.
+// Each line of the examples of each command runs in a copy of the repository. A line that ends in `# exit 1` ends with
+// that status.
 var _ = Describe("the examples in the help of", func() {
 	for _, command := range manual.Commands(app.NewCommand("test", &app.Streams{})) {
 		It(command.CommandPath()+" succeed", func(ctx SpecContext) {
@@ -26,7 +27,8 @@ var _ = Describe("the examples in the help of", func() {
 			if command.Runnable() && command.HasParent() {
 				Expect(lines).NotTo(BeEmpty(), "examples of the command")
 			}
-			shell, err := NewShell(checkout(ctx), GinkgoT().TempDir(), "PATH="+bin+":"+os.Getenv("PATH"), "KUBECONFIG=/nonexistent")
+			shell, err := NewShell(checkout(ctx), GinkgoT().TempDir(), "PATH="+bin+":"+os.Getenv("PATH"),
+				"KUBECONFIG=/nonexistent")
 			Expect(err).NotTo(HaveOccurred())
 			for _, line := range lines {
 				want := 0

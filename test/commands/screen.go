@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// Screen is what a terminal of some width shows of what is written to it, as far as command lines need one: lines that wrap and never
-// scroll away, carriage returns, moves of the cursor, erasing, and colours.
+// Screen is what a terminal of some width shows of what is written to it, as far as command lines need one: lines that
+// wrap and never scroll away, carriage returns, moves of the cursor, erasing, and colours.
 type Screen struct {
 	width    int
 	lines    [][]cell

@@ -81,7 +81,8 @@ func play(ctx SpecContext, s session) string {
 	GinkgoHelper()
 	folder := checkout(ctx)
 	temporary := GinkgoT().TempDir()
-	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8", "NO_COLOR=", "TMPDIR="+temporary)
+	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "TERM=xterm-256color", "LC_ALL=C.UTF-8",
+		"NO_COLOR=", "TMPDIR="+temporary)
 	for name, value := range s.Environment {
 		environment = append(environment, name+"="+value)
 	}
@@ -102,7 +103,8 @@ func play(ctx SpecContext, s session) string {
 	status, err := terminal.Close(sessionTime)
 	Expect(err).NotTo(HaveOccurred(), "closing the terminal")
 	Expect(status).To(Equal(s.Status), "the exit status; the screen:\n%s", terminal.Screen())
-	Expect(changes(before, contents(folder))).To(ConsistOf(s.Made), "files that the command has created, changed or removed")
+	Expect(changes(before, contents(folder))).To(ConsistOf(s.Made),
+		"files that the command has created, changed or removed")
 	Expect(contents(temporary)).To(BeEmpty(), "files left in the folder for temporary files")
 	return terminal.Screen()
 }
@@ -113,7 +115,8 @@ func do(terminal *Terminal, step sessionStep) {
 		Expect(terminal.Resize(step.Resize)).To(Succeed(), "resizing the terminal")
 	}
 	if step.Wait != "" {
-		Expect(terminal.Wait(step.Wait, sessionTime)).To(BeTrue(), "waiting for %q; the screen:\n%s", step.Wait, terminal.Screen())
+		Expect(terminal.Wait(step.Wait, sessionTime)).To(BeTrue(), "waiting for %q; the screen:\n%s", step.Wait,
+			terminal.Screen())
 	}
 	if step.Type != "" {
 		Expect(terminal.Type(step.Type)).To(Succeed(), "typing %q", step.Type)

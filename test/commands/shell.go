@@ -21,8 +21,8 @@ import (
 // commandTime bounds one command.
 const commandTime = 2 * time.Minute
 
-// Shell runs commands one after the other as a person does in one terminal: the working directory, exported variables and `$?` of
-// one are there for the next.
+// Shell runs commands one after the other as a person does in one terminal: the working directory, exported variables
+// and `$?` of one are there for the next.
 type Shell struct {
 	state       string // folder in which a command leaves what the next one finds
 	environment []string
@@ -48,8 +48,8 @@ cd "$(cat "$GRAFT_TEST_STATE/folder")"
 trap 'status=$?; pwd >"$GRAFT_TEST_STATE/folder"; export -p >"$GRAFT_TEST_STATE/variables"; exit $status' EXIT
 `
 
-// Run runs a command, or several, and gives what they wrote to both outputs together, and the exit status. An error is that of the
-// shell itself, or that time ran out.
+// Run runs a command, or several, and gives what they wrote to both outputs together, and the exit status. An error is
+// that of the shell itself, or that time ran out.
 func (s *Shell) Run(ctx context.Context, script string) (string, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
@@ -93,8 +93,8 @@ func (s *Shell) command(ctx context.Context, script string) *exec.Cmd {
 	return command
 }
 
-// RunUntil runs a command that goes on until Ctrl-C: it waits until the command has printed a text, and interrupts it then. The
-// command must end by itself then; its status is not an error.
+// RunUntil runs a command that goes on until Ctrl-C: it waits until the command has printed a text, and interrupts it
+// then. The command must end by itself then; its status is not an error.
 func (s *Shell) RunUntil(ctx context.Context, script, text string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()

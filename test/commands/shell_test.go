@@ -35,14 +35,16 @@ func TestShell(t *testing.T) {
 			t.Errorf("%s: got %q with status %d (%v)", step.command, output, status, err)
 		}
 	}
-	if _, _, err := shell.Run(t.Context(), "sleep 100 >/dev/null 2>&1 & echo $! >pid"); err != nil || len(shell.left) != 1 {
+	if _, _, err := shell.Run(t.Context(), "sleep 100 >/dev/null 2>&1 & echo $! >pid"); err != nil ||
+		len(shell.left) != 1 {
 		t.Errorf("in the background: %v, %v", shell.left, err)
 	}
 	shell.Close()
 	if output, _, _ := shell.Run(t.Context(), "sleep 0.1; kill -0 $(cat pid) 2>/dev/null && cat /proc/$(cat pid)/stat"); strings.Contains(output, "sleep") && !strings.Contains(output, ") Z ") {
 		t.Errorf("what was left in the background goes on: %s", output)
 	}
-	output, err := shell.RunUntil(t.Context(), `bash -c 'trap "echo bye; exit 0" INT; echo ready; sleep 100 & wait'`, "ready")
+	output, err := shell.RunUntil(t.Context(), `bash -c 'trap "echo bye; exit 0" INT; echo ready; sleep 100 & wait'`,
+		"ready")
 	if err != nil || output != "ready\nbye\n" {
 		t.Errorf("until: got %q (%v)", output, err)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// Terminal is a program under a pseudo terminal: what it reads comes from a keyboard, what it writes goes to a screen, and Ctrl-C is
-// made a signal by the kernel.
+// Terminal is a program under a pseudo terminal: what it reads comes from a keyboard, what it writes goes to a screen,
+// and Ctrl-C is made a signal by the kernel.
 type Terminal struct {
 	command *exec.Cmd
 	file    *os.File
@@ -62,7 +62,8 @@ func (t *Terminal) read() {
 	}
 }
 
-// Wait waits until the program has written a text since the last call of Wait, and gives false when it ended or time ran out before.
+// Wait waits until the program has written a text since the last call of Wait, and gives false when it ended or time
+// ran out before.
 func (t *Terminal) Wait(text string, limit time.Duration) bool {
 	timer := time.AfterFunc(limit, func() {
 		t.mu.Lock()
@@ -113,8 +114,8 @@ func (t *Terminal) Screen() string {
 	return t.screen.String()
 }
 
-// Close waits for the end of the program and gives its exit status, -1 when a signal ended it. A program that does not end in time is killed,
-// which is an error.
+// Close waits for the end of the program and gives its exit status, -1 when a signal ended it. A program that does not
+// end in time is killed, which is an error.
 func (t *Terminal) Close(limit time.Duration) (int, error) {
 	defer func() { _ = t.file.Close() }()
 	select {

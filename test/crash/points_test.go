@@ -32,7 +32,8 @@ const (
 // points are all at which the program is killed. A crash at a point of a binding leaves something that is unbound after
 // the next start.
 var points = []point{
-	requestSent, bindArrives, unbindArrives, bindDone, unbindDone, bindArrives, unbindAnswered, bindAnswered, answerReceived,
+	requestSent, bindArrives, unbindArrives, bindDone, unbindDone, bindArrives, unbindAnswered, bindAnswered,
+	answerReceived,
 	releaseSent,
 	releaseConfirmed, unbindArrives, unbindDone, unbindAnswered, starting, podSent, takeoverSent, podAnswered,
 	podReleaseSent,

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deployment writes the control planes of samples to an API server, as gardenlet does. Enter at Surroundings, and then at ControlPlane.
+// Package deployment writes the control planes of samples to an API server, as gardenlet does. Enter at Surroundings,
+// and then at ControlPlane.
 package deployment
 
 import (

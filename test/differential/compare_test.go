@@ -78,7 +78,8 @@ func compare(t *testing.T, gardener, graft outcome) []delta {
 		members, isOrder := orderOf[key.aspect]
 		same := at{members, key.place}
 		// Where an object is denied, the rest of it is not compared.
-		if ours[key] == theirs[key] || (isOrder && ours[same] != theirs[same]) || (key.aspect != denied && gardener.denied+graft.denied != "") {
+		if ours[key] == theirs[key] || (isOrder && ours[same] != theirs[same]) ||
+			(key.aspect != denied && gardener.denied+graft.denied != "") {
 			continue
 		}
 		d := delta{at: key, gardener: onlyIn(theirs[key], ours[key]), graft: onlyIn(ours[key], theirs[key])}
@@ -188,7 +189,8 @@ func addTree(out map[at]string, known, other aspect, raw, typed map[string]any) 
 	}
 }
 
-// leaves flattens a tree. Items of lists of objects are named by their key where they have one; null is as good as absent.
+// leaves flattens a tree. Items of lists of objects are named by their key where they have one; null is as good as
+// absent.
 func leaves(out map[string]string, place string, value any) {
 	switch value := value.(type) {
 	case map[string]any:

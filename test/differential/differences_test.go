@@ -18,8 +18,8 @@ type difference struct {
 	name string
 	// library and engine describe the behaviour of Gardener's library and of Graft, and why the effect.
 	library, engine, why string
-	// target, aspect and place are where it shows; gardener and graft are how each side looks there. All but target and aspect
-	// are regular expressions.
+	// target, aspect and place are where it shows; gardener and graft are how each side looks there. All but target and
+	// aspect are regular expressions.
 	target                 string
 	aspect                 aspect
 	place, gardener, graft string
@@ -72,8 +72,9 @@ var flagDifferences = []difference{
 		engine:  "It is at the end.",
 		why:     "None.",
 		target:  sample.TargetKubeAPIServer, aspect: flagOrder, place: "^container kube-apiserver$",
-		moved:    `--feature-gates=VolumeAttributesClass=true`,
-		gardener: `^--feature-gates=VolumeAttributesClass=true\n`, graft: `\n--feature-gates=VolumeAttributesClass=true(\n|$)`,
+		moved:     `--feature-gates=VolumeAttributesClass=true`,
+		gardener:  `^--feature-gates=VolumeAttributesClass=true\n`,
+		graft:     `\n--feature-gates=VolumeAttributesClass=true(\n|$)`,
 		onSamples: true,
 		input:     input{shoot: sample.Options{Kubernetes: "1.33.6"}, target: sample.TargetKubeAPIServer},
 	},
@@ -94,7 +95,8 @@ var flagDifferences = []difference{
 		engine:  "The entry is replaced.",
 		why:     "The result does not depend on the order.",
 		target:  sample.TargetKubeControllerManager, aspect: flags, place: "^container kube-controller-manager$",
-		gardener: `^--feature-gates=VolumeAttributesClass=false,Other=true,VolumeAttributesClass=true$`, graft: `^--feature-gates=VolumeAttributesClass=true,Other=true$`,
+		gardener: `^--feature-gates=VolumeAttributesClass=false,Other=true,VolumeAttributesClass=true$`,
+		graft:    `^--feature-gates=VolumeAttributesClass=true,Other=true$`,
 		input: input{
 			shoot: sample.Options{Kubernetes: "1.33.6"}, target: sample.TargetKubeControllerManager,
 			edit: inContainer(appendTo([]string{"command"}, "--feature-gates=VolumeAttributesClass=false,Other=true")),
@@ -212,7 +214,8 @@ var fieldDifferences = []difference{
 		input: input{
 			target: sample.TargetMachineControllerManager,
 			edit: appendTo(slices.Concat(podSpec, []string{"containers"}), map[string]any{
-				"name": "machine-controller-manager-provider-openstack", "resources": map[string]any{}, "terminationMessagePath": "/dev/termination-log",
+				"name": "machine-controller-manager-provider-openstack", "resources": map[string]any{},
+				"terminationMessagePath": "/dev/termination-log",
 			}),
 		},
 	},
@@ -364,7 +367,8 @@ var nodeDifferences = []difference{
 		library: "`spec.providerConfig` needs a separate mutator.",
 		engine:  "`providerConfig` merges fields.",
 		why:     "One profile is sufficient.",
-		target:  sample.TargetOperatingSystemConfig, aspect: field, place: `^spec\.providerConfig\.networkIsolation\.allowedNetworks\[0\]$`,
+		target:  sample.TargetOperatingSystemConfig, aspect: field,
+		place:    `^spec\.providerConfig\.networkIsolation\.allowedNetworks\[0\]$`,
 		gardener: `^$`, graft: `^192\.0\.2\.0/24$`,
 		onSamples: true,
 		input:     input{target: sample.TargetOperatingSystemConfig},
@@ -374,7 +378,8 @@ var nodeDifferences = []difference{
 		library: "`EnsureFileWithPath` replaces permissions.",
 		engine:  "The given fields are set.",
 		why:     "Programs stay executable.",
-		target:  sample.TargetOperatingSystemConfig, aspect: field, place: `^spec\.files\[/opt/bin/cloud-agent\]\.permissions$`,
+		target:  sample.TargetOperatingSystemConfig, aspect: field,
+		place:    `^spec\.files\[/opt/bin/cloud-agent\]\.permissions$`,
 		gardener: `^$`, graft: `^493$`,
 		input: input{
 			target: sample.TargetOperatingSystemConfig,
@@ -415,10 +420,12 @@ var same = map[string]input{
 	"an unknown field of an OperatingSystemConfig": {target: sample.TargetOperatingSystemConfig, kept: `"ofTomorrow":"a field"`, edit: set("a field", "spec", "ofTomorrow")},
 	"a volume of the older generation": {
 		target: sample.TargetKubeControllerManager,
-		edit:   appendTo(slices.Concat(podSpec, []string{"volumes"}), map[string]any{"name": "etc-ssl", "emptyDir": map[string]any{}}),
+		edit: appendTo(slices.Concat(podSpec, []string{"volumes"}),
+			map[string]any{"name": "etc-ssl", "emptyDir": map[string]any{}}),
 	},
 	"an object that is being deleted": {
-		target: sample.TargetKubeScheduler, kept: `"deletionTimestamp"`, edit: set("2025-01-01T00:00:00Z", "metadata", "deletionTimestamp"),
+		target: sample.TargetKubeScheduler, kept: `"deletionTimestamp"`,
+		edit: set("2025-01-01T00:00:00Z", "metadata", "deletionTimestamp"),
 	},
 	"a setting of the kernel with a comment": {
 		target: sample.TargetOperatingSystemConfig, kept: "# why",

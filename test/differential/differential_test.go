@@ -2,10 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package differential_test compares Graft with Gardener's own library: the edits of testdata/profile.yaml are made by the
-// engine, and by an ensurer behind the library's generic mutator and admission handler, on the control planes that Gardener's
-// component code writes. The results must mean the same but for the differences that are listed in differences_test.go and
-// docs/differences.md. Each of these must occur, and nothing else may.
+// Package differential_test compares Graft with Gardener's own library: the edits of testdata/profile.yaml are made by
+// the engine, and by an ensurer behind the library's generic mutator and admission handler, on the control planes that
+// Gardener's component code writes. The results must mean the same but for the differences that are listed in
+// differences_test.go and docs/differences.md. Each of these must occur, and nothing else may.
 package differential_test
 
 import (
@@ -32,8 +32,8 @@ var shoots = map[string]sample.Options{
 
 var versions = []string{"1.31.14", "1.32.10", "1.33.6", "1.34.2"}
 
-// TestDifferential compares on all samples, then on one input for each listed difference, and on inputs that might be thought
-// to differ and do not.
+// TestDifferential compares on all samples, then on one input for each listed difference, and on inputs that might be
+// thought to differ and do not.
 func TestDifferential(t *testing.T) {
 	changed, seen, targets := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, version := range versions {
@@ -55,8 +55,8 @@ func TestDifferential(t *testing.T) {
 	t.Run("every rule has changed something", func(t *testing.T) { testRules(t, changed) })
 }
 
-// compareSample compares each object of a control plane: when it is created, and when gardenlet has written it again over the
-// one that was mutated.
+// compareSample compares each object of a control plane: when it is created, and when gardenlet has written it again
+// over the one that was mutated.
 func compareSample(t *testing.T, shoot sample.Options, changed, seen, targets map[string]bool) {
 	objects, err := sample.ControlPlane(t.Context(), shoot)
 	if err != nil {
@@ -87,7 +87,8 @@ func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targe
 		}
 		targets[object.Target] = true
 		created := s.graft(t, subject{Object: object, raw: object.JSON})
-		for _, o := range []subject{{object, object.JSON, nil}, {object, object.JSON, created.object}, {object, created.object, created.object}} {
+		for _, o := range []subject{{object, object.JSON, nil}, {object, object.JSON, created.object},
+			{object, created.object, created.object}} {
 			for _, d := range compare(t, s.gardener(t, o), s.graft(t, o)) {
 				listed := explain(o, d)
 				if listed == nil || !listed.onSamples {

@@ -26,7 +26,8 @@ import (
 	"github.com/gardener/gardener/pkg/component/nodemanagement/machinecontrollermanager"
 )
 
-// ensurer makes the edits of testdata/profile.yaml with the helpers of Gardener's library, where and as extensions use them.
+// ensurer makes the edits of testdata/profile.yaml with the helpers of Gardener's library, where and as extensions use
+// them.
 type ensurer struct {
 	genericmutator.NoopEnsurer
 }
@@ -47,7 +48,8 @@ const gate = "VolumeAttributesClass=true"
 func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
 	if d.Name == "virtual-garden-kube-apiserver" {
 		c := extensionswebhook.ContainerWithName(d.Spec.Template.Spec.Containers, "kube-apiserver")
-		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=", "storage.k8s.io/v1beta1=true", ",")
+		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=",
+			"storage.k8s.io/v1beta1=true", ",")
 		d.Spec.Template.Labels = extensionswebhook.EnsureAnnotationOrLabel(d.Spec.Template.Labels, "injected-by", "provider")
 		return nil
 	}
@@ -65,10 +67,13 @@ func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensio
 	c.Command = extensionswebhook.EnsureNoStringWithPrefix(c.Command, "--cloud-config=")
 	if gated {
 		c.Command = extensionswebhook.EnsureStringWithPrefixContains(c.Command, "--feature-gates=", gate, ",")
-		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=", "storage.k8s.io/v1beta1=true", ",")
+		c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--runtime-config=",
+			"storage.k8s.io/v1beta1=true", ",")
 	}
-	c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--enable-admission-plugins=", "PersistentVolumeClaimResize", ",")
-	c.Args = extensionswebhook.EnsureNoStringWithPrefixContains(c.Args, "--disable-admission-plugins=", "PersistentVolumeClaimResize", ",")
+	c.Args = extensionswebhook.EnsureStringWithPrefixContains(c.Args, "--enable-admission-plugins=",
+		"PersistentVolumeClaimResize", ",")
+	c.Args = extensionswebhook.EnsureNoStringWithPrefixContains(c.Args, "--disable-admission-plugins=",
+		"PersistentVolumeClaimResize", ",")
 	c.VolumeMounts = extensionswebhook.EnsureVolumeMountWithName(c.VolumeMounts, corev1.VolumeMount{
 		Name: "cloudprovider", MountPath: "/etc/cloud", ReadOnly: true,
 	})
@@ -80,7 +85,8 @@ func (*ensurer) EnsureKubeAPIServerDeployment(ctx context.Context, gctx extensio
 	return nil
 }
 
-// EnsureKubeControllerManagerDeployment sets --allocate-node-cidrs by removing and appending it, as the extension for AWS does.
+// EnsureKubeControllerManagerDeployment sets --allocate-node-cidrs by removing and appending it, as the extension for
+// AWS does.
 func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx extensionscontextwebhook.GardenContext, d, _ *appsv1.Deployment) error {
 	pod := &d.Spec.Template
 	c := extensionswebhook.ContainerWithName(pod.Spec.Containers, "kube-controller-manager")
@@ -95,7 +101,8 @@ func (*ensurer) EnsureKubeControllerManagerDeployment(ctx context.Context, gctx 
 	c.Command = append(c.Command, "--allocate-node-cidrs=false")
 	c.VolumeMounts = extensionswebhook.EnsureNoVolumeMountWithName(c.VolumeMounts, "etc-ssl")
 	pod.Spec.Volumes = extensionswebhook.EnsureNoVolumeWithName(pod.Spec.Volumes, "etc-ssl")
-	pod.Labels = extensionswebhook.EnsureAnnotationOrLabel(pod.Labels, "networking.gardener.cloud/to-private-networks", "allowed")
+	pod.Labels = extensionswebhook.EnsureAnnotationOrLabel(pod.Labels, "networking.gardener.cloud/to-private-networks",
+		"allowed")
 	delete(pod.Labels, "networking.gardener.cloud/to-dns")
 	return ensureGate(ctx, gctx, c)
 }
@@ -129,8 +136,9 @@ func (*ensurer) EnsureMachineControllerManagerDeployment(ctx context.Context, gc
 	pod := &d.Spec.Template.Spec
 	c := extensionswebhook.ContainerWithName(pod.Containers, "machine-controller-manager")
 	c.Command = extensionswebhook.EnsureStringWithPrefix(c.Command, "--kube-api-qps=", "200")
-	pod.Containers = extensionswebhook.EnsureContainerWithName(pod.Containers, machinecontrollermanager.ProviderSidecarContainer(
-		cluster.Shoot, d.Namespace, "provider-openstack", "registry.example.com/machine-controller-manager-provider-openstack:v1"))
+	pod.Containers = extensionswebhook.EnsureContainerWithName(pod.Containers,
+		machinecontrollermanager.ProviderSidecarContainer(
+			cluster.Shoot, d.Namespace, "provider-openstack", "registry.example.com/machine-controller-manager-provider-openstack:v1"))
 	return nil
 }
 
@@ -160,7 +168,8 @@ func ensureNodeNetwork(ctx context.Context, gctx extensionscontextwebhook.Garden
 		return err
 	}
 	c := extensionswebhook.ContainerWithName(pod.Containers, "vpn-seed-server")
-	c.Env = extensionswebhook.EnsureEnvVarWithName(c.Env, corev1.EnvVar{Name: "NODE_NETWORK", Value: ptr.Deref(cluster.Shoot.Spec.Networking.Nodes, "")})
+	c.Env = extensionswebhook.EnsureEnvVarWithName(c.Env,
+		corev1.EnvVar{Name: "NODE_NETWORK", Value: ptr.Deref(cluster.Shoot.Spec.Networking.Nodes, "")})
 	return nil
 }
 
@@ -179,7 +188,8 @@ func (*ensurer) EnsureETCD(_ context.Context, _ extensionscontextwebhook.GardenC
 }
 
 // EnsureKubeletServiceUnitOptions implements genericmutator.Ensurer.
-func (*ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extensionscontextwebhook.GardenContext, _ *semver.Version,
+func (*ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extensionscontextwebhook.GardenContext,
+	_ *semver.Version,
 	options, _ []*unit.UnitOption,
 ) ([]*unit.UnitOption, error) {
 	if option := extensionswebhook.UnitOptionWithSectionAndName(options, "Service", "ExecStart"); option != nil {
@@ -193,7 +203,8 @@ func (*ensurer) EnsureKubeletServiceUnitOptions(_ context.Context, _ extensionsc
 }
 
 // EnsureKubeletConfiguration implements genericmutator.Ensurer.
-func (*ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext, _ *semver.Version,
+func (*ensurer) EnsureKubeletConfiguration(_ context.Context, _ extensionscontextwebhook.GardenContext,
+	_ *semver.Version,
 	configuration, _ *kubeletconfigv1beta1.KubeletConfiguration,
 ) error {
 	configuration.EnableControllerAttachDetach = ptr.To(true)

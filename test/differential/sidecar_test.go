@@ -59,12 +59,14 @@ func TestSidecar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			shoot := &gardencorev1beta1.Shoot{ObjectMeta: metav1.ObjectMeta{Name: "bar", Namespace: "garden-foo"}}
-			shoot.Spec.Kubernetes.Version, shoot.Spec.Provider = "1.33.5", gardencorev1beta1.Provider{Type: "acme", Workers: test.workers}
+			shoot.Spec.Kubernetes.Version, shoot.Spec.Provider = "1.33.5",
+				gardencorev1beta1.Provider{Type: "acme", Workers: test.workers}
 
 			deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager", Namespace: test.namespace}}
 			deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "machine-controller-manager"}}
 			admitSidecar(t, shoot, deployment, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
-			want := machinecontrollermanager.ProviderSidecarContainer(shoot, test.namespace, "provider-acme", "registry.example.com/provider-acme:v1")
+			want := machinecontrollermanager.ProviderSidecarContainer(shoot, test.namespace, "provider-acme",
+				"registry.example.com/provider-acme:v1")
 			if diff := cmp.Diff(want, deployment.Spec.Template.Spec.Containers[1]); diff != "" {
 				t.Errorf("the container (-Gardener +Graft):\n%s", diff)
 			}
@@ -101,7 +103,8 @@ func admitSidecar(t *testing.T, shoot *gardencorev1beta1.Shoot, object metav1.Ob
 	}
 	raw := marshal(t, object)
 	result, err := program.Admit(context.Background(), mutation.Request{
-		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: object.GetNamespace(), Name: object.GetName(),
+		Set: target.ControlPlane, Provider: "acme", Operation: "CREATE", Namespace: object.GetNamespace(),
+		Name:  object.GetName(),
 		Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind, Object: raw,
 	}, &facts.Static{Facts: found})
 	if err != nil {

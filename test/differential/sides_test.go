@@ -79,10 +79,12 @@ func newHandler(t *testing.T, cluster *extensionsv1alpha1.Cluster) admission.Han
 	t.Helper()
 	mgr := clusterManager{client: clusterClient{cluster: cluster}}
 	codec := oscutils.NewFileContentInlineCodec()
-	mutator := genericmutator.NewMutator(mgr, &ensurer{}, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec), codec, logr.Discard())
+	mutator := genericmutator.NewMutator(mgr, &ensurer{}, oscutils.NewUnitSerializer(), kubelet.NewConfigCodec(codec),
+		codec, logr.Discard())
 	handler, err := extensionswebhook.NewBuilder(mgr, logr.Discard()).WithMutator(mutator,
 		extensionswebhook.Type{Obj: &appsv1.Deployment{}}, extensionswebhook.Type{Obj: &appsv1.StatefulSet{}},
-		extensionswebhook.Type{Obj: &vpaautoscalingv1.VerticalPodAutoscaler{}}, extensionswebhook.Type{Obj: &druidcorev1alpha1.Etcd{}},
+		extensionswebhook.Type{Obj: &vpaautoscalingv1.VerticalPodAutoscaler{}},
+		extensionswebhook.Type{Obj: &druidcorev1alpha1.Etcd{}},
 		extensionswebhook.Type{Obj: &extensionsv1alpha1.OperatingSystemConfig{}}).Build()
 	if err != nil {
 		t.Fatal(err)
@@ -122,8 +124,8 @@ func newProgram(t *testing.T) *mutation.Program {
 	return golden.Compile(t, compiler.Options{Generation: contract.Today, Kubernetes: served}, "testdata/profile.yaml")
 }
 
-// labelled is the object selector with which extensions register the webhook for the shoot's provider. That for the seed's
-// provider, which mutates the Etcds, has none.
+// labelled is the object selector with which extensions register the webhook for the shoot's provider. That for the
+// seed's provider, which mutates the Etcds, has none.
 var labelled = labels.SelectorFromSet(labels.Set{v1beta1constants.LabelExtensionProviderMutatedByControlplaneWebhook: "true"})
 
 // gardener sends the object to the handler of Gardener's library and applies its patch, as an API server does.
@@ -138,8 +140,9 @@ func (s *sides) gardener(t *testing.T, o subject) outcome {
 	}
 	gvk := meta.GroupVersionKind()
 	request := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
-		Kind: metav1.GroupVersionKind(gvk), Name: meta.Name, Namespace: meta.Namespace, Operation: admissionv1.Operation(operation(o)),
-		Object: runtime.RawExtension{Raw: o.raw}, OldObject: runtime.RawExtension{Raw: o.old},
+		Kind: metav1.GroupVersionKind(gvk), Name: meta.Name, Namespace: meta.Namespace,
+		Operation: admissionv1.Operation(operation(o)),
+		Object:    runtime.RawExtension{Raw: o.raw}, OldObject: runtime.RawExtension{Raw: o.old},
 	}}
 	response := s.handler.Handle(t.Context(), request)
 	if !response.Allowed {

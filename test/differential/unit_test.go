@@ -48,7 +48,8 @@ func addUnit(t *testing.T, out map[at]string, name, text string) {
 	out[at{options, name}] = strings.Join(slices.Sorted(slices.Values(lines)), "\n")
 }
 
-// withoutInnerComments leaves out the comments between the lines of a continued one, as systemd does and go-systemd does not.
+// withoutInnerComments leaves out the comments between the lines of a continued one, as systemd does and go-systemd
+// does not.
 func withoutInnerComments(text string) string {
 	var out strings.Builder
 	continued := false

@@ -44,7 +44,8 @@ func TestCallTable(t *testing.T) {
 	names := api.Operations(api.KindContext)
 	delete(names, "Prune") // which Karmada refuses to register
 	for _, r := range callRows(t) {
-		row := fmt.Sprintf("| %s | %#q | %s | %s | %s |", r.Karmada, r.Operation, strings.Join(r.Sent, ", "), r.When, r.Answer)
+		row := fmt.Sprintf("| %s | %#q | %s | %s | %s |", r.Karmada, r.Operation, strings.Join(r.Sent, ", "), r.When,
+			r.Answer)
 		if !strings.Contains(page, row+"\n") {
 			t.Errorf("docs/usage/interpreter.md lacks the row\n%s", row)
 		}
@@ -58,7 +59,8 @@ func TestCallTable(t *testing.T) {
 	}
 }
 
-// live takes an object through its life in all clusters: it is propagated with its dependencies, written twice to members, whose statuses come back.
+// live takes an object through its life in all clusters: it is propagated with its dependencies, written twice to
+// members, whose statuses come back.
 func (k *controlPlane) live(object map[string]any, status map[string]any) map[string]any {
 	b := k.detect(object)
 	k.schedule(&b)
@@ -81,7 +83,8 @@ func (k *controlPlane) live(object map[string]any, status map[string]any) map[st
 		if k.asks(object, interpreter.Status) {
 			reflected.Status = k.call(observed[i], interpreter.Request{Operation: interpreter.Status}).Status
 		}
-		if k.asks(object, interpreter.Health) && *k.call(observed[i], interpreter.Request{Operation: interpreter.Health}).Healthy {
+		if k.asks(object, interpreter.Health) &&
+			*k.call(observed[i], interpreter.Request{Operation: interpreter.Health}).Healthy {
 			reflected.Health = "Healthy"
 		}
 		members = append(members, reflected)
@@ -120,7 +123,8 @@ func TestCalls(t *testing.T) {
 	}{
 		{databaseWithSecret, `{phase: Running, readyReplicas: 2}`, false, []interpreter.Operation{interpreter.Components}, map[string]any{"phase": "Running", "readyReplicas": 4.0}},
 		{pipeline, `{phase: Running}`, true, []interpreter.Operation{
-			interpreter.Replicas, interpreter.Revise, interpreter.Dependencies, interpreter.Retain, interpreter.Status, interpreter.Aggregate,
+			interpreter.Replicas, interpreter.Revise, interpreter.Dependencies, interpreter.Retain, interpreter.Status,
+			interpreter.Aggregate,
 		}, nil},
 	} {
 		k := &controlPlane{t: t, webhook: webhook, gate: c.gate, divided: true, clusters: []string{"one", "two"}}

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch_test holds the definition of ResourceExploringWebhookConfiguration against a real kube-apiserver: it defaults and refuses as package
-// configuration does. Enter at TestDefinition.
+// Package dispatch_test holds the definition of ResourceExploringWebhookConfiguration against a real kube-apiserver: it
+// defaults and refuses as package configuration does. Enter at TestDefinition.
 package dispatch_test
 
 import (
@@ -126,9 +126,10 @@ func agrees(t *testing.T, c client.Client, webhooks any) bool {
 // blames says whether an error of kube-apiserver is about a field, or about the one that it is in.
 func blames(err error, field string) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && status.ErrStatus.Details != nil && slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
-		return strings.HasPrefix(field, cause.Field) || strings.HasPrefix(cause.Field, field)
-	})
+	return ok && status.ErrStatus.Details != nil &&
+		slices.ContainsFunc(status.ErrStatus.Details.Causes, func(cause metav1.StatusCause) bool {
+			return strings.HasPrefix(field, cause.Field) || strings.HasPrefix(cause.Field, field)
+		})
 }
 
 // same holds that the webhooks of both are the same.
@@ -163,7 +164,8 @@ func generated(t *testing.T, c client.Client) {
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
-	ours := configuration.Generate(api.KindReview, "graft", program.Kinds(), configuration.Endpoint{URL: "https://graft.example.com/interpret"})
+	ours := configuration.Generate(api.KindReview, "graft", program.Kinds(),
+		configuration.Endpoint{URL: "https://graft.example.com/interpret"})
 	raw, err := json.Marshal(ours)
 	if err != nil {
 		t.Fatal(err)

@@ -30,8 +30,8 @@ type member struct {
 	executed []string
 }
 
-// sync writes the template as Karmada's execution controller does: it creates the object without calling Retain, and on updates keeps annotations
-// of the member that the template never had.
+// sync writes the template as Karmada's execution controller does: it creates the object without calling Retain, and on
+// updates keeps annotations of the member that the template never had.
 func (m *member) sync(template map[string]any) {
 	m.t.Helper()
 	desired := unstructured.Unstructured{Object: template}
@@ -119,7 +119,8 @@ func TestOperationOnce(t *testing.T) {
 			request(true, operationAnnotation, "reconcile")
 			request(false)
 			request(true, operationAnnotation, "reconcile")
-			m.object["metadata"].(map[string]any)["annotations"].(map[string]any)[operationAnnotation] = "rotate" // typed in the member
+			// typed in the member
+			m.object["metadata"].(map[string]any)["annotations"].(map[string]any)[operationAnnotation] = "rotate"
 			want = append(want, "rotate")
 			request(false, operationAnnotation, "reconcile")
 		})

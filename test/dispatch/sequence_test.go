@@ -32,8 +32,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/interpreter/dispatch"
 )
 
-// controlPlane calls a webhook in the order in which Karmada's controllers do when an object is propagated (karmada v1.19: detector, scheduler's
-// AssignReplicas, ensureWork of the binding controllers).
+// controlPlane calls a webhook in the order in which Karmada's controllers do when an object is propagated (karmada
+// v1.19: detector, scheduler's AssignReplicas, ensureWork of the binding controllers).
 type controlPlane struct {
 	t       *testing.T
 	webhook *dispatch.Dispatcher
@@ -181,7 +181,8 @@ func observed(t *testing.T, documents []*profile.Interpreter, message func([]byt
 	}))
 	t.Cleanup(server.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	registered := configuration.Generate(api.KindContext, "graft", program.Kinds(), configuration.Endpoint{URL: server.URL, CABundle: authority})
+	registered := configuration.Generate(api.KindContext, "graft", program.Kinds(),
+		configuration.Endpoint{URL: server.URL, CABundle: authority})
 	d, err := dispatch.New(dispatch.Options{Hooks: dispatch.Interpreters(registered)})
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api/configuration"
 )
 
-// validate returns all errors in a configuration. The definition rejects the same ones, except a caBundle without certificates.
+// validate returns all errors in a configuration. The definition rejects the same ones, except a caBundle without
+// certificates.
 func validate(c *configuration.Configuration) field.ErrorList {
 	errs := checkType(c.TypeMeta, configuration.KindExploring)
 	all := field.NewPath("webhooks")
@@ -47,7 +48,8 @@ func validate(c *configuration.Configuration) field.ErrorList {
 }
 
 var exploringOperations = []string{
-	configuration.All, "ExploreReplica", "ExploreStatus", "ExplorePacking", "ExploreReplicaRevising", "ExploreRetaining", "ExploreStatusAggregating", "ExploreHealthy",
+	configuration.All, "ExploreReplica", "ExploreStatus", "ExplorePacking", "ExploreReplicaRevising", "ExploreRetaining",
+	"ExploreStatusAggregating", "ExploreHealthy",
 	"ExploreDependencies",
 }
 
@@ -152,7 +154,8 @@ func checkResources(resources []string, at *field.Path) field.ErrorList {
 	if slices.Contains(resources, "*/*") && len(resources) > 1 {
 		errs = append(errs, field.Invalid(at, resources, "*/* must be the only entry"))
 	}
-	if slices.Contains(resources, configuration.All) && slices.ContainsFunc(resources, func(r string) bool { return r != configuration.All && !strings.Contains(r, "/") }) {
+	if slices.Contains(resources, configuration.All) &&
+		slices.ContainsFunc(resources, func(r string) bool { return r != configuration.All && !strings.Contains(r, "/") }) {
 		errs = append(errs, field.Invalid(at, resources, "with *, only subresources may be listed"))
 	}
 	return errs

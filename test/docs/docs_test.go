@@ -53,7 +53,8 @@ func TestDocs(t *testing.T) {
 // folders are the packages by the names under which the documents cite them.
 var folders = map[string]string{
 	"sample": "pkg/controlplane/sample", "mutation": "pkg/controlplane/mutation", "webhook": "pkg/controlplane/webhook",
-	"contract": "pkg/controlplane/contract", "admission": "test/admission", "test/profiles": "test/profiles", "test/admission": "test/admission",
+	"contract": "pkg/controlplane/contract", "admission": "test/admission", "test/profiles": "test/profiles",
+	"test/admission": "test/admission",
 }
 
 // citation is `package TestName/sub/test` in backticks, and spec is `package: text` of a Ginkgo spec or container.
@@ -105,7 +106,8 @@ func missing(t *testing.T, folder, test, sub string) string {
 		return ""
 	case folder == "pkg/controlplane/mutation":
 		data := map[string]string{"TestAdmit": "admit", "TestRefused": "refused"}[test]
-		if info, err := os.Stat(filepath.Join(root, folder, "testdata", data, sub)); data == "" || err != nil || !info.IsDir() {
+		if info, err := os.Stat(filepath.Join(root, folder, "testdata", data, sub)); data == "" || err != nil ||
+			!info.IsDir() {
 			return "there is no such case in testdata"
 		}
 	case folder == "test/profiles" && strings.HasPrefix(test, "TestProfiles"):
@@ -116,7 +118,8 @@ func missing(t *testing.T, folder, test, sub string) string {
 		}
 	// A case is named by one string, or by the component and the rest.
 	case strings.Contains(sources, strconv.Quote(sub)):
-	case nested && strings.Contains(sources, strconv.Quote(component)) && strings.Contains(sources, strconv.Quote("/"+last)):
+	case nested && strings.Contains(sources, strconv.Quote(component)) &&
+		strings.Contains(sources, strconv.Quote("/"+last)):
 	default:
 		return "there is no such case"
 	}
@@ -129,7 +132,8 @@ func hasSpec(sources, text string) bool {
 		return true
 	}
 	for i := range text {
-		if strings.Contains(sources, "It("+strconv.Quote(text[:i])+"+") && strings.Contains(sources, strconv.Quote(text[i:])+":") {
+		if strings.Contains(sources, "It("+strconv.Quote(text[:i])+"+") &&
+			strings.Contains(sources, strconv.Quote(text[i:])+":") {
 			return true
 		}
 	}
@@ -205,10 +209,12 @@ func testReasons(t *testing.T) {
 		}
 		listed[reason] = true
 		// Reasons of the engine have their codes in one place; test/admission checks those of the edge.
-		if code := (&mutation.Failure{Reason: mutation.Reason(reason)}).Code(); code != 0 && strconv.Itoa(int(code)) != cells[3] {
+		if code := (&mutation.Failure{Reason: mutation.Reason(reason)}).Code(); code != 0 &&
+			strconv.Itoa(int(code)) != cells[3] {
 			t.Errorf("docs/failures.md: the code of %s is %s, and %d in the code", reason, cells[3], code)
 		}
-		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") && !strings.Contains(cases, ": "+reason+`", func(`) &&
+		if !strings.Contains(cases, "\n\t\t"+strconv.Quote(reason)+": ") &&
+			!strings.Contains(cases, ": "+reason+`", func(`) &&
 			!regexp.MustCompile(`\n\t\t"`+reason+`":\s`).MatchString(cases) {
 			t.Errorf("test/admission has no case %s", reason)
 		}
@@ -284,7 +290,8 @@ func testMetrics(t *testing.T) {
 	}
 }
 
-// testProfiles compiles the blocks that are whole profiles. Those that are written into a file are the business of the commands behind them.
+// testProfiles compiles the blocks that are whole profiles. Those that are written into a file are the business of the
+// commands behind them.
 func testProfiles(t *testing.T) {
 	count, networks := 0, 0
 	for _, file := range documents(t) {

@@ -177,7 +177,8 @@ func (p *pageRun) block(ctx SpecContext, block commands.Block) {
 		p.open(ctx)
 		p.command(ctx, block.Line, fmt.Sprintf("mkdir -p \"$(dirname '%[1]s')\" && cat >'%[1]s' <<'END OF BLOCK'\n%[2]sEND OF BLOCK", block.File, block.Text))
 	case !slices.Contains(notCommands, block.Language):
-		p.errorf("%s:%d: a block is sh or console, or known not to be a command: %q is neither", p.Page, block.Line, block.Language)
+		p.errorf("%s:%d: a block is sh or console, or known not to be a command: %q is neither", p.Page, block.Line,
+			block.Language)
 	case strings.HasPrefix(block.Text, "$ ") || strings.Contains(block.Text, "\n$ "):
 		p.errorf("%s:%d: this looks like a terminal: call it console", p.Page, block.Line)
 	}
@@ -243,7 +244,8 @@ func (p *pageRun) console(ctx SpecContext, block commands.Block) {
 		case err != nil:
 			p.errorf("%s:%d: %s%v\n%s", p.Page, block.Line, step.Shown, err, output)
 		case status != 0 && !step.Status:
-			p.errorf("%s:%d: %sstatus %d; show it with `$ echo $?` where it is meant\n%s", p.Page, block.Line, step.Shown, status, output)
+			p.errorf("%s:%d: %sstatus %d; show it with `$ echo $?` where it is meant\n%s", p.Page, block.Line, step.Shown,
+				status, output)
 		case !golden.Updating() && !commands.Matches(step.Want, output):
 			p.errorf("%s:%d: %s; -update writes it (-page +output):\n%s", p.Page, block.Line, step.Shown,
 				cmp.Diff(strings.Split(step.Want, "\n"), strings.Split(output, "\n")))

@@ -25,8 +25,8 @@ var applets = []string{"cat", "ip", "nc", "ping", "sh", "sleep", "true"}
 // Dockerd is the engine, with the command line that speaks to it.
 type Dockerd struct{ Process }
 
-// Dockerd is one that does not run yet. Its own networks need no iptables, and there are none beside those that are made; with bridge, there is
-// docker0, too.
+// Dockerd is one that does not run yet. Its own networks need no iptables, and there are none beside those that are
+// made; with bridge, there is docker0, too.
 func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	own := "none"
 	if bridge {
@@ -35,8 +35,8 @@ func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	return m.engine("--bridge="+own, "--iptables=false", "--ip6tables=false", "--ip-forward=false")
 }
 
-// FilteringDockerd is one that has docker0 and sets up packet filters, as a dockerd does that is told nothing: where it is the one that lets the machine
-// forward, what is forwarded is dropped unless a rule lets it pass.
+// FilteringDockerd is one that has docker0 and sets up packet filters, as a dockerd does that is told nothing: where it
+// is the one that lets the machine forward, what is forwarded is dropped unless a rule lets it pass.
 func (m *Machine) FilteringDockerd() *Dockerd {
 	return m.engine("--iptables=true", "--ip-forward=true")
 }
@@ -45,7 +45,8 @@ func (m *Machine) FilteringDockerd() *Dockerd {
 func (m *Machine) engine(arguments ...string) *Dockerd {
 	d := &Dockerd{Process{Name: "dockerd", machine: m}}
 	d.command = []string{
-		"dockerd", "--host=" + d.Host(), "--data-root=" + filepath.Join(m.Folder, "data"), "--exec-root=/run/docker", "--pidfile=/run/docker.pid",
+		"dockerd", "--host=" + d.Host(), "--data-root=" + filepath.Join(m.Folder, "data"), "--exec-root=/run/docker",
+		"--pidfile=/run/docker.pid",
 		"--storage-driver=vfs",
 		"--ip-masq=false", "--userland-proxy=false",
 	}
@@ -93,7 +94,8 @@ func (d *Dockerd) Import(ctx context.Context) error {
 	}
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	for _, header := range []tar.Header{{Name: "bin/", Mode: 0o755, Typeflag: tar.TypeDir}, {Name: "bin/busybox", Mode: 0o755, Size: int64(len(text))}} {
+	for _, header := range []tar.Header{{Name: "bin/", Mode: 0o755, Typeflag: tar.TypeDir},
+		{Name: "bin/busybox", Mode: 0o755, Size: int64(len(text))}} {
 		if err := w.WriteHeader(&header); err != nil {
 			return err
 		}

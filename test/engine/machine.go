@@ -19,8 +19,9 @@ import (
 	"strings"
 )
 
-// boot is what the first process does: the mounts of a machine that has just started, and its loopback interface. It ends when its standard input
-// does, so that the machine is gone when nobody holds it any more, however its holder ended.
+// boot is what the first process does: the mounts of a machine that has just started, and its loopback interface. It
+// ends when its standard input does, so that the machine is gone when nobody holds it any more, however its holder
+// ended.
 const boot = `
 mount --make-rprivate /
 mount -t proc proc /proc
@@ -34,7 +35,8 @@ exec docker-init -- cat
 
 // Options say on what a machine stands.
 type Options struct {
-	// Unprivileged machines need no root: they have a namespace of users, too, in which the caller is root, and no cgroups.
+	// Unprivileged machines need no root: they have a namespace of users, too, in which the caller is root, and no
+	// cgroups.
 	Unprivileged bool
 	// Unpacked is a folder with Debian packages that are not installed; empty: all are.
 	Unpacked string

@@ -26,8 +26,8 @@ var (
 	programs = []string{"docker", "dockerd", "containerd", "runc", "docker-init", "busybox", "ip"}
 )
 
-// Prepare looks for the programs, in a checkout. Those that are missing come with Debian's packages: root installs them, others unpack them into a
-// folder. What is done is said.
+// Prepare looks for the programs, in a checkout. Those that are missing come with Debian's packages: root installs
+// them, others unpack them into a folder. What is done is said.
 func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	o := Options{Unprivileged: os.Geteuid() != 0}
 	if o.Unprivileged {

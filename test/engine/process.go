@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// patience bounds every wait for a process. A dockerd waits 15 seconds for each thing that it wants of a plugin that is not there.
+// patience bounds every wait for a process. A dockerd waits 15 seconds for each thing that it wants of a plugin that is
+// not there.
 const patience = 3 * time.Minute
 
 // Process is one program on a machine, which can be ended and started again.
@@ -44,7 +45,8 @@ func (p *Process) Begin(arguments ...string) error {
 		return fmt.Errorf("opening a log: %w", err)
 	}
 	defer func() { _ = log.Close() }()
-	c := p.machine.command(context.Background(), p.command[0], append(p.command[1:len(p.command):len(p.command)], arguments...)...)
+	c := p.machine.command(context.Background(), p.command[0],
+		append(p.command[1:len(p.command):len(p.command)], arguments...)...)
 	c.Stdout, c.Stderr = log, log
 	// A group of its own: Ctrl-C in a terminal reaches the caller only.
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

@@ -22,7 +22,8 @@ const (
 	DRANET = "dranet.sock"
 )
 
-// Provider is one that does not run yet. It serves Docker on the socket where dockerd finds it, and DRANET beside the ledger.
+// Provider is one that does not run yet. It serves Docker on the socket where dockerd finds it, and DRANET beside the
+// ledger.
 func (m *Machine) Provider(program, profiles string, arguments ...string) *Process {
 	listen := []string{"--listen=docker=unix://" + Plugin, "--listen=dranet=unix://" + filepath.Join(m.Folder, DRANET)}
 	return m.Configured(program, profiles, append(listen, arguments...)...)
@@ -31,7 +32,8 @@ func (m *Machine) Provider(program, profiles string, arguments ...string) *Proce
 // Configured is a provider that listens where its arguments say, one of which is Plugin.
 func (m *Machine) Configured(program, profiles string, arguments ...string) *Process {
 	command := append([]string{
-		program, "--profiles=" + profiles, "--ledger=" + m.Ledger(), "--node=worker-1", "--metrics-address=0", "--log-format=text",
+		program, "--profiles=" + profiles, "--ledger=" + m.Ledger(), "--node=worker-1", "--metrics-address=0",
+		"--log-format=text",
 	}, arguments...)
 	return &Process{Name: "provider", machine: m, command: command, ready: func(ctx context.Context) error {
 		// No request: to be activated means something to the provider.
@@ -51,7 +53,8 @@ func (m *Machine) Ask(ctx context.Context, socket, path, body string) (status in
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path, bytes.NewReader([]byte(body)))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://localhost"+path,
+		bytes.NewReader([]byte(body)))
 	if err != nil {
 		return 0, "", fmt.Errorf("asking: %w", err)
 	}

@@ -14,7 +14,8 @@ import (
 	"syscall"
 )
 
-// search are the folders in which programs are looked for: what is unpacked before what is installed, and Debian's before others of the same name.
+// search are the folders in which programs are looked for: what is unpacked before what is installed, and Debian's
+// before others of the same name.
 func (o Options) search() (folders []string) {
 	for _, root := range []string{o.Unpacked, "/"} {
 		for _, folder := range []string{"usr/sbin", "usr/bin", "sbin", "bin", "usr/local/sbin", "usr/local/bin"} {
@@ -43,7 +44,8 @@ func (m *Machine) environment() []string {
 	all := []string{"PATH=" + strings.Join(search, ":"), "HOME=" + m.Folder}
 	if m.options.Unprivileged {
 		// Where a dockerd without root has its state, and looks for plugins.
-		all = append(all, "XDG_RUNTIME_DIR=/run", "XDG_CONFIG_HOME="+filepath.Join(m.Folder, "etc"), "XDG_DATA_HOME="+m.Folder)
+		all = append(all, "XDG_RUNTIME_DIR=/run", "XDG_CONFIG_HOME="+filepath.Join(m.Folder, "etc"),
+			"XDG_DATA_HOME="+m.Folder)
 	}
 	if m.options.Unpacked != "" {
 		var libraries []string

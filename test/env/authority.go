@@ -42,7 +42,8 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue returns a certificate and its key in PEM, for servers on localhost and the given hosts, and for clients. The name becomes the common name.
+// Issue returns a certificate and its key in PEM, for servers on localhost and the given hosts, and for clients. The
+// name becomes the common name.
 func (a *Authority) Issue(name string, hosts ...string) (certificate, key []byte) {
 	a.t.Helper()
 	pair := a.issue(name, hosts)
@@ -62,8 +63,9 @@ func (a *Authority) Pair(name string, hosts ...string) tls.Certificate {
 func (a *Authority) issue(name string, hosts []string) *signing.Pair {
 	a.t.Helper()
 	return a.sign(&x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		Subject: pkix.Name{CommonName: name}, DNSNames: append(hosts, "localhost"),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 }
 

@@ -10,9 +10,10 @@ import (
 	"syscall"
 )
 
-// StartCommand starts a program in its own process group, so that Ctrl-C in the terminal reaches only the caller. On Linux the kernel kills the
-// program when the caller exits, even if the caller is killed. StartCommand calls exited with the result of c.Wait once the program has exited.
-// It fails if the program cannot be started; exited is then not called.
+// StartCommand starts a program in its own process group, so that Ctrl-C in the terminal reaches only the caller. On
+// Linux the kernel kills the program when the caller exits, even if the caller is killed. StartCommand calls exited
+// with the result of c.Wait once the program has exited. It fails if the program cannot be started; exited is then not
+// called.
 func StartCommand(c *exec.Cmd, exited func(error)) error {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithParent(c.SysProcAttr)

@@ -32,7 +32,8 @@ func TestMain(m *testing.M) {
 	select {}
 }
 
-// TestStartCommandDiesWithParent checks that a program exits when its parent is killed: both hold the write end of the pipe.
+// TestStartCommandDiesWithParent checks that a program exits when its parent is killed: both hold the write end of the
+// pipe.
 func TestStartCommandDiesWithParent(t *testing.T) {
 	parent := exec.Command(os.Args[0])
 	parent.Env = append(os.Environ(), asParent+"=1")

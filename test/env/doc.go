@@ -2,6 +2,6 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env runs Graft's programs for tests: as processes (Process, Extension, NetworkProvider) or inside the test process (Main). It also has
-// free ports, a certificate authority and comparisons with wildcards.
+// Package env runs Graft's programs for tests: as processes (Process, Extension, NetworkProvider) or inside the test
+// process (Main). It also has free ports, a certificate authority and comparisons with wildcards.
 package env

@@ -26,7 +26,8 @@ func TestLog(t *testing.T) {
 	for _, line := range []string{"one\n", "two\n", "three\n"} {
 		_, _ = io.WriteString(io.MultiWriter(unlimited, limited), line)
 	}
-	if text := unlimited.String(); text != "one\ntwo\nthree\n" || unlimited.Tail(2) != "two\nthree" || unlimited.Tail(9) != "one\ntwo\nthree" {
+	if text := unlimited.String(); text != "one\ntwo\nthree\n" || unlimited.Tail(2) != "two\nthree" ||
+		unlimited.Tail(9) != "one\ntwo\nthree" {
 		t.Errorf("without a limit: %q, tail %q", text, unlimited.Tail(2))
 	}
 	if limited.String() != "three\n" {
@@ -66,7 +67,8 @@ func TestProcess(t *testing.T) {
 	if <-p.Exited(); p.State().Exited() {
 		t.Errorf("after Kill: %s; want a signal", p.State())
 	}
-	if err := p.Await(t.Context(), func(context.Context) error { return errors.New("no") }); err == nil || !strings.Contains(err.Error(), "killed; its output:\n123\n") {
+	if err := p.Await(t.Context(), func(context.Context) error { return errors.New("no") }); err == nil ||
+		!strings.Contains(err.Error(), "killed; its output:\n123\n") {
 		t.Errorf("Await on a killed program: %v", err)
 	}
 	if _, err := Start(&Log{}, nil, filepath.Join(t.TempDir(), "none")); err == nil {
@@ -146,7 +148,8 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
-// TestFreeAddresses checks that an address is free, that it is returned only once, and that an address in use is not returned.
+// TestFreeAddresses checks that an address is free, that it is returned only once, and that an address in use is not
+// returned.
 func TestFreeAddresses(t *testing.T) {
 	given := map[string]bool{}
 	for range 3 {
@@ -201,7 +204,8 @@ func TestExtension(t *testing.T) {
 	}
 	got := strings.Join(append(e.Arguments("c", "k", "p", "q"), e.ByURL("n")...), " ")
 	want := "--config=c --kubeconfig=k --webhook-config-server-host=127.0.0.1 --webhook-config-server-port=1 --metrics-bind-address=m " +
-		"--health-bind-address=" + e.Health + " --profile=p --profile=q --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
+		"--health-bind-address=" + e.Health +
+		" --profile=p --profile=q --webhook-config-mode=url --webhook-config-url=127.0.0.1:1 --webhook-config-namespace=n"
 	if got != want {
 		t.Errorf("arguments:\n%s\nwant:\n%s", got, want)
 	}

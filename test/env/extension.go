@@ -14,19 +14,19 @@ import (
 	"sync"
 )
 
-// The ports of tests are below the ephemeral ports of Linux (32768 and above). A program listens some time after its address was chosen, and again
-// after a restart; no outgoing connection takes the port in between.
+// The ports of tests are below the ephemeral ports of Linux (32768 and above). A program listens some time after its
+// address was chosen, and again after a restart; no outgoing connection takes the port in between.
 const firstPort, lastPort = 20000, 29999
 
-// reserved holds one UDP socket for each port that FreeAddresses has returned, until the process exits. Other test processes see the socket and
-// skip the port.
+// reserved holds one UDP socket for each port that FreeAddresses has returned, until the process exits. Other test
+// processes see the socket and skip the port.
 var reserved struct {
 	sync.Mutex
 	all []net.PacketConn
 }
 
-// FreeAddresses returns loopback addresses on which nothing listens. It returns each address once, and no other test process returns it while this
-// process runs. It fails if all ports from firstPort to lastPort are in use.
+// FreeAddresses returns loopback addresses on which nothing listens. It returns each address once, and no other test
+// process returns it while this process runs. It fails if all ports from firstPort to lastPort are in use.
 func FreeAddresses(ctx context.Context, count int) ([]string, error) {
 	reserved.Lock()
 	defer reserved.Unlock()

@@ -25,7 +25,8 @@ type InProcess struct {
 	status int // set before exited is closed
 }
 
-// Start runs the program and returns when it listens. The cleanup of the test stops the program and waits until it has exited.
+// Start runs the program and returns when it listens. The cleanup of the test stops the program and waits until it has
+// exited.
 func (m Main) Start(t testing.TB, arguments ...string) *InProcess {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -75,7 +76,8 @@ func (p *InProcess) Eventually(t testing.TB, condition func() bool) {
 	}
 }
 
-// Try runs a program that exits by itself. It returns the exit status and the output, from which the path of the folder is removed.
+// Try runs a program that exits by itself. It returns the exit status and the output, from which the path of the folder
+// is removed.
 func (m Main) Try(t testing.TB, folder string, arguments ...string) (status int, output string) {
 	t.Helper()
 	var out, problems Log

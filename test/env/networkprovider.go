@@ -28,14 +28,16 @@ import (
 // logLimit limits the collected output of a network provider, in bytes.
 const logLimit = 1 << 18
 
-// NetworkProvider is a graft-network-provider process that a test can kill and start again. Its folder contains config.yaml.
+// NetworkProvider is a graft-network-provider process that a test can kill and start again. Its folder contains
+// config.yaml.
 type NetworkProvider struct {
 	Folder string
 	// Log is the recent output of all runs of the program.
 	Log *Log
 	// Killed reports whether Kill ended the current run.
 	Killed atomic.Bool
-	// FileBlocks limits the size of each file that the program writes, in blocks of 512 bytes, like a full disk; 0 means no limit.
+	// FileBlocks limits the size of each file that the program writes, in blocks of 512 bytes, like a full disk; 0 means
+	// no limit.
 	FileBlocks int
 	// Sockets are passed to the program by name, with the protocol of sd_listen_fds(3). The caller closes them.
 	Sockets map[string]*os.File
@@ -45,7 +47,8 @@ type NetworkProvider struct {
 	ctx     context.Context // of the test; Ginkgo registers a cleanup for each call of t.Context
 	client  *http.Client
 	exited  chan struct{}
-	// starting is held while the program starts. A late call of the previous run may want to kill the program at that time.
+	// starting is held while the program starts. A late call of the previous run may want to kill the program at that
+	// time.
 	starting sync.Mutex
 	process  *exec.Cmd
 }
@@ -99,7 +102,8 @@ func (p *NetworkProvider) Start() {
 		limit = strconv.Itoa(p.FileBlocks)
 	}
 	// The shell knows its process ID, which LISTEN_PID needs and which exec keeps.
-	process := exec.CommandContext(context.WithoutCancel(p.ctx), "sh", "-c", `ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
+	process := exec.CommandContext(context.WithoutCancel(p.ctx), "sh", "-c",
+		`ulimit -f "$0" && LISTEN_PID=$$ exec "$@"`, limit,
 		p.program, "--config", filepath.Join(p.Folder, "config.yaml"))
 	names := slices.Sorted(maps.Keys(p.Sockets))
 	for _, name := range names {
@@ -182,7 +186,8 @@ func (p *NetworkProvider) WaitExit() int {
 	return p.process.ProcessState.ExitCode()
 }
 
-// Post sends a DRANET request for a claim and a fixed device. It returns the HTTP status and the body; status 0 means that no response arrived.
+// Post sends a DRANET request for a claim and a fixed device. It returns the HTTP status and the body; status 0 means
+// that no response arrived.
 func (p *NetworkProvider) Post(path, claim string, config any) (status int, answer string) {
 	return p.PostDevice(path, claim, map[string]string{"name": "eth1", "pci_address": "0000:27:00.2"}, config)
 }

@@ -20,8 +20,8 @@ import (
 // timeout limits every wait in this package.
 const timeout = 60 * time.Second
 
-// Program returns the absolute path of a program that `make build` has built from the repository at root. It returns an error if the
-// program is missing, or older than a source file.
+// Program returns the absolute path of a program that `make build` has built from the repository at root. It returns an
+// error if the program is missing, or older than a source file.
 func Program(root, name string) (string, error) {
 	path, err := filepath.Abs(filepath.Join(root, "bin", name))
 	if err != nil {
@@ -49,7 +49,8 @@ func Program(root, name string) (string, error) {
 	return path, nil
 }
 
-// Programs returns the absolute path of bin/ with all programs that `make build` builds. It fails when Program fails for one of them.
+// Programs returns the absolute path of bin/ with all programs that `make build` builds. It fails when Program fails
+// for one of them.
 func Programs(root string) (string, error) {
 	folders, err := os.ReadDir(filepath.Join(root, "cmd"))
 	if err != nil {
@@ -78,7 +79,8 @@ type Process struct {
 	exited  chan struct{}
 }
 
-// Start starts a program with the environment of the test process and additional variables. It returns without waiting for the program.
+// Start starts a program with the environment of the test process and additional variables. It returns without waiting
+// for the program.
 func Start(log *Log, environment []string, path string, arguments ...string) (*Process, error) {
 	p := &Process{Log: log, command: exec.Command(path, arguments...), exited: make(chan struct{})} //nolint:noctx // Stop terminates it as kubelet does
 	p.command.Stdout, p.command.Stderr = log, log
@@ -114,7 +116,8 @@ func (p *Process) Kill() {
 	<-p.exited
 }
 
-// Stop sends SIGTERM and waits until the program has exited. It kills the program and fails if that takes longer than a minute.
+// Stop sends SIGTERM and waits until the program has exited. It kills the program and fails if that takes longer than a
+// minute.
 func (p *Process) Stop() error {
 	_ = p.Signal(syscall.SIGTERM)
 	return p.Wait()

@@ -12,7 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// DiffWildcard returns the difference between two decoded JSON values, or an empty string. A "*" in a string of want matches any text.
+// DiffWildcard returns the difference between two decoded JSON values, or an empty string. A "*" in a string of want
+// matches any text.
 func DiffWildcard(want, got any) string { return cmp.Diff(fillWildcards(want, got), got) }
 
 // fillWildcards returns want with each string that matches its counterpart in got replaced by it.

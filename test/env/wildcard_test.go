@@ -34,12 +34,15 @@ func TestDiffWildcard(t *testing.T) {
 			t.Errorf("%q is wanted, and %q is got: %s", test.want, test.got, diff)
 		}
 	}
-	for about, got := range map[string]any{"a longer list": []any{"a", "b"}, "a shorter list": []any{}, "another type": "a", "nothing": nil} {
-		if DiffWildcard([]any{"*"}, got) == "" || DiffWildcard(map[string]any{"x": []any{"*"}}, map[string]any{"x": got}) == "" {
+	for about, got := range map[string]any{"a longer list": []any{"a", "b"}, "a shorter list": []any{},
+		"another type": "a", "nothing": nil} {
+		if DiffWildcard([]any{"*"}, got) == "" ||
+			DiffWildcard(map[string]any{"x": []any{"*"}}, map[string]any{"x": got}) == "" {
 			t.Errorf("%s is the same", about)
 		}
 	}
-	if want := map[string]any{"x": "*"}; DiffWildcard(want, map[string]any{"x": "*", "y": "a"}) == "" || DiffWildcard(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
+	if want := map[string]any{"x": "*"}; DiffWildcard(want, map[string]any{"x": "*", "y": "a"}) == "" ||
+		DiffWildcard(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
 		t.Error("what is wanted is compared once")
 	}
 }

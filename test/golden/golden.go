@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package golden is what tests share that take objects through profiles and hold the result against files: load and compile
-// profiles, apply patches, compare. Programs must not import it. Enter at Compile and Compare.
+// Package golden is what tests share that take objects through profiles and hold the result against files: load and
+// compile profiles, apply patches, compare. Programs must not import it. Enter at Compile and Compare.
 package golden
 
 import (

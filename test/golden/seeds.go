@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Seeds lets a fuzzer begin with the contents of the files that each pattern of filepath.Match finds; one that finds none is fatal.
+// Seeds lets a fuzzer begin with the contents of the files that each pattern of filepath.Match finds; one that finds
+// none is fatal.
 func Seeds(f *testing.F, patterns ...string) {
 	f.Helper()
 	for _, pattern := range patterns {

@@ -45,8 +45,9 @@ type Account struct {
 	Kubeconfig string // path of its kubeconfig file, in the landscape's folder
 }
 
-// CreateServiceAccount creates a ServiceAccount with exactly the given permissions (besides what every authenticated user
-// may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it. It returns when they are active.
+// CreateServiceAccount creates a ServiceAccount with exactly the given permissions (besides what every authenticated
+// user may do) and a token that is valid for a day, so that a program can be run with no more than its chart grants it.
+// It returns when they are active.
 func (l *Landscape) CreateServiceAccount(ctx context.Context, options ServiceAccountOptions) (*Account, error) {
 	account, err := l.createServiceAccount(ctx, options)
 	if err != nil {
@@ -104,7 +105,8 @@ func permissions(options ServiceAccountOptions) []client.Object {
 	return objects
 }
 
-// enforced returns when kube-apiserver permits all that the account may do: it hears of roles and their bindings some time after it has stored them.
+// enforced returns when kube-apiserver permits all that the account may do: it hears of roles and their bindings some
+// time after it has stored them.
 func (l *Landscape) enforced(ctx context.Context, options ServiceAccountOptions) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// auditPolicy records writing requests with their bodies; at this level kube-apiserver notes the patch of each mutating webhook.
+// auditPolicy records writing requests with their bodies; at this level kube-apiserver notes the patch of each mutating
+// webhook.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]

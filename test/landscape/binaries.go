@@ -37,7 +37,8 @@ func findBinaries(folder string) (string, error) {
 	return folder, nil
 }
 
-// findRoot returns the folder of the go.mod above the working directory. `go test` runs a test in the folder of its package.
+// findRoot returns the folder of the go.mod above the working directory. `go test` runs a test in the folder of its
+// package.
 func findRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -104,7 +104,8 @@ func (l *Landscape) version() (string, error) {
 	return info.GitVersion, nil
 }
 
-// deploy installs a group with Gardener's own deployer, as gardenlet does (pkg/gardenlet/controller/seed/seed/components.go).
+// deploy installs a group with Gardener's own deployer, as gardenlet does
+// (pkg/gardenlet/controller/seed/seed/components.go).
 func deploy(ctx context.Context, c client.Client, group CRDs, version string) error {
 	var (
 		deployer component.DeployWaiter
@@ -139,12 +140,13 @@ func newDruidCRDs(c client.Client, version string) (component.DeployWaiter, erro
 	return crddeployer.New(c, slices.Collect(maps.Values(manifests)), true)
 }
 
-// managedResources defines ManagedResource. Gardener keeps its definition to itself (pkg/component/gardener/resourcemanager),
-// so this one takes any content.
+// managedResources defines ManagedResource. Gardener keeps its definition to itself
+// (pkg/component/gardener/resourcemanager), so this one takes any content.
 func managedResources() *apiextensionsv1.CustomResourceDefinition {
 	group, version := resourcesv1alpha1.SchemeGroupVersion.Group, resourcesv1alpha1.SchemeGroupVersion.Version
 	names := apiextensionsv1.CustomResourceDefinitionNames{
-		Kind: "ManagedResource", ListKind: "ManagedResourceList", Plural: "managedresources", Singular: "managedresource", ShortNames: []string{"mr"},
+		Kind: "ManagedResource", ListKind: "ManagedResourceList", Plural: "managedresources", Singular: "managedresource",
+		ShortNames: []string{"mr"},
 	}
 	anything := &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)}
 	return &apiextensionsv1.CustomResourceDefinition{

@@ -43,7 +43,8 @@ type Options struct {
 	// AuditLog is a file for kube-apiserver's audit events of writing requests, with the patches of webhooks
 	// in their annotations. Default: none.
 	AuditLog string
-	// Timeout bounds the start, and then the stop, of each of the two processes. Default: two minutes; a kube-apiserver waits one for those who watch it.
+	// Timeout bounds the start, and then the stop, of each of the two processes. Default: two minutes; a kube-apiserver
+	// waits one for those who watch it.
 	Timeout time.Duration
 }
 
@@ -154,7 +155,8 @@ func (l *Landscape) configure(ctx context.Context, options Options) error {
 	return nil
 }
 
-// place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to listen, some seconds later.
+// place says where the servers listen. What envtest would choose is free then, and may not be when a server comes to
+// listen, some seconds later.
 func (l *Landscape) place(ctx context.Context, address string) error {
 	addresses, err := env.FreeAddresses(ctx, 3)
 	if err != nil {

@@ -74,7 +74,8 @@ func TestLandscape(t *testing.T) {
 	})
 }
 
-// checkVersion: without its version, kube-apiserver would be v0.0.0-master, and all that depends on versions would be tested against nothing.
+// checkVersion: without its version, kube-apiserver would be v0.0.0-master, and all that depends on versions would be
+// tested against nothing.
 func checkVersion(t *testing.T, l *landscape.Landscape) {
 	info, err := discovery.NewDiscoveryClientForConfigOrDie(l.Config()).ServerVersion()
 	if err != nil {

@@ -38,8 +38,8 @@ type ShootOptions struct {
 }
 
 // CreateShoot creates the namespace of a shoot's control plane, with the labels and annotations that gardenlet gives it
-// (pkg/gardenlet/operation/botanist/namespaces.go), and its Cluster resource. For a shoot that is there already, both are
-// brought up to date. It returns the name of the namespace.
+// (pkg/gardenlet/operation/botanist/namespaces.go), and its Cluster resource. For a shoot that is there already, both
+// are brought up to date. It returns the name of the namespace.
 func (l *Landscape) CreateShoot(ctx context.Context, options ShootOptions) (string, error) {
 	if options.Shoot == nil || options.Shoot.Spec.Provider.Type == "" {
 		return "", errors.New("creating a shoot: Shoot with a provider type is required")

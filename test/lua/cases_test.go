@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lua_test runs the cases of interpreter profiles, as graft test does, on the customizations in Lua that are written from the same profiles.
+// Package lua_test runs the cases of interpreter profiles, as graft test does, on the customizations in Lua that are
+// written from the same profiles.
 package lua_test
 
 import (
@@ -23,7 +24,8 @@ var versions = map[string][]string{"acme.com": {"v1", "v1alpha1", "v1beta1", "v2
 
 // TestCases checks that the questions of the cases have the same answers in Lua.
 func TestCases(t *testing.T) {
-	questions, err := cases.Questions(context.Background(), "../../example/interpreter", "../../pkg/workbench/golden/interpreter/testdata/passing")
+	questions, err := cases.Questions(context.Background(), "../../example/interpreter",
+		"../../pkg/workbench/golden/interpreter/testdata/passing")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package memory provides ledgers for tests: the store that programs use, in a folder of the test. Start reading at Open.
+// Package memory provides ledgers for tests: the store that programs use, in a folder of the test. Start reading at
+// Open.
 package memory
 
 import (
@@ -15,7 +16,8 @@ import (
 // shared is a file system in memory that Linux mounts. Tests of units lose no power, and need not wait for a disk.
 const shared = "/dev/shm"
 
-// Folder returns an empty folder in memory, or on the disk where the system has no such file system. It is removed when the test ends.
+// Folder returns an empty folder in memory, or on the disk where the system has no such file system. It is removed when
+// the test ends.
 func Folder(t testing.TB) string {
 	t.Helper()
 	folder, err := os.MkdirTemp(shared, "graft-test-")

@@ -49,8 +49,8 @@ func again(o Options) (int, error) {
 	return 1, fmt.Errorf("%w: %w", ErrRefused, errors.Join(refusals...))
 }
 
-// Command is a program that runs in namespaces of its own: with users as their root, whoever starts it; without, as whom it is, which only root may.
-// It is killed when the thread that has started it ends.
+// Command is a program that runs in namespaces of its own: with users as their root, whoever starts it; without, as
+// whom it is, which only root may. It is killed when the thread that has started it ends.
 func Command(o Options, users bool, program string, arguments ...string) *exec.Cmd {
 	command := exec.Command(program, arguments...) //nolint:noctx // it lasts as long as whoever starts it
 	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
@@ -85,13 +85,15 @@ func enter(o Options) error {
 			return fmt.Errorf("emptying %s: %w", folder, err)
 		}
 	}
-	// Folders of the kernel that show namespaces show the old ones until they are mounted anew, which a user is refused where something is mounted below.
+	// Folders of the kernel that show namespaces show the old ones until they are mounted anew, which a user is refused
+	// where something is mounted below.
 	if o.Processes {
 		if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
 			return fmt.Errorf("mounting /proc: %w", err)
 		}
 	}
-	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil && !errors.Is(err, fs.ErrPermission) && !errors.Is(err, unix.EBUSY) {
+	if err := unix.Mount("sysfs", "/sys", "sysfs", 0, ""); err != nil && !errors.Is(err, fs.ErrPermission) &&
+		!errors.Is(err, unix.EBUSY) {
 		return fmt.Errorf("mounting /sys: %w", err)
 	}
 	return loopback()

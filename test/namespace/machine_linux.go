@@ -49,7 +49,8 @@ const threadNetwork = "/proc/thread-self/ns/net"
 // Path is a name of the network for other programs, as long as this process lives.
 func (m *Machine) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), m.File.Fd()) }
 
-// Do does something in the network, on a thread that does nothing else. What it starts on other threads is not in the network.
+// Do does something in the network, on a thread that does nothing else. What it starts on other threads is not in the
+// network.
 func (m *Machine) Do(t testing.TB, f func() error) {
 	t.Helper()
 	if err := m.Try(f); err != nil {

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namespace lets tests have the kernel for themselves: it runs a test binary again in user, network and mount namespaces of its own, in which
-// it is root, whoever started it. What a test does to interfaces there is gone when it ends, however it ends.
+// Package namespace lets tests have the kernel for themselves: it runs a test binary again in user, network and mount
+// namespaces of its own, in which it is root, whoever started it. What a test does to interfaces there is gone when it
+// ends, however it ends.
 //
 // It is for tests alone, and knows nothing of what they test. Enter at Main.
 package namespace
@@ -28,14 +29,16 @@ type Options struct {
 // ErrRefused says that this machine does not let this user make namespaces.
 var ErrRefused = errors.New("this machine lets this user make no namespaces")
 
-// inside is the variable of the environment by which a binary knows that it runs in namespaces of its own, and whether they are set up.
+// inside is the variable of the environment by which a binary knows that it runs in namespaces of its own, and whether
+// they are set up.
 const (
 	inside   = "GRAFT_TEST_NAMESPACE"
 	entering = "entering"
 	entered  = "entered"
 )
 
-// powerless is the exit code of a binary that was given namespaces and no power in them, as AppArmor does it. Tests have no such code.
+// powerless is the exit code of a binary that was given namespaces and no power in them, as AppArmor does it. Tests
+// have no such code.
 const powerless = 126
 
 // Inside says whether this process runs in namespaces that Main has made.
@@ -44,9 +47,10 @@ func Inside() bool { return os.Getenv(inside) != "" }
 // without is the variable of the environment by which somebody says that tests which need a kernel are to be left out.
 const without = "GRAFT_TEST_WITHOUT_KERNEL"
 
-// Main is what TestMain gives to os.Exit: it runs the tests of a package in namespaces of their own. Where the machine lets nobody without root do this,
-// it says on standard error how to permit it, and fails. Only where somebody has said that it is to be so (GRAFT_TEST_WITHOUT_KERNEL=1) the
-// other tests run: those whose names do not begin with TestKernel.
+// Main is what TestMain gives to os.Exit: it runs the tests of a package in namespaces of their own. Where the machine
+// lets nobody without root do this, it says on standard error how to permit it, and fails. Only where somebody has said
+// that it is to be so (GRAFT_TEST_WITHOUT_KERNEL=1) the other tests run: those whose names do not begin with
+// TestKernel.
 func Main(m *testing.M, o Options) int {
 	switch os.Getenv(inside) {
 	case entering:

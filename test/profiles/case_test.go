@@ -153,7 +153,8 @@ func (c *testCase) options(provider, version string) sample.Options {
 		Kubernetes: version, Provider: provider, Annotations: c.Annotations,
 		HighAvailability: c.HighAvailability, IPv6: c.IPv6, Hibernated: c.Hibernated, Workerless: c.Workerless,
 		InfrastructureConfig: config(c.InfrastructureConfig), ControlPlaneConfig: config(c.ControlPlaneConfig),
-		WorkerConfig: config(c.WorkerConfig), CloudProfileConfig: config(c.CloudProfileConfig), SeedConfig: config(c.SeedConfig),
+		WorkerConfig: config(c.WorkerConfig), CloudProfileConfig: config(c.CloudProfileConfig),
+		SeedConfig: config(c.SeedConfig),
 	}
 	if c.Legacy != nil {
 		// The Cluster has a version with samples; facts replaces it by an older one.

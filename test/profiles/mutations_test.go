@@ -24,8 +24,8 @@ import (
 // floor is the share of the providers' mutations that profiles say at least, in percent.
 const floor = 97
 
-// row is one atomic mutation that a provider's own program makes, in example/profiles/<provider>/mutations.yaml: with the rule
-// that says it and a golden file that shows it, or with the reason why no rule does.
+// row is one atomic mutation that a provider's own program makes, in example/profiles/<provider>/mutations.yaml: with
+// the rule that says it and a golden file that shows it, or with the reason why no rule does.
 type row struct {
 	// ID is unique for the provider.
 	ID string `json:"id"`
@@ -59,7 +59,8 @@ func readRows(t *testing.T, provider string) []row {
 	return table.Mutations
 }
 
-// checkMutations holds that each row has a rule that changes something in its case, or a reason, and that few have a reason.
+// checkMutations holds that each row has a rule that changes something in its case, or a reason, and that few have a
+// reason.
 func checkMutations(t *testing.T, all shown) {
 	t.Helper()
 	said, total := 0, 0
@@ -81,7 +82,8 @@ func checkMutations(t *testing.T, all shown) {
 				t.Errorf("%s: %s has a rule, and a reason why it has none", provider, r.ID)
 			}
 		}
-		fmt.Fprintf(&lines, "| [%s](%s/README.md) | %d | %d | %d |\n", provider, provider, len(rows), ours, len(all[provider]))
+		fmt.Fprintf(&lines, "| [%s](%s/README.md) | %d | %d | %d |\n", provider, provider, len(rows), ours,
+			len(all[provider]))
 		said, total = said+ours, total+len(rows)
 	}
 	fmt.Fprintf(&lines, "| all | %d | %d | %d |\n", total, said, all.cases())

@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestAttributesAnnotation checks that the profiles take the same texts of the annotation for true as strconv.ParseBool,
-// which the providers call.
+// TestAttributesAnnotation checks that the profiles take the same texts of the annotation for true as
+// strconv.ParseBool, which the providers call.
 func TestAttributesAnnotation(t *testing.T) {
 	const version = "1.33.6"
 	for _, provider := range []string{"aws", "azure", "gcp", "openstack"} {

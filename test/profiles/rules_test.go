@@ -26,8 +26,8 @@ func rulesOf(d *profile.Document) map[target.Set]v1alpha1.Set {
 	}
 }
 
-// profilesOf are the documents of a provider: that for today's Gardener first, and that for the older generation where there
-// is one.
+// profilesOf are the documents of a provider: that for today's Gardener first, and that for the older generation where
+// there is one.
 func profilesOf(t *testing.T, provider string) []string {
 	t.Helper()
 	older, err := filepath.Glob(filepath.Join(root, provider, "legacy.yaml"))
@@ -84,10 +84,11 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// older are parts of warnings about rules that are there for older generations: those of OpenStack for the Service, and those
-// for versions of Kubernetes before 1.31.
+// older are parts of warnings about rules that are there for older generations: those of OpenStack for the Service, and
+// those for versions of Kubernetes before 1.31.
 var older = []string{
-	"the Service of the kube-apiserver must not be mutated at all", "is false in all versions of Kubernetes that are served, 1.31 to",
+	"the Service of the kube-apiserver must not be mutated at all",
+	"is false in all versions of Kubernetes that are served, 1.31 to",
 }
 
 // TestExamplesFitTogether checks that all examples can be installed together, without deprecated parts.

@@ -70,7 +70,8 @@ func (r *run) again(set target.Set, s subject, patch, mutated []byte) {
 		return
 	}
 	if reset, _ := r.admit(set, s, s.object, mutated); !bytes.Equal(reset, patch) {
-		r.t.Errorf("%s %s: after a reset the patch differs (-first +second):\n%s", s.kind, s.name, cmp.Diff(string(patch), string(reset)))
+		r.t.Errorf("%s %s: after a reset the patch differs (-first +second):\n%s", s.kind, s.name,
+			cmp.Diff(string(patch), string(reset)))
 	}
 }
 

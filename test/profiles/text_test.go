@@ -71,7 +71,8 @@ func patchText(t *testing.T, object, patch []byte) string {
 		fmt.Fprintf(&out, "  %-7s %s\n", operation.Op, operation.Path)
 		for _, edit := range textdiff.Edits(was, is) {
 			if edit.Op != diff.Match {
-				fmt.Fprintf(&out, "    %c %s\n", map[diff.Op]rune{diff.Insert: '+', diff.Delete: '-'}[edit.Op], strings.TrimSuffix(edit.Line, "\n"))
+				fmt.Fprintf(&out, "    %c %s\n", map[diff.Op]rune{diff.Insert: '+', diff.Delete: '-'}[edit.Op],
+					strings.TrimSuffix(edit.Line, "\n"))
 			}
 		}
 	}

@@ -27,8 +27,8 @@ const (
 	polling = 50 * time.Millisecond
 )
 
-// Run runs the specs of a package as one suite with labels. It writes a JUnit report, named after the suite, into the folder that
-// GRAFT_TEST_REPORTS names.
+// Run runs the specs of a package as one suite with labels. It writes a JUnit report, named after the suite, into the
+// folder that GRAFT_TEST_REPORTS names.
 func Run(t *testing.T, name string, labels ...string) {
 	t.Helper()
 	log.SetLogger(logr.Discard()) // for Gardener's components, which suites link

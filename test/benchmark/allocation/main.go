@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command allocation measures what an allocation costs: through the service, on each store of the ledger, beside the same store alone.
-// docs/benchmarks.md explains the rows and keeps a table.
+// Command allocation measures what an allocation costs: through the service, on each store of the ledger, beside the
+// same store alone. docs/benchmarks.md explains the rows and keeps a table.
 //
-// A row allocates and releases in turn, so that what is held stays the same, and counts transactions of the store; the store alone makes
-// transactions of the same rows, and is measured in the same rounds. Everything is durable. Nothing here passes or fails by time.
+// A row allocates and releases in turn, so that what is held stays the same, and counts transactions of the store; the
+// store alone makes transactions of the same rows, and is measured in the same rounds. Everything is durable. Nothing
+// here passes or fails by time.
 //
 // Enter at main; stores are listed in stores.go, what is measured in rows.go.
 package main
@@ -42,12 +43,15 @@ func main() {
 	stores, rows, sizes := ".", ".", "100,100000,10000000"
 	flag.StringVar(&stores, "stores", stores, "regular expression of the stores to measure: file, bbolt, etcd")
 	flag.StringVar(&rows, "rows", rows, "regular expression of what to measure beside the store alone: service, wire")
-	flag.StringVar(&sizes, "held", sizes, "how many allocations are held while it is measured; etcd holds at most a million")
+	flag.StringVar(&sizes, "held", sizes,
+		"how many allocations are held while it is measured; etcd holds at most a million")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often each row is measured")
 	flag.DurationVar(&o.window, "window", time.Second, "how long a row is measured in a round")
 	flag.StringVar(&o.etcd, "etcd", ".cache/tools/bin/etcd", "the program etcd")
-	flag.StringVar(&o.folder, "folder", "", "where the stores are and stay, so that the next run need not fill them; one in .cache without it, which is removed")
-	flag.StringVar(&o.profile, "profile", "", "file for a CPU profile of the service with the most callers, or of the store alone where -rows leaves it out")
+	flag.StringVar(&o.folder, "folder", "",
+		"where the stores are and stay, so that the next run need not fill them; one in .cache without it, which is removed")
+	flag.StringVar(&o.profile, "profile", "",
+		"file for a CPU profile of the service with the most callers, or of the store alone where -rows leaves it out")
 	flag.Parse()
 	if err := o.complete(stores, rows, sizes); err != nil {
 		fmt.Fprintln(os.Stderr, err)

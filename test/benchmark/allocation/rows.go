@@ -29,8 +29,8 @@ type result struct {
 	store, what   string
 	held, callers int
 	rounds        []round
-	// opening says how long a store that holds so much took to be opened as a ledger, memory what that left on the heap, and disk what the store takes
-	// there before anything is measured.
+	// opening says how long a store that holds so much took to be opened as a ledger, memory what that left on the heap,
+	// and disk what the store takes there before anything is measured.
 	opening      time.Duration
 	memory, disk int64
 }
@@ -130,17 +130,20 @@ func pool() ledger.Pool {
 	return ledger.Pool{Name: poolName, Subnets: []ledger.Subnet{{Prefix: prefix, Dynamic: dynamic}}}
 }
 
-// nameOf is that of an owner, a claim and its device. Names are in the order of the numbers, which is how a store is filled quickly.
+// nameOf is that of an owner, a claim and its device. Names are in the order of the numbers, which is how a store is
+// filled quickly.
 func nameOf(number uint64) string {
 	const scatter = 0x9e3779b97f4a7c15
-	return fmt.Sprintf("%08x-%04x-%04x-9%03x-%012x/pci-0000-27-00-2", uint32(number>>32), uint16(number>>16), uint16(number), number*scatter>>52, number*scatter>>16)
+	return fmt.Sprintf("%08x-%04x-%04x-9%03x-%012x/pci-0000-27-00-2", uint32(number>>32), uint16(number>>16),
+		uint16(number), number*scatter>>52, number*scatter>>16)
 }
 
 // rowsOf are those of an allocation, as the ledger writes them.
 func rowsOf(name string, address netip.Addr) ([]ledger.Change, error) {
 	a := network.Allocation{
-		Owner: network.Owner{Contract: "dranet", Key: name}, Pool: poolName, State: network.Bound, Addresses: []netip.Addr{address},
-		Since: time.Unix(1e9, 0).UTC(), Holder: holder(name),
+		Owner: network.Owner{Contract: "dranet", Key: name}, Pool: poolName, State: network.Bound,
+		Addresses: []netip.Addr{address},
+		Since:     time.Unix(1e9, 0).UTC(), Holder: holder(name),
 	}
 	raw, err := json.Marshal(a)
 	if err != nil {

@@ -43,8 +43,8 @@ func openFile(_ context.Context, _ options, folder string) (ledger.Store, error)
 	return file.Open(folder, file.Options{})
 }
 
-// served is a store of which the server is ours, and ends with it. It is all that the ledger makes use of; beside are rows of the same server that nobody
-// watches.
+// served is a store of which the server is ours, and ends with it. It is all that the ledger makes use of; beside are
+// rows of the same server that nobody watches.
 type served struct {
 	*etcd.Store
 	beside  *etcd.Store
@@ -74,9 +74,11 @@ func openEtcd(ctx context.Context, o options, folder string) (ledger.Store, erro
 		return nil, err
 	}
 	defer func() { _ = log.Close() }()
-	process := exec.CommandContext(ctx, o.etcd, "--data-dir", filepath.Join(folder, "data"), "--quota-backend-bytes", fmt.Sprint(8<<30),
+	process := exec.CommandContext(ctx, o.etcd, "--data-dir", filepath.Join(folder, "data"), "--quota-backend-bytes",
+		fmt.Sprint(8<<30),
 		"--listen-client-urls", "http://"+client, "--advertise-client-urls", "http://"+client,
-		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster", "default=http://"+peer)
+		"--listen-peer-urls", "http://"+peer, "--initial-advertise-peer-urls", "http://"+peer, "--initial-cluster",
+		"default=http://"+peer)
 	process.Stdout, process.Stderr = log, log
 	if err := process.Start(); err != nil {
 		return nil, fmt.Errorf("starting etcd (hack/tools/build.sh etcd builds it): %w", err)

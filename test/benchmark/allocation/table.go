@@ -37,10 +37,12 @@ func report(out io.Writer, results []*result) error {
 		}
 		switch {
 		case r.what == "open" && r.opening > 0:
-			fmt.Fprintf(out, "%s: opening a ledger of %d takes %s and %.1f MB of memory\n", r.store, r.held, r.opening.Round(time.Millisecond), float64(r.memory)/1e6)
+			fmt.Fprintf(out, "%s: opening a ledger of %d takes %s and %.1f MB of memory\n", r.store, r.held,
+				r.opening.Round(time.Millisecond), float64(r.memory)/1e6)
 		case r.what == "service":
 			ratios := r.beside(results)
-			fmt.Fprintf(out, "graft on %s, %d held, %d callers: %.0f %% of the store alone (in its rounds %.0f to %.0f)\n", r.store, r.held, r.callers,
+			fmt.Fprintf(out, "graft on %s, %d held, %d callers: %.0f %% of the store alone (in its rounds %.0f to %.0f)\n",
+				r.store, r.held, r.callers,
 				100*ratios[len(ratios)/2], 100*ratios[0], 100*ratios[len(ratios)-1])
 		}
 	}

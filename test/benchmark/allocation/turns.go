@@ -16,12 +16,13 @@ import (
 	"time"
 )
 
-// turn is how long a row is measured before it is the next one's turn. What a store does in the background, such as compactions, takes longer, and falls
-// on all rows alike.
+// turn is how long a row is measured before it is the next one's turn. What a store does in the background, such as
+// compactions, takes longer, and falls on all rows alike.
 const turn = 200 * time.Millisecond
 
-// turns measures the rows, round for round, each time on a store that has come to rest. The store alone and the service take short turns, and another one
-// begins each time, so that the state of the store is the same for both; nothing is compared with the wire, which follows.
+// turns measures the rows, round for round, each time on a store that has come to rest. The store alone and the service
+// take short turns, and another one begins each time, so that the state of the store is the same for both; nothing is
+// compared with the wire, which follows.
 func turns(ctx context.Context, o options, results []*result, cycles map[string]cycle) error {
 	for i := range o.rounds {
 		for _, n := range callers {

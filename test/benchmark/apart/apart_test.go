@@ -74,10 +74,12 @@ func TestServers(t *testing.T) {
 		t.Errorf("used are %+v, then %+v, %v", before, after, err)
 	}
 	s.Agent = "somebody"
-	if answer, err := s.Post(t.Context(), s.URLs[0]+"/agent", nil); err != nil || string(answer) != "somebody HTTP/1.1 timeout=10s" {
+	if answer, err := s.Post(t.Context(), s.URLs[0]+"/agent", nil); err != nil ||
+		string(answer) != "somebody HTTP/1.1 timeout=10s" {
 		t.Errorf("the call is %s, %v", answer, err)
 	}
-	if _, err := s.Post(t.Context(), s.URLs[0]+"/floor", []byte("{")); err == nil || !strings.Contains(err.Error(), "400 Bad Request") {
+	if _, err := s.Post(t.Context(), s.URLs[0]+"/floor", []byte("{")); err == nil ||
+		!strings.Contains(err.Error(), "400 Bad Request") {
 		t.Errorf("no JSON is answered with %v", err)
 	}
 	s.Stop()

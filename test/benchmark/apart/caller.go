@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package apart has servers that are measured in a process of their own, so that their CPU time and allocations are counted apart from the caller's: a
-// command starts itself once more, with -serve. Enter at Start for the caller, and at Serve for the servers.
+// Package apart has servers that are measured in a process of their own, so that their CPU time and allocations are
+// counted apart from the caller's: a command starts itself once more, with -serve. Enter at Start for the caller, and
+// at Serve for the servers.
 package apart
 
 import (

@@ -17,7 +17,8 @@ import (
 // buffers are used again, so that floors are as low as they can be.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// Floor is the least that a webhook does: it answers with the UID that is found in a message, which the format has as %q.
+// Floor is the least that a webhook does: it answers with the UID that is found in a message, which the format has as
+// %q.
 func Floor(format string, uid func(body []byte) (string, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		buffer := buffers.Get().(*[]byte)

@@ -27,7 +27,8 @@ type hello struct {
 	Certificate []byte
 }
 
-// Serve answers at an address of its own until in ends. It says on out where that is, and where the others are, which have the same certificate.
+// Serve answers at an address of its own until in ends. It says on out where that is, and where the others are, which
+// have the same certificate.
 func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server, others ...string) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,10 +48,12 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, server *http.Server
 	return nil
 }
 
-// NewCertificate is a certificate of the kind that Graft issues, and Gardener's secrets manager but for the elliptic curve.
+// NewCertificate is a certificate of the kind that Graft issues, and Gardener's secrets manager but for the elliptic
+// curve.
 func NewCertificate() (tls.Certificate, error) {
 	made, err := signing.New(&x509.Certificate{
-		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true,
+		BasicConstraintsValid: true,
 	}, nil)
 	if err != nil {
 		return tls.Certificate{}, err

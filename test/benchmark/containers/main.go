@@ -4,10 +4,12 @@
 
 //go:build linux
 
-// Command containers measures what a network adds to the start and the end of a container: dockerd runs the same container without a network, on
-// its own bridges, and on Graft's networks, in turns. docs/benchmarks.md explains the rows and keeps a table.
+// Command containers measures what a network adds to the start and the end of a container: dockerd runs the same
+// container without a network, on its own bridges, and on Graft's networks, in turns. docs/benchmarks.md explains the
+// rows and keeps a table.
 //
-// It needs Debian's docker.io and busybox-static. Nothing here passes or fails by time. Enter at main; rows are listed in rows.go.
+// It needs Debian's docker.io and busybox-static. Nothing here passes or fails by time. Enter at main; rows are listed
+// in rows.go.
 package main
 
 import (
@@ -36,7 +38,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 30, "how many containers each row starts")
 	flag.StringVar(&rows, "rows", rows, "regular expression of the rows to measure; the one without a network always is")
 	flag.StringVar(&o.program, "program", "bin/graft-network-provider", "the provider")
-	flag.StringVar(&o.profile, "profile", "test/benchmark/containers/testdata/acme.yaml", "its profile, which has acme.com/leased and acme.com/owned")
+	flag.StringVar(&o.profile, "profile", "test/benchmark/containers/testdata/acme.yaml",
+		"its profile, which has acme.com/leased and acme.com/owned")
 	flag.Parse()
 	var err error
 	if o.rows, err = regexp.Compile(rows); err != nil || o.rounds < 1 {

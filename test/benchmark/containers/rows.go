@@ -23,7 +23,8 @@ type row struct {
 	name, network string
 	// create has the arguments of docker network create; empty: the network is there.
 	create string
-	// start is how long docker run --detach took in each round, and end docker rm --force; startOwn and endOwn are what the provider took of it.
+	// start is how long docker run --detach took in each round, and end docker rm --force; startOwn and endOwn are what
+	// the provider took of it.
 	start, end, startOwn, endOwn []time.Duration
 }
 
@@ -94,11 +95,13 @@ func (r *row) once(ctx context.Context, dockerd *engine.Dockerd, answers *answer
 	return nil
 }
 
-// table writes what was measured. What a network adds is compared round by round, so that what else the machine does is in both.
+// table writes what was measured. What a network adds is compared round by round, so that what else the machine does is
+// in both.
 func table(out io.Writer, rows []*row) {
 	fmt.Fprintf(out, "| network | run, ms | the network | the provider | rm, ms | the network | the provider | n |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start), added(r.start, rows[0].start), own(r.startOwn),
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %d |\n", r.name, spread(r.start),
+			added(r.start, rows[0].start), own(r.startOwn),
 			spread(r.end), added(r.end, rows[0].end), own(r.endOwn), len(r.start))
 	}
 }
@@ -122,7 +125,8 @@ func added(all, first []time.Duration) string {
 
 // spread is the median, and what nine of ten are within.
 func spread(all []time.Duration) string {
-	return fmt.Sprintf("%.0f (%.0f to %.0f)", milliseconds(quantile(all, 0.5)), milliseconds(quantile(all, 0.05)), milliseconds(quantile(all, 0.95)))
+	return fmt.Sprintf("%.0f (%.0f to %.0f)", milliseconds(quantile(all, 0.5)), milliseconds(quantile(all, 0.05)),
+		milliseconds(quantile(all, 0.95)))
 }
 
 func quantile(all []time.Duration, q float64) time.Duration {

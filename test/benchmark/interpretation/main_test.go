@@ -84,7 +84,8 @@ func TestRatios(t *testing.T) {
 		}
 	}
 	r := &row{rounds: []round{
-		of(30*us, 20*us, 40*us, us, 10*us, 20*us), of(90*us, 10*us, 10*us, 9*us, 10*us, 10*us), of(11*us, 10*us, 8*us, us, 4*us, 16*us),
+		of(30*us, 20*us, 40*us, us, 10*us, 20*us), of(90*us, 10*us, 10*us, 9*us, 10*us, 10*us),
+		of(11*us, 10*us, 8*us, us, 4*us, 16*us),
 	}}
 	if diff := cmp.Diff([]float64{1.5, 2, 0.25, 2}, []float64{r.trips(), r.scripts(), r.works(), r.calls()}); diff != "" {
 		t.Error(diff)

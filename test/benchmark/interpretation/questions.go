@@ -90,7 +90,8 @@ func newQuestion(program *rule.Program, operation interpreter.Operation, name st
 	return q, err
 }
 
-// aggregated makes a question of a moment in which the status was aggregated before, and a replica has become ready in one of two members since.
+// aggregated makes a question of a moment in which the status was aggregated before, and a replica has become ready in
+// one of two members since.
 func (q *question) aggregated(program *rule.Program, machines *machinev1alpha1.MachineDeployment) error {
 	for _, cluster := range []string{"one", "two"} {
 		status, err := reflected(machines)
@@ -129,8 +130,9 @@ func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, er
 	return json.Marshal(status)
 }
 
-// newMachines returns machines whose object has about the given number of bytes, without managedFields, which Karmada removes before
-// it asks. Of the bytes above 2 kB, a tenth are failed machines, and the rest are annotations of the machines.
+// newMachines returns machines whose object has about the given number of bytes, without managedFields, which Karmada
+// removes before it asks. Of the bytes above 2 kB, a tenth are failed machines, and the rest are annotations of the
+// machines.
 func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, error) {
 	m := &machinev1alpha1.MachineDeployment{
 		TypeMeta: metav1.TypeMeta{APIVersion: kind.Group + "/" + kind.Version, Kind: kind.Kind},
@@ -153,9 +155,11 @@ func newMachines(size int, replicas int32) (*machinev1alpha1.MachineDeployment, 
 		},
 		Status: machinev1alpha1.MachineDeploymentStatus{ObservedGeneration: 7, Replicas: 3, UpdatedReplicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
 	}
-	for _, name := range []machinev1alpha1.MachineDeploymentConditionType{machinev1alpha1.MachineDeploymentAvailable, machinev1alpha1.MachineDeploymentProgressing} {
+	for _, name := range []machinev1alpha1.MachineDeploymentConditionType{machinev1alpha1.MachineDeploymentAvailable,
+		machinev1alpha1.MachineDeploymentProgressing} {
 		m.Status.Conditions = append(m.Status.Conditions, machinev1alpha1.MachineDeploymentCondition{
-			Type: name, Status: machinev1alpha1.ConditionTrue, Reason: "MinimumReplicasAvailable", Message: "Deployment has minimum availability.",
+			Type: name, Status: machinev1alpha1.ConditionTrue, Reason: "MinimumReplicasAvailable",
+			Message:        "Deployment has minimum availability.",
 			LastUpdateTime: at(0), LastTransitionTime: at(0),
 		})
 	}
@@ -190,8 +194,9 @@ func failure(number int) *machinev1alpha1.MachineSummary {
 	return &machinev1alpha1.MachineSummary{
 		Name: name, ProviderID: "acme:///eu-1/" + name, OwnerRef: "shoot--acme--live-worker-1-z1-4f1a2",
 		LastOperation: machinev1alpha1.LastOperation{
-			Description: "Creating the machine failed: the quota of the region is used up", State: machinev1alpha1.MachineStateFailed,
-			Type: machinev1alpha1.MachineOperationCreate, LastUpdateTime: at(number),
+			Description: "Creating the machine failed: the quota of the region is used up",
+			State:       machinev1alpha1.MachineStateFailed,
+			Type:        machinev1alpha1.MachineOperationCreate, LastUpdateTime: at(number),
 		},
 	}
 }

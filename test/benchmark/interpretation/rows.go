@@ -26,7 +26,8 @@ type row struct {
 type round struct {
 	// floor and graft are servers: how long their caller waits, and what they use themselves.
 	floor, graft cost
-	// client is the whole round trip of Karmada's client to Graft: encoding, TLS, decoding and checking. Its CPU time is the caller's.
+	// client is the whole round trip of Karmada's client to Graft: encoding, TLS, decoding and checking. Its CPU time is
+	// the caller's.
 	client cost
 	// work is Graft without the network; hand and generated are scripts in Karmada's machine.
 	work, hand, generated cost

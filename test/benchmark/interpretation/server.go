@@ -51,7 +51,8 @@ func newGraft(ctx context.Context, certificate tls.Certificate) (*server.Server,
 	}
 	knows := func(k interpreter.Kind) bool { return program.Supports(k, interpreter.Health) }
 	return server.New(ctx, server.Options{
-		Address: "127.0.0.1:0", Interpreter: program, Log: logr.Discard(), Metrics: server.NewMetrics(prometheus.NewRegistry(), knows),
+		Address: "127.0.0.1:0", Interpreter: program, Log: logr.Discard(),
+		Metrics:     server.NewMetrics(prometheus.NewRegistry(), knows),
 		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil },
 	})
 }
@@ -69,10 +70,12 @@ func newProgram() (*rule.Program, error) {
 func newFloor(certificate tls.Certificate) *http.Server {
 	mux := http.NewServeMux()
 	apart.AddUsage(mux)
-	const answer = `{"kind":"` + api.KindContext + `","apiVersion":"` + api.Group + "/" + api.Version + `","response":{"uid":%q,"successful":true}}`
+	const answer = `{"kind":"` + api.KindContext + `","apiVersion":"` + api.Group + "/" + api.Version +
+		`","response":{"uid":%q,"successful":true}}`
 	mux.HandleFunc("/", apart.Floor(answer, apart.UID))
 	return &http.Server{
-		Handler: mux, ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout, MaxHeaderBytes: serving.MaximumHead,
-		TLSConfig: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate}},
+		Handler: mux, ReadHeaderTimeout: serving.HeadTimeout, IdleTimeout: serving.IdleTimeout,
+		MaxHeaderBytes: serving.MaximumHead,
+		TLSConfig:      &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{certificate}},
 	}
 }

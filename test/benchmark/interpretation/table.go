@@ -19,16 +19,20 @@ func report(out io.Writer, rows []*row) {
 	fmt.Fprint(out, "\n| over the network | kB sent | F1 µs | graft µs | × F1 | F1 server CPU µs | graft server CPU µs | F1 allocs | graft allocs |\n"+
 		"|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
-		fmt.Fprintf(out, "| %s | %.1f | %.0f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f |\n", r.name(), float64(len(r.body))/1000,
-			r.micros(func(o round) time.Duration { return o.floor.took }), r.micros(func(o round) time.Duration { return o.graft.took }), r.trips(),
-			r.micros(func(o round) time.Duration { return o.floor.cpu }), r.micros(func(o round) time.Duration { return o.graft.cpu }),
+		fmt.Fprintf(out, "| %s | %.1f | %.0f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f |\n", r.name(),
+			float64(len(r.body))/1000,
+			r.micros(func(o round) time.Duration { return o.floor.took }),
+			r.micros(func(o round) time.Duration { return o.graft.took }), r.trips(),
+			r.micros(func(o round) time.Duration { return o.floor.cpu }),
+			r.micros(func(o round) time.Duration { return o.graft.cpu }),
 			r.median(func(o round) float64 { return o.floor.allocs }), r.median(func(o round) float64 { return o.graft.allocs }))
 	}
 	fmt.Fprint(out, "\n| work alone | graft CPU µs | handwritten Lua CPU µs | generated Lua CPU µs | graft allocs | handwritten allocs | generated allocs |"+
 		" generated × handwritten | graft × handwritten |\n|---|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f |\n", r.name(),
-			r.micros(func(o round) time.Duration { return o.work.cpu }), r.micros(func(o round) time.Duration { return o.hand.cpu }),
+			r.micros(func(o round) time.Duration { return o.work.cpu }),
+			r.micros(func(o round) time.Duration { return o.hand.cpu }),
 			r.micros(func(o round) time.Duration { return o.generated.cpu }),
 			r.median(func(o round) float64 { return o.work.allocs }), r.median(func(o round) float64 { return o.hand.allocs }),
 			r.median(func(o round) float64 { return o.generated.allocs }), r.scripts(), r.works())
@@ -37,8 +41,10 @@ func report(out io.Writer, rows []*row) {
 		" generated × handwritten |\n|---|---|---|---|---|---|---|---|\n")
 	for _, r := range rows {
 		fmt.Fprintf(out, "| %s | %.0f | %.0f | %.0f | %.2f | %d | %d | %.2f |\n", r.name(),
-			r.micros(func(o round) time.Duration { return o.client.took }), r.micros(func(o round) time.Duration { return o.hand.took }),
-			r.micros(func(o round) time.Duration { return o.generated.took }), r.calls(), r.hand, r.generated, float64(r.generated)/float64(r.hand))
+			r.micros(func(o round) time.Duration { return o.client.took }),
+			r.micros(func(o round) time.Duration { return o.hand.took }),
+			r.micros(func(o round) time.Duration { return o.generated.took }), r.calls(), r.hand, r.generated,
+			float64(r.generated)/float64(r.hand))
 	}
 	fmt.Fprintln(out)
 	for _, r := range rows {

@@ -25,8 +25,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
 
-// work is compared without a network: Graft's handler, scripts that Graft generates from the same profiles, and scripts that are written
-// by hand.
+// work is compared without a network: Graft's handler, scripts that Graft generates from the same profiles, and scripts
+// that are written by hand.
 type work struct {
 	program *rule.Program
 	handler http.Handler
@@ -86,7 +86,8 @@ func (w *work) close() {
 	w.machine.Close()
 }
 
-// brokenOff is in what is said of a script that took longer than Karmada waits: a second, which large objects reach on a machine that does much else.
+// brokenOff is in what is said of a script that took longer than Karmada waits: a second, which large objects reach on
+// a machine that does much else.
 const brokenOff = "context deadline exceeded"
 
 // check compares the answers of the rules with those of both kinds of scripts.
@@ -107,7 +108,8 @@ func (w *work) check(r interpreter.Request) error {
 func (w *work) answer(body []byte) error {
 	d := discard{header: http.Header{}}
 	w.handler.ServeHTTP(&d, &http.Request{
-		Method: http.MethodPost, URL: &url.URL{Path: "/", RawQuery: "timeout=10s"}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Method: http.MethodPost, URL: &url.URL{Path: "/", RawQuery: "timeout=10s"}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
 	})
 	if d.status != http.StatusOK {
 		return fmt.Errorf("the handler answers %d", d.status)

@@ -25,7 +25,8 @@ import (
 // classicalPath is where the classical manager takes admissions.
 const classicalPath = "/webhook"
 
-// classical is a manager as an extension has it that is built on Gardener's library, with a webhook that reads the Cluster and nothing else.
+// classical is a manager as an extension has it that is built on Gardener's library, with a webhook that reads the
+// Cluster and nothing else.
 type classical struct {
 	kubeconfig, certificates string
 	port                     int

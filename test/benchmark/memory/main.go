@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command memory measures what shoots cost the extension in memory and at its start, beside a manager that reads Clusters in the
-// classical way: an informer that keeps them as they are, and the decoder of Gardener's library.
+// Command memory measures what shoots cost the extension in memory and at its start, beside a manager that reads
+// Clusters in the classical way: an informer that keeps them as they are, and the decoder of Gardener's library.
 //
-// Both are processes of their own and meet a seed of which the Clusters and namespaces are made up, as they would not fit into a real
-// etcd; everything else is a real kube-apiserver's. Nothing here passes or fails by time. It must not know how the extension reads.
+// Both are processes of their own and meet a seed of which the Clusters and namespaces are made up, as they would not
+// fit into a real etcd; everything else is a real kube-apiserver's. Nothing here passes or fails by time. It must not
+// know how the extension reads.
 //
 // Enter at main; the seed is in seed.go, the classical manager in classical.go, and what is measured in measure.go.
 package main
@@ -46,7 +47,8 @@ func main() {
 	shoots := flag.String("shoots", "10,1000,10000", "how many shoots the seeds have, in turn")
 	flag.IntVar(&o.size, "size", 300_000, "bytes of the CloudProfile in each Cluster")
 	flag.StringVar(&o.program, "program", filepath.Join("bin", "gardener-extension-provider-graft"), "the extension")
-	flag.StringVar(&o.testdata, "testdata", filepath.Join("test", "benchmark", "testdata"), "folder with the profiles and the object that is admitted")
+	flag.StringVar(&o.testdata, "testdata", filepath.Join("test", "benchmark", "testdata"),
+		"folder with the profiles and the object that is admitted")
 	flag.Parse()
 	ctrllog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

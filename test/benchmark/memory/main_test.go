@@ -61,7 +61,8 @@ func TestMoment(t *testing.T) {
 		}
 	}
 	if added["Graft"] > 100 || added["classical"] < 250 {
-		t.Errorf("a shoot adds %.0f KB to the heap of the extension, and %.0f KB to that of the classical manager", added["Graft"], added["classical"])
+		t.Errorf("a shoot adds %.0f KB to the heap of the extension, and %.0f KB to that of the classical manager",
+			added["Graft"], added["classical"])
 	}
 }
 

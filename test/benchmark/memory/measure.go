@@ -33,8 +33,8 @@ type row struct {
 	none bool
 	// ready is from the start of the process to a /readyz that says so.
 	ready time.Duration
-	// In bytes: resident once Clusters are listed, after admissions to a hundred shoots and to all of them, the most of all, and what lives
-	// on the heap in the end.
+	// In bytes: resident once Clusters are listed, after admissions to a hundred shoots and to all of them, the most of
+	// all, and what lives on the heap in the end.
 	filled, hundred, all, most, live int64
 	// first is the median of the first admission to a shoot, and again of another one soon after.
 	first, again time.Duration
@@ -202,8 +202,10 @@ func newReview(file string) (func(namespace string) []byte, error) {
 	raw, err := json.Marshal(admissionv1.AdmissionReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "admission.k8s.io/v1", Kind: "AdmissionReview"},
 		Request: &admissionv1.AdmissionRequest{
-			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource, RequestResource: &resource,
-			Name: meta.Name, Namespace: meta.Namespace, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: object}, DryRun: ptr.To(false),
+			UID: "d36d2d1c-7a3c-4a7e-8a2e-5d7e6c1f0b9a", Kind: kind, RequestKind: &kind, Resource: resource,
+			RequestResource: &resource,
+			Name:            meta.Name, Namespace: meta.Namespace, Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: object},
+			DryRun: ptr.To(false),
 		},
 	})
 	return func(namespace string) []byte { return bytes.ReplaceAll(raw, []byte(meta.Namespace), []byte(namespace)) }, err

@@ -20,7 +20,8 @@ const nameFormat = "shoot--acme--s%05d"
 
 var apiVersions = map[string]string{"Cluster": "extensions.gardener.cloud/v1alpha1", "Namespace": "v1"}
 
-// seedObjects are what the Clusters and namespaces of all shoots are made of: of each, the parts between the places where names stand.
+// seedObjects are what the Clusters and namespaces of all shoots are made of: of each, the parts between the places
+// where names stand.
 type seedObjects struct {
 	cluster, clusterMetadata, namespace, namespaceMetadata [][]byte
 }
@@ -102,7 +103,8 @@ func age(raw []byte) ([]byte, error) {
 	}
 	for size := len(raw); size < shootSize; size += 400 {
 		shoot.Status.Conditions = append(shoot.Status.Conditions, gardencorev1beta1.Condition{
-			Type: gardencorev1beta1.ConditionType(fmt.Sprint("Condition", size)), Status: gardencorev1beta1.ConditionTrue, Reason: "Fine",
+			Type: gardencorev1beta1.ConditionType(fmt.Sprint("Condition", size)), Status: gardencorev1beta1.ConditionTrue,
+			Reason:  "Fine",
 			Message: strings.Repeat("Everything is as it should be. ", 8),
 		})
 	}

@@ -25,7 +25,8 @@ type starter struct {
 	start func(context.Context, *seed) (*process, error)
 	// bundle is what the kube-apiserver would trust the webhook by.
 	bundle func(context.Context, *seed, *process) ([]byte, error)
-	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less, it is not started.
+	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less,
+	// it is not started.
 	room int64
 }
 
@@ -43,8 +44,8 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 	}
 }
 
-// startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed than by default, only
-// so that all shoots are soon through.
+// startGraft runs the extension with the profiles of the benchmark of admissions. More requests a second are allowed
+// than by default, only so that all shoots are soon through.
 func (o options) startGraft(ctx context.Context, s *seed) (*process, error) {
 	at, err := env.NewExtension(ctx)
 	if err != nil {
@@ -61,7 +62,8 @@ shutdown: {delay: 0s, timeout: 10s}
 	}
 	p := &process{Extension: at, url: "https://" + at.Webhook}
 	return p, p.spawn(o.program, append(at.Arguments(config, s.kubeconfig(), filepath.Join(o.testdata, "profiles")),
-		"--webhook-config-mode=url", "--webhook-config-url="+at.Webhook, "--leader-election=false", "--kubernetes-versions=~1.33", "--log-level=error")...)
+		"--webhook-config-mode=url", "--webhook-config-url="+at.Webhook, "--leader-election=false",
+		"--kubernetes-versions=~1.33", "--log-level=error")...)
 }
 
 // registered is the CA bundle of the extension's registration, which also has the path at which the process is called.

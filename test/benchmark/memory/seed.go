@@ -33,8 +33,8 @@ const (
 	namespacesPath = "/api/v1/namespaces"
 )
 
-// seed is an API server with so many shoots. It lists, gets and watches their Clusters and namespaces; nothing ever changes there. What
-// else it is asked, a real kube-apiserver answers.
+// seed is an API server with so many shoots. It lists, gets and watches their Clusters and namespaces; nothing ever
+// changes there. What else it is asked, a real kube-apiserver answers.
 type seed struct {
 	shoots int
 	seedObjects
@@ -124,7 +124,8 @@ func (s *seed) many(kind string, write write, count *atomic.Int64) http.HandlerF
 		if only {
 			header = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadataList"}
 		}
-		fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"2"},"items":[`, header.Kind, header.APIVersion)
+		fmt.Fprintf(w, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"2"},"items":[`, header.Kind,
+			header.APIVersion)
 		var buffer bytes.Buffer
 		for i := range s.shoots {
 			buffer.Reset()
@@ -149,7 +150,8 @@ func (s *seed) one(write write, count *atomic.Int64) http.HandlerFunc {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusNotFound)
 			_ = json.NewEncoder(w).Encode(metav1.Status{
-				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure,
+				Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 			})
 			return
 		}

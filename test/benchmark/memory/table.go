@@ -26,11 +26,14 @@ func report(out io.Writer, rows []row) error {
 			fmt.Fprintf(&text, "| %d | %s | not enough memory | | | | | | | | |\n", r.shoots, r.program)
 			continue
 		}
-		fmt.Fprintf(&text, "| %d | %s | %.2f | %s | %s | %s | %s | %s | %.1f | %.1f | %d |\n", r.shoots, r.program, r.ready.Seconds(),
-			megabytes(r.filled), megabytes(r.hundred), megabytes(r.all), megabytes(r.most), megabytes(r.live), millis(r.first), millis(r.again), r.got)
+		fmt.Fprintf(&text, "| %d | %s | %.2f | %s | %s | %s | %s | %s | %.1f | %.1f | %d |\n", r.shoots, r.program,
+			r.ready.Seconds(),
+			megabytes(r.filled), megabytes(r.hundred), megabytes(r.all), megabytes(r.most), megabytes(r.live), millis(r.first),
+			millis(r.again), r.got)
 		if before, ok := last[r.program]; ok {
 			fmt.Fprintf(&growth, "%s, %d to %d shoots: a shoot adds %.1f KB resident (%.1f KB before admissions, %.1f KB at most), %.1f KB of live heap\n",
-				r.program, before.shoots, r.shoots, r.growth(before, func(r row) int64 { return r.all }), r.growth(before, func(r row) int64 { return r.filled }),
+				r.program, before.shoots, r.shoots, r.growth(before, func(r row) int64 { return r.all }),
+				r.growth(before, func(r row) int64 { return r.filled }),
 				r.growth(before, func(r row) int64 { return r.most }), r.growth(before, func(r row) int64 { return r.live }))
 		}
 		last[r.program] = r

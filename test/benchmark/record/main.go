@@ -2,9 +2,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command record writes the objects that the benchmarks send into test/benchmark/testdata: a kube-apiserver Deployment and an
-// OperatingSystemConfig as Gardener's component code writes them, defaulted by a real kube-apiserver and with the managedFields
-// of gardenlet and of a controller. They are kept so that every run measures the same bytes, and needs no kube-apiserver.
+// Command record writes the objects that the benchmarks send into test/benchmark/testdata: a kube-apiserver Deployment
+// and an OperatingSystemConfig as Gardener's component code writes them, defaulted by a real kube-apiserver and with
+// the managedFields of gardenlet and of a controller. They are kept so that every run measures the same bytes, and
+// needs no kube-apiserver.
 //
 // Run it with `go run ./test/benchmark/record` in the root of the repository, after `make tools`. Enter at run.
 package main
@@ -65,14 +66,15 @@ func run(ctx context.Context, folder string) error {
 		return err
 	}
 	return errors.Join(
-		record(ctx, land, server.Object, "/apis/apps/v1/namespaces/%s/deployments/%s", filepath.Join(folder, "kube-apiserver.json")),
+		record(ctx, land, server.Object, "/apis/apps/v1/namespaces/%s/deployments/%s",
+			filepath.Join(folder, "kube-apiserver.json")),
 		record(ctx, land, config, "/apis/extensions.gardener.cloud/v1alpha1/namespaces/%s/operatingsystemconfigs/%s",
 			filepath.Join(folder, "operatingsystemconfig.json")),
 	)
 }
 
-// smallConfig is the OperatingSystemConfig of a worker pool with its biggest files left out, those of the kubelet not, until
-// it has the size for which the goals stand.
+// smallConfig is the OperatingSystemConfig of a worker pool with its biggest files left out, those of the kubelet not,
+// until it has the size for which the goals stand.
 func smallConfig(objects []sample.Object) (*extensionsv1alpha1.OperatingSystemConfig, error) {
 	const size = 14_500 // and some more by managedFields
 	for _, object := range objects {
@@ -83,7 +85,8 @@ func smallConfig(objects []sample.Object) (*extensionsv1alpha1.OperatingSystemCo
 		for length := len(object.JSON); length > size; {
 			biggest, at := 0, -1
 			for i, file := range config.Spec.Files {
-				if inline := file.Content.Inline; inline != nil && len(inline.Data) > biggest && !strings.Contains(file.Path, "kubelet") {
+				if inline := file.Content.Inline; inline != nil && len(inline.Data) > biggest &&
+					!strings.Contains(file.Path, "kubelet") {
 					biggest, at = len(inline.Data), i
 				}
 			}

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds is what tests share that are about the kinds of tests of profiles (pkg/workbench/golden): it finds and runs what is in testdata, and holds what
-// is said of it against files. Programs must not import it. Enter at Find, Failing, Wrong and FuzzTable.
+// Package kinds is what tests share that are about the kinds of tests of profiles (pkg/workbench/golden): it finds and
+// runs what is in testdata, and holds what is said of it against files. Programs must not import it. Enter at Find,
+// Failing, Wrong and FuzzTable.
 package kinds
 
 import (
@@ -34,7 +35,8 @@ func Run(t testing.TB, found *golden.Found) []golden.Result {
 	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
 		t.Fatal(err)
 	}
-	results, err := golden.Run(t.Context(), found.Cases, golden.Options{Workers: 2, Now: func() time.Time { return time.Time{} }})
+	results, err := golden.Run(t.Context(), found.Cases,
+		golden.Options{Workers: 2, Now: func() time.Time { return time.Time{} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +87,9 @@ func Wrong(t *testing.T, kind golden.Kind) {
 	}
 }
 
-// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place, also where something is wrong with its
-// text, as graft lint reads it. It begins with the tables of testdata, and with those in which keys stand twice; fresh gives the kind anew for each.
+// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place, also
+// where something is wrong with its text, as graft lint reads it. It begins with the tables of testdata, and with those
+// in which keys stand twice; fresh gives the kind anew for each.
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Helper()
 	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml", "../../lint/testdata/duplicates/*ProfileTest.yaml")

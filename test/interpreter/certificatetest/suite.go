@@ -104,7 +104,8 @@ func together(t testing.TB, open func() certificate.Store) {
 		t.Fatal(err)
 	}
 	for _, one := range them[1:] {
-		if !bytes.Equal(one.Held().Bundle, them[0].Held().Bundle) || !one.Held().Certificate.Leaf.Equal(them[0].Held().Certificate.Leaf) {
+		if !bytes.Equal(one.Held().Bundle, them[0].Held().Bundle) ||
+			!one.Held().Certificate.Leaf.Equal(them[0].Held().Certificate.Leaf) {
 			t.Error("two replicas serve different certificates")
 		}
 	}
@@ -144,7 +145,8 @@ func rotation(t testing.TB, open func() certificate.Store) {
 	wide := one.Held().Bundle
 	clock.SetTime(clock.Now().Add(31 * time.Minute))
 	refresh()
-	if one.Held().Covers(known) || !one.Held().Covers(wide) || !two.Held().Covers(wide) || !bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
+	if one.Held().Covers(known) || !one.Held().Covers(wide) || !two.Held().Covers(wide) ||
+		!bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
 		t.Fatal("the next authority is not used though callers trust it")
 	}
 	if len(one.Held().Bundle) != len(wide) {

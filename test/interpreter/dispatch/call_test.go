@@ -65,8 +65,9 @@ func (e *echoed) Interpret(_ context.Context, r interpreter.Request) (interprete
 		return interpreter.Response{}, &interpreter.Failure{Code: 422, Message: "spec.replicas is lame"}
 	}
 	return interpreter.Response{
-		Patch: json.RawMessage(`[{"op":"add","path":"/spec/x","value":1}]`), Replicas: ptr.To[int32](3), Healthy: ptr.To(true),
-		Status: json.RawMessage(`{"ready":1}`), Components: []interpreter.Component{{Name: "a", Replicas: 2}},
+		Patch: json.RawMessage(`[{"op":"add","path":"/spec/x","value":1}]`), Replicas: ptr.To[int32](3),
+		Healthy: ptr.To(true),
+		Status:  json.RawMessage(`{"ready":1}`), Components: []interpreter.Component{{Name: "a", Replicas: 2}},
 		Requirements: &interpreter.Requirements{ResourceRequest: json.RawMessage(`{"cpu":"1"}`), NodeClaim: json.RawMessage(`{"nodeSelector":{"a":"b"}}`)},
 		Dependencies: []interpreter.Dependency{{APIVersion: "v1", Kind: "Secret", Namespace: "n", Name: "s"}},
 	}, nil
@@ -138,7 +139,8 @@ func through(t *testing.T, d *dispatch.Dispatcher, answers *echoed, dialect stri
 	}
 	r.Object = json.RawMessage(`{"spec":"lame"}`)
 	_, err = d.Interpret(t.Context(), r)
-	if f, ok := errors.AsType[*interpreter.Failure](err); !ok || f.Code != 422 || !strings.Contains(f.Message, "spec.replicas is lame") {
+	if f, ok := errors.AsType[*interpreter.Failure](err); !ok || f.Code != 422 ||
+		!strings.Contains(f.Message, "spec.replicas is lame") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -227,7 +229,8 @@ func health(t *testing.T, hooks dispatch.Hooks) (interpreter.Response, error) {
 func TestUntrusted(t *testing.T) {
 	e := serve(t, answering(200, fine))
 	e.CABundle = env.NewAuthority(t).PEM
-	if _, err := health(t, dispatch.Any(api.KindContext, e)); err == nil || !strings.Contains(err.Error(), "certificate signed by unknown authority") {
+	if _, err := health(t, dispatch.Any(api.KindContext, e)); err == nil ||
+		!strings.Contains(err.Error(), "certificate signed by unknown authority") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -259,7 +262,8 @@ func TestPolicies(t *testing.T) {
 			[]string{`skipped because its failurePolicy is Ignore: webhook w/a: an error on the server ("broken") has prevented the request from succeeding`, "webhook w/b"}, "", 0},
 		{"no version", []configuration.Webhook{webhook("a", good, "Fail", "v1")},
 			nil, "webhook w/a: none of the versions [v9, v1] is supported", 0},
-		{"Ignore skips a webhook without a known version", []configuration.Webhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
+		{"Ignore skips a webhook without a known version",
+			[]configuration.Webhook{webhook("a", good, "Ignore", "v1"), webhook("b", good, "Fail", "v1alpha1")},
 			[]string{"skipped because its failurePolicy is Ignore: webhook w/a: none of the versions [v9, v1] is supported; supported is v1alpha1", "webhook w/b"}, "", 0},
 		{"Ignore skips the only webhook", []configuration.Webhook{webhook("a", broken, "Ignore", "v1alpha1")},
 			nil, "no webhook is registered for health of Queue.v1.acme.com; skipped because its failurePolicy is Ignore", 404},
@@ -289,7 +293,8 @@ func TestAsks(t *testing.T) {
 		t.Fatal(err)
 	}
 	kind := interpreter.Kind{Group: "acme.com", Version: "v1", Kind: "Queue"}
-	for o, want := range map[interpreter.Operation]bool{interpreter.Health: true, interpreter.Components: false, "other": false} {
+	for o, want := range map[interpreter.Operation]bool{interpreter.Health: true, interpreter.Components: false,
+		"other": false} {
 		if got := d.Asks(kind, object, o); got != want {
 			t.Errorf("%s: got %t", o, got)
 		}

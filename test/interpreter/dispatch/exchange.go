@@ -42,7 +42,8 @@ type exchange struct {
 func newExchange(dialect, uid string, r *interpreter.Request, of identity) *exchange {
 	e := &exchange{asked: &MessageRequest{
 		UID: types.UID(uid), Kind: metav1.GroupVersionKind{Group: r.Kind.Group, Version: r.Kind.Version, Kind: r.Kind.Kind},
-		Name: of.name, Namespace: of.namespace, Operation: operationName(dialect, r.Operation), Object: runtime.RawExtension{Raw: r.Object},
+		Name: of.name, Namespace: of.namespace, Operation: operationName(dialect, r.Operation),
+		Object: runtime.RawExtension{Raw: r.Object},
 	}}
 	if r.Operation == interpreter.Revise || dialect == api.KindContext {
 		e.asked.DesiredReplicas = &r.Replicas // Karmada sends 0 with every other operation
@@ -103,7 +104,8 @@ func (e *exchange) response() (interpreter.Response, error) {
 func fromContext(r *ContextResponse) interpreter.Response {
 	out := interpreter.Response{Patch: r.Patch, Replicas: r.Replicas, Requirements: requirementsOf(r.ReplicaRequirements), Healthy: r.Healthy}
 	for _, c := range r.Components {
-		out.Components = append(out.Components, interpreter.Component{Name: c.Name, Replicas: c.Replicas, Requirements: requirementsOf(c.ReplicaRequirements)})
+		out.Components = append(out.Components,
+			interpreter.Component{Name: c.Name, Replicas: c.Replicas, Requirements: requirementsOf(c.ReplicaRequirements)})
 	}
 	for _, d := range r.Dependencies {
 		one := interpreter.Dependency{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name}
@@ -124,7 +126,8 @@ func fromReview(r *ReviewResponse) interpreter.Response {
 		out.Requirements = requirementsOf(&Requirements{NodeClaim: n.NodeClaim, ResourceRequest: n.ResourceRequest})
 	}
 	for _, d := range r.Dependencies {
-		out.Dependencies = append(out.Dependencies, interpreter.Dependency{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name})
+		out.Dependencies = append(out.Dependencies,
+			interpreter.Dependency{APIVersion: d.APIVersion, Kind: d.Kind, Namespace: d.Namespace, Name: d.Name})
 	}
 	if r.Status != nil {
 		out.Status = r.Status.Raw

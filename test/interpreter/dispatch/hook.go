@@ -58,7 +58,8 @@ func Interpreters(all ...*configuration.Configuration) Hooks {
 			h.version = supported(w.InterpreterContextVersions)
 			h.cares = func(operation string, s Subject) bool {
 				return slices.ContainsFunc(w.Rules, func(r configuration.Rule) bool {
-					return has(r.Operations, operation) && has(r.APIGroups, s.Group) && has(r.APIVersions, s.Version) && has(r.Kinds, s.Kind.Kind)
+					return has(r.Operations, operation) && has(r.APIGroups, s.Group) && has(r.APIVersions, s.Version) &&
+						has(r.Kinds, s.Kind.Kind)
 				})
 			}
 			hooks = append(hooks, h)
@@ -87,11 +88,13 @@ func Explorers(all ...*configuration.Configuration) Hooks {
 	var hooks Hooks
 	for _, c := range all {
 		for _, w := range c.Webhooks {
-			h := newHook(c.Name, w.Name, api.KindReview, w.ClientConfig, w.TimeoutSeconds, configuration.DefaultTimeoutSeconds*time.Second)
+			h := newHook(c.Name, w.Name, api.KindReview, w.ClientConfig, w.TimeoutSeconds,
+				configuration.DefaultTimeoutSeconds*time.Second)
 			h.version = supported(w.ExploreReviewVersions)
 			h.ignore = w.FailurePolicy != nil && *w.FailurePolicy == admissionv1.Ignore
 			h.cares = func(operation string, s Subject) bool {
-				return slices.ContainsFunc(w.Rules, func(r configuration.Rule) bool { return has(r.Operations, operation) && covers(&r, s) })
+				return slices.ContainsFunc(w.Rules,
+					func(r configuration.Rule) bool { return has(r.Operations, operation) && covers(&r, s) })
 			}
 			hooks = append(hooks, h)
 		}

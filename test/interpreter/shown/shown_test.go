@@ -58,7 +58,8 @@ func TestWorker(t *testing.T) {
 		DefaultStatus: extensionsv1alpha1.DefaultStatus{
 			ObservedGeneration: 2,
 			LastOperation: &gardencorev1beta1.LastOperation{
-				Type: "Reconcile", State: "Succeeded", Progress: 100, Description: "Successfully reconciled worker", LastUpdateTime: at(t, later),
+				Type: "Reconcile", State: "Succeeded", Progress: 100, Description: "Successfully reconciled worker",
+				LastUpdateTime: at(t, later),
 			},
 			Conditions: []gardencorev1beta1.Condition{{
 				Type: "EveryNodeReady", Status: "True", Reason: "EveryNodeReady", Message: "All nodes are ready.",
@@ -76,22 +77,26 @@ func TestWorker(t *testing.T) {
 // workerValues are gardenlet's values for a small shoot.
 func workerValues() *worker.Values {
 	return &worker.Values{
-		Namespace: namespace, Name: "live", Type: "ironcore", Region: "eu-1", KubernetesVersion: semver.MustParse("1.34.2"), SSHPublicKey: []byte("ssh-ed25519 AAAA"),
+		Namespace: namespace, Name: "live", Type: "ironcore", Region: "eu-1", KubernetesVersion: semver.MustParse("1.34.2"),
+		SSHPublicKey: []byte("ssh-ed25519 AAAA"),
 		Workers: []gardencorev1beta1.Worker{{
-			Name: "general", Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"}, Volume: &gardencorev1beta1.Volume{VolumeSize: "50Gi", Type: ptr.To("fast")},
+			Name: "general", Minimum: 1, Maximum: 3, Zones: []string{"eu-1a"},
+			Volume: &gardencorev1beta1.Volume{VolumeSize: "50Gi", Type: ptr.To("fast")},
 			Machine: gardencorev1beta1.Machine{
 				Type: "x3-large", Architecture: ptr.To("amd64"), Image: &gardencorev1beta1.ShootMachineImage{Name: "gardenlinux", Version: ptr.To("1877.5.0")},
 			},
 		}},
 		WorkerPoolNameToOperatingSystemConfigsMap: map[string]*operatingsystemconfig.OperatingSystemConfigs{"general": {Init: operatingsystemconfig.Data{
-			SecretName: ptr.To("gardener-node-agent-general-56b95-init"), GardenerNodeAgentSecretName: "gardener-node-agent-general-56b95",
+			SecretName:                  ptr.To("gardener-node-agent-general-56b95-init"),
+			GardenerNodeAgentSecretName: "gardener-node-agent-general-56b95",
 		}}},
 	}
 }
 
 // TestEtcd checks the Etcd of gardenlet's component with the status of etcd-druid.
 func TestEtcd(t *testing.T) {
-	all, err := sample.ControlPlane(t.Context(), sample.Options{Provider: "ironcore", Namespace: namespace, HighAvailability: true})
+	all, err := sample.ControlPlane(t.Context(),
+		sample.Options{Provider: "ironcore", Namespace: namespace, HighAvailability: true})
 	must(t, err)
 	found, ok := sample.Find(all, "Etcd", "etcd-main")
 	if !ok {
@@ -106,11 +111,14 @@ func TestEtcd(t *testing.T) {
 	made.Annotations["resourcetemplate.karmada.io/generation"] = "3"
 	made.Generation = 1
 	made.Status = druidcorev1alpha1.EtcdStatus{
-		ObservedGeneration: ptr.To[int64](1), Replicas: 3, CurrentReplicas: 3, ReadyReplicas: 3, Ready: ptr.To(true), PeerUrlTLSEnabled: ptr.To(true),
+		ObservedGeneration: ptr.To[int64](1), Replicas: 3, CurrentReplicas: 3, ReadyReplicas: 3, Ready: ptr.To(true),
+		PeerUrlTLSEnabled: ptr.To(true),
 		Conditions: []druidcorev1alpha1.Condition{
-			{Type: druidcorev1alpha1.ConditionTypeReady, Status: druidcorev1alpha1.ConditionTrue, Reason: "Quorate", Message: "The majority of members is ready",
+			{Type: druidcorev1alpha1.ConditionTypeReady, Status: druidcorev1alpha1.ConditionTrue, Reason: "Quorate",
+				Message:            "The majority of members is ready",
 				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later)},
-			{Type: druidcorev1alpha1.ConditionTypeBackupReady, Status: druidcorev1alpha1.ConditionFalse, Reason: "BackupFailed", Message: "Stale snapshots",
+			{Type: druidcorev1alpha1.ConditionTypeBackupReady, Status: druidcorev1alpha1.ConditionFalse, Reason: "BackupFailed",
+				Message:            "Stale snapshots",
 				LastTransitionTime: at(t, later), LastUpdateTime: at(t, later)},
 		},
 	}
@@ -126,7 +134,8 @@ func compare(t *testing.T, name, says string, object any) {
 	if says == "" {
 		says = "As gardenlet writes it; go test ./test/interpreter/shown -update does, with Gardener's own code."
 	}
-	golden.Compare(t, filepath.Join("..", "..", "..", "hack", "start", "interpreter", "objects", name), text+"# "+says+"\n"+strings.ReplaceAll(string(raw), "  creationTimestamp: null\n", ""))
+	golden.Compare(t, filepath.Join("..", "..", "..", "hack", "start", "interpreter", "objects", name),
+		text+"# "+says+"\n"+strings.ReplaceAll(string(raw), "  creationTimestamp: null\n", ""))
 }
 
 func at(t *testing.T, text string) metav1.Time {

@@ -41,26 +41,32 @@ var projects = map[string]project{
 	"cert-manager": {
 		modules: []string{"github.com/cert-manager/cert-manager"},
 		types: map[string]func() any{
-			"cert-manager.io/v1 Certificate": of[certmanager.Certificate](), "cert-manager.io/v1 Issuer": of[certmanager.Issuer](),
+			"cert-manager.io/v1 Certificate":   of[certmanager.Certificate](),
+			"cert-manager.io/v1 Issuer":        of[certmanager.Issuer](),
 			"cert-manager.io/v1 ClusterIssuer": of[certmanager.ClusterIssuer](),
 		},
 	},
 	"cluster-api": {
 		modules: []string{"sigs.k8s.io/cluster-api/api"},
 		types: map[string]func() any{
-			"cluster.x-k8s.io/v1beta2 Cluster": of[clusterapi.Cluster](), "cluster.x-k8s.io/v1beta2 MachineDeployment": of[clusterapi.MachineDeployment](),
+			"cluster.x-k8s.io/v1beta2 Cluster":                          of[clusterapi.Cluster](),
+			"cluster.x-k8s.io/v1beta2 MachineDeployment":                of[clusterapi.MachineDeployment](),
 			"controlplane.cluster.x-k8s.io/v1beta2 KubeadmControlPlane": of[kubeadm.KubeadmControlPlane](),
 		},
 	},
 	"flux": {
 		modules: []string{
-			"github.com/fluxcd/helm-controller/api", "github.com/fluxcd/kustomize-controller/api", "github.com/fluxcd/source-controller/api",
+			"github.com/fluxcd/helm-controller/api", "github.com/fluxcd/kustomize-controller/api",
+			"github.com/fluxcd/source-controller/api",
 		},
 		types: map[string]func() any{
-			"helm.toolkit.fluxcd.io/v2 HelmRelease": of[helm.HelmRelease](), "kustomize.toolkit.fluxcd.io/v1 Kustomization": of[kustomize.Kustomization](),
-			"source.toolkit.fluxcd.io/v1 GitRepository": of[source.GitRepository](), "source.toolkit.fluxcd.io/v1 OCIRepository": of[source.OCIRepository](),
-			"source.toolkit.fluxcd.io/v1 HelmRepository": of[source.HelmRepository](), "source.toolkit.fluxcd.io/v1 HelmChart": of[source.HelmChart](),
-			"source.toolkit.fluxcd.io/v1 Bucket": of[source.Bucket](),
+			"helm.toolkit.fluxcd.io/v2 HelmRelease":        of[helm.HelmRelease](),
+			"kustomize.toolkit.fluxcd.io/v1 Kustomization": of[kustomize.Kustomization](),
+			"source.toolkit.fluxcd.io/v1 GitRepository":    of[source.GitRepository](),
+			"source.toolkit.fluxcd.io/v1 OCIRepository":    of[source.OCIRepository](),
+			"source.toolkit.fluxcd.io/v1 HelmRepository":   of[source.HelmRepository](),
+			"source.toolkit.fluxcd.io/v1 HelmChart":        of[source.HelmChart](),
+			"source.toolkit.fluxcd.io/v1 Bucket":           of[source.Bucket](),
 		},
 	},
 	"keda": {
@@ -77,14 +83,16 @@ var projects = map[string]project{
 	"prometheus-operator": {
 		modules: []string{"github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring"},
 		types: map[string]func() any{
-			"monitoring.coreos.com/v1 Prometheus": of[monitoring.Prometheus](), "monitoring.coreos.com/v1 Alertmanager": of[monitoring.Alertmanager](),
-			"monitoring.coreos.com/v1 ThanosRuler": of[monitoring.ThanosRuler](),
+			"monitoring.coreos.com/v1 Prometheus":   of[monitoring.Prometheus](),
+			"monitoring.coreos.com/v1 Alertmanager": of[monitoring.Alertmanager](),
+			"monitoring.coreos.com/v1 ThanosRuler":  of[monitoring.ThanosRuler](),
 		},
 	},
 	"training-operator": {
 		modules: []string{"github.com/kubeflow/training-operator"},
 		types: map[string]func() any{
-			"kubeflow.org/v1 PyTorchJob": of[kubeflow.PyTorchJob](), "kubeflow.org/v1 TFJob": of[kubeflow.TFJob](), "kubeflow.org/v1 MPIJob": of[kubeflow.MPIJob](),
+			"kubeflow.org/v1 PyTorchJob": of[kubeflow.PyTorchJob](), "kubeflow.org/v1 TFJob": of[kubeflow.TFJob](),
+			"kubeflow.org/v1 MPIJob":     of[kubeflow.MPIJob](),
 			"kubeflow.org/v1 XGBoostJob": of[kubeflow.XGBoostJob](), "kubeflow.org/v1 PaddleJob": of[kubeflow.PaddleJob](),
 		},
 	},

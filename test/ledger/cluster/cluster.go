@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster runs a real etcd of one or more members as processes, with certificates on all connections, for tests that kill and pause
-// members. Enter at Start.
+// Package cluster runs a real etcd of one or more members as processes, with certificates on all connections, for tests
+// that kill and pause members. Enter at Start.
 package cluster
 
 import (
@@ -81,7 +81,8 @@ func Start(t testing.TB, size int, flags ...string) *Cluster {
 			"--client-cert-auth", "--peer-client-cert-auth",
 		}, flags...)
 		for _, kind := range []string{"", "peer-"} {
-			for flag, file := range map[string]string{"cert-file": c.CertFile, "key-file": c.KeyFile, "trusted-ca-file": c.CAFile} {
+			for flag, file := range map[string]string{"cert-file": c.CertFile, "key-file": c.KeyFile,
+				"trusted-ca-file": c.CAFile} {
 				all = append(all, "--"+kind+flag+"="+file)
 			}
 		}

@@ -60,7 +60,8 @@ func testAgain(t *testing.T, open Open) {
 		switch {
 		case !errors.Is(err, c.err) || (err == nil) != (c.err == nil):
 			t.Fatalf("%s, of the kin %q: got error %v, want %v", c.of, c.kin, err, c.err)
-		case err != nil && !strings.Contains(err.Error(), "10.0.0.5, which is in quarantine until "+until.UTC().Format(time.RFC3339)+" after its release"):
+		case err != nil && !strings.Contains(err.Error(),
+			"10.0.0.5, which is in quarantine until "+until.UTC().Format(time.RFC3339)+" after its release"):
 			t.Errorf("%s, of the kin %q: the error does not say that it rests: %v", c.of, c.kin, err)
 		case err == nil:
 			words := strings.Fields(show(a))
@@ -112,7 +113,8 @@ func testAgainInVain(t *testing.T, open Open) {
 	in := wanting("a", "10.0.0.5")
 	in.Addresses = append(in.Addresses, netip.MustParseAddr("fd00::9"))
 	for range 2 {
-		if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrTaken) || strings.Contains(err.Error(), "10.0.0.5") {
+		if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrTaken) ||
+			strings.Contains(err.Error(), "10.0.0.5") {
 			t.Errorf("got error %v, want that the other address is held", err)
 		}
 	}
@@ -125,8 +127,8 @@ func testAgainInVain(t *testing.T, open Open) {
 	reserve(t, l, wanting("c", "10.0.0.5"))
 }
 
-// testAgainAmongTwo lets an owner give an address back and ask for it again at once, from server to server and from one that is told late, while
-// another one wants it, too.
+// testAgainAmongTwo lets an owner give an address back and ask for it again at once, from server to server and from one
+// that is told late, while another one wants it, too.
 func testAgainAmongTwo(t *testing.T, open Open) {
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}
 	for i := range 20 {

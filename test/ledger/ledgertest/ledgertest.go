@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledgertest is what every store of a ledger must pass, and what the ledger does on it. Programs must not import it.
-// Enter at Run.
+// Package ledgertest is what every store of a ledger must pass, and what the ledger does on it. Programs must not
+// import it. Enter at Run.
 package ledgertest
 
 import (
@@ -23,17 +23,21 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// Open opens a store that is empty the first time, and keeps its rows when it is closed and opened again by the same function.
+// Open opens a store that is empty the first time, and keeps its rows when it is closed and opened again by the same
+// function.
 type Open func(t *testing.T) ledger.Store
 
 // Run runs the suite; place gives each test a place of its own.
 func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
-		"commit": testCommit, "twice": testTwice, "kept": testKept, "scan": testScan, "durable": testDurable, "one winner": testOneWinner, "closed": testClosed,
+		"commit": testCommit, "twice": testTwice, "kept": testKept, "scan": testScan, "durable": testDurable,
+		"one winner": testOneWinner, "closed": testClosed,
 		"idempotent": testIdempotent, "named": testNamed, "exhausted": testExhausted, "trunks": testTrunks, "rest": testRest,
-		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart, "format": testFormat,
-		"records": testRecords, "shared records": testSharedRecords, "records beside the ledger": testRecordsBeside, "next": testNext,
+		"fenced updates": testUpdate, "many callers": testManyCallers, "two servers": testTwoServers, "restart": testRestart,
+		"format":  testFormat,
+		"records": testRecords, "shared records": testSharedRecords, "records beside the ledger": testRecordsBeside,
+		"next":  testNext,
 		"again": testAgain, "rest without a last owner": testRestOfNobody, "again in vain": testAgainInVain,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
@@ -182,7 +186,8 @@ func testUpdate(t *testing.T, open Open) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := l.Get(t.Context(), owner("a")); err != nil || !cmp.Equal(got, bound, comparing) || got.State != network.Bound {
+	if got, err := l.Get(t.Context(), owner("a")); err != nil || !cmp.Equal(got, bound, comparing) ||
+		got.State != network.Bound {
 		t.Errorf("got %+v and %v", got, err)
 	}
 	for name, change := range map[string]func(a *network.Allocation) error{
@@ -276,7 +281,8 @@ func testRestart(t *testing.T, open Open) {
 	if got := l.Taken("pool"); got != 4 {
 		t.Errorf("got %d taken after a restart, want 4", got)
 	}
-	if got := show(reserve(t, l, intent("c"))); !strings.HasPrefix(got, "10.0.0.3 fd00::3 ") || !strings.HasSuffix(got, " 102") {
+	if got := show(reserve(t, l, intent("c"))); !strings.HasPrefix(got, "10.0.0.3 fd00::3 ") ||
+		!strings.HasSuffix(got, " 102") {
 		t.Errorf("got %s, want nothing that is held or rests", got)
 	}
 	if got, err := l.Wake(t.Context(), now.Add(time.Hour)); got != 4 || err != nil {

@@ -65,7 +65,8 @@ func testRecords(t *testing.T, open Open) {
 	if value, ok, err := one.Get(t.Context(), "c"); ok || err != nil {
 		t.Errorf("a row that was removed: got %v and %v", value, err)
 	}
-	for key, value := range map[string]string{"future": `{"name":"x","colour":"red"}`, "half": `{"name":`, "two": `{} {}`} {
+	for key, value := range map[string]string{"future": `{"name":"x","colour":"red"}`, "half": `{"name":`,
+		"two": `{} {}`} {
 		if err := store.Commit(t.Context(), ledger.Change{Key: "record/n1/things/" + key, Value: []byte(value)}); err != nil {
 			t.Fatal(err)
 		}
@@ -177,7 +178,8 @@ func testRecordsBeside(t *testing.T, open Open) {
 	}
 }
 
-// testNext holds that who asks for an address to come is told one that is free, in the part that is asked for, until none is.
+// testNext holds that who asks for an address to come is told one that is free, in the part that is asked for, until
+// none is.
 func testNext(t *testing.T, open Open) {
 	l := opened(t, open(t))
 	part := netip.MustParsePrefix("10.0.0.2/31")
@@ -197,7 +199,8 @@ func testNext(t *testing.T, open Open) {
 	if diff := cmp.Diff([]string{"10.0.0.2", "10.0.0.3"}, got); diff != "" {
 		t.Errorf("addresses (-want +got):\n%s", diff)
 	}
-	for part, want := range map[string]error{"10.0.0.0/24": nil, "fd00::/64": nil, "10.9.0.0/24": network.ErrOutside, "10.0.0.9/32": network.ErrOutside} {
+	for part, want := range map[string]error{"10.0.0.0/24": nil, "fd00::/64": nil, "10.9.0.0/24": network.ErrOutside,
+		"10.0.0.9/32": network.ErrOutside} {
 		if _, err := l.Next(context.WithoutCancel(t.Context()), "pool", netip.MustParsePrefix(part), 1); !errors.Is(err, want) || (err == nil) != (want == nil) {
 			t.Errorf("%s: got error %v, want %v", part, err, want)
 		}

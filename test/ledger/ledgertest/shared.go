@@ -22,13 +22,15 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// RunShared is Run, and beyond that what stores must pass that several servers share, each of which opens it for itself.
+// RunShared is Run, and beyond that what stores must pass that several servers share, each of which opens it for
+// itself.
 func RunShared(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	Run(t, place)
 	for name, test := range map[string]func(*testing.T, Open){
 		"releases are seen": testReleasesAreSeen, "rest is seen": testRestIsSeen, "releases are found": testReleasesAreFound,
-		"one owner, two servers": testOneOwner, "quota among two": testQuotaAmongTwo, "exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
+		"one owner, two servers": testOneOwner, "quota among two": testQuotaAmongTwo,
+		"exhausted together": testExhaustedTogether, "lost answers": testLostAnswers,
 		"told in order": testToldInOrder, "again among two": testAgainAmongTwo, "batches": testBatches,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, place(t)) })
@@ -85,7 +87,8 @@ func testReleasesAreSeen(t *testing.T, open Open) {
 	if got := show(reserve(t, two, ipv4("more"))); !strings.HasPrefix(got, "10.0.0.3 ") {
 		t.Errorf("got %s, want what the first server has released", got)
 	}
-	if _, _, err := one.Reserve(t.Context(), ipv4("even more")); !errors.Is(err, network.ErrTaken) && !errors.Is(err, network.ErrExhausted) {
+	if _, _, err := one.Reserve(t.Context(), ipv4("even more")); !errors.Is(err, network.ErrTaken) &&
+		!errors.Is(err, network.ErrExhausted) {
 		t.Errorf("got error %v, want that nothing is free", err)
 	}
 }
@@ -165,7 +168,8 @@ func testOneOwner(t *testing.T, open Open) {
 	}
 }
 
-// testExhaustedTogether lets servers share fewer addresses than are asked for: each address has one owner at a time, and in the end all are free.
+// testExhaustedTogether lets servers share fewer addresses than are asked for: each address has one owner at a time,
+// and in the end all are free.
 func testExhaustedTogether(t *testing.T, open Open) {
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t)), following(t, open(t))}
 	var (
@@ -396,7 +400,8 @@ func testBatches(t *testing.T, open Open) {
 	}
 }
 
-// testQuotaAmongTwo lets two servers allocate and release under one quota at the same time: never more than its limit are held.
+// testQuotaAmongTwo lets two servers allocate and release under one quota at the same time: never more than its limit
+// are held.
 func testQuotaAmongTwo(t *testing.T, open Open) {
 	const limit = 2
 	servers := []*ledger.Ledger{following(t, open(t)), following(t, open(t))}

@@ -48,7 +48,8 @@ func testCommit(t *testing.T, open Open) {
 	}
 }
 
-// testTwice holds that a commit that is about a row twice is refused, whatever it does with the row, and however many others there are.
+// testTwice holds that a commit that is about a row twice is refused, whatever it does with the row, and however many
+// others there are.
 func testTwice(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -78,7 +79,8 @@ func testTwice(t *testing.T, open Open) {
 	}
 }
 
-// testKept holds that values are the caller's again after a commit: what he writes over them then changes no row, and nothing that rows are compared with.
+// testKept holds that values are the caller's again after a commit: what he writes over them then changes no row, and
+// nothing that rows are compared with.
 func testKept(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)
@@ -115,7 +117,8 @@ func testScan(t *testing.T, open Open) {
 	if err := store.Commit(t.Context(), changes...); err != nil {
 		t.Fatal(err)
 	}
-	for prefix, want := range map[string]string{"a/": "a/1=x a/10=x a/2=x", "b": "b/1=x", "c": "", "a": "a=x a/1=x a/10=x a/2=x a0=x"} {
+	for prefix, want := range map[string]string{"a/": "a/1=x a/10=x a/2=x", "b": "b/1=x", "c": "",
+		"a": "a=x a/1=x a/10=x a/2=x a0=x"} {
 		if diff := cmp.Diff(want, rows(t, store, prefix)); diff != "" {
 			t.Errorf("rows that begin with %q (-want +got):\n%s", prefix, diff)
 		}
@@ -153,7 +156,8 @@ func testOneWinner(t *testing.T, open Open) {
 			group.Go(func() {
 				value := fmt.Appendf(nil, "%d", caller)
 				err := store.Commit(t.Context(),
-					ledger.Change{Key: fmt.Sprintf("own/%d/%d", round, caller), Value: value}, ledger.Change{Key: fmt.Sprintf("row/%d", round), Value: value})
+					ledger.Change{Key: fmt.Sprintf("own/%d/%d", round, caller), Value: value},
+					ledger.Change{Key: fmt.Sprintf("row/%d", round), Value: value})
 				if err == nil {
 					wins <- caller
 				} else if !errors.Is(err, ledger.ErrConflict) {
@@ -177,7 +181,8 @@ func testClosed(t *testing.T, open Open) {
 	store := open(t)
 	closing(t, store)
 	closing(t, store)
-	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: []byte("1")}); err == nil || errors.Is(err, ledger.ErrConflict) {
+	if err := store.Commit(t.Context(), ledger.Change{Key: "a", Value: []byte("1")}); err == nil ||
+		errors.Is(err, ledger.ErrConflict) {
 		t.Errorf("got error %v from a closed store", err)
 	}
 	if _, err := store.Get(t.Context(), "a"); err == nil {

@@ -48,7 +48,8 @@ type Machine struct {
 // disables.
 var (
 	closedFunctions = []string{
-		"collectgarbage", "dofile", "getfenv", "getmetatable", "load", "loadfile", "loadstring", "rawequal", "rawget", "rawset", "setfenv", "setmetatable",
+		"collectgarbage", "dofile", "getfenv", "getmetatable", "load", "loadfile", "loadstring", "rawequal", "rawget",
+		"rawset", "setfenv", "setmetatable",
 		"module", "newproxy",
 	}
 	closedOfStrings = []string{"gsub", "rep", "dump"}
@@ -58,8 +59,9 @@ var (
 func New() (*Machine, error) {
 	state := luavm.NewState(luavm.Options{SkipOpenLibs: true})
 	for name, open := range map[string]luavm.LGFunction{
-		luavm.LoadLibName: luavm.OpenPackage, luavm.BaseLibName: luavm.OpenBase, luavm.TabLibName: luavm.OpenTable, luavm.StringLibName: luavm.OpenString,
-		luavm.MathLibName: luavm.OpenMath,
+		luavm.LoadLibName: luavm.OpenPackage, luavm.BaseLibName: luavm.OpenBase, luavm.TabLibName: luavm.OpenTable,
+		luavm.StringLibName: luavm.OpenString,
+		luavm.MathLibName:   luavm.OpenMath,
 	} {
 		if err := state.CallByParam(luavm.P{Fn: state.NewFunction(open), Protect: true}, luavm.LString(name)); err != nil {
 			return nil, fmt.Errorf("opening the library %s: %w", name, err)

@@ -86,13 +86,14 @@ func (b *Browser) letters() error {
 	return nil
 }
 
-// arguments start a browser that calls nobody by itself. Its sandbox wants a user other than root, and what it is shown here
-// are pages of our own.
+// arguments start a browser that calls nobody by itself. Its sandbox wants a user other than root, and what it is shown
+// here are pages of our own.
 func arguments(folder string) []string {
 	return []string{
 		"--headless=new", "--remote-debugging-pipe", "--user-data-dir=" + folder, "--no-sandbox", "--disable-gpu",
 		"--disable-dev-shm-usage", "--no-first-run", "--no-default-browser-check", "--disable-background-networking",
-		"--disable-component-update", "--disable-default-apps", "--disable-extensions", "--disable-sync", "--metrics-recording-only",
+		"--disable-component-update", "--disable-default-apps", "--disable-extensions", "--disable-sync",
+		"--metrics-recording-only",
 		"--hide-scrollbars", "--force-color-profile=srgb", "--font-render-hinting=none", "--lang=en-US", "about:blank",
 	}
 }
@@ -112,7 +113,8 @@ func (b *Browser) Close() error {
 	}
 	err := os.RemoveAll(b.folder)
 	for deadline := time.Now().Add(time.Minute); err != nil && time.Now().Before(deadline); err = os.RemoveAll(b.folder) {
-		time.Sleep(50 * time.Millisecond) // what the browser has started ends a moment later, and writes into its profile until then
+		// what the browser has started ends a moment later, and writes into its profile until then
+		time.Sleep(50 * time.Millisecond)
 	}
 	return err
 }

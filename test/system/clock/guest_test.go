@@ -56,7 +56,8 @@ type scene struct {
 	registered bool
 }
 
-// jumps lets the clock jump forward and back. Each time all connections to the webhook are cut, since one that is open asks for no certificate.
+// jumps lets the clock jump forward and back. Each time all connections to the webhook are cut, since one that is open
+// asks for no certificate.
 func jumps(ctx context.Context) error {
 	began := time.Now()
 	c, err := startCluster(ctx)
@@ -74,7 +75,8 @@ func jumps(ctx context.Context) error {
 	for _, step := range []struct {
 		what string
 		by   time.Duration
-	}{{"the extension has begun", 0}, {"the clock has jumped forward", distance}, {"the clock has jumped back", -distance}} {
+	}{{"the extension has begun", 0}, {"the clock has jumped forward", distance},
+		{"the clock has jumped back", -distance}} {
 		if err = leap(step.by); err != nil {
 			break
 		}
@@ -109,7 +111,8 @@ func leap(by time.Duration) error {
 
 // prepare makes the namespaces, the profile and a way to the webhook.
 func (s *scene) prepare(ctx context.Context) error {
-	for name, labels := range map[string]map[string]string{namespace: nil, shoot: {"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "acme"}} {
+	for name, labels := range map[string]map[string]string{namespace: nil,
+		shoot: {"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": "acme"}} {
 		if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			return err
 		}
@@ -121,12 +124,14 @@ func (s *scene) prepare(ctx context.Context) error {
 	return os.WriteFile(s.profile, []byte(profile), 0o600)
 }
 
-// keep runs the extension as the kubelet does with the chart's probe: it is started again when it has ended, or was not healthy three times.
+// keep runs the extension as the kubelet does with the chart's probe: it is started again when it has ended, or was not
+// healthy three times.
 func (s *scene) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		p, err := start(context.Background(), s.log, "./"+extension, "--kubeconfig="+s.kubeconfig, "--profile="+s.profile,
 			"--webhook-config-mode=url", "--webhook-config-url="+s.wire.address(), "--webhook-config-namespace="+namespace,
-			"--webhook-config-server-host=127.0.0.1", "--health-bind-address="+health, "--metrics-bind-address=0", "--kubernetes-versions=< 1.31")
+			"--webhook-config-server-host=127.0.0.1", "--health-bind-address="+health, "--metrics-bind-address=0",
+			"--kubernetes-versions=< 1.31")
 		if err != nil {
 			s.say(err.Error())
 			return
@@ -172,8 +177,8 @@ func healthy(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// answered writes until ten calls one after the other have been answered. A call that was turned away is one that the caller makes again; one that
-// was answered without the provider's changes is the end.
+// answered writes until ten calls one after the other have been answered. A call that was turned away is one that the
+// caller makes again; one that was answered without the provider's changes is the end.
 func (s *scene) answered(ctx context.Context, what string) error {
 	began, restarts, denied, good := time.Now(), s.restarts, 0, 0
 	err := eventually("admissions are answered after "+what, func() error {

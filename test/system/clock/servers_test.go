@@ -62,7 +62,8 @@ func startCluster(ctx context.Context) (*cluster, error) {
 		return nil, fmt.Errorf("making certificates: %w", err)
 	}
 	c.config = &rest.Config{
-		Host: "https://127.0.0.1:" + serverPort, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: authority}, QPS: 100, Burst: 200,
+		Host: "https://127.0.0.1:" + serverPort, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: authority},
+		QPS: 100, Burst: 200,
 	}
 	if err := c.write(); err != nil {
 		return nil, err
@@ -132,8 +133,10 @@ func (c *cluster) certify() ([]byte, error) {
 	now := time.Now()
 	made, err := signing.New(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "kube-apiserver"}, NotBefore: now.AddDate(-5, 0, 0), NotAfter: now.AddDate(5, 0, 0),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}, IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}, nil)
 	if err != nil {
 		return nil, err
@@ -144,7 +147,8 @@ func (c *cluster) certify() ([]byte, error) {
 	}
 	authority := signing.PEM(made.Certificate)
 	return authority, errors.Join(
-		os.WriteFile(filepath.Join(c.folder, "tls.crt"), authority, 0o600), os.WriteFile(filepath.Join(c.folder, "tls.key"), key, 0o600))
+		os.WriteFile(filepath.Join(c.folder, "tls.crt"), authority, 0o600),
+		os.WriteFile(filepath.Join(c.folder, "tls.key"), key, 0o600))
 }
 
 // write puts down who may do everything, for the kube-apiserver and for the extension.
@@ -161,15 +165,21 @@ func (c *cluster) write() error {
 // run starts both servers, and gives the kube-apiserver. They end with the guest.
 func (c *cluster) run(ctx context.Context) (*process, error) {
 	in := func(name string) string { return filepath.Join(c.folder, name) }
-	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+in("etcd"), "--listen-client-urls="+etcdClient, "--advertise-client-urls="+etcdClient,
-		"--listen-peer-urls="+etcdPeer, "--initial-advertise-peer-urls="+etcdPeer, "--initial-cluster=default="+etcdPeer, "--unsafe-no-fsync")
+	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+in("etcd"), "--listen-client-urls="+etcdClient,
+		"--advertise-client-urls="+etcdClient,
+		"--listen-peer-urls="+etcdPeer, "--initial-advertise-peer-urls="+etcdPeer, "--initial-cluster=default="+etcdPeer,
+		"--unsafe-no-fsync")
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, "kube-apiserver.log", "./kube-apiserver", "--etcd-servers="+etcdClient, "--secure-port="+serverPort, "--bind-address=127.0.0.1",
-		"--tls-cert-file="+in("tls.crt"), "--tls-private-key-file="+in("tls.key"), "--token-auth-file="+in("tokens"), "--authorization-mode=RBAC",
-		"--service-account-issuer=https://localhost", "--service-account-key-file="+in("tls.crt"), "--service-account-signing-key-file="+in("tls.key"),
-		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount", "--advertise-address=10.0.0.1", "--endpoint-reconciler-type=none")
+	return start(ctx, "kube-apiserver.log", "./kube-apiserver", "--etcd-servers="+etcdClient, "--secure-port="+serverPort,
+		"--bind-address=127.0.0.1",
+		"--tls-cert-file="+in("tls.crt"), "--tls-private-key-file="+in("tls.key"), "--token-auth-file="+in("tokens"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://localhost", "--service-account-key-file="+in("tls.crt"),
+		"--service-account-signing-key-file="+in("tls.key"),
+		"--service-cluster-ip-range=10.0.0.0/24", "--disable-admission-plugins=ServiceAccount",
+		"--advertise-address=10.0.0.1", "--endpoint-reconciler-type=none")
 }
 
 // process is a program with a known end.

@@ -89,7 +89,8 @@ func TestProviderKilled(t *testing.T) {
 		name := fmt.Sprintf("c%d", i)
 		result := make(chan error, 1)
 		go func() {
-			_, err := w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared", engine.Image, "/bin/sleep", "1d")
+			_, err := w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared",
+				engine.Image, "/bin/sleep", "1d")
 			result <- err
 		}()
 		time.Sleep(time.Duration(random.IntN(200)) * time.Millisecond)
@@ -140,7 +141,8 @@ func TestDockerdKilled(t *testing.T) {
 	w.usable()
 
 	t.Log("an address that was asked for by name can be had again after a crash")
-	w.docker("run", "--detach", "--stop-timeout=0", "--name=fixed", "--network=shared", "--ip=10.64.0.99", engine.Image, "/bin/sleep", "1d")
+	w.docker("run", "--detach", "--stop-timeout=0", "--name=fixed", "--network=shared", "--ip=10.64.0.99", engine.Image,
+		"/bin/sleep", "1d")
 	w.kill(&w.dockerd.Process)
 	w.start(&w.dockerd.Process)
 	w.docker("rm", "--force", "fixed")
@@ -321,7 +323,8 @@ func (w *world) comeAndGo(name string, stop <-chan struct{}) {
 		case <-stop:
 			return
 		default:
-			_, _ = w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared", engine.Image, "/bin/sleep", "1d")
+			_, _ = w.dockerd.Do(w.ctx, "run", "--detach", "--stop-timeout=0", "--name="+name, "--network=shared", engine.Image,
+				"/bin/sleep", "1d")
 			_, _ = w.dockerd.Do(w.ctx, "rm", "--force", name)
 		}
 	}

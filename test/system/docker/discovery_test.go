@@ -43,7 +43,8 @@ listeners:
   contracts: [docker]
   tls: {certFile: `+folder+`/server.crt, keyFile: `+folder+`/server.key, clientCAFile: `+folder+`/ca.crt}
 `))
-	w.provider = w.machine.Configured(absolute(t, "bin", "graft-network-provider"), absolute(t, "test", "system", "docker", "testdata", "acme.yaml"),
+	w.provider = w.machine.Configured(absolute(t, "bin", "graft-network-provider"),
+		absolute(t, "test", "system", "docker", "testdata", "acme.yaml"),
 		"--config="+filepath.Join(folder, "config.yaml"))
 	w.start(w.provider)
 	plugins := w.machine.Root("/etc/docker/plugins")
@@ -53,17 +54,20 @@ listeners:
 	write(filepath.Join(plugins, "byspec.spec"), []byte("unix://"+folder+"/spec.sock"))
 	write(filepath.Join(plugins, "byjson.json"), []byte(`{"Name": "byjson", "Addr": "https://127.0.0.1:9475", "TLSConfig": {"InsecureSkipVerify": false, "CAFile": "`+
 		folder+`/ca.crt", "CertFile": "`+folder+`/client.crt", "KeyFile": "`+folder+`/client.key"}}`))
-	write(filepath.Join(plugins, "stranger.json"), []byte(`{"Name": "stranger", "Addr": "https://127.0.0.1:9475", "TLSConfig": {"CAFile": "`+folder+`/ca.crt"}}`))
+	write(filepath.Join(plugins, "stranger.json"),
+		[]byte(`{"Name": "stranger", "Addr": "https://127.0.0.1:9475", "TLSConfig": {"CAFile": "`+folder+`/ca.crt"}}`))
 	w.start(&w.dockerd.Process)
 	if err := w.dockerd.Import(w.ctx); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.none)
-	for driver, subnet := range map[string]string{"graft": "172.31.1.0/24", "byspec": "172.31.2.0/24", "byjson": "172.31.3.0/24"} {
+	for driver, subnet := range map[string]string{"graft": "172.31.1.0/24", "byspec": "172.31.2.0/24",
+		"byjson": "172.31.3.0/24"} {
 		w.docker("network", "create", "-d", driver, "--subnet="+subnet, driver)
 		w.run(driver+"-1", driver)
 		w.run(driver+"-2", driver)
 		w.both(driver+"-1", driver+"-2", driver)
 	}
-	w.refused([]string{"certificate required"}, "network", "create", "-d", "stranger", "--subnet=172.31.4.0/24", "stranger")
+	w.refused([]string{"certificate required"}, "network", "create", "-d", "stranger", "--subnet=172.31.4.0/24",
+		"stranger")
 }

@@ -35,7 +35,8 @@ func TestFilters(t *testing.T) {
 	}
 	inside, way := pageRules(t)
 
-	w.docker("network", "create", "-d", "graft", "--subnet=10.72.0.0/16", "--gateway=10.72.0.1", "blue") // the page's subnet, of no pool here
+	// the page's subnet, of no pool here
+	w.docker("network", "create", "-d", "graft", "--subnet=10.72.0.0/16", "--gateway=10.72.0.1", "blue")
 	w.run("one", "blue")
 	w.run("two", "blue", "--ip=10.72.0.77")
 	w.lost("one", "10.72.0.77")
@@ -60,8 +61,8 @@ func TestFilters(t *testing.T) {
 	w.reach("one", "10.65.0.1")
 }
 
-// pageRules are the rules for IPv4 that docs/usage/docker.md shows: those for containers of one network, and those for the way out. This dockerd makes no
-// chains for IPv6.
+// pageRules are the rules for IPv4 that docs/usage/docker.md shows: those for containers of one network, and those for
+// the way out. This dockerd makes no chains for IPv6.
 func pageRules(t *testing.T) (inside, way [][]string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "docker.md"))

@@ -20,7 +20,8 @@ import (
 func TestNetworks(t *testing.T) {
 	w := full(t)
 	w.outside()
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--subnet=172.31.9.0/24", "--gateway=172.31.9.1", "plain")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--subnet=172.31.9.0/24",
+		"--gateway=172.31.9.1", "plain")
 	var options map[string]string
 	w.decode(w.docker("network", "inspect", "--format={{json .Options}}", "plain"), &options)
 	if diff := cmp.Diff(map[string]string{"profile": "acme.com/plain"}, options); diff != "" {
@@ -31,7 +32,8 @@ func TestNetworks(t *testing.T) {
 	if link.MTU != 1400 {
 		t.Errorf("the profile says an MTU of 1400: %+v", link)
 	}
-	if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "192.0.2.0/24 via 172.31.9.1") || !strings.Contains(routes, "default via 172.31.9.1") {
+	if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "192.0.2.0/24 via 172.31.9.1") ||
+		!strings.Contains(routes, "default via 172.31.9.1") {
 		t.Errorf("routes of the profile, and the way out: %s", routes)
 	}
 	w.docker("rm", "--force", "one")
@@ -90,7 +92,8 @@ func (w *world) link(container, name string) kernelLink {
 // TestTalk checks that containers communicate as their options say.
 func TestTalk(t *testing.T) {
 	w := full(t)
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--ipv6", "--subnet=172.31.9.0/24", "--gateway=172.31.9.1",
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/plain", "--ipv6", "--subnet=172.31.9.0/24",
+		"--gateway=172.31.9.1",
 		"--subnet=fd00:9::/64", "--gateway=fd00:9::1", "--aux-address=printer=172.31.9.2", "plain")
 	w.run("one", "plain")
 	w.run("two", "plain", "--ip=172.31.9.77", "--ip6=fd00:9::77", "--mac-address=02:42:ac:11:00:77")
@@ -99,7 +102,8 @@ func TestTalk(t *testing.T) {
 		t.Errorf("an address: %+v", first)
 	}
 	if diff := cmp.Diff(attached{
-		IPAddress: "172.31.9.77", GlobalIPv6Address: "fd00:9::77", MacAddress: "02:42:ac:11:00:77", Gateway: "172.31.9.1", IPv6Gateway: "fd00:9::1", IPPrefixLen: 24,
+		IPAddress: "172.31.9.77", GlobalIPv6Address: "fd00:9::77", MacAddress: "02:42:ac:11:00:77", Gateway: "172.31.9.1",
+		IPv6Gateway: "fd00:9::1", IPPrefixLen: 24,
 	}, second); diff != "" {
 		t.Error(diff)
 	}
@@ -182,7 +186,8 @@ func TestKinds(t *testing.T) {
 	w.outside()
 
 	t.Log("macvlan out of a profile, with its pool")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/rack", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/rack",
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/rack", "--ipam-driver=graft",
+		"--ipam-opt=profile=acme.com/rack",
 		"--subnet=10.65.0.0/24", "rack")
 	w.run("one", "rack")
 	w.run("two", "rack", "--ip=10.65.0.20")
@@ -192,7 +197,8 @@ func TestKinds(t *testing.T) {
 	w.docker("network", "rm", "rack")
 
 	t.Log("macvlan by options, private: neighbours are not reached")
-	w.docker("network", "create", "-d", "graft", "-o", "kind=macvlan", "-o", "parent=up0", "-o", "mode=private", "--subnet=172.31.14.0/24", "private")
+	w.docker("network", "create", "-d", "graft", "-o", "kind=macvlan", "-o", "parent=up0", "-o", "mode=private",
+		"--subnet=172.31.14.0/24", "private")
 	w.run("one", "private")
 	w.run("two", "private")
 	w.lost("one", w.attached("two", "private").IPAddress)

@@ -48,7 +48,8 @@ func TestPage(t *testing.T) {
 	}
 	ran := 0
 	for _, block := range blocks {
-		if block.Language != "sh" || !strings.HasPrefix(block.Text, "docker network ") && !strings.HasPrefix(block.Text, "docker run ") {
+		if block.Language != "sh" || !strings.HasPrefix(block.Text, "docker network ") &&
+			!strings.HasPrefix(block.Text, "docker run ") {
 			continue
 		}
 		lines := strings.Split(strings.TrimSpace(block.Text), "\n")

@@ -94,12 +94,15 @@ func TestPools(t *testing.T) {
 	w.none()
 
 	t.Log("a range, a gateway and what is kept for others are of the user's choice")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
-		"--subnet=10.64.0.0/24", "--ip-range=10.64.0.64/30", "--gateway=10.64.0.99", "--aux-address=printer=10.64.0.64", "narrow")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft",
+		"--ipam-opt=profile=acme.com/overlay",
+		"--subnet=10.64.0.0/24", "--ip-range=10.64.0.64/30", "--gateway=10.64.0.99", "--aux-address=printer=10.64.0.64",
+		"narrow")
 	for i := range 3 {
 		w.run(fmt.Sprintf("n%d", i), "narrow")
 		has := w.attached(fmt.Sprintf("n%d", i), "narrow")
-		if address := netip.MustParseAddr(has.IPAddress); has.Gateway != "10.64.0.99" || has.IPAddress == "10.64.0.64" || !netip.MustParsePrefix("10.64.0.64/30").Contains(address) {
+		if address := netip.MustParseAddr(has.IPAddress); has.Gateway != "10.64.0.99" || has.IPAddress == "10.64.0.64" ||
+			!netip.MustParsePrefix("10.64.0.64/30").Contains(address) {
 			t.Errorf("a container of the range: %+v", has)
 		}
 	}
@@ -109,7 +112,8 @@ func TestPools(t *testing.T) {
 	w.none()
 
 	t.Log("nobody names a subnet: the profile's first pool that is free")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "first")
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft",
+		"--ipam-opt=profile=acme.com/overlay", "first")
 	w.refused([]string{"overlay", "--subnet"}, "network", "create", "-d", "graft", "-o", "profile=acme.com/overlay",
 		"--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "second")
 	w.run("c6", "first")
@@ -118,7 +122,8 @@ func TestPools(t *testing.T) {
 	w.none()
 
 	t.Log("networks of Docker's own driver take addresses of the pool, too, and keep them for as long as they have them")
-	w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "--subnet=10.64.0.0/24", "mixed")
+	w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
+		"--subnet=10.64.0.0/24", "mixed")
 	w.run("c8", "mixed")
 	w.run("c9", "mixed")
 	w.both("c8", "c9", "mixed")
@@ -149,7 +154,8 @@ func TestPools(t *testing.T) {
 // overlay creates a network with addresses of the pool overlay. Docker permits --ip only with named subnets.
 func (w *world) overlay(name string) {
 	w.Helper()
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
+	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft",
+		"--ipam-opt=profile=acme.com/overlay",
 		"--subnet=10.64.0.0/24", "--subnet=fd00:64::/64", name)
 }
 
@@ -173,7 +179,8 @@ func (w *world) claim(claim, address string) string {
 	w.Helper()
 	status, answer := w.ask(claim, address, "/GetProfileConfig")
 	var config struct{ Interface struct{ Addresses []string } }
-	if err := json.Unmarshal([]byte(answer), &config); err != nil || status != http.StatusOK || len(config.Interface.Addresses) == 0 {
+	if err := json.Unmarshal([]byte(answer), &config); err != nil || status != http.StatusOK ||
+		len(config.Interface.Addresses) == 0 {
 		w.Errorf("%s is answered %d %s", claim, status, answer)
 		return ""
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestRestartDuringQuarantine restarts containers with named addresses of a pool with a quarantine that is longer than the
-// test: each network gets its own address again.
+// TestRestartDuringQuarantine restarts containers with named addresses of a pool with a quarantine that is longer than
+// the test: each network gets its own address again.
 func TestRestartDuringQuarantine(t *testing.T) {
 	w := full(t)
 	for name, test := range map[string]struct {
@@ -42,10 +42,12 @@ func TestRestartDuringQuarantine(t *testing.T) {
 		w.docker("rm", "--force", name)
 
 		t.Logf("%s: restarted by its policy", name)
-		w.docker("run", "--detach", "--stop-timeout=0", "--restart=always", "--name="+name, "--network="+named, engine.Image, "/bin/sleep", "1")
+		w.docker("run", "--detach", "--stop-timeout=0", "--restart=always", "--name="+name, "--network="+named, engine.Image,
+			"/bin/sleep", "1")
 		const enough = 2
 		count := 0
-		for deadline := time.Now().Add(time.Minute); count < enough && time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); count < enough &&
+			time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 			w.decode(w.docker("inspect", "--format={{.RestartCount}}", name), &count)
 		}
 		if count < enough {
@@ -56,7 +58,8 @@ func TestRestartDuringQuarantine(t *testing.T) {
 		t.Logf("%s: nobody else gets it before its time", name)
 		other := name + "-not"
 		w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/resting", "--ipam-driver=null", other)
-		w.refused([]string{test.wanted, "in quarantine until"}, "run", "--rm", "--network=name="+other+",driver-opt=address="+test.wanted, engine.Image, "/bin/true")
+		w.refused([]string{test.wanted, "in quarantine until"}, "run", "--rm",
+			"--network=name="+other+",driver-opt=address="+test.wanted, engine.Image, "/bin/true")
 		w.none()
 	}
 }

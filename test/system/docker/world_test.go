@@ -4,8 +4,9 @@
 
 //go:build system
 
-// Package docker_test lets Debian's dockerd run containers on Graft's networks, and kills both in the middle. Each test has a machine of its own
-// (package engine), which must be as empty at the end as it was at the start: no link, no allocation.
+// Package docker_test lets Debian's dockerd run containers on Graft's networks, and kills both in the middle. Each test
+// has a machine of its own (package engine), which must be as empty at the end as it was at the start: no link, no
+// allocation.
 package docker_test
 
 import (
@@ -66,7 +67,8 @@ func empty(t *testing.T) *world {
 	})
 	w.dockerd = machine.Dockerd(false)
 	data := absolute(t, "test", "system", "docker", "testdata")
-	w.provider = machine.Provider(absolute(t, "bin", "graft-network-provider"), filepath.Join(data, "acme.yaml"), "--config="+filepath.Join(data, "config.yaml"))
+	w.provider = machine.Provider(absolute(t, "bin", "graft-network-provider"), filepath.Join(data, "acme.yaml"),
+		"--config="+filepath.Join(data, "config.yaml"))
 	w.links = w.allLinks()
 	return w
 }
@@ -139,7 +141,8 @@ func (w *world) refused(words []string, arguments ...string) {
 // run runs a container that does nothing for long.
 func (w *world) run(name, network string, options ...string) {
 	w.Helper()
-	arguments := append([]string{"run", "--detach", "--stop-timeout=0", "--name=" + name, "--network=" + network}, options...)
+	arguments := append([]string{"run", "--detach", "--stop-timeout=0", "--name=" + name, "--network=" + network},
+		options...)
 	w.docker(append(arguments, engine.Image, "/bin/sleep", "1d")...)
 }
 
@@ -215,7 +218,8 @@ type held struct {
 // ledger returns the owners.
 func (w *world) ledger(arguments ...string) (all []held) {
 	w.Helper()
-	command := exec.CommandContext(w.ctx, absolute(w.T, "bin", "graft"), append([]string{"ledger", "inspect", w.machine.Ledger(), "-o", "json"}, arguments...)...)
+	command := exec.CommandContext(w.ctx, absolute(w.T, "bin", "graft"),
+		append([]string{"ledger", "inspect", w.machine.Ledger(), "-o", "json"}, arguments...)...)
 	out, err := command.Output()
 	if err != nil {
 		w.Fatalf("looking into the ledger: %v", err)

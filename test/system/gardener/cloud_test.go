@@ -30,22 +30,26 @@ import (
 
 // firstKinds are kinds of gardener-apiserver's groups, which are listed to see that a group is served.
 var firstKinds = map[string]string{
-	"core.gardener.cloud/v1beta1": "SeedList", "core.gardener.cloud/v1": "ControllerDeploymentList", "security.gardener.cloud/v1alpha1": "CredentialsBindingList",
-	"seedmanagement.gardener.cloud/v1alpha1": "ManagedSeedList", "settings.gardener.cloud/v1alpha1": "OpenIDConnectPresetList",
-	"operations.gardener.cloud/v1alpha1": "BastionList",
+	"core.gardener.cloud/v1beta1": "SeedList", "core.gardener.cloud/v1": "ControllerDeploymentList",
+	"security.gardener.cloud/v1alpha1":       "CredentialsBindingList",
+	"seedmanagement.gardener.cloud/v1alpha1": "ManagedSeedList",
+	"settings.gardener.cloud/v1alpha1":       "OpenIDConnectPresetList",
+	"operations.gardener.cloud/v1alpha1":     "BastionList",
 }
 
 func firstKind(group, version string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: group, Version: version, Kind: firstKinds[group+"/"+version]}
 }
 
-// answered are the extension resources that the cloud's controllers answer. Extensions of other types than the cloud's have their own.
+// answered are the extension resources that the cloud's controllers answer. Extensions of other types than the cloud's
+// have their own.
 var answered = []string{
-	"BackupBucket", "BackupEntry", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension", "Infrastructure", "Network", "OperatingSystemConfig", "Worker",
+	"BackupBucket", "BackupEntry", "ContainerRuntime", "ControlPlane", "DNSRecord", "Extension", "Infrastructure",
+	"Network", "OperatingSystemConfig", "Worker",
 }
 
-// cloud plays the extension controllers of a cloud, etcd-druid, the operator of Prometheus, the controller for namespaces,
-// and the garbage collector for registrations of webhooks.
+// cloud plays the extension controllers of a cloud, etcd-druid, the operator of Prometheus, the controller for
+// namespaces, and the garbage collector for registrations of webhooks.
 type cloud struct{ *garden }
 
 // work goes over all objects once.
@@ -73,7 +77,8 @@ func (c cloud) work(ctx context.Context) error {
 func (c cloud) collect(ctx context.Context) error {
 	var owned []client.Object
 	for _, list := range []client.ObjectList{
-		&admissionregistrationv1.MutatingWebhookConfigurationList{}, &admissionregistrationv1.ValidatingWebhookConfigurationList{},
+		&admissionregistrationv1.MutatingWebhookConfigurationList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{},
 	} {
 		if err := c.client.List(ctx, list); err != nil {
 			return err
@@ -108,7 +113,8 @@ func (c cloud) collect(ctx context.Context) error {
 func (c cloud) each(ctx context.Context, kind schema.GroupVersionKind, do func(context.Context, *unstructured.Unstructured) error) error {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind)
-	if err := c.client.List(ctx, list); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || discovery.IsGroupDiscoveryFailedError(err) {
+	if err := c.client.List(ctx, list); meta.IsNoMatchError(err) || apierrors.IsNotFound(err) ||
+		discovery.IsGroupDiscoveryFailedError(err) {
 		return nil
 	} else if err != nil {
 		return err
@@ -128,7 +134,8 @@ func (c cloud) answer(ctx context.Context, o *unstructured.Unstructured) error {
 	}
 	_, operation := o.GetAnnotations()["gardener.cloud/operation"]
 	if operation {
-		patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata": {"annotations": {"gardener.cloud/operation": null}}}`))
+		patch := client.RawPatch("application/merge-patch+json",
+			[]byte(`{"metadata": {"annotations": {"gardener.cloud/operation": null}}}`))
 		if err := c.client.Patch(ctx, o, patch); err != nil {
 			return err
 		}
@@ -140,7 +147,8 @@ func (c cloud) answer(ctx context.Context, o *unstructured.Unstructured) error {
 	status := map[string]any{
 		"observedGeneration": o.GetGeneration(),
 		"lastOperation": map[string]any{
-			"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "Played", "lastUpdateTime": time.Now().UTC().Format(time.RFC3339),
+			"type": "Reconcile", "state": "Succeeded", "progress": 100, "description": "Played",
+			"lastUpdateTime": time.Now().UTC().Format(time.RFC3339),
 		},
 	}
 	switch o.GetKind() {
@@ -166,7 +174,8 @@ func (c cloud) answer(ctx context.Context, o *unstructured.Unstructured) error {
 func (c cloud) answerEtcd(ctx context.Context, o *unstructured.Unstructured) error {
 	for _, operation := range []string{"druid.gardener.cloud/operation", "gardener.cloud/operation"} {
 		if _, asked := o.GetAnnotations()[operation]; asked {
-			patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata": {"annotations": {%q: null}}}`, operation))
+			patch := client.RawPatch("application/merge-patch+json",
+				fmt.Appendf(nil, `{"metadata": {"annotations": {%q: null}}}`, operation))
 			if err := c.client.Patch(ctx, o, patch); err != nil {
 				return err
 			}
@@ -190,12 +199,14 @@ func (c cloud) answerMonitoring(ctx context.Context, o *unstructured.Unstructure
 	var conditions []any
 	for _, kind := range []string{"Available", "Reconciled"} {
 		conditions = append(conditions, map[string]any{
-			"type": kind, "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339), "observedGeneration": o.GetGeneration(),
+			"type": kind, "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339),
+			"observedGeneration": o.GetGeneration(),
 		})
 	}
 	return c.patchStatus(ctx, o, map[string]any{
-		"paused": false, "replicas": replicas, "updatedReplicas": replicas, "availableReplicas": replicas, "unavailableReplicas": 0,
-		"conditions": conditions,
+		"paused": false, "replicas": replicas, "updatedReplicas": replicas, "availableReplicas": replicas,
+		"unavailableReplicas": 0,
+		"conditions":          conditions,
 	})
 }
 
@@ -224,7 +235,8 @@ func (c cloud) finishNamespaces(ctx context.Context) error {
 		}
 		if left == 0 {
 			n.Spec.Finalizers = nil
-			if err := c.client.SubResource("finalize").Update(ctx, n); client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+			if err := c.client.SubResource("finalize").Update(ctx, n); client.IgnoreNotFound(err) != nil &&
+				!apierrors.IsConflict(err) {
 				return err
 			}
 		}
@@ -249,7 +261,8 @@ func (c cloud) empty(ctx context.Context, namespace string) (int, error) {
 			return 0, err
 		}
 		for _, resource := range list.APIResources {
-			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") || resource.Kind == "Event" {
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "delete") ||
+				resource.Kind == "Event" {
 				continue
 			}
 			objects := &metav1.PartialObjectMetadataList{}

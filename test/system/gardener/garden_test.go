@@ -46,7 +46,8 @@ const (
 
 // groups are the API groups of gardener-apiserver, by their versions.
 var groups = map[string][]string{
-	"core.gardener.cloud": {"v1beta1", "v1"}, "seedmanagement.gardener.cloud": {"v1alpha1"}, "settings.gardener.cloud": {"v1alpha1"},
+	"core.gardener.cloud": {"v1beta1", "v1"}, "seedmanagement.gardener.cloud": {"v1alpha1"},
+	"settings.gardener.cloud":   {"v1alpha1"},
 	"operations.gardener.cloud": {"v1alpha1"}, "security.gardener.cloud": {"v1alpha1"},
 }
 
@@ -61,14 +62,16 @@ type garden struct {
 	programs map[string]*program
 }
 
-// startGarden starts etcd and kube-apiserver, and gardener-apiserver behind it. All programs of Gardener end with the specs.
+// startGarden starts etcd and kube-apiserver, and gardener-apiserver behind it. All programs of Gardener end with the
+// specs.
 func startGarden(ctx context.Context, folder string) *garden {
 	GinkgoHelper()
 	g := &garden{folder: folder, programs: map[string]*program{}}
 	var err error
 	// The context of a node ends with it.
 	g.Landscape, err = landscape.Start(context.WithoutCancel(ctx), landscape.Options{
-		Without: landscape.AllCRDs(), Address: host, AuditLog: filepath.Join(folder, "audit.jsonl"), APIServerArgs: g.aggregation(),
+		Without: landscape.AllCRDs(), Address: host, AuditLog: filepath.Join(folder, "audit.jsonl"),
+		APIServerArgs: g.aggregation(),
 	})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(g.Stop)
@@ -133,7 +136,8 @@ func (p *program) start() (err error) {
 	return err
 }
 
-// work starts programs again that have ended, as a kubelet does: gardenlet gives up when the namespace of its seed comes late.
+// work starts programs again that have ended, as a kubelet does: gardenlet gives up when the namespace of its seed
+// comes late.
 func (g *garden) work(context.Context) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -175,13 +179,15 @@ func (g *garden) keep(name, text string) {
 func (g *garden) startAPIServer(ctx context.Context) {
 	GinkgoHelper()
 	const service = "gardener-apiserver"
-	cert, ca, certFolder, err := secrets.SelfGenerateTLSServerCertificate(service, []string{service + ".kube-system.svc"}, []net.IP{net.ParseIP(host)})
+	cert, ca, certFolder, err := secrets.SelfGenerateTLSServerCertificate(service, []string{service + ".kube-system.svc"},
+		[]net.IP{net.ParseIP(host)})
 	Expect(err).NotTo(HaveOccurred())
 	Expect(os.RemoveAll(certFolder)).To(Succeed())
 	port := freePort(ctx)
 	g.run(service,
 		"--bind-address="+host, "--secure-port="+strconv.Itoa(port), "--etcd-servers="+g.Etcd(), "--cluster-identity=garden",
-		"--tls-cert-file="+g.file(service+".crt", cert.CertificatePEM), "--tls-private-key-file="+g.file(service+".key", cert.PrivateKeyPEM),
+		"--tls-cert-file="+g.file(service+".crt", cert.CertificatePEM),
+		"--tls-private-key-file="+g.file(service+".key", cert.PrivateKeyPEM),
 		"--authorization-always-allow-paths=/healthz", "--authentication-kubeconfig="+g.Kubeconfig(),
 		"--authorization-kubeconfig="+g.Kubeconfig(), "--kubeconfig="+g.Kubeconfig(), "--log-level=info", "--log-format=text")
 	g.create(ctx,
@@ -189,7 +195,8 @@ func (g *garden) startAPIServer(ctx context.Context) {
 			ObjectMeta: metav1.ObjectMeta{Name: service, Namespace: metav1.NamespaceSystem},
 			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 443}}},
 		},
-		endpoints(metav1.NamespaceSystem, service, []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To(int32(port))}}, host)) // #nosec G115
+		endpoints(metav1.NamespaceSystem, service, []discoveryv1.EndpointPort{{Name: ptr.To(""), Port: ptr.To(int32(port))}},
+			host)) // #nosec G115
 	for group, versions := range groups {
 		for _, version := range versions {
 			registration := fmt.Sprintf(`{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": %q}, "spec": {

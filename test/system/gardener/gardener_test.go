@@ -48,7 +48,8 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 		extension, err := env.Program(root, "gardener-extension-provider-graft")
 		Expect(err).NotTo(HaveOccurred())
 		m := &machine{garden: g, free: free, pods: map[types.NamespacedName][]*pod{}, programs: map[string]string{
-			"resource-manager": filepath.Join(tools, "gardener-resource-manager"), "gardener-extension-provider-graft": extension,
+			"resource-manager":                  filepath.Join(tools, "gardener-resource-manager"),
+			"gardener-extension-provider-graft": extension,
 		}}
 		DeferCleanup(m.stop)
 		play(g.work, m.work, cloud{g}.work)
@@ -67,8 +68,10 @@ var _ = Describe("Graft in Gardener", Ordered, func() {
 			seed := &gardencorev1beta1.Seed{}
 			give.Expect(g.gardener.Get(ctx, client.ObjectKey{Name: seedName}, seed)).To(Succeed())
 			give.Expect(seed.Status.LastOperation).NotTo(BeNil())
-			give.Expect(seed.Status.LastOperation.State).To(Equal(gardencorev1beta1.LastOperationStateSucceeded), seed.Status.LastOperation.Description)
-			for _, kind := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedExtensionsReady, gardencorev1beta1.GardenletReady} {
+			give.Expect(seed.Status.LastOperation.State).To(Equal(gardencorev1beta1.LastOperationStateSucceeded),
+				seed.Status.LastOperation.Description)
+			for _, kind := range []gardencorev1beta1.ConditionType{gardencorev1beta1.SeedExtensionsReady,
+				gardencorev1beta1.GardenletReady} {
 				condition := helper.GetCondition(seed.Status.Conditions, kind)
 				give.Expect(condition).NotTo(BeNil(), "%s", kind)
 				give.Expect(condition.Status).To(Equal(gardencorev1beta1.ConditionTrue), "%s: %s", kind, condition.Message)
@@ -207,7 +210,8 @@ func (g *garden) leftovers(ctx context.Context, installation string) (all []stri
 	GinkgoHelper()
 	for _, list := range []client.ObjectList{
 		&corev1.NamespaceList{}, &admissionregistrationv1.MutatingWebhookConfigurationList{},
-		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{},
+		&admissionregistrationv1.ValidatingWebhookConfigurationList{}, &rbacv1.ClusterRoleList{},
+		&rbacv1.ClusterRoleBindingList{},
 	} {
 		Expect(g.client.List(ctx, list)).To(Succeed())
 		Expect(meta.EachListItem(list, func(o runtime.Object) error {
@@ -230,7 +234,8 @@ func graft(ctx context.Context, folder, tag string, verbosity int) string {
 	manifests := string(raw)
 	Expect(manifests).To(And(ContainSubstring(empty), ContainSubstring(image), ContainSubstring(policy)))
 	manifests = strings.Replace(manifests, empty, indented(profiles(verbosity)), 1)
-	manifests = strings.Replace(manifests, policy, policy+"    seedSelector: {matchLabels: {"+firstLabel+": \"true\"}}\n", 1)
+	manifests = strings.Replace(manifests, policy,
+		policy+"    seedSelector: {matchLabels: {"+firstLabel+": \"true\"}}\n", 1)
 	return strings.Replace(manifests, image, image+tag+"-", 1)
 }
 
@@ -299,12 +304,14 @@ func cloudRegistration(ctx context.Context, folder string) string {
 	Expect(os.MkdirAll(filepath.Join(chart, "templates"), 0o700)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(chart, "Chart.yaml"), []byte("{apiVersion: v1, name: cloud, version: 0.1.0}"), 0o600)).To(Succeed())
 	Expect(os.WriteFile(filepath.Join(chart, "templates", "config.yaml"),
-		[]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: cloud, namespace: {{ .Release.Namespace }}}}"), 0o600)).To(Succeed())
+		[]byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: cloud, namespace: {{ .Release.Namespace }}}}"),
+		0o600)).To(Succeed())
 	registration(ctx, folder, "-chart", chart, "-archive", archive)
 	packed, err := os.ReadFile(archive)
 	Expect(err).NotTo(HaveOccurred())
 	var resources strings.Builder
-	for _, kind := range []string{"ControlPlane", "DNSRecord", "Infrastructure", "Network", "OperatingSystemConfig", "Worker"} {
+	for _, kind := range []string{"ControlPlane", "DNSRecord", "Infrastructure", "Network", "OperatingSystemConfig",
+		"Worker"} {
 		fmt.Fprintf(&resources, "  - {kind: %s, type: %s}\n", kind, provider)
 	}
 	return fmt.Sprintf(`apiVersion: core.gardener.cloud/v1

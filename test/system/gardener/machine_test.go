@@ -195,7 +195,8 @@ func (m *machine) keepPlain(ctx context.Context, wanted map[types.NamespacedName
 	return nil
 }
 
-// finish ends the Pods of a Deployment that is being deleted, and lets it go: gardener-resource-manager deletes in the foreground.
+// finish ends the Pods of a Deployment that is being deleted, and lets it go: gardener-resource-manager deletes in the
+// foreground.
 func (m *machine) finish(ctx context.Context, d *appsv1.Deployment) error {
 	key := client.ObjectKeyFromObject(d)
 	pods := m.pods[key]
@@ -417,7 +418,8 @@ func (m *machine) stopPods(ctx context.Context, namespace string, pods []*pod) e
 
 // stopPod stops a program, deletes its Pod and keeps its output.
 func (m *machine) stopPod(ctx context.Context, namespace string, p *pod) {
-	_ = m.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: namespace}}, client.GracePeriodSeconds(0))
+	_ = m.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name, Namespace: namespace}},
+		client.GracePeriodSeconds(0))
 	_ = p.process.Stop()
 	m.keep(p.name, p.process.Log.String())
 	m.free = append(m.free, p.network)
@@ -462,7 +464,8 @@ func (m *machine) reportOthers(ctx context.Context) error {
 		s := &sets.Items[i]
 		before, wanted := s.DeepCopy(), ptr.Deref(s.Spec.Replicas, 1)
 		s.Status = appsv1.StatefulSetStatus{
-			ObservedGeneration: s.Generation, Replicas: wanted, ReadyReplicas: wanted, CurrentReplicas: wanted, UpdatedReplicas: wanted,
+			ObservedGeneration: s.Generation, Replicas: wanted, ReadyReplicas: wanted, CurrentReplicas: wanted,
+			UpdatedReplicas:   wanted,
 			AvailableReplicas: wanted, CurrentRevision: "1", UpdateRevision: "1",
 		}
 		if !same(before.Status, s.Status) {

@@ -71,7 +71,8 @@ func TestWithoutScript(t *testing.T) {
 	if value[bool](t, page, `document.querySelector(".filter").checkVisibility()`) {
 		t.Error("the filter is shown")
 	}
-	hidden := value[[]string](t, page, `[...document.querySelectorAll(".denied, .changed")].filter((o) => o.matches("section") && !o.querySelector("details").open).map((o) => o.id)`)
+	hidden := value[[]string](t, page,
+		`[...document.querySelectorAll(".denied, .changed")].filter((o) => o.matches("section") && !o.querySelector("details").open).map((o) => o.id)`)
 	if len(hidden) > 0 {
 		t.Errorf("what changed is folded: %q", hidden)
 	}
@@ -83,7 +84,8 @@ func TestLandmarks(t *testing.T) {
 	for name, view := range map[string]string{"desktop": "desktop", "phone": "phone"} {
 		t.Run(name, func(t *testing.T) {
 			page := open(t, write(t, comparison(t)), views[view])
-			landmarks := value[map[string]int](t, page, `Object.fromEntries(["header", "nav", "main", "footer", "h1"].map((n) => [n, document.querySelectorAll(n).length]))`)
+			landmarks := value[map[string]int](t, page,
+				`Object.fromEntries(["header", "nav", "main", "footer", "h1"].map((n) => [n, document.querySelectorAll(n).length]))`)
 			if diff := cmp.Diff(map[string]int{"header": 1, "nav": 1, "main": 1, "footer": 1, "h1": 1}, landmarks); diff != "" {
 				t.Errorf("landmarks (-want +got):\n%s", diff)
 			}

@@ -44,7 +44,8 @@ func once(build func(*testing.T) *report.Page) func(*testing.T) *report.Page {
 	}
 }
 
-// makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied besides.
+// makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied
+// besides.
 func makeDifference(t *testing.T) *report.Page {
 	t.Helper()
 	program := golden.Compile(t, compiler.Options{}, openstack)
@@ -80,7 +81,8 @@ func makeDifference(t *testing.T) *report.Page {
 	return page
 }
 
-// edits are what another version of the OpenStack profile does otherwise: for everybody, for some, and wrongly for some.
+// edits are what another version of the OpenStack profile does otherwise: for everybody, for some, and wrongly for
+// some.
 var edits = strings.NewReplacer(
 	"$(hostname | cut -d . -f 1)", "$(hostname -s)",
 	`capacity: "${ parameters.etcdMainCapacity }"`, `capacity: 50Gi`,
@@ -102,7 +104,8 @@ func makeComparison(t *testing.T) *report.Page {
 	was.Name, is.Name = "v1.4.0/profile.yaml", "openstack/profile.yaml"
 	is.Data = []byte(edits.Replace(string(is.Data)))
 	matrix := compare.Matrix{
-		Base: scene.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"}, Variants: []string{"plain", "ha", "ipv6"},
+		Base: scene.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"},
+		Variants: []string{"plain", "ha", "ipv6"},
 	}
 	scenes, err := matrix.Scenes(t.Context(), gardener.Generator{})
 	if err != nil {
@@ -110,7 +113,8 @@ func makeComparison(t *testing.T) *report.Page {
 	}
 	result, err := compare.Run(t.Context(), compare.Options{
 		Old: compare.Program{Program: compile(t, was)}, New: compare.Program{Program: compile(t, is)},
-		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name}, Scenes: scenes,
+		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name},
+		Scenes: scenes,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +146,8 @@ func hostile() *report.Page {
 	script := "</script><script>console.error('run')</script><img src=https://example.com/x.png onerror=console.error(1)>"
 	rule := report.Rule{Name: script + long, Profile: long, At: long + ":1"}
 	return &report.Page{
-		Title: script + long, Facts: []report.Fact{{Name: long, Value: script}}, Figures: []report.Figure{{Value: long, Label: long}},
+		Title: script + long, Facts: []report.Fact{{Name: long, Value: script}},
+		Figures: []report.Figure{{Value: long, Label: long}},
 		Sections: []report.Section{{
 			Kind: long, Name: script, Note: long, For: []string{long, script}, Denied: long + "\n" + script,
 			Blocks: []report.Block{{Heading: long, Lines: []report.Line{{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)}}}},

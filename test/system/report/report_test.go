@@ -4,9 +4,10 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report_test shows HTML reports of real changes to a real Chromium, on a phone and on a desktop, in light and dark: they
-// load nothing, complain of nothing, fit into the window, and work with and without JavaScript. It needs chromium
-// (hack/system/packages.txt); `make test-system` installs it. With -update it writes the pictures of docs/images.
+// Package report_test shows HTML reports of real changes to a real Chromium, on a phone and on a desktop, in light and
+// dark: they load nothing, complain of nothing, fit into the window, and work with and without JavaScript. It needs
+// chromium (hack/system/packages.txt); `make test-system` installs it. With -update it writes the pictures of
+// docs/images.
 package report_test
 
 import (
@@ -59,7 +60,8 @@ var views = map[string]chromium.View{
 
 // TestReports opens every page in every view.
 func TestReports(t *testing.T) {
-	for name, page := range map[string]*report.Page{"diff": difference(t), "compare": comparison(t), "hostile": hostile()} {
+	for name, page := range map[string]*report.Page{"diff": difference(t), "compare": comparison(t),
+		"hostile": hostile()} {
 		path := write(t, page)
 		for view, look := range views {
 			t.Run(name+"/"+view, func(t *testing.T) {

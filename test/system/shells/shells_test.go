@@ -60,8 +60,8 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// TestPowerShell reads the script for PowerShell with a grammar of that language. PowerShell itself is neither a package of Debian nor in
-// the npm registry, so nothing here presses a tabulator in it.
+// TestPowerShell reads the script for PowerShell with a grammar of that language. PowerShell itself is neither a
+// package of Debian nor in the npm registry, so nothing here presses a tabulator in it.
 func TestPowerShell(t *testing.T) {
 	t.Log("PowerShell is not to be had from Debian or npm: the syntax of its completion is checked, and no PowerShell runs it")
 	folder := t.TempDir()

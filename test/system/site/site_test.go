@@ -69,7 +69,8 @@ var _ = Describe("The documentation site", Label("docs"), func() {
 	It("lists the tasks on its first page", func(ctx SpecContext) {
 		page := open(ctx, "/index.html")
 		Expect(evaluate[string](ctx, page, "document.querySelector('h1').textContent")).To(ContainSubstring("Documentation"))
-		links := evaluate[[]string](ctx, page, "[...document.querySelectorAll('[role=main] td a')].map((a) => a.getAttribute('href'))")
+		links := evaluate[[]string](ctx, page,
+			"[...document.querySelectorAll('[role=main] td a')].map((a) => a.getAttribute('href'))")
 		Expect(links).To(ContainElement("usage/tutorial.html"), "the first page links the tutorial")
 	}, SpecTimeout(timeout))
 
@@ -104,7 +105,8 @@ var _ = Describe("The documentation site", Label("docs"), func() {
 			return evaluate[[]string](ctx, page,
 				"[...document.querySelectorAll('#mkdocs-search-results article a')].map((a) => new URL(a.href).pathname)")
 		}
-		Eventually(results).WithContext(ctx).WithTimeout(timeout/2).Should(ContainElement(HavePrefix(want)), "results for %q", words)
+		Eventually(results).WithContext(ctx).WithTimeout(timeout/2).Should(ContainElement(HavePrefix(want)),
+			"results for %q", words)
 	},
 		Entry("rollback", "rollback", "/operations/upgrade.html", SpecTimeout(timeout)),
 		Entry("restart", "restart", "/operations/", SpecTimeout(timeout)),

@@ -21,7 +21,8 @@ func TestSocket(t *testing.T) {
 	one, two := boot(t)
 	configuration := absolute(t, "testdata", "socket.yaml")
 	for _, n := range []*node{one, two} {
-		provider := n.machine.Provider(absolute(t, root, "bin", "graft-network-provider"), absolute(t, "testdata", "profile.yaml"), "--config="+configuration)
+		provider := n.machine.Provider(absolute(t, root, "bin", "graft-network-provider"),
+			absolute(t, "testdata", "profile.yaml"), "--config="+configuration)
 		if err := provider.Start(n.ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +31,8 @@ func TestSocket(t *testing.T) {
 	}
 	join(one, two)
 	for i, n := range []*node{one, two} {
-		n.docker("run", "--detach", "--name="+fmt.Sprintf("c%d", i+1), "--network=wide", fmt.Sprintf("--ip=10.81.0.1%d", i), engine.Image, "sleep", "100000")
+		n.docker("run", "--detach", "--name="+fmt.Sprintf("c%d", i+1), "--network=wide", fmt.Sprintf("--ip=10.81.0.1%d", i),
+			engine.Image, "sleep", "100000")
 	}
 	one.reaches("c1", "10.81.0.11")
 	two.reaches("c2", "10.81.0.10")

@@ -27,7 +27,8 @@ func TestSwarm(t *testing.T) {
 	two.plug(folder, "")
 	join(one, two)
 	follow(t, one, two, []step{
-		{"attached", attached}, {"service", service}, {"worker leaves", leave}, {"worker killed", killed}, {"manager restarted", restart},
+		{"attached", attached}, {"service", service}, {"worker leaves", leave}, {"worker killed", killed},
+		{"manager restarted", restart},
 	})
 	for _, n := range []*node{one, two} {
 		n.holdsNothing("--server=unix://" + filepath.Join(n.machine.Folder, "state", "ledger.sock"))
@@ -71,7 +72,8 @@ func (n *node) of(t *testing.T) *node {
 	return &other
 }
 
-// attached runs containers by hand on both nodes, in a network with Docker's own IPAM whose tunnel has the number that the manager has given it.
+// attached runs containers by hand on both nodes, in a network with Docker's own IPAM whose tunnel has the number that
+// the manager has given it.
 func attached(t *testing.T, one, two *node) {
 	one.docker("network", "create", "--driver="+engine.Managed, "--attachable", "--opt=profile=acme.com/plain", "plain")
 	for i, n := range []*node{one, two} {
@@ -94,9 +96,11 @@ func attached(t *testing.T, one, two *node) {
 // talk sends more than a packet over TCP from one container to another.
 func talk(from *node, client string, to *node, server string) {
 	from.Helper()
-	to.docker("exec", "--detach", server, "sh", "-c", "sleep 100 | nc -l -p 7 >/got") // a server whose input ends says so to its client
+	// a server whose input ends says so to its client
+	to.docker("exec", "--detach", server, "sh", "-c", "sleep 100 | nc -l -p 7 >/got")
 	from.eventually("a connection is made", func() error {
-		_, err := from.try("exec", client, "sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo graft; i=$((i+1)); done | nc -w 5 "+server+" 7")
+		_, err := from.try("exec", client, "sh", "-c",
+			"i=0; while [ $i -lt 2000 ]; do echo graft; i=$((i+1)); done | nc -w 5 "+server+" 7")
 		return err
 	})
 	from.eventually("all has arrived", func() error {
@@ -110,13 +114,16 @@ func talk(from *node, client string, to *node, server string) {
 
 // service is a task on each node, whose addresses are those of a pool.
 func service(t *testing.T, one, two *node) {
-	one.docker("network", "create", "--driver="+engine.Managed, "--ipam-driver="+engine.Managed, "--opt=profile=acme.com/overlay",
+	one.docker("network", "create", "--driver="+engine.Managed, "--ipam-driver="+engine.Managed,
+		"--opt=profile=acme.com/overlay",
 		"--ipam-opt=profile=acme.com/overlay", "pooled")
-	one.docker("service", "create", "--detach", "--name=web", "--mode=global", "--endpoint-mode=dnsrr", "--network=pooled", "--no-resolve-image", "--quiet",
+	one.docker("service", "create", "--detach", "--name=web", "--mode=global", "--endpoint-mode=dnsrr", "--network=pooled",
+		"--no-resolve-image", "--quiet",
 		engine.Image, "sleep", "100000")
 	tasks := running(one, two)
 	for _, task := range tasks {
-		if address := task.address(); !pool.Contains(address.Addr()) || address.Bits() != pool.Bits() || task.mac() != derived(address.Addr()) {
+		if address := task.address(); !pool.Contains(address.Addr()) || address.Bits() != pool.Bits() ||
+			task.mac() != derived(address.Addr()) {
 			t.Errorf("a task has %s and %s, which are not of the pool", address, task.mac())
 		}
 	}
@@ -182,13 +189,15 @@ func across(tasks []task) {
 	}
 }
 
-// leave has a node leave and come back, as another one to Swarm, which keeps the addresses of tasks on a node that is down for a day if it is not removed.
+// leave has a node leave and come back, as another one to Swarm, which keeps the addresses of tasks on a node that is
+// down for a day if it is not removed.
 func leave(_ *testing.T, one, two *node) {
 	id := two.docker("info", "--format={{.Swarm.NodeID}}")
 	two.docker("swarm", "leave")
 	one.eventually("the peer is gone", func() error { return same(one.peers(), nil) })
 	two.empty()
-	// dockerd gives up its membership after "swarm leave" has returned, and a node that joins before has no peers for good.
+	// dockerd gives up its membership after "swarm leave" has returned, and a node that joins before has no peers for
+	// good.
 	two.eventually("the port of Swarm's members is free", func() error {
 		if listener := two.run("ss", "--no-header", "--listening", "--numeric", "--tcp", "sport = :7946"); listener != "" {
 			return errors.New(listener)
@@ -211,8 +220,8 @@ func same(got, want []string) error {
 	return nil
 }
 
-// killed ends a worker's dockerd in the middle: the manager's tunnel has no such peer any more, and has it again when the worker is back, whose tasks then
-// are new ones.
+// killed ends a worker's dockerd in the middle: the manager's tunnel has no such peer any more, and has it again when
+// the worker is back, whose tasks then are new ones.
 func killed(t *testing.T, one, two *node) {
 	if err := two.dockerd.Kill(); err != nil {
 		t.Fatal(err)
@@ -226,7 +235,8 @@ func killed(t *testing.T, one, two *node) {
 	across(running(one, two))
 }
 
-// lead makes the other node the manager, which asks for all that the first one had chosen, chooses addresses for new tasks, and gives the office back.
+// lead makes the other node the manager, which asks for all that the first one had chosen, chooses addresses for new
+// tasks, and gives the office back.
 func lead(t *testing.T, one, two *node) {
 	change(one, two)
 	kept := running(one, two)
@@ -234,7 +244,8 @@ func lead(t *testing.T, one, two *node) {
 	two.docker("service", "update", "--force", "--detach", "--quiet", "web")
 	two.eventually("all tasks are new ones", func() error {
 		for _, task := range kept {
-			if ids := task.docker("ps", "--quiet", "--filter=label=com.docker.swarm.service.name=web"); ids == "" || strings.Contains(ids, task.container) {
+			if ids := task.docker("ps", "--quiet", "--filter=label=com.docker.swarm.service.name=web"); ids == "" ||
+				strings.Contains(ids, task.container) {
 				return fmt.Errorf("on %s there is %s", task.node.address, task.container)
 			}
 		}
@@ -271,8 +282,8 @@ func change(from, to *node) {
 	})
 }
 
-// restart ends the manager and starts it again: it asks for all again that it had, and gets it. Its gossip may not find the worker for a minute: the tunnel
-// has its peer because that is remembered.
+// restart ends the manager and starts it again: it asks for all again that it had, and gets it. Its gossip may not find
+// the worker for a minute: the tunnel has its peer because that is remembered.
 func restart(t *testing.T, one, two *node) {
 	if err := one.dockerd.Stop(); err != nil {
 		t.Fatal(err)

@@ -4,7 +4,8 @@
 
 //go:build system
 
-// Package swarm_test proves scope global: Debian's dockerd on two machines (package engine) with a cable between them and a plugin on each, as a Swarm.
+// Package swarm_test proves scope global: Debian's dockerd on two machines (package engine) with a cable between them
+// and a plugin on each, as a Swarm.
 package swarm_test
 
 import (
@@ -75,18 +76,20 @@ func (n *node) halt() {
 	}
 }
 
-// plug installs the managed plugin, with the configuration that goes with it and a profile from testdata. A ledger is another one than that of the node
-// alone.
+// plug installs the managed plugin, with the configuration that goes with it and a profile from testdata. A ledger is
+// another one than that of the node alone.
 func (n *node) plug(folder, ledger string) {
 	n.Helper()
 	for name, from := range map[string]string{
-		"network-provider.yaml": filepath.Join(root, "hack", "plugin", "network-provider.yaml"), "network/profile.yaml": "testdata/profile.yaml",
+		"network-provider.yaml": filepath.Join(root, "hack", "plugin", "network-provider.yaml"),
+		"network/profile.yaml":  "testdata/profile.yaml",
 	} {
 		raw, err := os.ReadFile(from)
 		if err != nil {
 			n.Fatal(err)
 		}
-		// What Swarm forgets to give back, such as addresses of tasks that end while their network is removed, is to be found soon.
+		// What Swarm forgets to give back, such as addresses of tasks that end while their network is removed, is to be found
+		// soon.
 		raw = bytes.Replace(raw, []byte("{scope: global}"), []byte("{scope: global, sweep: {period: 1s, grace: 15s}}"), 1)
 		if ledger != "" {
 			raw = bytes.Replace(raw, []byte("ledger: {path: /var/lib/graft/ledger}"), []byte(ledger), 1)
@@ -248,8 +251,10 @@ func (n *node) etcd() string {
 	}
 	clients, peers := "http://"+n.address+":2379", "http://"+n.address+":2380"
 	go func() { // until the machine is halted
-		_, _ = n.machine.Run(n.ctx, program, "--data-dir="+filepath.Join(n.machine.Folder, "etcd"), "--listen-client-urls="+clients, "--advertise-client-urls="+clients,
-			"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers, "--log-level=error")
+		_, _ = n.machine.Run(n.ctx, program, "--data-dir="+filepath.Join(n.machine.Folder, "etcd"),
+			"--listen-client-urls="+clients, "--advertise-client-urls="+clients,
+			"--listen-peer-urls="+peers, "--initial-advertise-peer-urls="+peers, "--initial-cluster=default="+peers,
+			"--log-level=error")
 	}()
 	n.eventually("etcd answers", func() error {
 		_, err := n.machine.Run(n.ctx, absolute(n.T, root, "bin", "graft"), "ledger", "inspect", "--etcd="+clients)

@@ -50,7 +50,8 @@ profiles:
   overlay: {pools: [overlay], link: {kind: bridge}}
 `
 
-// unit is the program behind a socket that systemd's own program has opened, as a user who may change the network of a namespace of its own.
+// unit is the program behind a socket that systemd's own program has opened, as a user who may change the network of a
+// namespace of its own.
 type unit struct {
 	folder  string
 	process *exec.Cmd
@@ -78,7 +79,8 @@ func start(t *testing.T) *unit {
 	for name, file := range map[string]struct {
 		data []byte
 		mode os.FileMode
-	}{"program": {program, 0o755}, "profile.yaml": {[]byte(profile), 0o644}, "config.yaml": {fmt.Appendf(nil, configuration, u.folder), 0o644}} {
+	}{"program": {program, 0o755}, "profile.yaml": {[]byte(profile), 0o644},
+		"config.yaml": {fmt.Appendf(nil, configuration, u.folder), 0o644}} {
 		if err := os.WriteFile(filepath.Join(u.folder, name), file.data, file.mode); err != nil {
 			t.Fatal(err)
 		}
@@ -100,12 +102,14 @@ func start(t *testing.T) *unit {
 // run starts the process, which is ended with the test.
 func (u *unit) run(t *testing.T) {
 	t.Helper()
-	u.process = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `umask 077 && exec "$0" "$@"`, "systemd-socket-activate",
+	u.process = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `umask 077 && exec "$0" "$@"`,
+		"systemd-socket-activate",
 		"--listen="+u.socket(), "--fdname=graft-docker", "--setenv=NOTIFY_SOCKET="+filepath.Join(u.folder, "told"),
 		filepath.Join(u.folder, "program"), "--config", filepath.Join(u.folder, "config.yaml"))
 	u.process.Stdout, u.process.Stderr = &u.log, &u.log
 	u.process.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNET, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}, AmbientCaps: []uintptr{unix.CAP_NET_ADMIN},
+		Cloneflags: unix.CLONE_NEWNET, Credential: &syscall.Credential{Uid: nobody, Gid: nobody},
+		AmbientCaps: []uintptr{unix.CAP_NET_ADMIN},
 	}
 	if err := u.process.Start(); err != nil {
 		t.Fatal(err)
@@ -139,7 +143,8 @@ func (u *unit) socket() string { return filepath.Join(u.folder, "s") }
 
 // call makes a call of Docker's contract, and gives the answer.
 func call(ctx context.Context, client *http.Client, method, body string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://plugin.moby.localhost/"+method, strings.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://plugin.moby.localhost/"+method,
+		strings.NewReader(body))
 	if err != nil {
 		return "", err
 	}
@@ -186,7 +191,8 @@ func TestActivation(t *testing.T) {
 	}
 	u.hear(t, "READY=1")
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", u.process.Process.Pid))
-	if err != nil || !strings.Contains(string(status), rights) || !strings.Contains(string(status), fmt.Sprintf("Uid:\t%d\t", nobody)) {
+	if err != nil || !strings.Contains(string(status), rights) ||
+		!strings.Contains(string(status), fmt.Sprintf("Uid:\t%d\t", nobody)) {
 		t.Errorf("the process is %s, %v", status, err)
 	}
 	const network, endpoint = `"NetworkID":"aaaaaaaaaaaaaaaa"`, `"EndpointID":"eeeeeeeeeeeeeeee"`

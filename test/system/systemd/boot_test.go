@@ -71,8 +71,9 @@ func TestBoot(t *testing.T) {
 	err = uml.Run(ctx, uml.Job{
 		Command: []string{"boot.sh"}, First: true, Modules: []string{"bridge", "veth", "macvlan", "ipvlan", "8021q", "vxlan", "dummy"},
 		Files: map[string]string{
-			"boot.sh": filepath.Join("testdata", "boot.sh"), "guest": self, "graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
-			service: units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
+			"boot.sh": filepath.Join("testdata", "boot.sh"), "guest": self,
+			"graft-network-provider": filepath.Join(root, "bin", "graft-network-provider"),
+			service:                  units(service), socket: units(socket), "network-provider.yaml": units("network-provider.yaml"),
 			"docker.yaml": filepath.Join(root, "example", "network", "docker.yaml"),
 		},
 	}, &out)

@@ -54,13 +54,15 @@ var effectiveCases = map[string]map[string]string{
 		unitFile: run("RUN $MORE"), "/etc/systemd/system/service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 	},
 	"of one name, the drop-in of the unit before that of the type": {
-		unitFile: run("RUN $MORE"), "/etc/systemd/system/service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n", dropIn("a"): "[Service]\nNice=1\n",
+		unitFile: run("RUN $MORE"), "/etc/systemd/system/service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
+		dropIn("a"): "[Service]\nNice=1\n",
 	},
 	"a drop-in of a prefix of the name": {
 		unitFile: run("RUN $MORE"), "/etc/systemd/system/graft-.service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 	},
 	"a drop-in of an alias": {
-		unitFile: run("RUN $MORE") + "[Install]\nAlias=y.service\n", "/etc/systemd/system/y.service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
+		unitFile:                                 run("RUN $MORE") + "[Install]\nAlias=y.service\n",
+		"/etc/systemd/system/y.service.d/a.conf": "[Service]\nEnvironment=MORE=--b\n",
 	},
 	"files that are no drop-ins": {
 		unitFile: run("RUN a"), dropIn("a") + "x": "[Service]\nExecStart=\n",

@@ -51,11 +51,13 @@ func read(t *testing.T, name string) string {
 // TestUnits checks that systemd accepts all units, and that the service has few permissions.
 func TestUnits(t *testing.T) {
 	folder := units(t)
-	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", filepath.Join(folder, service), filepath.Join(folder, socket)).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), "systemd-analyze", "verify", "--man=no", filepath.Join(folder, service),
+		filepath.Join(folder, socket)).CombinedOutput()
 	if err != nil || strings.Contains(string(said), "graft") { // it also names faults of units that the machine has
 		t.Errorf("%v\n%s", err, said)
 	}
-	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold="+exposure,
+	said, err = exec.CommandContext(t.Context(), "systemd-analyze", "security", "--no-pager", "--offline=true",
+		"--threshold="+exposure,
 		filepath.Join(folder, service)).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, said)
@@ -65,7 +67,8 @@ func TestUnits(t *testing.T) {
 // TestNames checks that the units and the configuration use the same socket name, and that Docker finds the socket.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
-		socket:                  "\nListenStream=/run/docker/plugins/graft.sock\nFileDescriptorName=graft-docker\nService=" + service + "\n",
+		socket: "\nListenStream=/run/docker/plugins/graft.sock\nFileDescriptorName=graft-docker\nService=" +
+			service + "\n",
 		service:                 "\nRequires=" + socket + "\n",
 		"network-provider.yaml": "\n- address: systemd://graft-docker\n  contracts: [docker]\n",
 	} {
@@ -73,7 +76,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s does not say%s", name, want)
 		}
 	}
-	said, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "graft"), "lint", filepath.Join(root, "hack", "systemd", "network-provider.yaml")).CombinedOutput()
+	said, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "graft"), "lint",
+		filepath.Join(root, "hack", "systemd", "network-provider.yaml")).CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, said)
 	}
@@ -97,7 +101,8 @@ func TestInstall(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	block = strings.NewReplacer(" /", " "+folder+"/", "systemctl enable --now", "systemctl --root="+folder+" enable").Replace(block)
+	block = strings.NewReplacer(" /", " "+folder+"/", "systemctl enable --now",
+		"systemctl --root="+folder+" enable").Replace(block)
 	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", block)
 	command.Dir = root
 	if said, err := command.CombinedOutput(); err != nil {

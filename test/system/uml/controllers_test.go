@@ -15,8 +15,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/system/uml"
 )
 
-// TestControllers runs the network provider with the real controllers of Docker where every kind of link can be had: containers on ipvlan in its three modes,
-// on VLANs of their own, and on macvlan, ipvlan and bridges that are on a VLAN.
+// TestControllers runs the network provider with the real controllers of Docker where every kind of link can be had:
+// containers on ipvlan in its three modes, on VLANs of their own, and on macvlan, ipvlan and bridges that are on a
+// VLAN.
 func TestControllers(t *testing.T) {
 	root, err := filepath.Abs("../../..")
 	if err != nil {
@@ -24,7 +25,8 @@ func TestControllers(t *testing.T) {
 	}
 	const program = "test/libnetwork/libnetwork.test"
 	files := map[string]string{program: compile(t, filepath.Join(root, "test", "libnetwork"), ".", "-tags", "system")}
-	for _, name := range []string{"bin/graft", "bin/graft-network-provider", ".cache/bin/libnetwork/docker28", ".cache/bin/libnetwork/moby2"} {
+	for _, name := range []string{"bin/graft", "bin/graft-network-provider", ".cache/bin/libnetwork/docker28",
+		".cache/bin/libnetwork/moby2"} {
 		files[name] = filepath.Join(root, name)
 	}
 	out, err := run(t, 10*time.Minute, uml.Job{

@@ -25,8 +25,8 @@ const (
 	shared         = "/mnt/shared"
 )
 
-// Guest does the job of a guest and turns it off, if this process is a guest's first one; otherwise it returns at once. TestMain calls it before
-// anything else.
+// Guest does the job of a guest and turns it off, if this process is a guest's first one; otherwise it returns at once.
+// TestMain calls it before anything else.
 func Guest() {
 	folder := os.Getenv(folderVariable)
 	if os.Getpid() != 1 || folder == "" {
@@ -44,20 +44,23 @@ func Guest() {
 // mount makes the file systems of the guest: what belongs to a kernel, what can be written, and the shared folder.
 func mount(folder string) error {
 	for _, m := range []struct{ kind, at, data string }{
-		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""}, {"tmpfs", "/run", "mode=755"}, {"tmpfs", "/tmp", "mode=1777"},
+		{"proc", "/proc", ""}, {"sysfs", "/sys", ""}, {"devtmpfs", "/dev", ""}, {"tmpfs", "/run", "mode=755"},
+		{"tmpfs", "/tmp", "mode=1777"},
 		{"tmpfs", "/mnt", "mode=755"}, {"tmpfs", "/var/lib", "mode=755"}, {"hostfs", shared, folder},
 	} {
 		if err := os.MkdirAll(m.at, 0o755); err != nil {
 			return fmt.Errorf("making %s: %w", m.at, err)
 		}
-		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.data); err != nil && !errors.Is(err, unix.EBUSY) { // the kernel has mounted /dev
+		// the kernel has mounted /dev
+		if err := unix.Mount(m.kind, m.at, m.kind, 0, m.data); err != nil && !errors.Is(err, unix.EBUSY) {
 			return fmt.Errorf("mounting %s: %w", m.at, err)
 		}
 	}
 	return nil
 }
 
-// work loads the modules and runs the command. Its error is either an ExitError or a reason why the command did not run.
+// work loads the modules and runs the command. Its error is either an ExitError or a reason why the command did not
+// run.
 func work() error {
 	raw, err := os.ReadFile(filepath.Join(shared, jobFile))
 	if err != nil {

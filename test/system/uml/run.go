@@ -35,10 +35,11 @@ const (
 type Job struct {
 	// Command is a program of Files, and its arguments. It is run where it stands.
 	Command []string
-	// Files are those of the machine that the command needs, by the names that they have in the guest, which may be in folders.
+	// Files are those of the machine that the command needs, by the names that they have in the guest, which may be in
+	// folders.
 	Files map[string]string `json:"-"`
-	// First says that the command takes the place of the guest's first process, as systemd must. It leaves its status in the file "status" of
-	// the folder at /mnt/shared, where the others leave what they say, and turns the guest off.
+	// First says that the command takes the place of the guest's first process, as systemd must. It leaves its status in
+	// the file "status" of the folder at /mnt/shared, where the others leave what they say, and turns the guest off.
 	First bool
 	// Modules are loaded into the guest's kernel before, with all that they need.
 	Modules []string
@@ -58,8 +59,8 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("the program ended with status %d", f.Status)
 }
 
-// Run boots a guest, which does the job, and waits until it is off, or the context ends it. What the program printed is written to out; if it failed, what
-// the guest's kernel said as well.
+// Run boots a guest, which does the job, and waits until it is off, or the context ends it. What the program printed is
+// written to out; if it failed, what the guest's kernel said as well.
 func Run(ctx context.Context, job Job, out io.Writer) error {
 	kernel, err := exec.LookPath("linux.uml")
 	if err != nil {
@@ -153,7 +154,8 @@ func boot(ctx context.Context, kernel, folder string, memory int) (string, error
 		memory = 768
 	}
 	var said bytes.Buffer
-	c := exec.CommandContext(ctx, kernel, fmt.Sprintf("mem=%dM", memory), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", "quiet",
+	c := exec.CommandContext(ctx, kernel, fmt.Sprintf("mem=%dM", memory), "root=/dev/root", "rootfstype=hostfs",
+		"rootflags=/", "ro", "quiet",
 		"panic=-1", "con=null", "con0=null,fd:1", "ssl=null", "init="+self, folderVariable+"="+folder)
 	c.Stdout, c.Stderr = &said, &said
 	c.Env = []string{"HOME=" + folder, "PATH=" + os.Getenv("PATH")}
