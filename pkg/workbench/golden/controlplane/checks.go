@@ -5,17 +5,17 @@
 package controlplane
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/fieldpath"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/commandline"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/systemd"
@@ -23,62 +23,260 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
 )
 
-// commandLine reports whether the objects have flags; container is the container with the flags.
-func (c *compiler) commandLine(field string, some source.Node) (container string, ok bool) {
-	container = c.expected.Container
-	if c.target != nil && !c.target.Has(target.CommandLine) {
+// compiler collects the assertions of an expectation.
+type compiler struct {
+	selector
+
+	at source.Node
+	// path is that of the expectation, and container is the one of flags and variables.
+	path, container string
+	expected        v1alpha1.TestExpected
+	profile         profileText
+	asserts         []assertion
+	findings        source.Findings
+}
+
+func (c *compiler) add(a assertion) { c.asserts = append(c.asserts, a) }
+
+// refuse adds a finding about a field of the expectation, or about all of it.
+func (c *compiler) refuse(at source.Node, field, format string, arguments ...any) {
+	if field != "" {
+		field = "." + field
+	}
+	c.findings = append(c.findings, at.Finding(c.path+field, format, arguments...))
+}
+
+// values are expected values by name.
+type values = map[string]source.Node
+
+// check compiles the values of one field of an expectation.
+type check struct {
+	field  string
+	values func(e *v1alpha1.TestExpected) values
+	// compile adds the assertion about a value, or a finding.
+	compile func(c *compiler, field, name string, node source.Node)
+	// unfit adds a finding if the objects cannot have the field. It is optional.
+	unfit func(c *compiler, field, name string, node source.Node) bool
+	// unknown returns an error message for a name that does not exist. It is optional.
+	unknown func(c *compiler, name string) string
+}
+
+// checks are the fields with values by name. To add one: a field in v1alpha1.TestExpected, and a line here.
+var checks = []check{
+	{"flags", func(e *v1alpha1.TestExpected) values { return e.Flags }, (*compiler).flag, (*compiler).noCommandLine, (*compiler).unknownFlag},
+	{"mapFlags", func(e *v1alpha1.TestExpected) values { return e.MapFlags }, entries(mapEntry), (*compiler).noCommandLine, nil},
+	{"listFlags", func(e *v1alpha1.TestExpected) values { return e.ListFlags }, entries(listItem), (*compiler).noCommandLine, nil},
+	{"featureGates", func(e *v1alpha1.TestExpected) values { return e.FeatureGates }, (*compiler).gate, (*compiler).noGates, (*compiler).unknownGate},
+	{"env", func(e *v1alpha1.TestExpected) values { return e.Env }, (*compiler).variable, nil, (*compiler).unknownVariable},
+	{"labels", func(e *v1alpha1.TestExpected) values { return e.Labels }, textBelow("metadata.labels"), nil, nil},
+	{"annotations", func(e *v1alpha1.TestExpected) values { return e.Annotations }, textBelow("metadata.annotations"), nil, nil},
+	{"podLabels", func(e *v1alpha1.TestExpected) values { return e.PodLabels }, textBelow("spec.template.metadata.labels"), nil, nil},
+	{"podAnnotations", func(e *v1alpha1.TestExpected) values { return e.PodAnnotations }, textBelow("spec.template.metadata.annotations"), nil, nil},
+	{"containers", func(e *v1alpha1.TestExpected) values { return e.Containers }, itemOf("containers", "initContainers"), nil, nil},
+	{"volumes", func(e *v1alpha1.TestExpected) values { return e.Volumes }, itemOf("volumes"), nil, nil},
+	{"fields", func(e *v1alpha1.TestExpected) values { return e.Fields }, (*compiler).byPath, nil, (*compiler).unknownField},
+	{
+		"configuration", func(e *v1alpha1.TestExpected) values { return e.Configuration }, (*compiler).configuration,
+		(*compiler).noConfiguration, (*compiler).unknownConfiguration,
+	},
+}
+
+// check compiles all fields of the expectation.
+func (c *compiler) check() {
+	for _, one := range checks {
+		values := one.values(&c.expected)
+		for i, name := range sortedKeys(values) {
+			node, field, known := values[name], one.field+"."+name, len(c.findings)
+			if i == 0 && one.unfit != nil && one.unfit(c, one.field, name, node) {
+				break
+			}
+			one.compile(c, field, name, node)
+			if node.Absent() && one.unknown != nil && len(c.findings) == known {
+				c.refuseUnknown(node, field, name, one.unknown)
+			}
+		}
+	}
+	c.texts("units", "name", c.expected.Units)
+	c.texts("files", "path", c.expected.Files)
+}
+
+// has reports whether the objects are of a target with the parts.
+func (c *compiler) has(parts target.Part) bool { return c.target != nil && c.target.Has(parts) }
+
+func (c *compiler) noCommandLine(field, _ string, some source.Node) bool {
+	switch {
+	case c.target != nil && !c.target.Has(target.CommandLine):
 		c.refuse(some, field, "%s has no command line", c.title)
-		return "", false
-	}
-	if container == "" && c.target != nil {
-		container = c.target.Container
-	}
-	if container == "" {
+	case c.container == "":
 		c.refuse(some, field, "name the container in the field container")
-		return "", false
+	default:
+		return false
 	}
-	return container, true
+	return true
 }
 
-// nearFlag returns texts in the lines of a flag.
-func (c *compiler) nearFlag(container, flag string) []string {
-	if c.target != nil && c.target.Purposed {
-		return []string{"--" + flag}
+func (c *compiler) noGates(field, name string, some source.Node) bool {
+	return !c.has(target.KubeletConfiguration) && c.noCommandLine(field, name, some)
+}
+
+func (c *compiler) noConfiguration(field, name string, some source.Node) bool {
+	if c.has(target.KubeletConfiguration) {
+		return false
 	}
-	return []string{"[" + container + "]", "--" + flag}
+	c.refuse(some, field+"."+name, "%s has no configuration of a kubelet; kubelet has", c.title)
+	return true
 }
 
-// first returns one of the values, as the position of a finding about all of them.
-func first(values map[string]source.Node) source.Node {
-	return values[sortedKeys(values)[0]]
+// finder finds a value in an object.
+type finder func(o *subject) (value any, there bool, err error)
+
+// lookAt compares with a value that is found in the object.
+func lookAt(want any, find finder) func(o *subject) ([]comparison.Mismatch, error) {
+	return func(o *subject) ([]comparison.Mismatch, error) {
+		got, there, err := find(o)
+		if err != nil {
+			return nil, err
+		}
+		return comparison.Differences("", want, got, there), nil
+	}
 }
 
-// flags compiles assertions about whole values of flags.
-func flags(c *compiler, path string) {
-	if len(c.expected.Flags) == 0 {
+// at finds the value at the first of the paths that the object has.
+func at(paths ...fieldpath.Path) finder {
+	return func(o *subject) (any, bool, error) {
+		for _, path := range paths {
+			if value, there := comparison.Follow(o.value(), path); there {
+				return value, true, nil
+			}
+		}
+		return nil, false, nil
+	}
+}
+
+// text returns an expected text, or nil for null.
+func (c *compiler) text(field string, node source.Node, null string) (want any, ok bool) {
+	switch {
+	case node.Absent():
+		return nil, true
+	case node.Kind == yaml.ScalarNode:
+		return node.Value, true
+	}
+	c.refuse(node, field, "must be text, or null for %s", null)
+	return nil, false
+}
+
+// parse returns the path that names a value.
+func (c *compiler) parse(field, text string, node source.Node) (fieldpath.Path, bool) {
+	path, err := fieldpath.Parse(text)
+	if err != nil {
+		c.refuse(node, field, "the path %s", err)
+	}
+	return path, err == nil
+}
+
+// textBelow compiles texts by their keys, such as labels.
+func textBelow(path string) func(c *compiler, field, name string, node source.Node) {
+	return func(c *compiler, field, name string, node source.Node) {
+		if want, ok := c.text(field, node, "a missing value"); ok {
+			c.add(assertion{at: node, field: field, about: name, near: []string{name}, look: lookAt(want, at(pathOf(path).With(name)))})
+		}
+	}
+}
+
+// itemOf compiles items of lists of the pod template by name.
+func itemOf(lists ...string) func(c *compiler, field, name string, node source.Node) {
+	return func(c *compiler, field, name string, node source.Node) {
+		var paths []fieldpath.Path
+		for _, list := range lists {
+			paths = append(paths, append(pathOf("spec.template.spec."+list), fieldpath.Step{By: "name", Key: name}))
+		}
+		near := []string{lists[0][1:], name} // initContainers and containers end alike
+		c.add(assertion{at: node, field: field, about: name, near: near, look: lookAt(comparison.Plain(node), at(paths...))})
+	}
+}
+
+// byPath compiles any field by its path.
+func (c *compiler) byPath(field, text string, node source.Node) {
+	if path, ok := c.parse(field, text, node); ok {
+		c.value(field, path[len(path)-1].Key, path, node, at(path))
+	}
+}
+
+// configuration compiles a field of the kubelet's configuration.
+func (c *compiler) configuration(field, text string, node source.Node) {
+	if path, ok := c.parse(field, text, node); ok {
+		c.value(field, path[0].Key, path, node, configured(path))
+	}
+}
+
+// value adds an assertion about a value at a path, and about says which rules could write it.
+func (c *compiler) value(field, about string, path fieldpath.Path, node source.Node, find finder) {
+	near := []string{path[len(path)-1].Key}
+	c.add(assertion{at: node, field: field, about: about, near: near, look: lookAt(comparison.Plain(node), find)})
+}
+
+// configured finds the value at a path of the kubelet's configuration.
+func configured(path fieldpath.Path) finder {
+	return func(o *subject) (any, bool, error) {
+		whole, err := o.kubeletConfiguration()
+		value, there := comparison.Follow(whole, path)
+		return value, there, err
+	}
+}
+
+// gate compiles a feature gate of the flag or of the kubelet's configuration.
+func (c *compiler) gate(field, name string, node source.Node) {
+	if c.has(target.KubeletConfiguration) {
+		path := fieldpath.Path{{Key: "featureGates"}, {Key: name}}
+		c.value(field, name, path, node, configured(path))
 		return
 	}
-	container, ok := c.commandLine(path+".flags", first(c.expected.Flags))
+	c.entry(field, "feature-gates", name, node, mapEntry)
+}
+
+// variable compiles an environment variable: its value, or its fields.
+func (c *compiler) variable(field, name string, node source.Node) {
+	want := comparison.Plain(node)
+	if _, isMapping := want.(map[string]any); !isMapping && want != nil {
+		want = map[string]any{"value": node.Value}
+	}
+	path := fieldpath.Path{{Key: "env"}, {By: "name", Key: name}}
+	near := []string{"[" + c.container + "]", name}
+	c.add(assertion{at: node, field: field, about: name, near: near, look: lookAt(want, func(o *subject) (any, bool, error) {
+		container, err := o.Container(c.container)
+		if err != nil {
+			return nil, false, err
+		}
+		value, there := comparison.Follow(decode(container), path)
+		return value, there, nil
+	})})
+}
+
+// flag compiles the whole value of a flag.
+func (c *compiler) flag(field, name string, node source.Node) {
+	want, ok := c.flagValues(field, node)
 	if !ok {
 		return
 	}
-	for name, node := range c.expected.Flags {
-		want, ok := c.flagValues(fieldName(path, "flags", name), node)
-		if !ok {
-			continue
+	c.add(assertion{at: node, field: field, about: name, near: c.nearFlag(name), look: func(o *subject) ([]comparison.Mismatch, error) {
+		line, err := o.CommandLine(c.container)
+		if err != nil {
+			return nil, err
 		}
-		c.add(assertion{at: node, field: "flags." + name, about: name, near: c.nearFlag(container, name), look: func(o *subject) ([]comparison.Mismatch, error) {
-			line, err := o.CommandLine(container)
-			if err != nil {
-				return nil, err
-			}
-			got := line.Values(name)
-			if slices.Equal(want, got) {
-				return nil, nil
-			}
-			return []comparison.Mismatch{{Want: flagText(want), Got: flagText(got)}}, nil
-		}})
+		got := line.Values(name)
+		if slices.Equal(want, got) {
+			return nil, nil
+		}
+		return []comparison.Mismatch{{Want: flagText(want), Got: flagText(got)}}, nil
+	}})
+}
+
+// nearFlag returns texts in the lines of a flag.
+func (c *compiler) nearFlag(flag string) []string {
+	if c.target != nil && c.target.Purposed {
+		return []string{"--" + flag}
 	}
+	return []string{"[" + c.container + "]", "--" + flag}
 }
 
 // flagValues returns the expected values of a flag; none for null.
@@ -114,53 +312,39 @@ func flagText(values []string) string {
 	return strings.Join(values, "\n")
 }
 
-// mapFlags compiles assertions about entries of flags such as --runtime-config.
-func mapFlags(c *compiler, path string) {
-	eachEntry(c, path, "mapFlags", c.expected.MapFlags, mapEntry)
-}
-
+// mapEntry returns an entry of a flag such as --runtime-config.
 func mapEntry(values []string, key string) (string, bool) {
 	return commandline.MapValue(strings.Join(values, ",")).Get(key)
 }
 
-// listFlags compiles assertions about items of flags such as --enable-admission-plugins.
-func listFlags(c *compiler, path string) {
-	eachEntry(c, path, "listFlags", c.expected.ListFlags, func(values []string, item string) (string, bool) {
-		return map[bool]string{true: "true", false: "false"}[commandline.ListValue(strings.Join(values, ",")).Has(item)], true
-	})
+// listItem returns whether a flag such as --enable-admission-plugins has an item: true or false.
+func listItem(values []string, item string) (string, bool) {
+	return strconv.FormatBool(commandline.ListValue(strings.Join(values, ",")).Has(item)), true
 }
 
-// eachEntry compares entries of flags, by flag.
-func eachEntry(c *compiler, path, field string, written map[string]source.Node, entry func(values []string, key string) (string, bool)) {
-	if len(written) == 0 {
-		return
+// entries compiles the expected entries of a flag.
+func entries(entry func(values []string, key string) (string, bool)) func(c *compiler, field, flag string, node source.Node) {
+	return func(c *compiler, field, flag string, node source.Node) {
+		if node.Absent() || node.Kind != yaml.MappingNode {
+			c.refuse(node, field, "must be a mapping of its entries")
+			return
+		}
+		for _, f := range node.Fields() {
+			c.entry(field+"."+f.Key.Value, flag, f.Key.Value, f.Value, entry)
+		}
+		if len(node.Fields()) > 0 {
+			c.refuseUnknown(node, field, flag, (*compiler).unknownFlag)
+		}
 	}
-	container, ok := c.commandLine(path+"."+field, first(written))
+}
+
+func (c *compiler) entry(field, flag, key string, node source.Node, entry func(values []string, key string) (string, bool)) {
+	want, ok := c.text(field, node, "an entry that is not there")
 	if !ok {
 		return
 	}
-	for flag, entries := range written {
-		if entries.Absent() || entries.Kind != yaml.MappingNode {
-			c.refuse(entries, fieldName(path, field, flag), "must be a mapping of its entries")
-			continue
-		}
-		for _, f := range entries.Fields() {
-			c.entry(path, container, flag, field+"."+flag+"."+f.Key.Value, f, entry)
-		}
-	}
-}
-
-func (c *compiler) entry(path, container, flag, field string, f source.Field, entry func(values []string, key string) (string, bool)) {
-	key, want := f.Key.Value, any(nil)
-	if !f.Value.Absent() {
-		if f.Value.Kind != yaml.ScalarNode {
-			c.refuse(f.Value, path+"."+field, "must be text, or null for an entry that is not there")
-			return
-		}
-		want = f.Value.Value
-	}
-	c.add(assertion{at: f.Value, field: field, about: key, near: c.nearFlag(container, flag), look: lookAt(want, func(o *subject) (any, bool, error) {
-		line, err := o.CommandLine(container)
+	c.add(assertion{at: node, field: field, about: key, near: c.nearFlag(flag), look: lookAt(want, func(o *subject) (any, bool, error) {
+		line, err := o.CommandLine(c.container)
 		if err != nil {
 			return nil, false, err
 		}
@@ -169,276 +353,131 @@ func (c *compiler) entry(path, container, flag, field string, f source.Field, en
 	})})
 }
 
-// featureGates compiles assertions about feature gates in the flag or in the kubelet's configuration.
-func featureGates(c *compiler, path string) {
-	if len(c.expected.FeatureGates) == 0 {
-		return
-	}
-	kubelet := c.target != nil && c.target.Has(target.KubeletConfiguration)
-	container, ok := "", true
-	if !kubelet {
-		container, ok = c.commandLine(path+".featureGates", first(c.expected.FeatureGates))
-	}
-	for name, node := range c.expected.FeatureGates {
-		field := source.Field{Key: node, Value: node}
-		switch {
-		case !ok:
-		case kubelet:
-			c.add(assertion{at: node, field: "featureGates." + name, about: name, near: []string{name}, look: lookFor(node, func(o *subject) (any, bool, error) {
-				value, err := o.kubeletConfiguration()
-				gates, _ := value["featureGates"].(map[string]any)
-				got, there := gates[name]
-				return got, there, err
-			})})
-		default:
-			field.Key = source.Node{Node: &yaml.Node{Kind: yaml.ScalarNode, Value: name}, File: node.File}
-			c.entry(path, container, "feature-gates", "featureGates."+name, field, mapEntry)
-		}
-	}
-}
-
-// env compiles assertions about environment variables: their values, or fields.
-func env(c *compiler, _ string) {
-	if len(c.expected.Env) == 0 {
-		return
-	}
-	container := c.expected.Container
-	if container == "" && c.target != nil {
-		container = c.target.Container
-	}
-	for name, node := range c.expected.Env {
-		want := comparison.Plain(node)
-		if _, isMapping := want.(map[string]any); !isMapping && want != nil {
-			want = map[string]any{"value": node.Value}
-		}
-		c.add(assertion{at: node, field: "env." + name, about: name, near: []string{"[" + container + "]", name}, look: lookAt(want, func(o *subject) (any, bool, error) {
-			found, err := o.Container(container)
-			if err != nil {
-				return nil, false, err
-			}
-			value, there := valueOf(found.Get("env").ItemWith("name", name))
-			return value, there, nil
-		})})
-	}
-}
-
-// metadata compiles assertions about labels and annotations of the object and of its pods.
-func metadata(c *compiler, path string) {
-	for _, of := range []struct {
-		field  string
-		wanted map[string]source.Node
-		in     []string
-	}{
-		{"labels", c.expected.Labels, []string{"metadata", "labels"}},
-		{"annotations", c.expected.Annotations, []string{"metadata", "annotations"}},
-		{"podLabels", c.expected.PodLabels, []string{"spec", "template", "metadata", "labels"}},
-		{"podAnnotations", c.expected.PodAnnotations, []string{"spec", "template", "metadata", "annotations"}},
-	} {
-		for key, node := range of.wanted {
-			var want any
-			if !node.Absent() {
-				if want = node.Value; node.Kind != yaml.ScalarNode {
-					c.refuse(node, fieldName(path, of.field, key), "must be text, or null for a missing value")
-					continue
-				}
-			}
-			c.add(assertion{at: node, field: of.field + "." + key, about: key, near: []string{key}, look: lookAt(want, func(o *subject) (any, bool, error) {
-				value, there := valueOf(o.Document.Root().Find(of.in...).Get(key))
-				return value, there, nil
-			})})
-		}
-	}
-}
-
-// containers compiles assertions about containers and init containers by name.
-func containers(c *compiler, _ string) {
-	for name, node := range c.expected.Containers {
-		c.add(assertion{at: node, field: "containers." + name, about: name, near: []string{"ontainers", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
-			for _, list := range []string{"containers", "initContainers"} {
-				if value, there := valueOf(o.PodSpec().Get(list).ItemWith("name", name)); there {
-					return value, true, nil
-				}
-			}
-			return nil, false, nil
-		})})
-	}
-}
-
-// volumes compiles assertions about volumes of the pod template by name.
-func volumes(c *compiler, _ string) {
-	for name, node := range c.expected.Volumes {
-		c.add(assertion{at: node, field: "volumes." + name, about: name, near: []string{"volumes", name}, look: lookFor(node, func(o *subject) (any, bool, error) {
-			value, there := valueOf(o.PodSpec().Get("volumes").ItemWith("name", name))
-			return value, there, nil
-		})})
-	}
-}
-
-// fields compiles assertions about any fields by their paths.
-func fields(c *compiler, path string) {
-	for text, node := range c.expected.Fields {
-		at, ok := c.path(fieldName(path, "fields", text), text, node)
-		if !ok {
-			continue
-		}
-		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "fields." + text, about: last, near: []string{last}, look: lookFor(node, func(o *subject) (any, bool, error) {
-			value, there := comparison.Follow(o.value(), at)
-			return value, there, nil
-		})})
-	}
-}
-
-func (c *compiler) path(field, text string, at source.Node) (fieldpath.Path, bool) {
-	path, err := fieldpath.Parse(text)
-	if err != nil {
-		c.refuse(at, field, "the path %s", err)
-		return nil, false
-	}
-	return path, true
-}
-
-// configuration compiles assertions about fields of the kubelet's configuration.
-func configuration(c *compiler, path string) {
-	for text, node := range c.expected.Configuration {
-		field := fieldName(path, "configuration", text)
-		if c.target == nil || !c.target.Has(target.KubeletConfiguration) {
-			c.refuse(node, field, "%s has no configuration of a kubelet; kubelet has", c.title)
-			return
-		}
-		at, ok := c.path(field, text, node)
-		if !ok {
-			continue
-		}
-		last := at[len(at)-1].Key
-		c.add(assertion{at: node, field: "configuration." + text, about: at[0].Key, near: []string{last}, look: lookFor(node, func(o *subject) (any, bool, error) {
-			whole, err := o.kubeletConfiguration()
-			value, there := comparison.Follow(whole, at)
-			return value, there, err
-		})})
-	}
-}
-
-// units compiles assertions about systemd units of a node.
-func units(c *compiler, path string) {
-	c.eachText(path, "units", c.expected.Units, func(o *subject, name string) (*document.Node, string, error) {
-		unit := o.Document.Root().Find("spec", "units").ItemWith("name", name)
-		text, _ := unit.Get("content").Text()
-		return unit, text, nil
-	})
-}
-
-// files compiles assertions about files of a node.
-func files(c *compiler, path string) {
-	c.eachText(path, "files", c.expected.Files, func(o *subject, name string) (*document.Node, string, error) {
-		file := o.File(name)
-		if file.Find("content", "inline") == nil {
-			return file, "", nil
-		}
-		content, err := o.Content(name)
-		if err != nil {
-			return nil, "", err
-		}
-		return file, string(content.Text()), nil
-	})
-}
-
-// eachText compares units or files; find gives the item and its text.
-func (c *compiler) eachText(
-	path, field string, wanted map[string]v1alpha1.TestText, find func(o *subject, name string) (*document.Node, string, error),
-) {
+// texts compiles the expected units or files of a node, which their key names.
+func (c *compiler) texts(list, key string, wanted map[string]v1alpha1.TestText) {
 	for name, want := range wanted {
-		if c.target == nil || !c.target.Has(target.Units) {
-			c.refuse(want.At, fieldName(path, field, name), "%s has no %s; kubelet and node have", c.title, field)
-			continue
-		}
-		if field == "files" && want.Sections != nil {
-			c.refuse(want.At, fieldName(path, field, name), "sections are those of units")
-		}
-		t := textChecks{at: want.At, field: field + "." + name, name: name, find: find}
+		t := text{compiler: c, at: want.At, field: list + "." + name, name: name, list: list}
+		t.in = append(pathOf("spec."+list), fieldpath.Step{By: key, Key: name})
 		switch {
-		case want.At.Absent():
-			c.add(t.assertion(t.at, "", func(item *document.Node, _ string) []comparison.Mismatch {
-				value, there := valueOf(item)
-				return comparison.Differences("", nil, value, there)
-			}))
+		case !c.has(target.Units):
+			c.refuse(t.at, t.field, "%s has no %s; kubelet and node have", c.title, list)
+		case list == "files" && !path.IsAbs(name):
+			c.refuseNull(t.at, t.field, name, fmt.Sprintf("the path of a file is absolute (did you mean %q?)", "/"+name))
 		default:
-			c.add(t.assertion(t.at, "", nil))
-			c.texts(t, want)
+			t.exists()
+			t.content(want)
+			t.values(want)
 		}
 	}
 }
 
-// textChecks make the assertions about a unit or a file.
-type textChecks struct {
-	at    source.Node
-	field string
-	name  string
-	// word selects the lines that contain it; empty selects all lines of the item.
-	word string
-	find func(o *subject, name string) (*document.Node, string, error)
+// text makes the assertions about a unit or a file.
+type text struct {
+	*compiler
+
+	at                source.Node
+	field, name, list string
+	in                fieldpath.Path
 }
 
-// assertion returns an assertion about the item and its text; without look, that the item exists.
-func (t textChecks) assertion(at source.Node, below string, look func(item *document.Node, text string) []comparison.Mismatch) assertion {
-	near := []string{t.name}
-	if t.word != "" {
-		near = append(near, t.word)
-	}
-	return assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]comparison.Mismatch, error) {
-		item, text, err := t.find(o, t.name)
-		switch {
-		case err != nil:
-			return nil, err
-		case look == nil && item == nil:
-			return []comparison.Mismatch{{Want: "to be there", Got: comparison.Absent}}, nil
-		case look == nil || item == nil && below != "":
+// add adds an assertion about the item and its text. The word is in the lines that it is about; an empty one selects all
+// lines of the item. The item is nil only for an assertion about the item itself.
+func (t text) add(at source.Node, below, word string, look func(item any, content string) []comparison.Mismatch) {
+	near := slices.DeleteFunc([]string{t.name, word}, func(text string) bool { return text == "" })
+	t.compiler.add(assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]comparison.Mismatch, error) {
+		item, there := comparison.Follow(o.value(), t.in)
+		if !there && below != "" {
 			return nil, nil
 		}
-		return look(item, text), nil
-	}}
+		content, err := t.read(o)
+		if err != nil {
+			return nil, err
+		}
+		return look(item, content), nil
+	}})
 }
 
-func (c *compiler) texts(t textChecks, want v1alpha1.TestText) {
-	for _, part := range want.Contains {
-		c.add(t.assertion(part.At, ".contains", func(_ *document.Node, text string) []comparison.Mismatch {
-			if strings.Contains(text, part.Value) {
-				return nil
-			}
-			return []comparison.Mismatch{{Want: part.Value, Got: text}}
-		}))
+// exists expects that the item is there, or for null that it is not.
+func (t text) exists() {
+	t.add(t.at, "", "", func(item any, _ string) []comparison.Mismatch {
+		switch {
+		case t.at.Absent():
+			return comparison.Differences("", nil, item, item != nil)
+		case item == nil:
+			return []comparison.Mismatch{{Want: "to be there", Got: comparison.Absent}}
+		}
+		return nil
+	})
+}
+
+// read returns the text of the unit, or the inline content of the file.
+func (t text) read(o *subject) (string, error) {
+	if t.list == "units" {
+		content, _ := comparison.Follow(o.value(), t.in.With("content"))
+		written, _ := content.(string)
+		return written, nil
 	}
-	for _, part := range want.Lacks {
-		c.add(t.assertion(part.At, ".lacks", func(_ *document.Node, text string) []comparison.Mismatch {
-			if !strings.Contains(text, part.Value) {
-				return nil
-			}
-			return []comparison.Mismatch{{Want: "no " + part.Value, Got: text}}
-		}))
+	if o.File(t.name).Find("content", "inline") == nil {
+		return "", nil
+	}
+	content, err := o.Content(t.name)
+	if err != nil {
+		return "", err
+	}
+	return string(content.Text()), nil
+}
+
+// content compares the text as a whole, and its parts.
+func (t text) content(want v1alpha1.TestText) {
+	for _, parts := range []struct {
+		below, no string
+		texts     v1alpha1.TestTexts
+	}{{".contains", "", want.Contains}, {".lacks", "no ", want.Lacks}} {
+		for _, part := range parts.texts {
+			t.add(part.At, parts.below, "", func(_ any, content string) []comparison.Mismatch {
+				if strings.Contains(content, part.Value) == (parts.no == "") {
+					return nil
+				}
+				return []comparison.Mismatch{{Want: parts.no + part.Value, Got: content}}
+			})
+		}
 	}
 	if want.Content.At.Node != nil {
-		c.add(t.assertion(want.Content.At, ".content", func(_ *document.Node, text string) []comparison.Mismatch {
-			return comparison.Differences("", want.Content.Value, text, true)
-		}))
+		t.add(want.Content.At, ".content", "", func(_ any, content string) []comparison.Mismatch {
+			return comparison.Differences("", want.Content.Value, content, true)
+		})
 	}
-	for text, node := range want.Fields {
-		at, ok := c.path(t.field+".fields."+text, text, node)
+}
+
+// values compares fields, and options of a unit.
+func (t text) values(want v1alpha1.TestText) {
+	items := t.written(t.list, t.name)
+	for name, node := range want.Fields {
+		field := ".fields." + name
+		path, ok := t.parse(t.field+field, name, node)
 		if !ok {
 			continue
 		}
-		t.word = at[len(at)-1].Key
-		c.add(t.assertion(node, ".fields."+text, func(item *document.Node, _ string) []comparison.Mismatch {
-			whole, _ := valueOf(item)
-			value, there := comparison.Follow(whole, at)
+		t.add(node, field, path[len(path)-1].Key, func(item any, _ string) []comparison.Mismatch {
+			value, there := comparison.Follow(item, path)
 			return comparison.Differences("", comparison.Plain(node), value, there)
-		}))
+		})
+		if node.Absent() {
+			t.refuseNull(node, t.field+field, name, t.noField(items, path))
+		}
+	}
+	if t.list == "files" && want.Sections != nil {
+		t.refuse(t.at, t.field, "sections are those of units")
+		return
 	}
 	for section, options := range want.Sections {
 		for option, node := range options {
-			t.word = option
-			c.add(t.assertion(node, fmt.Sprintf(".sections.%s.%s", section, option), func(_ *document.Node, text string) []comparison.Mismatch {
-				return optionDifferences(section, option, comparison.Plain(node), text)
-			}))
+			t.add(node, fmt.Sprintf(".sections.%s.%s", section, option), option, func(_ any, content string) []comparison.Mismatch {
+				return optionDifferences(section, option, comparison.Plain(node), content)
+			})
+			if node.Absent() {
+				t.unknownOption(node, section, option, items)
+			}
 		}
 	}
 }
@@ -466,16 +505,9 @@ func optionDifferences(section, option string, want any, text string) []comparis
 	return comparison.Differences("", want, got, len(values) > 0)
 }
 
-// valueOf returns the value of an object's node, or false if there is none.
-func valueOf(n *document.Node) (any, bool) {
-	if n == nil || n.Kind() == document.Invalid {
-		return nil, false
-	}
-	var value any
-	if json.Unmarshal(n.Raw(), &value) != nil {
-		return nil, false
-	}
-	return value, true
+func pathOf(text string) fieldpath.Path {
+	path, _ := fieldpath.Parse(text) // all callers have valid paths
+	return path
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

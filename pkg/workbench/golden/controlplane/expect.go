@@ -45,30 +45,6 @@ type assertion struct {
 	about string
 }
 
-// compiler collects the assertions of an expectation.
-type compiler struct {
-	selector
-
-	at       source.Node
-	expected v1alpha1.TestExpected
-	profile  profileText
-	asserts  []assertion
-	findings source.Findings
-}
-
-func (c *compiler) add(a assertion) { c.asserts = append(c.asserts, a) }
-
-func (c *compiler) refuse(at source.Node, field, format string, arguments ...any) {
-	c.findings = append(c.findings, at.Finding(field, format, arguments...))
-}
-
-// checks read the fields of an expectation. To add one: a field in v1alpha1.TestExpected, and a line here.
-var checks = []func(c *compiler, path string){
-	flags, mapFlags, listFlags, featureGates, env,
-	metadata, containers, volumes, fields,
-	configuration, units, files, nulls,
-}
-
 // compileExpectations compiles expectations in the order of the document.
 func compileExpectations(written map[string]v1alpha1.TestExpectation, path string, profile profileText) ([]expectation, source.Findings) {
 	var (
@@ -82,11 +58,12 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 		if len(more) > 0 {
 			continue
 		}
-		c := &compiler{selector: s, at: e.At, expected: e.TestExpected, profile: profile}
-		for _, check := range checks {
-			check(c, at)
+		c := &compiler{selector: s, at: e.At, path: at, container: e.Container, expected: e.TestExpected, profile: profile}
+		if c.container == "" && c.target != nil {
+			c.container = c.target.Container
 		}
-		c.states(e, at)
+		c.check()
+		c.states(e)
 		slices.SortStableFunc(c.asserts, func(a, b assertion) int {
 			if a.at.Position().Before(b.at.Position()) {
 				return -1
@@ -106,41 +83,23 @@ func compileExpectations(written map[string]v1alpha1.TestExpectation, path strin
 }
 
 // states compiles assertions about the object as a whole, and about rules.
-func (c *compiler) states(e v1alpha1.TestExpectation, path string) {
+func (c *compiler) states(e v1alpha1.TestExpectation) {
 	gone := e.Denied != nil || e.State == v1alpha1.TestDenied || e.State == v1alpha1.TestAbsent
 	if gone && (len(c.asserts) > 0 || len(e.Rules) > 0) {
-		c.refuse(e.At, path, "nothing more can be expected of an object that is denied or absent")
+		c.refuse(e.At, "", "nothing more can be expected of an object that is denied or absent")
 	}
 	if e.Denied != nil && e.State != "" && e.State != v1alpha1.TestDenied {
-		c.refuse(e.At, path, "denied, and %s", e.State)
+		c.refuse(e.At, "", "denied, and %s", e.State)
 	}
 	for name, word := range e.Rules {
 		if !slices.Contains(v1alpha1.TestOutcomes, word.Value) {
-			c.refuse(word.At, path+".rules."+name, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(word.Value, v1alpha1.TestOutcomes))
+			c.refuse(word.At, "rules."+name, "must be one of %s%s", strings.Join(v1alpha1.TestOutcomes, ", "), source.Suggest(word.Value, v1alpha1.TestOutcomes))
 		}
 	}
 	if c.others && len(c.asserts) > 0 {
-		c.refuse(e.At, path, "all other objects can expect only a state or rules")
+		c.refuse(e.At, "", "all other objects can expect only a state or rules")
 	}
 }
-
-// lookAt compares with a value that is found in the object.
-func lookAt(want any, find func(o *subject) (any, bool, error)) func(o *subject) ([]comparison.Mismatch, error) {
-	return func(o *subject) ([]comparison.Mismatch, error) {
-		got, there, err := find(o)
-		if err != nil {
-			return nil, err
-		}
-		return comparison.Differences("", want, got, there), nil
-	}
-}
-
-// lookFor works like lookAt for a value in a test.
-func lookFor(want source.Node, find func(o *subject) (any, bool, error)) func(o *subject) ([]comparison.Mismatch, error) {
-	return lookAt(comparison.Plain(want), find)
-}
-
-func fieldName(path, field, name string) string { return fmt.Sprintf("%s.%s.%s", path, field, name) }
 
 // selector selects objects: those of a target, of a kind and name, or all remaining ones.
 type selector struct {
@@ -192,8 +151,12 @@ func (s *selector) matches(o manifest.Object, purpose string, garden bool) bool 
 	if s.target == nil {
 		return !s.others && o.Kind == s.kind && o.Name == s.name
 	}
-	return s.target.Garden == garden && slices.ContainsFunc(s.target.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) }) &&
-		(!s.target.Purposed || slices.Contains(s.purposes, purpose))
+	return s.isOfTarget(o, garden) && (!s.target.Purposed || slices.Contains(s.purposes, purpose))
+}
+
+// isOfTarget reports whether an object of any purpose is one of the target.
+func (s *selector) isOfTarget(o manifest.Object, garden bool) bool {
+	return s.target.Garden == garden && slices.ContainsFunc(s.target.Forms, func(f target.Form) bool { return f.Is(o.Group(), o.Kind, o.Name) })
 }
 
 // targetOf returns the target of an object: the selected one, or one that the contract does not name.

@@ -326,9 +326,15 @@ type subject struct {
 // value returns the whole object, decoded once.
 func (s *subject) value() any {
 	if s.decoded == nil {
-		s.decoded, _ = valueOf(s.Document.Root())
+		s.decoded = decode(s.Document.Root())
 	}
 	return s.decoded
+}
+
+// decode returns the value of a node of an object.
+func decode(n *document.Node) (value any) {
+	_ = json.Unmarshal(n.Raw(), &value) // it is part of a parsed document
+	return value
 }
 
 func (o *object) subject(s *selector) (*subject, error) {
