@@ -103,7 +103,7 @@ func (o *explainOptions) run(command *cobra.Command, s *Streams, words []string)
 		if several && o.output == "text" {
 			fmt.Fprintf(s.Out, "%s%s\n\n", strings.Repeat("\n", min(i, 1)), one.Title)
 		}
-		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(named[i]), one.Source())
+		object, err := explain.Of(command.Context(), profiles.Program, named[i].JSON, one.Admission(one.Old[scene.OldKey(named[i])]), one.Source())
 		if err != nil {
 			return err
 		}

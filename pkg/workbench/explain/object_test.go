@@ -99,7 +99,7 @@ func answer(program *mutation.Program, plane *scene.Scene, a ask) (*explain.Obje
 	if err != nil {
 		return nil, err
 	}
-	return explain.Of(context.Background(), program, named.JSON, plane.Admission(named), plane.Source())
+	return explain.Of(context.Background(), program, named.JSON, plane.Admission(plane.Old[scene.OldKey(named)]), plane.Source())
 }
 
 func readable(t *testing.T, text string) {

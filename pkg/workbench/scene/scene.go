@@ -93,7 +93,7 @@ func (s *Scene) Admit(ctx context.Context, p *mutation.Program, objects ...manif
 			return nil, fmt.Errorf("%s: %s: %w", object.Position, object, err)
 		}
 		var failure *mutation.Failure
-		if err := change.Admit(ctx, p, s.Admission(object), source); err != nil && !errors.As(err, &failure) {
+		if err := change.Admit(ctx, p, s.Admission(s.Old[OldKey(object)]), source); err != nil && !errors.As(err, &failure) {
 			return nil, err
 		}
 		changes = append(changes, change)
@@ -101,11 +101,11 @@ func (s *Scene) Admit(ctx context.Context, p *mutation.Program, objects ...manif
 	return changes, nil
 }
 
-// Admission returns the admission request for an object of the scene.
-func (s *Scene) Admission(object manifest.Object) render.Admission {
-	a := render.Admission{Namespace: s.Namespace().Name, Labels: s.Namespace().Labels, Operation: "CREATE"}
-	if old := s.Old[OldKey(object)]; old != nil {
-		a.Operation, a.Old = "UPDATE", old
+// Admission returns the admission of an object of the scene. Old is the stored object, or nil for a creation.
+func (s *Scene) Admission(old []byte) render.Admission {
+	a := render.Admission{Namespace: s.Namespace().Name, Labels: s.Namespace().Labels, Operation: "CREATE", Old: old}
+	if old != nil {
+		a.Operation = "UPDATE"
 	}
 	return a
 }
@@ -124,12 +124,10 @@ func (s *Scene) Selected(p *mutation.Program, object manifest.Object) []mutation
 // Result returns the object after the webhooks in this state: each matching one is called once, in the order of
 // kube-apiserver. Old is the stored object, or nil for a creation. The error is a *mutation.Failure if the object is denied.
 func (s *Scene) Result(ctx context.Context, p *mutation.Program, object manifest.Object, current, old []byte) ([]byte, []mutation.Applied, error) {
+	a := s.Admission(old)
 	request := mutation.Request{
-		Operation: "CREATE", Namespace: s.Namespace().Name, Name: object.Name, Group: object.Group(), Version: object.Version(),
-		Kind: object.Kind, OldObject: old,
-	}
-	if old != nil {
-		request.Operation = "UPDATE"
+		Operation: a.Operation, Namespace: a.Namespace, Name: object.Name, Group: object.Group(), Version: object.Version(),
+		Kind: object.Kind, OldObject: a.Old,
 	}
 	var applied []mutation.Applied
 	for _, registration := range s.Selected(p, object) {

@@ -300,14 +300,8 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
-	a := render.Admission{
-		Namespace: o.scene.Namespace().Name, Labels: o.scene.Namespace().Labels, Operation: "CREATE", Old: o.old,
-	}
-	if o.old != nil {
-		a.Operation = "UPDATE"
-	}
 	var failure *mutation.Failure
-	if err := change.Admit(ctx, o.program, a, o.scene.Source()); err != nil && !errors.As(err, &failure) {
+	if err := change.Admit(ctx, o.program, o.scene.Admission(o.old), o.scene.Source()); err != nil && !errors.As(err, &failure) {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
 	change.Reveal() // the Secrets are those that the test makes up
