@@ -237,21 +237,27 @@ func ParseMembers(file source.File) ([]interpreter.Member, error) {
 		if cluster == "" {
 			findings = append(findings, at.Finding("", "a cluster must have a name"))
 		}
-		member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
-		switch status := at.Get("status"); {
-		case status.Absent():
-		case status.Kind != yaml.MappingNode:
-			findings = append(findings, status.Finding(cluster+".status", "must be a mapping"))
-		default:
-			raw, err := comparison.JSON(status)
-			findings = append(findings, source.FindingsOf(status, cluster+".status", err)...)
-			member.Status = raw
+		if !m.Status.Absent() && m.Status.Kind != yaml.MappingNode {
+			findings = append(findings, m.Status.Finding(cluster+".status", "must be a mapping"))
+			continue
 		}
-		members = append(members, member)
+		member, more := MemberOf(cluster, m, cluster)
+		members, findings = append(members, member), append(findings, more...)
 	}
 	if len(findings) > 0 {
 		findings.Sort()
 		return nil, findings
 	}
 	return members, nil
+}
+
+// MemberOf returns the state of an object in a cluster, as a test has it at a path.
+func MemberOf(cluster string, m v1alpha1.InterpreterTestMember, path string) (interpreter.Member, source.Findings) {
+	member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
+	if m.Status.Absent() {
+		return member, nil
+	}
+	raw, err := comparison.JSON(m.Status)
+	member.Status = raw
+	return member, source.FindingsOf(m.Status, path+".status", err)
 }

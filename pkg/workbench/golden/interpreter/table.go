@@ -21,6 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/comparison"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
@@ -259,14 +260,8 @@ func (a *asked) read(at source.Node, q *v1alpha1.InterpreterTestQuestion, path s
 func (a *asked) readMembers(members map[string]v1alpha1.InterpreterTestMember, path string) source.Findings {
 	var findings source.Findings
 	for _, cluster := range slices.Sorted(maps.Keys(members)) {
-		m := members[cluster]
-		member := interpreter.Member{Cluster: cluster, Applied: m.Applied == nil || *m.Applied, Message: m.Message, Health: m.Health}
-		if !m.Status.Absent() {
-			raw, err := comparison.JSON(m.Status)
-			member.Status = raw
-			findings = append(findings, source.FindingsOf(m.Status, path+"members."+cluster+".status", err)...)
-		}
-		a.members = append(a.members, member)
+		member, more := interpret.MemberOf(cluster, members[cluster], path+"members."+cluster)
+		a.members, findings = append(a.members, member), append(findings, more...)
 	}
 	return findings
 }
