@@ -34,7 +34,6 @@ func differences(before, after tree, s *subject) []*entry {
 	d := &differ{subject: s, owner: s.target, before: runtime.DeepCopyJSON(before), after: runtime.DeepCopyJSON(after)}
 	forget(d.before)
 	forget(d.after)
-	forgetDefaulted(d.before, d.after)
 	if s.form.Kind == "Secret" {
 		for _, field := range []string{"data", "stringData"} {
 			delete(d.before, field)
@@ -83,9 +82,13 @@ func (d *differ) remove(operation string, fixed []argument, name string) {
 	d.add(operation, fixed, name, "remove", item)
 }
 
-// forget deletes parts written by kube-apiserver and controllers, and annotations derived from volumes.
+// forget deletes parts written by kube-apiserver and controllers, defaults of containers, and annotations derived from
+// volumes.
 func forget(t tree) {
 	drop(t, "status")
+	for _, list := range []string{"containers", "initContainers"} {
+		forgetDefaults(treeAt(t, podSpec...)[list])
+	}
 	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp", "uid", "selfLink"} {
 		drop(t, "metadata", field)
 	}

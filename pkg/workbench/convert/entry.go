@@ -26,8 +26,6 @@ type entry struct {
 	// in are the objects that have the difference, and purposes those of the OperatingSystemConfigs among them.
 	in       []*subject
 	purposes []string
-	// alone puts the entry into a rule of its own, so that findings about it can be distinguished.
-	alone bool
 	// refused is the reason why the engine refused the entry.
 	refused string
 }
@@ -113,24 +111,19 @@ func merge(all, found []*entry) []*entry {
 // rule is a list of entries that are arguments of one operation.
 type rule struct {
 	entries []*entry
-	// path is the path of the rule in the document that was written last.
-	path string
 }
 
 func (r *rule) first() *entry { return r.entries[0] }
 
-// arrange groups the accepted entries into rules, in the order of a profile.
+// arrange groups entries into rules, in the order of a profile.
 func arrange(all []*entry) []*rule {
 	var rules []*rule
 	byGroup := map[string]*rule{}
 	for _, e := range all {
-		if e.refused != "" {
-			continue
-		}
 		slices.Sort(e.purposes)
 		group := e.group() + fmt.Sprint(e.purposes)
 		r := byGroup[group]
-		if r == nil || len(e.path) == 0 || e.alone {
+		if r == nil || len(e.path) == 0 {
 			r = &rule{}
 			byGroup[group] = r
 			rules = append(rules, r)
@@ -166,34 +159,6 @@ func rank(name string) int {
 		return first - len(operation.Names())
 	}
 	return slices.Index(operation.Names(), name)
-}
-
-// blamed returns the entries of the rule that a finding is about, by its path; none where that does not tell them apart.
-func (r *rule) blamed(path, message string) []*entry {
-	if len(r.entries) == 1 {
-		return r.entries
-	}
-	var found []*entry
-	for _, e := range r.entries {
-		own := "." + e.operation
-		for _, step := range e.path {
-			if step != item {
-				own += "." + step
-			}
-		}
-		named, isText := e.value.(string)
-		if !leads(own, path) || e.path[len(e.path)-1] == item && isText && !strings.Contains(message, named) {
-			continue
-		}
-		found = append(found, e)
-	}
-	return found
-}
-
-// leads reports whether a path is another one or a beginning of it.
-func leads(path, to string) bool {
-	rest, ok := strings.CutPrefix(to, path)
-	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
 // arguments returns the arguments of the rule's operation.

@@ -135,22 +135,40 @@ type proposer struct {
 	kubernetes string
 }
 
-// accept compiles the entries, and leaves out those that the engine refuses, until it takes the rest.
+// accept returns the program and the rules of all entries that the engine accepts together.
 func (p *proposer) accept(all []*entry) (*mutation.Program, []*rule, error) {
-	for range 2*len(all) + 2 {
-		rules := arrange(all)
-		if len(rules) == 0 {
-			return nil, nil, nil
-		}
-		program, findings, err := p.compile(rules)
-		if err != nil || program != nil && !together(all) {
-			return program, rules, err
-		}
-		if program == nil && !refuse(rules, findings) {
-			return nil, nil, findings
-		}
+	open := slices.DeleteFunc(slices.Clone(all), func(e *entry) bool { return e.refused != "" })
+	accepted, err := p.extend(nil, open)
+	if err != nil || len(accepted) == 0 {
+		return nil, nil, err
 	}
-	return nil, nil, errors.New("the engine refuses every rule")
+	rules := arrange(accepted)
+	program, findings, err := p.compile(rules)
+	return program, rules, errors.Join(err, findings.Err())
+}
+
+// extend returns the accepted entries with those of more that the engine accepts with them. It tries all, then halves,
+// and marks each refused entry.
+func (p *proposer) extend(accepted, more []*entry) ([]*entry, error) {
+	if len(more) == 0 {
+		return accepted, nil
+	}
+	together := slices.Concat(accepted, more)
+	_, findings, err := p.compile(arrange(together))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(findings) == 0:
+		return together, nil
+	case len(more) == 1:
+		more[0].refused = findings[0].Message
+		return accepted, nil
+	}
+	half := len(more) / 2
+	if accepted, err = p.extend(accepted, more[:half]); err != nil {
+		return nil, err
+	}
+	return p.extend(accepted, more[half:])
 }
 
 // compile returns the program of the rules, or the engine's findings.
@@ -160,53 +178,14 @@ func (p *proposer) compile(rules []*rule) (*mutation.Program, source.Findings, e
 		return nil, nil, err
 	}
 	documents, findings := profile.Load(source.File{Name: "proposal", Data: written})
-	if len(findings) > 0 || len(documents) != 1 {
+	if len(findings) > 0 {
 		return nil, findings, nil
-	}
-	i := 0
-	for _, targets := range slices.Concat(documents[0].ControlPlane, documents[0].ControlPlaneExposure, documents[0].ControlPlaneBackup) {
-		for _, r := range targets.Rules {
-			rules[i].path = r.Path
-			i++
-		}
 	}
 	program, err := compiler.Compile(documents, compiler.Options{Generation: p.options.Generation})
 	if errors.As(err, &findings) {
 		return nil, findings.Errors(), nil
 	}
 	return program, nil, err
-}
-
-// refuse marks the entries that findings name. Where a finding does not tell the entries of a rule apart, each gets a rule of its
-// own. It reports whether anything changed.
-func refuse(rules []*rule, findings source.Findings) bool {
-	changed := false
-	for _, finding := range findings {
-		for _, r := range rules {
-			rest, ok := strings.CutPrefix(finding.Path, r.path)
-			if !ok || rest != "" && rest[0] != '.' {
-				continue
-			}
-			blamed := r.blamed(rest, finding.Message)
-			for _, e := range blamed {
-				e.refused = finding.Message
-			}
-			for _, e := range r.entries {
-				e.alone = e.alone || len(blamed) == 0
-			}
-			changed = true
-		}
-	}
-	return changed
-}
-
-// together moves entries with separate rules into common ones. It reports whether there were any.
-func together(all []*entry) bool {
-	found := false
-	for _, e := range all {
-		found, e.alone = found || e.alone && e.refused == "", false
-	}
-	return found
 }
 
 // remaining returns the differences that are left when the program was applied to the object before.

@@ -148,35 +148,19 @@ var defaults = map[string]any{
 	"failureThreshold":         json.Number("3"),
 }
 
-// forgetDefaulted deletes the defaults of the API server from containers after that have none of the same name before.
-func forgetDefaulted(before, after tree) {
-	for _, list := range []string{"containers", "initContainers"} {
-		was, _, _ := keyed(treeAt(before, podSpec...)[list], "name")
-		is, _, _ := keyed(treeAt(after, podSpec...)[list], "name")
-		for name, container := range is {
-			if was[name] != nil {
-				forgetDefaults(container, was[name])
-			}
-		}
-	}
-}
-
-// forgetDefaults deletes the defaults from a stored value that were not written.
-func forgetDefaults(stored, written any) {
-	switch stored := stored.(type) {
+// forgetDefaults deletes the defaults of the API server from a container or a list of containers.
+func forgetDefaults(value any) {
+	switch value := value.(type) {
 	case tree:
-		was, _ := written.(tree)
-		for name, value := range stored {
-			if _, ok := was[name]; ok {
-				forgetDefaults(value, was[name])
-			} else if d, ok := defaults[name]; ok && equal(d, value) {
-				delete(stored, name)
+		for name, member := range value {
+			if known, ok := defaults[name]; ok && equal(known, member) {
+				delete(value, name)
 			}
+			forgetDefaults(member)
 		}
 	case []any:
-		was, _ := written.([]any)
-		for i := range min(len(stored), len(was)) {
-			forgetDefaults(stored[i], was[i])
+		for _, item := range value {
+			forgetDefaults(item)
 		}
 	}
 }
