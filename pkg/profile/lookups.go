@@ -113,6 +113,6 @@ func (v *validator) seen(name string, l v1alpha1.Lookup) {
 
 func (v *validator) missing(path string, l v1alpha1.Lookup) {
 	if l.Missing != "" && l.Optional {
-		v.drop(find(v.document.Node, path+".missing"), source.ExclusiveFields, path+".missing", "has no effect with optional: a missing object is absent, and rules apply")
+		v.add(source.ExclusiveFields, path+".missing", "has no effect with optional: a missing object is absent, and rules apply")
 	}
 }

@@ -78,13 +78,6 @@ func (v *validator) add(rule source.Rule, path, format string, arguments ...any)
 	v.findings = append(v.findings, find(v.document.Node, path).Finding(path, format, arguments...).Of(rule))
 }
 
-// drop adds a finding that removing a node fixes.
-func (v *validator) drop(n source.Node, rule source.Rule, path, format string, arguments ...any) {
-	v.add(rule, path, format, arguments...)
-	last := &v.findings[len(v.findings)-1]
-	*last = last.Without(n)
-}
-
 // choose adds a finding that a similar known word fixes, if there is one.
 func (v *validator) choose(n source.Node, known []string, path, format string, arguments ...any) {
 	v.add(source.WrongValue, path, format, arguments...)
@@ -119,7 +112,7 @@ func (v *validator) providers() {
 			v.add(source.InvalidName, "providers", "%q is not a provider type: it must be a label value", provider)
 		}
 		if seen[provider] {
-			v.drop(items[i], source.DuplicateName, "providers", "%q is listed twice", provider)
+			v.add(source.DuplicateName, "providers", "%q is listed twice", provider)
 		}
 		seen[provider] = true
 	}

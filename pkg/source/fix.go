@@ -14,12 +14,10 @@ import (
 
 // Fix is a change of the text that fixes a finding unambiguously.
 type Fix struct {
-	// At is the position of Old, or of a key or value of the entry to remove.
+	// At is the position of Old.
 	At Position
 	// Old is the text that is replaced by New, exactly as the file has it.
 	Old, New string
-	// Remove says that the whole entry of the mapping, or the whole item of the list, is removed instead.
-	Remove bool
 }
 
 // Replace fixes the finding by another YAML text for a single-line scalar.
@@ -48,22 +46,6 @@ func (f Finding) Write(n Node, text string) Finding {
 		return f
 	}
 	return f.Replace(n, quote(text, n.Style))
-}
-
-// Without fixes the finding by removing the entry of a mapping, or the item of a list, that the node is.
-func (f Finding) Without(n Node) Finding {
-	if n.Node != nil {
-		f.Fix = &Fix{At: n.Position(), Remove: true}
-	}
-	return f
-}
-
-// sameTwice fixes the finding of a duplicate key with the same value by removing the second one.
-func (f Finding) sameTwice(mapping Node, field Field) Finding {
-	if first := mapping.Get(field.Key.Value); equal(first.Node, field.Value.Node) {
-		return f.Without(field.Key)
-	}
-	return f
 }
 
 // equal reports whether two values have the same text.

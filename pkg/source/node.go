@@ -197,7 +197,7 @@ func checkTree(n Node, path string) Findings {
 		}
 		field.Key.Tag = "!!str" // a key is always a string
 		if earlier, ok := first[field.Key.Value]; ok {
-			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).InPart().sameTwice(n, field))
+			findings = append(findings, field.Key.Finding(inner, "duplicate key, first written in line %d", earlier.Line).Of(DuplicateKey).InPart())
 		}
 		first[field.Key.Value] = field.Key
 		findings = append(findings, checkVisible(field, inner)...)

@@ -77,7 +77,7 @@ func (c *compiler) when(env *expression.Environment, p place, t source.Text) con
 	case c.partial(env).False(compiled):
 		c.add(p, source.NeverApplies, "is always false: the rule never applies")
 	case compiled.Constant():
-		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn())
 	}
 	return condition{c.spot(p), compiled}
 }

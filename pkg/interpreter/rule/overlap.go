@@ -56,7 +56,7 @@ func (c *compiler) writes(o interpreter.Operation, p place, when condition, clai
 				continue
 			}
 			if sameList(one, earlier) {
-				c.findings = append(c.findings, one.FindingOf(source.DuplicateName, "%s is listed twice", one.text).Without(one.Node))
+				c.findings = append(c.findings, one.FindingOf(source.DuplicateName, "%s is listed twice", one.text))
 			} else {
 				c.add(one.place, WrittenTwice, "%s is also written at %s by the same rule", one.text, earlier.Node.Position())
 			}

@@ -217,7 +217,7 @@ func (c *compiler) ends(made *Link, p place, spec *v1alpha1.NetworkLink) {
 		at := p.At("peers").Item(i)
 		address, ok := read(at, t)
 		if ok && slices.Contains(made.Peers, address) {
-			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%s is listed twice", address).Without(t.At))
+			c.findings = append(c.findings, at.FindingOf(source.DuplicateName, "%s is listed twice", address))
 		} else if ok {
 			made.Peers = append(made.Peers, address)
 		}

@@ -108,7 +108,7 @@ func (c *compiler) warn(p place, rule source.Rule, format string, arguments ...a
 
 // twice adds the error of a text that is in a list twice.
 func (c *compiler) twice(p place, t source.Text) {
-	c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value).Without(t.At))
+	c.findings = append(c.findings, p.FindingOf(source.DuplicateName, "%q is listed twice", t.Value))
 }
 
 // unknown adds the error of a name that nothing of a kind has.
@@ -297,7 +297,7 @@ func (c *compiler) condition(env *expression.Environment, t source.Text, p place
 	case compiled.Constant() && does != "":
 		c.warn(p, source.AlwaysTrue, "is always true: %s %s", what, does)
 	case compiled.Constant():
-		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn().Without(t.At))
+		c.findings = append(c.findings, p.FindingOf(source.AlwaysTrue, "is always true; leave it out").Warn())
 	}
 	return compiled
 }

@@ -31,8 +31,8 @@ type Repaired struct {
 const mostRounds = 20
 
 // Repair applies fixes until none is left. It returns the changed files and the report of the remaining findings. A fix
-// is applied only if the text remains valid YAML and the finding disappears; one that quotes or removes something must
-// not cause new findings.
+// is applied only if the text remains valid YAML and the finding disappears; one that quotes something must not cause new
+// findings.
 func Repair(o Options, inputs []Input) ([]Repaired, *Report) {
 	r := &repair{options: o, inputs: slices.Clone(inputs), refused: map[string]bool{}}
 	r.report = Run(o, r.inputs)
@@ -91,43 +91,24 @@ type repair struct {
 	report  *Report
 	// refused holds findings with an unusable fix.
 	refused map[string]bool
-	// made is called for edits that are made in a file; nil: not.
-	made func(before *text, edits []edit, after []byte)
 }
 
-// round makes all fixes of the report that are good.
+// round makes all fixes of the report at once where that is good, and else the first good one.
 func (r *repair) round() []edit {
 	edits := r.edits()
 	if len(edits) == 0 {
 		return nil
 	}
-	return r.make(edits)
-}
-
-// make makes edits at once where that is good, and else by halves.
-func (r *repair) make(edits []edit) []edit {
 	if done := r.try(edits); done != nil {
 		return done
 	}
-	if len(edits) == 1 {
-		r.refused[keyOf(edits[0].finding)] = true
-		return nil
+	for _, e := range edits {
+		if done := r.try([]edit{e}); done != nil {
+			return done
+		}
+		r.refused[keyOf(e.finding)] = true
 	}
-	half := len(edits) / 2
-	done := r.make(edits[:half])
-	if len(done) == 0 {
-		return r.make(edits[half:])
-	}
-	// Positions have changed: find the remaining edits again.
-	left := map[string]bool{}
-	for _, e := range edits[half:] {
-		left[keyOf(e.finding)] = true
-	}
-	again := slices.DeleteFunc(r.edits(), func(e edit) bool { return !left[keyOf(e.finding)] })
-	if len(again) == 0 {
-		return done
-	}
-	return append(done, r.make(again)...)
+	return nil
 }
 
 // edits returns the applicable fixes of the report.
@@ -148,47 +129,28 @@ func (r *repair) edits() []edit {
 
 // try makes edits, and takes them back where they are no good.
 func (r *repair) try(edits []edit) []edit {
-	inputs, byFile := slices.Clone(r.inputs), map[string][]edit{}
-	for _, e := range edits {
-		byFile[e.finding.File] = append(byFile[e.finding.File], e)
-	}
-	type step struct {
-		before *text
-		edits  []edit
-		after  []byte
-	}
-	var (
-		all   []edit
-		texts []step
-	)
-	for i := range inputs {
-		t := r.report.texts[inputs[i].Name]
-		if len(byFile[inputs[i].Name]) == 0 || t == nil {
-			continue
+	inputs := slices.Clone(r.inputs)
+	var all []edit
+	for i, input := range inputs {
+		mine := slices.DeleteFunc(slices.Clone(edits), func(e edit) bool { return e.finding.File != input.Name })
+		if len(mine) > 0 {
+			data, done := r.report.texts[input.Name].apply(mine)
+			inputs[i].Data = data
+			all = append(all, done...)
 		}
-		data, done := t.apply(byFile[inputs[i].Name])
-		delete(byFile, inputs[i].Name)
-		inputs[i].Data = data
-		all = append(all, done...)
-		texts = append(texts, step{t, done, data})
 	}
 	after := Run(r.options, inputs)
 	if len(all) == 0 || !better(r.report, after, all) {
 		return nil
 	}
 	r.inputs, r.report = inputs, after
-	for _, s := range texts {
-		if r.made != nil {
-			r.made(s.before, s.edits, s.after)
-		}
-	}
 	return all
 }
 
 // better reports whether the edits removed their findings and caused no forbidden ones.
 func better(before, after *Report, edits []edit) bool {
 	had, has := tally(before.Findings), tally(after.Findings)
-	strict := slices.ContainsFunc(edits, func(e edit) bool { return !reveals(e.finding) })
+	strict := slices.ContainsFunc(edits, func(e edit) bool { return !reveals(*e.finding.Fix) })
 	for _, f := range after.Findings {
 		key := keyOf(f)
 		if f.Rule == source.NotYAML && has[key] > had[key] || strict && has[key] > had[key] {
@@ -207,12 +169,9 @@ func better(before, after *Report, edits []edit) bool {
 	return true
 }
 
-// reveals reports whether a fix only makes existing parts readable: it corrects a misspelt word or removes a duplicate.
-// New findings are then not caused by the fix.
-func reveals(f source.Finding) bool {
-	fix := f.Fix
-	return f.Rule == source.DuplicateKey || !fix.Remove && strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`)
-}
+// reveals reports whether a fix only makes existing parts readable, because it corrects a misspelt word. New findings are
+// then not caused by the fix.
+func reveals(fix source.Fix) bool { return strings.Trim(fix.Old, `"'`) != strings.Trim(fix.New, `"'`) }
 
 // places are the numbers of lines in messages, and of items in paths.
 var places = regexp.MustCompile(`:\d+(:\d+)?|line \d+|\[\d+\]`)
@@ -240,12 +199,7 @@ func dataOf(inputs []Input, name string) []byte {
 }
 
 // describe describes the effect of a fix.
-func describe(fix *source.Fix) string {
-	if fix.Remove {
-		return "remove it"
-	}
-	return "write " + fix.New
-}
+func describe(fix *source.Fix) string { return "write " + fix.New }
 
 // Said returns one line about the fix of each finding.
 func (r Repaired) Said() []string {

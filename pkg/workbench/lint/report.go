@@ -393,10 +393,7 @@ func (r *Report) result(f source.Finding, rules []sarifRule) sarifResult {
 	}
 	if e, ok := t.resolve(*f.Fix); ok {
 		from, to := t.position(f.File, e.begin), t.position(f.File, e.end)
-		replacement := sarifReplacement{Deleted: sarifRegion{from.Line, from.Column, to.Line, to.Column}}
-		if e.text != "" {
-			replacement.Inserted = &sarifMessage{Text: e.text}
-		}
+		replacement := sarifReplacement{Deleted: sarifRegion{from.Line, from.Column, to.Line, to.Column}, Inserted: &sarifMessage{Text: e.text}}
 		result.Fixes = []sarifFix{{sarifMessage{Text: describe(f.Fix)}, []sarifChange{{artifact, []sarifReplacement{replacement}}}}}
 	}
 	return result

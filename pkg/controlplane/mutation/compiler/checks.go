@@ -41,7 +41,7 @@ func (c *profileCompiler) dead(r *mutation.Rule, from v1alpha1.Rule) source.Find
 		return source.Findings{from.When.Finding(path, "is always false: the rule never applies").Of(source.NeverApplies)}
 	}
 	if r.When.Constant() {
-		finding := from.When.Finding(path, "is always true; leave it out").Of(source.AlwaysTrue).Warn().Without(from.When)
+		finding := from.When.Finding(path, "is always true; leave it out").Of(source.AlwaysTrue).Warn()
 		c.all.warnings = append(c.all.warnings, finding)
 		return nil
 	}
@@ -246,7 +246,7 @@ func (c *profileCompiler) idle(entry v1alpha1.TargetRules, at string) {
 	switch {
 	case entry.Objects != nil:
 	case len(entry.Rules) == 0:
-		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn().Without(entry.At)
+		finding := entry.At.Finding(at+"."+entry.Target, "has no rules; leave it out").Of(NoEffect).Warn()
 		c.all.warnings = append(c.all.warnings, finding)
 	case entry.Target == serviceTarget && c.options.Generation == contract.Today:
 		c.warn(NoEffect, entry.At, at+"."+entry.Target, "has no effect: with today's Gardener the Service of the kube-apiserver must not be mutated at all")

@@ -166,7 +166,6 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 	switch problems := path.IsValidPathSegmentName(prefix); {
 	case o.Name == mutation.AnyName:
 		add(source.WrongValue, "name", "leave it out for objects of any name")
-		findings[len(findings)-1] = findings[len(findings)-1].Without(scope.NodeAt(entry.At, "name"))
 	case strings.Contains(prefix, "*") || len(problems) > 0:
 		add(source.InvalidName, "name", "must be a name, or the beginning of one and a * behind, is %q", o.Name)
 	}
@@ -343,7 +342,7 @@ func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) sou
 	if compiled.Override && len(findings) == 0 && mutation.Needless(compiled.Target, compiled) {
 		override := scope.NodeAt(from.At, "override")
 		findings = append(findings, override.Finding(compiled.Path+".override", "is not needed: the rule writes nothing that the contract reserves").
-			Of(NeedlessOverride).Without(override))
+			Of(NeedlessOverride))
 	}
 	findings = append(findings, unnamedContainers(compiled)...)
 	findings = append(findings, c.notKnown(compiled, from)...)
