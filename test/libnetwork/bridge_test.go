@@ -42,16 +42,16 @@ var bridges = map[string]struct {
 	// named is its name where the controller knows that users may say one.
 	named string
 }{
-	"IPv4": {
+	"IPv4 with a chosen address and MAC": {
 		network: engine.Network{Four: four},
 		one:     engine.Endpoint{Four: "172.31.9.10", MAC: "02:42:00:00:00:0a"},
 		want:    view{"eth0", "02:42:00:00:00:0a", 1500, []string{"172.31.9.10/24"}, []string{"default via 172.31.9.1"}},
 	},
-	"a subnet of Docker's choice": {
+	"Docker chooses the subnet": {
 		network: engine.Network{Options: map[string]string{"mtu": "1400"}},
 		want:    view{"eth0", "", 1400, []string{"172.17.0.2/16"}, []string{"default via 172.17.0.1"}},
 	},
-	"dual stack": {
+	"IPv4 and IPv6": {
 		network: engine.Network{Four: four, Six: six, WithSix: true},
 		one:     engine.Endpoint{Four: "172.31.9.10", Six: "fd00:9::a"},
 		want: view{"eth0", "", 1500, []string{"172.31.9.10/24", "fd00:9::a/64"},
@@ -62,28 +62,28 @@ var bridges = map[string]struct {
 		one:     engine.Endpoint{Six: "fd00:9::a"},
 		want:    view{"eth0", "", 1500, []string{"fd00:9::a/64"}, []string{"default6 via fd00:9::1"}},
 	},
-	"a name": {
+	"an endpoint chooses its interface name": {
 		network: engine.Network{Four: four},
 		one:     engine.Endpoint{Four: "172.31.9.10", Options: map[string]string{"com.docker.network.endpoint.ifname": "net7"}},
 		want:    view{"eth0", "", 1500, []string{"172.31.9.10/24"}, []string{"default via 172.31.9.1"}},
 		named:   "net7",
 	},
-	"a profile": {
+	"a profile sets prefix and MTU": {
 		network: engine.Network{Four: four, Options: map[string]string{"profile": "acme.com/flat"}},
 		one:     engine.Endpoint{Four: "172.31.9.10"},
 		want:    view{"net0", "", 1420, []string{"172.31.9.10/24"}, []string{"default via 172.31.9.1"}},
 	},
-	"internal": {
+	"an internal network has no default route": {
 		network: engine.Network{Four: four, Internal: true},
 		one:     engine.Endpoint{Four: "172.31.9.10"},
 		want:    view{"eth0", "", 1500, []string{"172.31.9.10/24"}, nil},
 	},
-	"isolated": {
+	"an isolated network has no default route": {
 		network: engine.Network{Four: four, Options: map[string]string{"profile": "acme.com/apart"}},
 		one:     engine.Endpoint{Four: "172.31.9.10"},
 		want:    view{"eth0", "", 1500, []string{"172.31.9.10/24"}, nil},
 	},
-	"the second of several subnets": {
+	"addresses from the second of two subnets": {
 		network: engine.Network{Four: append(four, engine.Pool{Subnet: "172.31.10.0/24", Gateway: "172.31.10.254"})},
 		one:     engine.Endpoint{Four: "172.31.10.10"},
 		other:   engine.Endpoint{Four: "172.31.10.11"},
@@ -127,8 +127,8 @@ func TestBridge(t *testing.T) {
 	})
 }
 
-// TestAuxiliary allocates all addresses of a range except the auxiliary ones.
-func TestAuxiliary(t *testing.T) {
+// TestAuxiliaryAddressesAreNotAllocated allocates all addresses of a range except the auxiliary ones.
+func TestAuxiliaryAddressesAreNotAllocated(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		w.network(engine.Network{Name: "net", Four: []engine.Pool{{
@@ -151,8 +151,8 @@ func TestAuxiliary(t *testing.T) {
 	})
 }
 
-// TestSeveral connects a container to two networks and removes it from one.
-func TestSeveral(t *testing.T) {
+// TestContainerInTwoNetworks connects a container to two networks and removes it from one.
+func TestContainerInTwoNetworks(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		w.network(engine.Network{Name: "one", Four: four})

@@ -10,8 +10,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestGlobal runs a driver of scope global, as the managers and workers of a cluster call it.
-func TestGlobal(t *testing.T) {
+// TestScopeGlobal runs a driver of scope global, as the managers and workers of a cluster call it.
+func TestScopeGlobal(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "docker: {scope: global}\n")
 		defer obstacle(t, "wire0", "192.0.2.1/24")()

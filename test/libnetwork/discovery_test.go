@@ -24,9 +24,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestSpecification is a driver that Docker finds by a file: a .json with certificates, and a .spec with the path of a socket. They are where a
-// rootless dockerd looks for them.
-func TestSpecification(t *testing.T) {
+// TestDriverFoundByFile uses a driver that Docker finds by a file: a .json with certificates, and a .spec with the path
+// of a socket. They are in the folders of a rootless dockerd.
+func TestDriverFoundByFile(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		certificates(t, w.folder)

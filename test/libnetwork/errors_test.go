@@ -15,31 +15,31 @@ var mistakes = map[string]struct {
 	network engine.Network
 	says    []string
 }{
-	"an unknown option":          {engine.Network{Options: map[string]string{"parrent": "eth0"}}, []string{"parrent", "parent"}},
-	"an unknown kind":            {engine.Network{Options: map[string]string{"kind": "bond"}}, []string{"bond", "macvlan"}},
-	"no such parent":             {engine.Network{Options: map[string]string{"kind": "macvlan", "parent": "nothing0"}}, []string{"nothing0"}},
-	"no parent":                  {engine.Network{Options: map[string]string{"kind": "macvlan"}}, []string{"parent"}},
-	"no number":                  {engine.Network{Options: map[string]string{"mtu": "big"}}, []string{"mtu", "68"}},
-	"a vxlan without its number": {engine.Network{Options: map[string]string{"kind": "vxlan"}}, []string{"vni"}},
-	"no such profile":            {engine.Network{Options: map[string]string{"profile": "acme.com/none"}}, []string{"acme.com/none"}},
-	"against the profile": {engine.Network{Options: map[string]string{"profile": "acme.com/flat", "kind": "macvlan", "parent": "lo"}},
+	"unknown option":                  {engine.Network{Options: map[string]string{"parrent": "eth0"}}, []string{"parrent", "parent"}},
+	"unknown kind":                    {engine.Network{Options: map[string]string{"kind": "bond"}}, []string{"bond", "macvlan"}},
+	"parent interface does not exist": {engine.Network{Options: map[string]string{"kind": "macvlan", "parent": "nothing0"}}, []string{"nothing0"}},
+	"macvlan without a parent":        {engine.Network{Options: map[string]string{"kind": "macvlan"}}, []string{"parent"}},
+	"MTU is not a number":             {engine.Network{Options: map[string]string{"mtu": "big"}}, []string{"mtu", "68"}},
+	"vxlan without a VNI":             {engine.Network{Options: map[string]string{"kind": "vxlan"}}, []string{"vni"}},
+	"unknown profile":                 {engine.Network{Options: map[string]string{"profile": "acme.com/none"}}, []string{"acme.com/none"}},
+	"option contradicts the profile": {engine.Network{Options: map[string]string{"profile": "acme.com/flat", "kind": "macvlan", "parent": "lo"}},
 		[]string{"acme.com/flat", "kind"}},
-	"a denial": {
+	"denied by a rule of the profile": {
 		engine.Network{IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/closed"},
 			Options: map[string]string{"profile": "acme.com/closed"}}, []string{"nobody has addresses of acme.com/closed here"},
 	},
-	"a pool with another's addresses": {engine.Network{Options: map[string]string{"profile": "acme.com/overlay"},
+	"profile with pools, addresses from Docker": {engine.Network{Options: map[string]string{"profile": "acme.com/overlay"},
 		Four: []engine.Pool{{Subnet: "172.31.9.0/24"}}}, []string{"--ipam-driver graft"}},
-	"a subnet of a pool with another's addresses": {engine.Network{Four: []engine.Pool{{Subnet: "10.64.0.128/25"}}}, []string{"overlay", "--ipam-driver graft"}},
-	"a subnet that no pool has": {
+	"subnet overlaps a pool, addresses from Docker": {engine.Network{Four: []engine.Pool{{Subnet: "10.64.0.128/25"}}}, []string{"overlay", "--ipam-driver graft"}},
+	"subnet that no pool has": {
 		engine.Network{IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/overlay"}, Options: map[string]string{"profile": "acme.com/overlay"},
 			Four: []engine.Pool{{Subnet: "10.99.0.0/24"}}}, []string{"10.99.0.0/24"},
 	},
-	"addresses without a profile": {engine.Network{IPAM: "graft"}, []string{"profile"}},
+	"IPAM driver graft without a profile or pool": {engine.Network{IPAM: "graft"}, []string{"profile"}},
 }
 
-// TestMistakes requests impossible networks. Nothing of them is left.
-func TestMistakes(t *testing.T) {
+// TestNetworkRefused requests impossible networks. Each is refused, and nothing of it is left.
+func TestNetworkRefused(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		for name, c := range mistakes {
@@ -59,8 +59,8 @@ func TestMistakes(t *testing.T) {
 	})
 }
 
-// TestPorts requests published ports, which are not supported.
-func TestPorts(t *testing.T) {
+// TestPublishedPortsRefused requests published ports, which are not supported.
+func TestPublishedPortsRefused(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		w.network(engine.Network{Name: "net", Four: four})

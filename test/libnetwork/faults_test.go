@@ -24,8 +24,8 @@ const (
 	patient  = "docker: {sweep: {period: 1s, grace: 5s}, kernelTimeout: 2500ms}\n"
 )
 
-// TestRetry kills the server during a request: the client repeats it without a body.
-func TestRetry(t *testing.T) {
+// TestServerKilledDuringRequest kills the server during a request: the client repeats it without a body.
+func TestServerKilledDuringRequest(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		w.network(overlay("net"))
@@ -55,8 +55,8 @@ func TestRetry(t *testing.T) {
 	})
 }
 
-// TestAbsent sends a request while no server runs: the client waits for it.
-func TestAbsent(t *testing.T) {
+// TestRequestWaitsForServer sends a request while no server runs: the client waits for it.
+func TestRequestWaitsForServer(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		w.network(overlay("net"))
@@ -84,9 +84,9 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
-// TestRestart kills the server between any two steps of two containers' lives. It recovers everything without repeated
-// requests.
-func TestRestart(t *testing.T) {
+// TestServerRestartsBetweenSteps kills the server between any two steps of two containers' lives. It recovers everything
+// without repeated requests.
+func TestServerRestartsBetweenSteps(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		again := func() { w.kill(); w.start() }
@@ -123,9 +123,9 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// TestReplay kills the controller. If it returns with its containers, it requests the same pools and addresses and gets
-// them; without containers, it releases everything except the networks.
-func TestReplay(t *testing.T) {
+// TestControllerRestarts kills the controller. If it returns with its containers, it requests the same pools and
+// addresses and gets them; without containers, it releases everything except the networks.
+func TestControllerRestarts(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		n := overlay("net")
@@ -173,8 +173,8 @@ func TestReplay(t *testing.T) {
 	})
 }
 
-// TestOwnedReplay kills both while endpoints own their addresses, which Docker does not request again.
-func TestOwnedReplay(t *testing.T) {
+// TestRestartsWithOwnedAddresses kills both while endpoints own their addresses, which Docker does not request again.
+func TestRestartsWithOwnedAddresses(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		w.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})
@@ -201,8 +201,8 @@ func TestOwnedReplay(t *testing.T) {
 	})
 }
 
-// TestPause suspends the server during a request: the client waits for it.
-func TestPause(t *testing.T) {
+// TestRequestWaitsForPausedServer suspends the server during a request: the client waits for it.
+func TestRequestWaitsForPausedServer(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		w.network(overlay("net"))
@@ -224,8 +224,9 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestMany creates 64 containers concurrently and kills the server during further ones; nothing is left in the end.
-func TestMany(t *testing.T) {
+// TestConcurrentContainers creates 64 containers concurrently and kills the server during further ones. Nothing is left
+// in the end.
+func TestConcurrentContainers(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, patient)
 		w.network(overlay("net"))
@@ -256,9 +257,9 @@ func TestMany(t *testing.T) {
 	})
 }
 
-// TestForgotten kills the controller during many containers: it forgets containers that it had not stored yet. In the
-// end nothing is left of them.
-func TestForgotten(t *testing.T) {
+// TestControllerForgetsContainers kills the controller during many containers: it forgets containers that it had not
+// stored yet. In the end nothing is left of them.
+func TestControllerForgetsContainers(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, patient)
 		w.network(overlay("net"))
@@ -279,8 +280,8 @@ func TestForgotten(t *testing.T) {
 	})
 }
 
-// TestReboot removes all links, as a boot of the machine does. Networks come back with the next container.
-func TestReboot(t *testing.T) {
+// TestMachineReboots removes all links, as a boot of the machine does. Networks come back with the next container.
+func TestMachineReboots(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		w.network(overlay("net"))

@@ -64,8 +64,8 @@ func (w *world) owners() (all []string) {
 	return all
 }
 
-// TestPools allocates the addresses of containers from the pools of a profile.
-func TestPools(t *testing.T) {
+// TestAddressesFromPools allocates the addresses of containers from the pools of a profile.
+func TestAddressesFromPools(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		n := overlay("net")
@@ -101,8 +101,8 @@ func TestPools(t *testing.T) {
 	})
 }
 
-// TestSix has a network without IPv4.
-func TestSix(t *testing.T) {
+// TestIPv6Only has a network without IPv4.
+func TestIPv6Only(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		n := overlay("net")
@@ -121,9 +121,9 @@ func TestSix(t *testing.T) {
 	})
 }
 
-// TestOverlap puts links of the machine in the way of pools: the controller repeats its request until it gets a free
-// pool, and gets an error in the end.
-func TestOverlap(t *testing.T) {
+// TestPoolsOverlapLinks puts links of the machine in the way of pools: the controller repeats its request until it gets
+// a free pool, and gets an error in the end.
+func TestPoolsOverlapLinks(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		defer obstacle(t, "obstacle0", "10.64.0.77/25")()
@@ -185,9 +185,9 @@ func obstacle(t *testing.T, name, address string) (remove func()) {
 	}
 }
 
-// TestExhausted allocates all addresses of a pool, one of them auxiliary, and gets an error afterwards. The auxiliary
-// one is not freed as forgotten.
-func TestExhausted(t *testing.T) {
+// TestPoolExhausted allocates all addresses of a pool, one of them auxiliary, and gets an error afterwards. The
+// auxiliary one is not freed as forgotten.
+func TestPoolExhausted(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"profile": "acme.com/spare"},
@@ -212,8 +212,8 @@ func TestExhausted(t *testing.T) {
 	})
 }
 
-// TestGateway uses a pool without a gateway: one of its addresses becomes the permanent gateway of the machine.
-func TestGateway(t *testing.T) {
+// TestGatewayFromPool uses a pool without a gateway: one of its addresses becomes the permanent gateway of the machine.
+func TestGatewayFromPool(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, sweeping)
 		n := engine.Network{Name: "net", IPAM: "graft", IPAMOptions: map[string]string{"pool": "small"}}
@@ -235,8 +235,8 @@ func TestGateway(t *testing.T) {
 	})
 }
 
-// TestOwned has endpoints that own their addresses: the IPAM driver is null.
-func TestOwned(t *testing.T) {
+// TestEndpointsOwnAddresses has endpoints that own their addresses: the IPAM driver is null.
+func TestEndpointsOwnAddresses(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, pooled, "")
 		w.network(engine.Network{Name: "net", IPAM: "null", Options: map[string]string{"profile": "acme.com/overlay"}})

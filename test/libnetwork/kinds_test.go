@@ -123,8 +123,8 @@ func wire(t *testing.T, far string) (remove func()) {
 	return remove
 }
 
-// TestParent has a bridge with a link of the machine as a port: containers are in its network.
-func TestParent(t *testing.T) {
+// TestBridgeWithParent has a bridge with a link of the machine as a port: containers are in its network.
+func TestBridgeWithParent(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		defer obstacle(t, "up0", "")()

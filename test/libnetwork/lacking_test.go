@@ -39,9 +39,9 @@ var lacking = map[string]struct {
 		routes: []string{"default via 172.31.9.1"}},
 }
 
-// TestLacking connects two containers in a network of each kind to each other and to their router at the other end of a
-// link.
-func TestLacking(t *testing.T) {
+// TestKindsOfKernelModules connects two containers in a network of each kind to each other and to their router at the
+// other end of a link.
+func TestKindsOfKernelModules(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		for name, c := range lacking {
 			t.Run(name, func(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/libnetwork/engine"
 )
 
-// TestSecond starts a second server with its own ledger next to the first one: it ends and changes nothing.
-func TestSecond(t *testing.T) {
+// TestSecondServerRefused starts a second server with its own ledger next to the first one. It ends and changes
+// nothing.
+func TestSecondServerRefused(t *testing.T) {
 	each(t, func(t *testing.T, version string) {
 		w := begin(t, version, document, "")
 		w.network(engine.Network{Name: "net", Four: four})

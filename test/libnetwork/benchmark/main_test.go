@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// TestMoment measures for a moment and checks all output except the figures.
-func TestMoment(t *testing.T) {
+// TestMeasurementsPrintEachRow measures for a moment and checks all output except the figures.
+func TestMeasurementsPrintEachRow(t *testing.T) {
 	o := options{held: []int{1, 2}, callers: []int{2}, rounds: 1, batch: 2, folder: t.TempDir(),
 		provider: "../../../bin/graft-network-provider", engine: "../../../.cache/bin/libnetwork/docker28"}
 	var out bytes.Buffer
