@@ -305,7 +305,7 @@ type meter struct {
 	written bool
 }
 
-// patience is how long a command runs before its progress is shown.
+// patience is the time after which a command shows its progress. Faster commands print their result only.
 const patience = time.Second
 
 func newMeter(s *Streams, what string) *meter {

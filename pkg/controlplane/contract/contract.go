@@ -48,8 +48,8 @@ func GenerationOf(version string) (Generation, error) {
 	return Today, nil
 }
 
-// For reports whether a constraint on versions of Gardener, such as "< 1.96", admits versions of the generation. An empty one admits all,
-// and one that is no constraint none.
+// For reports whether a constraint on versions of Gardener, such as "< 1.96", admits versions of the generation. An
+// empty constraint admits all, an invalid one none.
 func (g Generation) For(constraint string) bool {
 	if constraint == "" {
 		return true

@@ -93,13 +93,14 @@ func pathOf(f target.Form, namespace, name string) string {
 	return path
 }
 
-// The sizes of pages in objects, which are halved where an answer is too large: an OperatingSystemConfig may have half a megabyte, a Namespace one kilobyte.
+// The numbers of objects in a page, which are halved if a response is too large: an OperatingSystemConfig may have half
+// a megabyte, a Namespace has about a kilobyte.
 const (
 	objectPage    = 25
 	namespacePage = 500
 )
 
-// mostPages bounds a list: a hundred thousand objects of one kind in a namespace, and two millions of namespaces.
+// mostPages limits a list to a hundred thousand objects of one kind in a namespace, and two million namespaces.
 const mostPages = 4000
 
 // errEndless is for a list that does not come to an end.

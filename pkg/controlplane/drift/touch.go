@@ -47,7 +47,8 @@ const (
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Fixed, Stays, Gone, Failed} }
 
-// inVain is after how many touches in a row that have fixed nothing it is given up.
+// inVain is the number of consecutive touches without effect after which touching stops: the webhooks probably do not
+// answer.
 const inVain = 3
 
 // Vain counts touches in a row that have fixed nothing. The zero value has seen none.

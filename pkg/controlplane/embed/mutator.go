@@ -31,8 +31,8 @@ type Mutator struct {
 
 var _ extensionswebhook.Mutator = (*Mutator)(nil)
 
-// NewMutator makes a mutator of profiles; the scheme is that of the manager. The error is source.Findings where profiles are wrong, with
-// positions: also when a rule needs facts and the options have no source of them.
+// NewMutator returns a mutator of profiles; pass the manager's scheme. It returns source.Findings with positions if
+// profiles are wrong, or if a rule needs facts and the options have no source of facts.
 func NewMutator(scheme *runtime.Scheme, profiles []*profile.Document, o Options) (*Mutator, error) {
 	c, err := compile(profiles, o)
 	if err != nil {

@@ -30,8 +30,8 @@ import (
 	extensionsv1alpha1helper "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1/helper"
 )
 
-// retry is how soon a gate that is shut is tried again. gardenlet looks every five seconds, and gives up after half a minute
-// (gardener: pkg/component/extensions/extension/extension.go, DefaultInterval and DefaultSevereThreshold).
+// retry is the interval between checks of a closed gate. gardenlet checks every five seconds, and gives up after half a
+// minute (gardener: pkg/component/extensions/extension/extension.go, DefaultInterval and DefaultSevereThreshold).
 const retry = 2 * time.Second
 
 // Writer writes Extension resources and their status.

@@ -61,7 +61,7 @@ type Wanted struct {
 	Architecture    string
 }
 
-// Choose gives the references of the images by their names; those that are for nothing of the kind are left out.
+// Choose returns the references of the images by name. It omits images for other versions or architectures.
 func (v *Vector) Choose(w Wanted) map[string]string {
 	var options []imagevector.FindOptionFunc
 	if w.Target != "" {

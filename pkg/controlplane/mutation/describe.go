@@ -68,7 +68,8 @@ type RuleInfo struct {
 	References []string
 }
 
-// Rules describes the rules of the program, each once for every place where it acts, in the order of the profiles.
+// Rules returns descriptions of the program's rules, one for each place where a rule acts, in the order of the
+// profiles.
 func (p *Program) Rules() []RuleInfo {
 	var infos []RuleInfo
 	for key, forms := range p.scopes {

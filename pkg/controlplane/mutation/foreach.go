@@ -28,7 +28,7 @@ import (
 // membersKept limits the compiled rules that are kept for the items of a forEach.
 const membersKept = 512
 
-// maximumItems is how many items a forEach may have.
+// maximumItems limits the items of a forEach, which come from objects that users write.
 const maximumItems = 256
 
 // Item is one item of a forEach with its name in messages.

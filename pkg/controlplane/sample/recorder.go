@@ -71,7 +71,7 @@ func (r *recorder) Get(_ context.Context, name client.ObjectKey, o client.Object
 // List returns nothing: components list only objects of former configurations, which a new control plane does not have.
 func (r *recorder) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// Create writes o, or says that it exists already.
+// Create writes o, or returns an AlreadyExists error.
 func (r *recorder) Create(_ context.Context, o client.Object, _ ...client.CreateOption) error {
 	key, err := r.key(client.ObjectKeyFromObject(o), o)
 	if err != nil {

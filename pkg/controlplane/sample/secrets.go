@@ -44,8 +44,8 @@ func newSecrets(namespace string) *secrets {
 	return &secrets{namespace: namespace, generated: map[string]*corev1.Secret{}}
 }
 
-// Get returns a secret of gardenlet's, or one that was generated here before. There are no old ones, since nothing has
-// been rotated yet.
+// Get returns a secret of gardenlet, or one that was generated before. It returns no old ones, because nothing has been
+// rotated.
 func (s *secrets) Get(name string, options ...secretsmanager.GetOption) (*corev1.Secret, bool) {
 	class := ""
 	if o := (&secretsmanager.GetOptions{}).ApplyOptions(options); o.Class != nil {

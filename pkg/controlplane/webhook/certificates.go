@@ -242,7 +242,7 @@ func (s *servingCertificate) write(ctx context.Context, from client.Reader) erro
 	return nil
 }
 
-// skew is the tolerated difference of clocks.
+// skew is the tolerated difference of clocks, as for Kerberos (RFC 4120, 8.2).
 const skew = 5 * time.Minute
 
 // dropFuture deletes CAs and certificates with an issue time in the future, which remain after a clock was

@@ -31,7 +31,8 @@ const (
 	// Version is the only supported version of the messages.
 	Version = "v1alpha1"
 
-	// DefaultMaximumBytes limits the body of a request if Options do not.
+	// DefaultMaximumBytes limits the body of a request if Options do not, in bytes. A request has at most two objects,
+	// or one with the status of each cluster; etcd limits an object to 1.5 MiB (--max-request-bytes).
 	DefaultMaximumBytes = 20 << 20
 	// DefaultPatience is the timeout if neither the caller nor Options set one. Both dialects document it as
 	// their default.

@@ -42,7 +42,7 @@ var (
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) { h.ServeIn(r.Context(), w, r) }
 
-// ServeIn is ServeHTTP with another context than that of the request. The timeout starts now.
+// ServeIn works like ServeHTTP, with the given context instead of the request's. The timeout starts now.
 func (h *Handler) ServeIn(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	started := time.Now()
 	limited := serving.EndAt(ctx, started.Add(h.patience(r)))

@@ -30,7 +30,7 @@ import (
 // name is the webhook in answers and errors.
 const name = "webhook any/" + configuration.WebhookName
 
-// maximumAnswer limits the size of an answer, in bytes.
+// maximumAnswer limits the size of an answer, in bytes. It contains at most an object and a patch of it.
 const maximumAnswer = 16 << 20
 
 // Client calls one webhook. It is safe for concurrent use.

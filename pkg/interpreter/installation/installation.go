@@ -62,7 +62,7 @@ func (i *Installation) Reloading() (reload.Options, error) {
 	return r, nil
 }
 
-// clusterTimeout bounds a request to an API server.
+// clusterTimeout limits a request to an API server. A leader without an answer for as long loses its Lease.
 const clusterTimeout = 15 * time.Second
 
 // dialects maps the dialects in the configuration to kinds of messages.

@@ -42,7 +42,8 @@ const OwnerAnnotation = "interpreter.graft.provider.extensions.gardener.cloud/re
 // Resource is the resource of configurations in Karmada's dialect.
 var Resource = configuration.ResourceOf(api.KindContext)
 
-// Propagation is the time for which callers may still use a replaced configuration.
+// Propagation is the time for which callers may still use a replaced configuration: Karmada's components read it from
+// watches, which are updated within seconds.
 const Propagation = 10 * time.Second
 
 // Options configure a Registrar.

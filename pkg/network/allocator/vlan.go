@@ -21,7 +21,7 @@ type VLANs struct {
 	next  uint16
 }
 
-// Take takes a VLAN; false when it is taken already or is no VLAN.
+// Take marks a VLAN as used. It returns false if it is used already or outside of the range.
 func (v *VLANs) Take(id uint16) bool {
 	if id < FirstVLAN || id > LastVLAN {
 		return false

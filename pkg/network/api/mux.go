@@ -21,7 +21,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/service"
 )
 
-// DefaultMaximumBytes bounds the body of a request where Options do not.
+// DefaultMaximumBytes limits the body of a request if Options do not, in bytes. A request for one Pod takes some
+// kilobytes.
 const DefaultMaximumBytes = 1 << 20
 
 // Options are those of a codec.

@@ -168,7 +168,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// Pass looks for leaks once, and frees those that are gone when that is wanted.
+// Pass searches for leaks once, and releases the leaked allocations if the options allow it.
 func (r *Reconciler) Pass(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

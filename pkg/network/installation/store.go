@@ -50,7 +50,8 @@ func folderOptions(path string, log logr.Logger, exit func(status int)) file.Opt
 	}}
 }
 
-// serverLease is how long other servers wait until they take over the work of one that has died. It is longer than the call of a cloud takes.
+// serverLease is the time after which other servers take over the work of a dead one. It is longer than a call of most
+// clouds (default 10 seconds).
 const serverLease = 30 * time.Second
 
 func openEtcd(ctx context.Context, c configv1alpha1.Etcd, log logr.Logger) (ledger.Store, error) {

@@ -104,7 +104,7 @@ func NameOf(key string) string {
 
 var errUnknownRow = errors.New("no row of this kind is known to Graft")
 
-// ReadEntry parses a row other than that of the format. If it fails, the entry contains only the key.
+// ReadEntry parses any row except the row of the format. If it fails, the entry contains only the key.
 func ReadEntry(key, value []byte) (Entry, error) {
 	e := Entry{Key: string(key), Value: value}
 	if strings.HasPrefix(e.Key, prefixOwner) {

@@ -44,7 +44,7 @@ func CheckFormat(ctx context.Context, store Store) error {
 	return err
 }
 
-// Empty reports whether a store has no rows except that of the format.
+// Empty reports whether a store has no rows except the row of the format.
 func Empty(ctx context.Context, store Store) (bool, error) {
 	some, err := hasRows(ctx, store, "")
 	return !some && err == nil, err

@@ -240,7 +240,8 @@ func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {
 	}
 }
 
-// patience is how long a server leaves an expired row to the server that wrote it.
+// patience is the time for which a server leaves an expired row to the server that wrote it, which prevents conflicts
+// of all servers for each row.
 const patience = 5 * time.Second
 
 type follower struct{ *Ledger }
@@ -377,7 +378,8 @@ func (h *hints) due(now time.Time) []expiry {
 	return due
 }
 
-// tombstoneLife is how long the release of an owner is remembered.
+// tombstoneLife is the time for which the release of an owner is remembered, so that a request that was sent before the
+// release and arrives late does not allocate again.
 const tombstoneLife = 10 * time.Minute
 
 func tombstoneKey(owner network.Owner) string { return prefixTombstone + owner.String() }

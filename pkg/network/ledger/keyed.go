@@ -25,7 +25,7 @@ type keyedLock struct {
 	users int
 }
 
-// exclusive is the weight of a lock that is not shared.
+// exclusive is the weight of an exclusive lock: more than all shared locks, which have the weight 1.
 const exclusive = 1 << 30
 
 // Claim names a lock. Several callers can have a shared one.

@@ -79,7 +79,7 @@ func (l *Ledger) Server() string {
 // foreverValid is the validity of a store's lock, which the process holds until it ends.
 const foreverValid = 24 * time.Hour
 
-// Lease returns for how long no other server takes over the work of this one.
+// Lease returns the time for which no other server takes over the work of this one.
 func (l *Ledger) Lease() time.Duration {
 	if l.leaser == nil {
 		return foreverValid
@@ -179,7 +179,7 @@ func (l *Ledger) allocations(ctx context.Context, prefix string, skip func(raw [
 	})
 }
 
-// maximumAttempts limits how often a change is repeated because other servers changed the same rows.
+// maximumAttempts limits the repetitions of a change after other servers changed the same rows. The pauses are random.
 const maximumAttempts = 64
 
 // retry calls attempt until it returns something other than ErrConflict. All changes of the ledger go through it.
@@ -202,7 +202,8 @@ func retry(ctx context.Context, attempt func(number int) error) error {
 	return fmt.Errorf("%w: other servers changed it first %d times", network.ErrTaken, maximumAttempts)
 }
 
-// lostAnswer bounds how long commit waits for the row that shows whether a commit was made.
+// lostAnswer limits the wait of commit for the row that shows whether a commit was made. The request may have no time
+// left, so it has its own limit.
 const lostAnswer = 2 * time.Second
 
 // commit writes rows and updates the hints. The first change must write a value that no other commit writes: after an
@@ -510,7 +511,7 @@ func (l *Ledger) Usage(pool string) Usage {
 	return u
 }
 
-// Taken returns how many addresses of a pool are held or in quarantine.
+// Taken returns the number of addresses of a pool that are held or in quarantine.
 func (l *Ledger) Taken(pool string) uint64 {
 	u := l.Usage(pool)
 	return u.Held + u.Resting

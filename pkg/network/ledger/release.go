@@ -24,8 +24,8 @@ const (
 	Forgotten
 )
 
-// Forget takes everything from an owner. Its things are in quarantine until a time (or the next full second) if that is after now. An owner that
-// holds nothing is no error.
+// Forget deletes the allocation of an owner. Its resources are in quarantine until the given time, rounded up to a
+// second, if that is after now. Forget does nothing for an owner without an allocation.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Forgotten })
 	return err

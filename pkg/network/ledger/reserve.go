@@ -264,7 +264,7 @@ func (r *reservation) choose(ctx context.Context) error {
 	return nil
 }
 
-// LargestRequest returns how many owners are certain to fit into one commit.
+// LargestRequest returns the number of owners that certainly fit into one commit.
 func (l *Ledger) LargestRequest() int {
 	const rows = 8 // of an owner: its own, two addresses, VLAN, MAC address, tombstone, and some quotas
 	return max(1, atMost(l.store, math.MaxInt)/rows)

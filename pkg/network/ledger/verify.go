@@ -204,7 +204,7 @@ func (v *verifier) note(e Entry) error {
 }
 
 const (
-	// skew is how far clocks may be apart.
+	// skew is the tolerated difference of clocks. It is large, because only a wrong clock should be reported.
 	skew = time.Hour
 	// longRest is longer than the quarantine of any pool.
 	longRest = 366 * 24 * time.Hour

@@ -52,7 +52,7 @@ func (p *Pool) Config(a network.Allocation) device.Config {
 	return c
 }
 
-// scopeLink is that of a route without a gateway.
+// scopeLink is the scope of a route without a gateway (Linux: rtnetlink.h, RT_SCOPE_LINK).
 const scopeLink = 253
 
 // interfaceRoute returns a route of the cloud. One without a gateway uses the router of its family, as in CNI, or the

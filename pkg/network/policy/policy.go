@@ -158,8 +158,8 @@ func (p *Policy) Shared() []string {
 	})
 }
 
-// Vouched finds the pools that are said to be exclusive and name no node: nothing but that word says that the servers of other nodes have other
-// pools than the server of this one. They are warnings; errors where each node is known to have a server with these pools.
+// Vouched returns a finding for each exclusive pool that names no node: other servers may have the same pool. Findings
+// are warnings, or errors if each node is known to have a server with these pools.
 func (p *Policy) Vouched(node string, each bool) source.Findings {
 	var findings source.Findings
 	for _, pool := range p.Pools {

@@ -77,7 +77,8 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 	return a, err
 }
 
-// inUseRest is the shortest quarantine of an address that something else in the cloud uses.
+// inUseRest is the minimum quarantine of an address that something else in the cloud uses, so that the next requests
+// try other addresses.
 const inUseRest = time.Minute
 
 // replace gives an owner another address in place of one that is in use in the cloud.
@@ -145,7 +146,7 @@ func (s *Service) callDeadline(ctx context.Context, a *network.Allocation, of Cl
 	return ctx, cancel, nil
 }
 
-// poll is how often a row is read that another server works on.
+// poll is the interval between reads of a row that another server works on. A bind takes some tenths of a second.
 const poll = 50 * time.Millisecond
 
 // takeOver makes this process the worker of an allocation, and, if it is going to bind it, writes until when a call that begins now may take
@@ -210,7 +211,7 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 	return a, false, nil
 }
 
-// shortestLease is how much of the lease must be left to begin a call of a cloud.
+// shortestLease is the rest of the lease that a cloud call requires at its start.
 const shortestLease = time.Second
 
 // callCloud makes a call when it is its turn. The lease is checked directly before the call, and the call ends before the lease does.

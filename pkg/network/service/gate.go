@@ -168,7 +168,7 @@ func (g *Gate) expect(now time.Time, ahead int) time.Duration {
 }
 
 const (
-	// firstReturn and lastReturn bound when those are awaited again that were turned away.
+	// firstReturn and lastReturn bound the Retry-After of refused calls. HTTP sends whole seconds (RFC 9110, 10.2.3).
 	firstReturn = time.Second
 	lastReturn  = time.Minute
 )

@@ -20,7 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// The pause between attempts doubles from the first to the last.
+// The pause between attempts for an owner doubles from the first to the last: a broken cloud gets few calls, and a
+// repaired one is noticed within a minute.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
@@ -131,7 +132,8 @@ func (r *reconciler) done(owner network.Owner) {
 }
 
 const (
-	// tick is how often quarantines are looked at, and round how often all unfinished allocations are.
+	// tick is the interval between checks of quarantines, which are configured in seconds. round is the interval
+	// between checks of all unfinished allocations, in addition to the notifications of changes.
 	tick  = time.Second
 	round = 10 * time.Minute
 )

@@ -98,7 +98,7 @@ type configuration struct {
 	clouds map[string]Cloud
 }
 
-// New returns a service; the pools are those of the ledger, by name.
+// New returns a service. The pools have the names of the ledger's pools.
 func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 	o.Budget = cmp.Or(o.Budget, 2*time.Minute)
 	o.Releasers = cmp.Or(o.Releasers, 8)
@@ -114,9 +114,10 @@ func New(l *ledger.Ledger, pools map[string]Pool, o Options) *Service {
 	return s
 }
 
-// Configure replaces the pools; ledger.Ledger.Configure comes first. Work that has begun is finished with the pools that are there then. A pool
-// that is missing allocates nothing more, but its cloud is still told of releases. The clouds are those that no pool names. An allocation stays with
-// the cloud that its row names, so clouds stay known until the process ends; a declaration under a known name replaces the former one.
+// Configure replaces the pools; call ledger.Ledger.Configure first. Started work finishes with the active pools. A
+// missing pool allocates nothing, but its cloud still gets releases. clouds has the clouds that no pool names. An
+// allocation stays with the cloud in its row, so clouds stay known until the process ends; a new declaration of a name
+// replaces the old one.
 func (s *Service) Configure(pools map[string]Pool, clouds map[string]Cloud) {
 	next := configuration{pools: map[string]Pool{}, clouds: map[string]Cloud{}}
 	before := cmp.Or(s.active.Load(), &configuration{})
@@ -242,7 +243,7 @@ func (s *Service) At(ctx context.Context, pool string, address netip.Addr) (netw
 	return s.ledger.At(ctx, pool, address)
 }
 
-// Owned returns the allocations of a contract with owners' keys that begin with that of the given owner.
+// Owned returns the allocations of the owner's contract for all owners with the given owner's key as a prefix.
 func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	return s.ledger.Owned(ctx, beginning)
 }
@@ -262,8 +263,8 @@ func (s *Service) Describe(ctx context.Context, owner network.Owner, change func
 	return err
 }
 
-// Claim changes the holder of an allocation unless change refuses or it is being released. The error is that of change, or wraps
-// network.ErrNotHeld.
+// Claim changes the holder of an allocation unless change returns an error or the allocation is being released. It
+// returns the error of change, or one that wraps network.ErrNotHeld.
 func (s *Service) Claim(ctx context.Context, owner network.Owner, change func(*network.Holder) error) (network.Allocation, error) {
 	return s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
 		if a.State == network.Releasing {
@@ -301,7 +302,7 @@ type exhaustions struct {
 	counts map[Exhaustion]uint64
 }
 
-// Exhaustions returns how often nothing was left since the start, by pool and kind.
+// Exhaustions returns the number of requests since the start that found nothing left, by pool and kind.
 func (s *Service) Exhaustions() map[Exhaustion]uint64 {
 	s.exhausted.mutex.Lock()
 	defer s.exhausted.mutex.Unlock()
@@ -352,8 +353,8 @@ func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
 // errHeld ends an update that changes nothing.
 var errHeld = errors.New("it is held by another holder")
 
-// Quit changes the holder of an allocation, and releases it in the same commit if change says so. If change says that it is not its own, nothing
-// happens. An owner that holds nothing is no error.
+// Quit changes the holder of an allocation, and releases it in the same commit if change requests it. It does nothing
+// if change reports that the allocation belongs to another holder, or if the owner has none.
 func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
 	over := false
 	a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
@@ -473,7 +474,7 @@ func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
 // concurrently.
 func (s *Service) Recover(ctx context.Context) error { return s.reconciler.look(ctx, true) }
 
-// Pending returns how many releases the clouds have not confirmed.
+// Pending returns the number of releases that the clouds have not confirmed.
 func (s *Service) Pending() int {
 	s.reconciler.mutex.Lock()
 	defer s.reconciler.mutex.Unlock()

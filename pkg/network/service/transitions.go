@@ -59,7 +59,8 @@ func next(a network.Allocation, owned, retried bool, now time.Time, abandoned ti
 	return undo, time.Time{}
 }
 
-// anothersWork is how often work of another server is looked at. The end of its lease is seen at once.
+// anothersWork is the interval between checks of another server's work. It can be long, because the end of a lease is
+// noticed at once.
 const anothersWork = time.Minute
 
 // errGivenBack is the error of an allocation that was released while the cloud was called.

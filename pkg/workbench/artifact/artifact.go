@@ -187,7 +187,7 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"`
 }
 
-// Write writes an image as an archive of an OCI layout, which names it by the tag, and gives its digest. The annotations are those of the image.
+// Write writes an image with annotations as an archive of an OCI layout under the tag, and returns its digest.
 func Write(out io.Writer, files map[string][]byte, tag string, annotations map[string]string) (string, error) {
 	archived, err := archive(files)
 	if err != nil {

@@ -62,7 +62,7 @@ type Options struct {
 	Parallel int
 }
 
-// Run compares the sides over all scenes. The error is of an object that is none, of a side that cannot answer, or of the context.
+// Run compares the sides over all scenes. It fails if an object is invalid, a side cannot answer, or the context ends.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Parallel == 0 {
 		o.Parallel = runtime.GOMAXPROCS(0)

@@ -179,10 +179,11 @@ func NearestProfile(folder string) (string, bool) {
 	}
 }
 
-// maximumSize is that of a file of a test, in bytes: a case has some control planes at most.
+// maximumSize limits a file of a test, in bytes: a case has at most some control planes.
 const maximumSize = 64 << 20
 
-// Read reads a file of a test. Links must stay inside the folder of the nearest profile.yaml, or that of the file where there is none.
+// Read reads a file of a test. Links must stay inside the folder of the nearest profile.yaml, or inside the file's
+// folder if there is none.
 func Read(path string) ([]byte, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -206,7 +207,7 @@ func Read(path string) ([]byte, error) {
 // ErrNoProfile means that a test has no profile.
 var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
 
-// CheckHead finds a wrong apiVersion of a table, and, where nothing else is wrong, that it has no cases.
+// CheckHead returns a finding for a wrong apiVersion of a table, or, without other errors, for a table without cases.
 func CheckHead(table source.Node, known source.Findings) source.Findings {
 	want := v1alpha1.GroupVersion.String()
 	if version := table.Get("apiVersion"); version.Node == nil {

@@ -84,7 +84,8 @@ func New(raw []byte, at source.Position) (Object, error) {
 	}, nil
 }
 
-// Parse reads all objects of a file; those of Lists one by one. The findings are of all documents that are no objects.
+// Parse reads all objects of a file, and the items of Lists. It returns a finding for each document that is not an
+// object.
 func Parse(file source.File) ([]Object, source.Findings) {
 	var (
 		objects  []Object

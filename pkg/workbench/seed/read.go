@@ -144,7 +144,8 @@ type Plane struct {
 	forms []target.Form
 }
 
-// Scene reads one control plane: the objects that the programs have rules for. Errors wrap ErrNoNamespace where there is none.
+// Scene reads the objects of one control plane for which the programs have rules. The error wraps ErrNoNamespace if the
+// namespace does not exist.
 func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Program) (*Plane, error) {
 	raw, err := s.get(ctx, namespaces, name)
 	if apierrors.IsNotFound(err) {

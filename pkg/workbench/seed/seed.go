@@ -42,13 +42,13 @@ type Connection struct {
 	Kubeconfig, Context string
 }
 
-// How fast requests follow each other, in requests a second, and how many may do so at once after a pause.
+// Requests per second, and the burst after a pause. A seed's API server also serves its shoots.
 const (
 	requestRate  = 50
 	requestBurst = 100
-	// callTimeout bounds a request with its retries.
+	// callTimeout limits a request with its retries. The API server ends requests after one minute (--request-timeout).
 	callTimeout = 2 * time.Minute
-	// retries is how often a request is repeated that the API server puts off by Retry-After.
+	// retries limits the repetitions of a request that the API server answers with Retry-After.
 	retries = 4
 )
 

@@ -58,7 +58,7 @@ func (p *Patrol) Start(ctx context.Context) error {
 	}
 }
 
-// notReady is how soon it is asked again whether the webhooks are registered.
+// notReady is the interval between checks whether the webhooks are registered. The check reads a cache.
 const notReady = time.Second
 
 // look looks once at everything, and then touches.
@@ -134,7 +134,7 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	return outcome
 }
 
-// longestRest is how many looks an object is left alone for at most: a day, at the default interval.
+// longestRest is the maximum number of searches that skip an object without effect: a day, with the default interval.
 const longestRest = 23
 
 // futile has objects rest that stay as they are when they are touched, as something else writes them, and each touch may roll them: the first time for one

@@ -58,7 +58,7 @@ type shared[T any] struct {
 	part *facts.Part[T]
 }
 
-// maximumShared is how many contents of each are kept: a seed has few cloud profiles, each in few versions at one time.
+// maximumShared limits the cached contents of each kind: a seed has few CloudProfiles, each in few versions.
 const maximumShared = 64
 
 func newSharedResources() sharedResources {

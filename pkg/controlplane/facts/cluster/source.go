@@ -105,13 +105,14 @@ func (s *Source) Read(ctx context.Context, namespace string) (*facts.Facts, erro
 	return s.Naming(facts.AllParts()).Read(ctx, namespace)
 }
 
-// Refresh implements facts.Refresher: it asks the API server for the Cluster or the Garden. For a version that is known, the facts are
-// those that are kept.
+// Refresh implements facts.Refresher: it reads the Cluster or the Garden from the API server. For a known version, it
+// returns the cached facts.
 func (s *Source) Refresh(ctx context.Context, namespace string) (*facts.Facts, error) {
 	return s.Naming(facts.AllParts()).Refresh(ctx, namespace)
 }
 
-// HasCluster returns whether a namespace is that of a shoot. It asks the API server about one that the watch does not know yet.
+// HasCluster reports whether a namespace belongs to a shoot. It reads the Cluster from the API server if the watch does
+// not know it yet.
 func (s *Source) HasCluster(ctx context.Context, namespace string) bool {
 	if _, known := s.versions.of(namespace); known {
 		return true

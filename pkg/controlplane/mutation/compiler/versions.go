@@ -29,7 +29,8 @@ import (
 // pkg/apis/core/validation, as Kubernetes' version skew policy).
 const poolSkew = 3
 
-// mostPatches bounds them: every condition is evaluated for each, and versions of other things may look like Kubernetes'.
+// mostPatches limits the versions for which each condition is evaluated. Versions of other software may look like
+// versions of Kubernetes.
 const mostPatches = 64
 
 // versionView provides the variables of a profile if only the version of Kubernetes is known.

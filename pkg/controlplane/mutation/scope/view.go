@@ -23,7 +23,7 @@ import (
 // ImagesName is the variable with the images of the profile's image vector.
 const ImagesName = "images"
 
-// choicesKept is how many choices of images are kept: one for each version and architecture that a seed has.
+// choicesKept limits the cached choices of images: one for each version and architecture in a seed.
 const choicesKept = 256
 
 // images are those of a profile.

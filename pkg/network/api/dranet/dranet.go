@@ -27,7 +27,8 @@ import (
 // contract is the name under which owners are kept.
 const contract = "dranet"
 
-// patience is how long a request is worked on while its caller waits: DRANET gives up after 10 seconds (pkg/cloudprovider/webhook).
+// patience limits the work on a request. It is less than DRANET's timeout of 10 seconds (DRANET:
+// pkg/cloudprovider/webhook).
 const patience = 9 * time.Second
 
 type handler struct {

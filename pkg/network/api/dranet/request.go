@@ -62,7 +62,8 @@ type consumer struct {
 // driver is DRANET's name in a claim, which can also contain devices of other drivers.
 const driver = "dra.net"
 
-// longestText bounds the names that are kept.
+// longestText limits stored names, in bytes: the length of a DNS subdomain (k8s.io/apimachinery,
+// DNS1123SubdomainMaxLength).
 const longestText = 253
 
 // uid returns the UID of the claim from the field that has it.

@@ -14,7 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// lookupTime bounds how long it is looked for who holds an address that is released, also when the caller has gone.
+// lookupTime limits the search for the owner of a released address. It continues after the caller has disconnected,
+// so that the release is not lost.
 const lookupTime = 10 * time.Second
 
 // release releases the whole interface with an address if the request comes from its holder. It succeeds for every

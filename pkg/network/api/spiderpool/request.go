@@ -228,10 +228,11 @@ func poolOf(p *policy.Policy, subnet netip.Prefix) (*policy.Pool, error) {
 	return nil, api.Problemf(http.StatusNotFound, "no pool has the subnet %s", subnet)
 }
 
-// maximumItems bounds the items of a request; it is for the interfaces of one Pod.
+// maximumItems limits the items of a request, which has the interfaces of one Pod.
 const maximumItems = 128
 
-// maximumName bounds each name of a request; those of Kubernetes are shorter.
+// maximumName limits each name in a request, in bytes: the length of a DNS subdomain (k8s.io/apimachinery,
+// DNS1123SubdomainMaxLength).
 const maximumName = 253
 
 // errRequired says that a field is missing.

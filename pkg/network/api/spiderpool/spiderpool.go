@@ -126,13 +126,13 @@ func healthy(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// timeoutHeader is how many milliseconds the caller still waits; Spiderpool sends it from v1.2.2 on.
+// timeoutHeader is the rest of the caller's timeout in milliseconds; Spiderpool sends it since v1.2.2.
 const timeoutHeader = "X-Request-Timeout-Ms"
 
-// unsaid is how long a caller waits that does not say so, by the contract. It bounds those that do, too.
+// unsaid is the caller's timeout without timeoutHeader (Spiderpool's IaaS contract), and the maximum with it.
 const unsaid = 2 * time.Minute
 
-// The part of a caller's time that is kept for the way back.
+// The part of a caller's timeout that is reserved for sending the response: a twentieth, at most half a second.
 const (
 	returnPart = 20
 	returnMost = 500 * time.Millisecond

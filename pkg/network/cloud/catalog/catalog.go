@@ -54,7 +54,7 @@ type Options struct {
 	OpenStack *openstack.Metrics
 }
 
-// defaultTimeout is that of one call where the document does not say it.
+// defaultTimeout is the timeout of one call if the document sets none. DRANET's calls have the same one.
 const defaultTimeout = 10 * time.Second
 
 // Check returns the findings of declared clouds beyond their form. It reads no files, so that documents can be checked
@@ -111,8 +111,8 @@ func timeout(spec policy.CloudSpec) time.Duration {
 	return defaultTimeout
 }
 
-// Settle returns how long after its begin a call of a cloud may still take effect though its answer was lost: a cloud may be slower than the
-// timeout. A plugin is a process that is killed at its timeout.
+// Settle returns the time after the start of a call during which it may still take effect although its answer was lost:
+// a cloud may be slower than the timeout. A plugin is a process that is killed at its timeout.
 func Settle(spec policy.CloudSpec) time.Duration {
 	if spec.CNI != nil {
 		return 0

@@ -100,7 +100,8 @@ var (
 	taken     = regexp.MustCompile(`(?i)requested ip address \S+ is not available`)
 )
 
-// pause is how long a plugin is left alone that wants to be asked later.
+// pause is the time until the next call after the plugin's error code 11, "try again later" (CNI specification 1.1,
+// Error).
 const pause = 2 * time.Second
 
 // understand gives an error of a plugin its meaning.
@@ -156,7 +157,7 @@ func sentence(said *types.Error) string {
 	return fmt.Sprintf("%s (code %d)", text, said.Code)
 }
 
-// maximumOutput is how many bytes of a plugin's output are read.
+// maximumOutput limits the output of a plugin, in bytes. A result takes some kilobytes.
 const maximumOutput = 1 << 20
 
 // grace is the time for which the pipes of an exited plugin stay open for its child processes.

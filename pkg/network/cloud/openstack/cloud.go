@@ -137,7 +137,8 @@ func (c *Cloud) isOurs(name string) bool {
 	return ok && len(hash) == digits && strings.Trim(hash, "0123456789abcdef") == ""
 }
 
-// maximumDescription is Neutron's limit.
+// maximumDescription limits the description of a port, in characters (neutron-lib: db/constants.py,
+// DESCRIPTION_FIELD_SIZE).
 const maximumDescription = 255
 
 // description returns the description of the port of an allocation, which contains the owner.

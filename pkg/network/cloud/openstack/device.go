@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// DRANET asks for each device of each node again and again, so that descriptions are kept for a while.
+// DRANET repeatedly asks for each device of each node. Descriptions are cached for a minute, at most this many.
 const (
 	rememberedDevices = 4096
 	rememberedFor     = time.Minute

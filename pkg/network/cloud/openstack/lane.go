@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// maximumBatch is how many jobs one batch has. Neutron's speed decreases with larger requests.
+// maximumBatch limits the jobs of one batch. Neutron gets slower with larger requests.
 const maximumBatch = 10
 
 // job is one bind or unbind that waits for its turn.

@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// Settle returns how long after its begin a bind or unbind with this timeout may still take effect, although its answer
+// Settle returns the time after the start of a bind or unbind during which it may still take effect although its answer
 // was lost: a batch may begin at the timeout of its first job, and end at that of its last one.
 func Settle(timeout time.Duration) time.Duration { return 3 * timeout }
 

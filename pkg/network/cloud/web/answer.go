@@ -24,7 +24,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
-// maximumReference is how many bytes of a reference the ledger keeps.
+// maximumReference limits a reference, in bytes, because the ledger stores it in the row of its allocation.
 const maximumReference = 16 << 10
 
 // answer evaluates a response about an allocation. Nil fields are not part of the response.
@@ -264,7 +264,7 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// longestReason is how many characters of a reason users read.
+// longestReason limits the cloud's reason in an error, in characters: an Event has 1 kB.
 const longestReason = 200
 
 // reason returns the cloud's reason for a refusal on one line.

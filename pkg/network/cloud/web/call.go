@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// maximumAnswer is how many bytes of an answer are read.
+// maximumAnswer limits the body of a response, in bytes. It describes one allocation.
 const maximumAnswer = 1 << 20
 
 // ask sends a call, and adds status, answer and headers to the variables. That it was answered is no success yet.

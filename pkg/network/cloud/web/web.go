@@ -42,7 +42,7 @@ type Cloud struct {
 	client     *client
 }
 
-// New makes the cloud. Files are read when they are needed, and again when they change; those that cannot be read now are an error.
+// New returns the cloud. It reads files when they are needed and when they change. It fails if one cannot be read now.
 func New(d *Definition, o Options) (*Cloud, error) {
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	made := &Cloud{definition: d, options: o, client: &client{files: d.files}}

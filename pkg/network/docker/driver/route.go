@@ -14,7 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/device"
 )
 
-// mainTable is the number of the default routing table.
+// mainTable is the number of the default routing table (Linux: rtnetlink.h, RT_TABLE_MAIN).
 const mainTable = 254
 
 // routeOf converts a valid route to Docker's form, which has a destination and a gateway only. ok is false for a route

@@ -67,7 +67,7 @@ var _ gc.Census = (*Census)(nil)
 // New makes a census. It asks the cluster nothing.
 func New(o Options) (*Census, error) {
 	if o.Timeout == 0 {
-		o.Timeout = 3 * time.Minute
+		o.Timeout = 3 * time.Minute // pages of all Pods of a large cluster
 	}
 	config := rest.CopyConfig(o.Config)
 	config.UserAgent = "graft-network-provider"

@@ -32,7 +32,7 @@ const (
 	versionRecords = 2
 )
 
-// maximumLine bounds a line in bytes: no answer of a cloud is so big.
+// maximumLine limits a line, in bytes. A row has at most a cloud's reference of 16 KiB and some hundred bytes.
 const maximumLine = 1 << 20
 
 // head is the first line.

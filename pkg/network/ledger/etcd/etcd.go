@@ -278,5 +278,6 @@ func answering(ctx context.Context, client *clientv3.Client, endpoints []string)
 	return use
 }
 
-// probe is how long a member may take to answer for itself, and how often one that did not is asked again.
+// probe limits the answer of a member to a check, and is the interval between checks of a member that did not answer.
+// etcd's default election timeout is also one second (--election-timeout).
 const probe = time.Second

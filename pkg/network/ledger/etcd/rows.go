@@ -18,10 +18,10 @@ import (
 // maximumOperations is how many comparisons a transaction of etcd may have where nothing else is configured; one of them is the fence's.
 const maximumOperations = 128
 
-// page is how many rows are read at a time.
+// page is the number of rows in one read, so that etcd and the server hold few of them in memory.
 const page = 2000
 
-// attempts is how often a call is tried that may be repeated: a member that hangs takes a part of the time only.
+// attempts is the number of tries of a call that can be repeated: a hanging member takes only a part of the time.
 const attempts = 4
 
 // Limit implements ledger.Limiter.
@@ -33,7 +33,8 @@ func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return err
 }
 
-// CommitAt implements ledger.Watcher. It is one transaction; it is repeated only when etcd has said that nothing of it was done.
+// CommitAt implements ledger.Watcher with one transaction. It repeats the transaction only if etcd reported that it was
+// not executed.
 func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
 	if len(changes) > s.Limit() {
 		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// pause is the time before a watch that was broken off is begun again.
+// pause is the time before an interrupted watch is restarted, so that a broken member gets two requests per second.
 const pause = 500 * time.Millisecond
 
 // watch is a watch that goes on where it was broken off.

@@ -56,7 +56,7 @@ func (t *Table[T]) Put(ctx context.Context, key string, value T) error {
 	return t.write(ctx, key, func([]byte) (*T, error) { return &value, nil })
 }
 
-// Delete removes a row; one that is not there is no error.
+// Delete removes a row if it exists.
 func (t *Table[T]) Delete(ctx context.Context, key string) error {
 	return t.write(ctx, key, func([]byte) (*T, error) { return nil, nil })
 }

@@ -31,7 +31,7 @@ type Options struct {
 	Stall, Budget time.Duration
 }
 
-// maximumBody bounds the body of a request in bytes.
+// maximumBody limits the body of a request, in bytes. Requests contain filters or owners.
 const maximumBody = 64 << 10
 
 type handler struct {
