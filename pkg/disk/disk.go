@@ -21,7 +21,7 @@ import (
 const (
 	// DocumentSize limits profiles, files next to them, and configurations. A ConfigMap has at most 1 MiB.
 	DocumentSize = 4 << 20
-	// CertificateSize limits certificates, keys, tokens and CA bundles.
+	// CertificateSize limits certificates, keys, tokens and CA bundles, which come from Secrets of at most 1 MiB.
 	CertificateSize = 1 << 20
 )
 

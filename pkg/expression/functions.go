@@ -102,7 +102,7 @@ func toJSON(argument ref.Val) ref.Val {
 	return types.String(raw)
 }
 
-// yamlFactor is how many times its size a value takes while it is written as YAML.
+// yamlFactor is the memory for writing a value as YAML, in multiples of its size.
 const yamlFactor = 8
 
 // satisfies is the name of the function `<version>.satisfies("< 1.34")`.

@@ -594,7 +594,7 @@ func (t *Template) Variable() string {
 	return strings.Join(i.path(t.whole.ast.NativeRep().Expr()), ".")
 }
 
-// mostItems is how many items are explained.
+// mostItems limits the items that are explained.
 const mostItems = 8
 
 // asked lists the macros that test each item, with the result of a test that decides them.

@@ -340,7 +340,7 @@ func (l *live) run(ctx context.Context, s *Streams, o compare.Options) (*compare
 	return result, err
 }
 
-// liveParallel is how many control planes are compared at a time: they wait for the seed.
+// liveParallel is the number of control planes that are compared concurrently: they wait for the seed.
 const liveParallel = 8
 
 // runDiff runs graft diff --live.

@@ -42,9 +42,9 @@ const (
 	// maxKeptBytes limits a compressed version: a ConfigMap has at most 1 MiB (k8s.io/kubernetes:
 	// pkg/apis/core/types.go, MaxSecretSize).
 	maxKeptBytes = 1<<20 - 16<<10
-	// maxVersionBytes limits an uncompressed version.
+	// maxVersionBytes limits an uncompressed version, in bytes, against a ConfigMap that decompresses to much more.
 	maxVersionBytes = 32 << 20
-	// keepInterval is the interval of regular comparisons.
+	// keepInterval is the interval of comparisons, in addition to those after a change.
 	keepInterval = 5 * time.Minute
 )
 

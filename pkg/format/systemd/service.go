@@ -55,7 +55,7 @@ func EffectiveService(name string, files []NodeFile) (*Service, error) {
 	return (*ServiceCache)(nil).EffectiveService(name, files)
 }
 
-// The limits of a ServiceCache.
+// The limits of a ServiceCache, which bound its memory to some MiB.
 const (
 	cachedServices    = 256      // services
 	cachedServiceText = 16 << 10 // bytes of the unit and its drop-ins

@@ -202,7 +202,7 @@ func (p *Problems) add(field, format string, values ...any) {
 	*p = append(*p, Problem{field, fmt.Sprintf(format, values...)})
 }
 
-// longest bounds how much of a value that was written is said in a message.
+// longest limits the part of a value that a message contains, in bytes.
 const longest = 64
 
 // quote returns a value in quotes, shortened if necessary.

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// ErrImporting says that an import into the store was begun and is not finished.
+// ErrImporting means that an import into the store is unfinished.
 var ErrImporting = errors.New("an import into the ledger was not finished: repeat it with the same file")
 
 // importing is the beginning of the format row during an import; the checksum of the archive follows. No version of

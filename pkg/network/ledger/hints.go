@@ -227,7 +227,7 @@ func (h *hints) trunk(t network.Trunk) *allocator.VLANs {
 	return h.vlans[t]
 }
 
-// maximumIdle is how many trunks without VLANs are remembered, so that a VLAN that was just released is not the next one to be chosen.
+// maximumIdle limits the stored trunks without VLANs. They are stored so that a released VLAN is not chosen next.
 const maximumIdle = 4096
 
 func (h *hints) freeVLAN(trunk network.Trunk, id uint16) {

@@ -15,8 +15,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Quota is how many allocations of a pool a group of owners may hold together. A released allocation counts until the cloud has confirmed it. The
-// row of a quota is compared and changed in the commit that allocates or frees, so servers that share a store cannot exceed it.
+// Quota limits the allocations of a group of owners in a pool. A released allocation counts until the cloud has
+// confirmed it. Each commit that allocates or frees compares and changes the row of the quota, so servers that share a
+// store cannot exceed it.
 type Quota struct {
 	// Name tells quotas of a pool apart, such as namespace/default.
 	Name string

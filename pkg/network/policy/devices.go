@@ -103,8 +103,8 @@ func (p *Policy) applying(ctx context.Context, d device.Device, each func(*facts
 	return nil
 }
 
-// maximumAttributes is how many a device can have (k8s.io/api, resource/v1: ResourceSliceMaxAttributesAndCapacitiesPerDevice). Those of DRANET
-// itself count too.
+// maximumAttributes is the maximum number of attributes of a device, including DRANET's own (k8s.io/api, resource/v1:
+// ResourceSliceMaxAttributesAndCapacitiesPerDevice).
 const maximumAttributes = 32
 
 // attribute is a fact of a device.

@@ -150,7 +150,7 @@ func written(n source.Node) string {
 	return string(text)
 }
 
-// defaultParallel is how many calls to a cloud are under way at a time where its author does not say.
+// defaultParallel is the default number of concurrent calls to a cloud.
 const defaultParallel = 16
 
 // gate returns the rate limiter of a cloud. It keeps the previous one if the limit is the same, because that one has

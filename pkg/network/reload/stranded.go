@@ -24,7 +24,7 @@ type Stranded struct {
 	Gone  []string
 }
 
-// shown is how many are named.
+// shown is the number of allocations that a message names.
 const shown = 20
 
 func newStranded(all []network.Allocation, next *policy.Policy) *Stranded {

@@ -17,10 +17,11 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// entrance lets requests to the contracts of a listener. It knows who may ask; how much is asked for, the guard of the server bounds.
+// entrance passes requests to the contracts of a listener. It checks the callers; the server's guard limits the load.
 type entrance struct {
 	contracts []Contract
-	// browsers says that pages can reach the listener: a browser lets any of them post to any TCP address, such as those of loopback.
+	// browsers is true if web pages can reach the listener: browsers let any page post to any TCP address, also on
+	// loopback.
 	browsers bool
 	guard    *serving.Guard
 	metrics  *Metrics

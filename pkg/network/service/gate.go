@@ -114,7 +114,8 @@ func (g *Gate) admit(n int, deadline time.Time) ([]*pass, error) {
 	return passes, nil
 }
 
-// queue gives a place in the queue, however long it is; in front of all when it is for a call that was turned away by the cloud.
+// queue returns a place in the queue without a limit on its length, at the front for a call that the cloud refused for
+// now.
 func (g *Gate) queue(front bool) *pass {
 	if g == nil {
 		return nil

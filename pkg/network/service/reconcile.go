@@ -200,7 +200,7 @@ func (r *reconciler) watchTime(ctx context.Context, lookAgain <-chan struct{}) {
 	}
 }
 
-// lookLater notes that intents have to be looked at again.
+// lookLater requests another check of intents.
 func (r *reconciler) lookLater(at time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -162,7 +162,7 @@ func (g *Group) shown(of int) *render.Change {
 	return &shown
 }
 
-// shoots returns how many shoots there are, or the title of the only one.
+// shoots returns the number of shoots, or the title of the only one.
 func (r *Result) shoots() string {
 	if len(r.Shoots) == 1 {
 		return "1 shoot: " + r.Shoots[0]

@@ -264,7 +264,7 @@ func fileContent(n *document.Node) (string, bool) {
 	return data, isText(data)
 }
 
-// flowWidth is how long an item of a list may be to be written in one line.
+// flowWidth limits an item of a list that is written in one line, in characters.
 const flowWidth = 88
 
 // plain are texts that YAML reads as text without quotes; ambiguous are those among them that it reads as something else.

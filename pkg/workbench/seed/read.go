@@ -44,7 +44,7 @@ var (
 	gardens    = resource{GroupVersion: schema.GroupVersion{Group: "operator.gardener.cloud", Version: "v1alpha1"}, plural: "gardens"}
 )
 
-// parallel is how many control planes are read at a time.
+// parallel is the number of control planes that are read concurrently.
 const parallel = 8
 
 // ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted.

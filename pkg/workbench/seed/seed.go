@@ -135,7 +135,7 @@ func (s *Seed) get(ctx context.Context, r resource, name string) ([]byte, error)
 	return s.do(ctx, http.MethodGet, r.path(name), nil, "", nil)
 }
 
-// page is how many objects are read at a time.
+// page is the number of objects in one read (limit of Kubernetes' List).
 const page = 250
 
 // restarts limits how often a list is restarted because its next page has expired.

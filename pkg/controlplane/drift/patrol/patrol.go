@@ -147,7 +147,8 @@ type futile struct {
 	turns int
 }
 
-// rest is for how many looks an object is left alone, and for how many of them still. turn is when it was touched last, counted in futile touches.
+// rest is the number of searches that skip an object (of), and the number left. turn is the time of its last touch,
+// counted in futile touches.
 type rest struct{ of, left, turn int }
 
 // wanted returns the objects to touch: first those that were never touched, in the order of their discovery, then those

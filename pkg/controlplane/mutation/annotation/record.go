@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// recordedBytes limits the length of a recorded value. Longer values are not restored.
+	// recordedBytes limits a recorded value, in bytes. Longer values are not restored.
 	recordedBytes = 1024
-	// recordBytes limits the length of a record. Values of an object with a longer one are not restored.
+	// recordBytes limits a record, in bytes: Kubernetes allows 256 KiB for all annotations (k8s.io/apimachinery:
+	// pkg/api/validation, TotalAnnotationSizeLimitB). Values of an object with a longer record are not restored.
 	recordBytes = 64 << 10
 )
 

@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// poolSkew is by how many minor versions the kubelets of a pool may be older than the control plane (gardener:
+// poolSkew is the number of minor versions that a pool's kubelets may be older than the control plane (gardener:
 // pkg/apis/core/validation, as Kubernetes' version skew policy).
 const poolSkew = 3
 

@@ -18,11 +18,11 @@ import (
 
 // The limits of a cache.
 const (
-	// Entries limits the number of entries.
+	// Entries limits the number of entries: one for each text in the OperatingSystemConfigs that a seed admits at a time.
 	Entries = 1024
-	// Bytes limits the size of all entries.
+	// Bytes limits the size of all entries, in bytes: little next to the 128 MiB that the chart requests.
 	Bytes = 8 << 20
-	// EntryBytes limits the size of an entry.
+	// EntryBytes limits the size of an entry, in bytes. Kubelet units and configurations take a few KiB.
 	EntryBytes = 64 << 10
 	// Candidates is the number of recent keys that are remembered. A result is cached when its key occurs again.
 	Candidates = 256

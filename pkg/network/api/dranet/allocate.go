@@ -295,7 +295,7 @@ func (a *allocation) echo(answer device.Config) device.Config {
 	return answer
 }
 
-// mostAliases bounds by how many names a device is remembered.
+// mostAliases limits the stored names of a device.
 const mostAliases = 16
 
 // learn records further names of the device, so that a release can use them.

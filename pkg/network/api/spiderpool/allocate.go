@@ -47,7 +47,8 @@ func (h *handler) allocate(ctx context.Context, q *allocateRequest) (any, error)
 	return answer, nil
 }
 
-// decideAndBind asks the policy and binds. If something was released after the policy had let it pass as held, the policy is asked again.
+// decideAndBind evaluates the policy and binds. It starts again if an allocation that the policy accepted as held was
+// released concurrently.
 func (h *handler) decideAndBind(ctx context.Context, p *policy.Policy, w *wanted) (held []network.Allocation, err error) {
 	for range attempts {
 		requests := make([]service.Request, len(w.nics))

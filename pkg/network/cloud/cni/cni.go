@@ -34,7 +34,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// recently is how many bindings are remembered until the ledger surely has them.
+// recently limits the stored bindings, which are needed until the ledger has them.
 const recently = 4096
 
 // Cloud is a cloud.Cloud.

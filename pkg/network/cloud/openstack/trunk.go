@@ -67,7 +67,7 @@ func (w *work) findTrunk(ctx context.Context) (*trunk, error) {
 	return &trunk{made.ID, map[string]int{}}, nil
 }
 
-// maximumAttempts is how often a batch is attached again after a conflict, before its ports are attached one by one.
+// maximumAttempts is the number of attempts to attach a batch after conflicts. Then its ports are attached one by one.
 const maximumAttempts = 3
 
 // attach attaches ports with VLANs that are free, and sets the VLANs. Jobs that fail are ended.

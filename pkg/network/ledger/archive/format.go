@@ -62,7 +62,7 @@ type record struct {
 	Value json.RawMessage `json:"value"`
 }
 
-// Summary is how much there is, and the checksum of it.
+// Summary has the numbers of rows in an archive, and their checksum.
 type Summary struct {
 	Allocations int `json:"allocations"`
 	Resting     int `json:"resting"`

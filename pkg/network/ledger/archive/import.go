@@ -67,7 +67,7 @@ func begin(ctx context.Context, store ledger.Store, checksum string) error {
 	return ledger.BeginImport(ctx, store, checksum)
 }
 
-// parallel is how many commits an import makes at a time: stores commit several with one flush.
+// parallel is the number of concurrent commits of an import: stores commit several with one flush.
 const parallel = 32
 
 func write(ctx context.Context, store ledger.Store, rows []ledger.Change, progress func(rows int)) error {

@@ -35,7 +35,7 @@ type fence struct {
 	raising atomic.Bool
 }
 
-// fences is how many there are for all servers.
+// fences is the number of fences, which all servers share.
 const fences = 64
 
 func (f *fence) init(s *Store, prefix string) {
@@ -102,7 +102,7 @@ func (f *fence) keepRaising() {
 	}
 }
 
-// settle raises the fence if that was not begun after the last lost answer. One at a time does so for all.
+// settle raises the fence unless that was started after the last lost answer. One caller raises it for all.
 func (f *fence) settle(ctx context.Context) error {
 	if f.lost.Load() == f.settled.Load() {
 		return nil

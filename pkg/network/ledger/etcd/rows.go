@@ -15,7 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// maximumOperations is how many comparisons a transaction of etcd may have where nothing else is configured; one of them is the fence's.
+// maximumOperations limits the comparisons of a transaction: the default of etcd's --max-txn-ops. One of them is the
+// fence.
 const maximumOperations = 128
 
 // page is the number of rows in one read, so that etcd and the server hold few of them in memory.

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// renewals is how often a lease is renewed before it would end.
+// renewals is the number of attempts to renew a lease before it ends.
 const renewals = 6
 
 // session is the lease of this process. The row of the server exists as long as the lease does; etcd removes it when the process has died or was

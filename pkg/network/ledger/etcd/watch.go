@@ -19,7 +19,7 @@ import (
 // pause is the time before an interrupted watch is restarted, so that a broken member gets two requests per second.
 const pause = 500 * time.Millisecond
 
-// watch is a watch that goes on where it was broken off.
+// watch is a watch that continues where it was interrupted.
 type watch struct {
 	store *Store
 	to    ledger.Observer

@@ -130,7 +130,7 @@ func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 	return by, not
 }
 
-// again holds that an object which was changed is left alone when the same is asked of it once more; else Karmada would write it again and again.
+// again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
 func (tr *trial) again(ctx context.Context, r interpreter.Request, t *rule.Trace) *golden.Failure {
 	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
 		return nil
