@@ -320,13 +320,13 @@ func (r *driftResult) words() string {
 	}
 	profiles := strings.Join(r.Profiles, ", ")
 	if r.Objects == 0 && len(parts) == 0 {
-		fmt.Fprintf(&out, "No object was looked at with %s.\n", profiles)
+		fmt.Fprintf(&out, "No object was checked with %s.\n", profiles)
 	} else {
 		if len(parts) == 0 {
-			parts = []string{"all are as they should be"}
+			parts = []string{"no drift"}
 		}
 		objects, planes := counted(r.Objects, "object", "objects"), counted(r.ControlPlanes, "control plane", "control planes")
-		fmt.Fprintf(&out, "%s of %s looked at with %s: %s.\n", objects, planes, profiles, strings.Join(parts, ", "))
+		fmt.Fprintf(&out, "%s of %s checked with %s: %s.\n", objects, planes, profiles, strings.Join(parts, ", "))
 	}
 	for _, outcome := range drift.Outcomes() {
 		if n := r.Touched[outcome]; n > 0 {

@@ -55,7 +55,7 @@ edited             shoot      Deployment c  controlplane  -              values 
 denied             shoot      Deployment d  controlplane  -              ContractBroken: no
 marked             shoot      Deployment e  controlplane  -              the profiles change nothing
 
-12 objects of 1 control plane looked at with acme@76543210: 1 unmutated, 1 outdated, 1 edited, 1 marked, 1 denied.
+12 objects of 1 control plane checked with acme@76543210: 1 unmutated, 1 outdated, 1 edited, 1 marked, 1 denied.
 Touched, fixed: 1.
 Touched, failed: 1.
 Skipped, because their namespaces are annotated: shoot--x.
@@ -73,17 +73,17 @@ func TestDriftWords(t *testing.T) {
 	}{
 		"conforming": {
 			drift.Summary{ControlPlanes: 2, Objects: 1},
-			"1 object of 2 control planes looked at with acme@76543210, base@01234567: all are as they should be.\n",
+			"1 object of 2 control planes checked with acme@76543210, base@01234567: no drift.\n",
 		},
 		"all opted out": {
 			drift.Summary{OptedOut: []string{"shoot--x", "shoot--y"}},
-			"No object was looked at with acme@76543210, base@01234567.\nSkipped, because their namespaces are annotated: shoot--x, shoot--y.\n",
+			"No object was checked with acme@76543210, base@01234567.\nSkipped, because their namespaces are annotated: shoot--x, shoot--y.\n",
 		},
 		"no control plane could be read": {
 			drift.Summary{Unread: []drift.Unread{{Namespace: "shoot--x", Problem: "no"}}},
-			"No object was looked at with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
+			"No object was checked with acme@76543210, base@01234567.\nshoot--x could not be read: no\n",
 		},
-		"no object": {drift.Summary{ControlPlanes: 1}, "No object was looked at with acme@76543210, base@01234567.\n"},
+		"no object": {drift.Summary{ControlPlanes: 1}, "No object was checked with acme@76543210, base@01234567.\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := driftResult{Profiles: []string{"acme@76543210", "base@01234567"}, Summary: c.summary}

@@ -119,7 +119,7 @@ func (o *Object) summary() string {
 	text := count(len(o.Rules), "rule is", "rules are") + " for it"
 	var parts []string
 	for _, of := range []struct{ outcome, what string }{
-		{string(mutation.Changed), "changed it"}, {string(mutation.Unchanged), "already so"}, {string(mutation.Skipped), "skipped"},
+		{string(mutation.Changed), "changed it"}, {string(mutation.Unchanged), "unchanged"}, {string(mutation.Skipped), "skipped"},
 		{string(mutation.Overridden), "overridden"}, {string(mutation.Observed), "observed"}, {failed, "failed"}, {string(mutation.Denied), "denied it"},
 		{"", "would apply"},
 	} {
@@ -160,10 +160,7 @@ func count(n int, one, several string) string {
 func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	r := &o.Rules[at]
 	outcome := r.Outcome
-	switch outcome {
-	case string(mutation.Unchanged):
-		outcome = "already so"
-	case "":
+	if outcome == "" {
 		outcome = "would apply"
 	}
 	name := r.Name
@@ -280,7 +277,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	case step.Overridden != "":
 		text += ", overridden by " + step.Overridden
 	case step.applied && len(step.Lines) == 0:
-		text += ", already so"
+		text += ", unchanged"
 	}
 	out.WriteString(s.hang("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
 	least := 0

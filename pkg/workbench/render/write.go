@@ -236,7 +236,7 @@ func (s Style) idle(a mutation.Applied) (row, bool) {
 	case mutation.Observed:
 		what = "observed    " + ruleName(a.Name()) + ": " + a.Reason
 	case mutation.Unchanged:
-		what = "already so  " + ruleName(a.Name())
+		what = "unchanged   " + ruleName(a.Name())
 	default:
 		return row{}, false
 	}
@@ -292,7 +292,7 @@ func summary(c *Change) string {
 var outcomeWords = []struct {
 	outcome mutation.Outcome
 	word    string
-}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "already so"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
+}{{mutation.Skipped, "skipped"}, {mutation.Unchanged, "unchanged"}, {mutation.Overridden, "overridden"}, {mutation.Observed, "observed"}}
 
 // unchanged explains why nothing changed, with the reason if it is the same for all rules.
 func unchanged(c *Change) string {
@@ -323,7 +323,7 @@ func unchanged(c *Change) string {
 	case mutation.Observed:
 		return text + "observed: " + reason
 	default:
-		return text + "already so"
+		return "unchanged by " + count(len(c.Applied), "rule")
 	}
 }
 

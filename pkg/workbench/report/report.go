@@ -121,7 +121,7 @@ type Outcome string
 // The outcomes.
 const (
 	Changed    Outcome = "applied"
-	Unchanged  Outcome = "already so"
+	Unchanged  Outcome = "unchanged"
 	Skipped    Outcome = "skipped"
 	Overridden Outcome = "overridden"
 	Observed   Outcome = "observed"
