@@ -39,7 +39,7 @@ func NewCommand(version string) *cobra.Command {
 		Long: `Answer DRANET, Spiderpool and Docker from NetworkProfiles.
 
 It gives addresses, MAC addresses and VLANs out of pools, asks the cloud behind a pool to deliver what is sent to them,
-and remembers in a ledger who has what. It runs on each node, on a socket, or as a service for many nodes. For Docker it
+and stores the allocations in a ledger. It runs on each node, on a socket, or as a service for many nodes. For Docker it
 is a network and IPAM driver, and makes the links of containers.`,
 		Example: `  graft-network-provider --config /etc/graft/network-provider.yaml
   graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --listen dranet=unix:///run/graft/dranet.sock --node worker-1

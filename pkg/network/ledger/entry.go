@@ -184,7 +184,7 @@ func Check(a network.Allocation) error {
 	held := map[netip.Addr]bool{}
 	for _, address := range a.Addresses {
 		if !address.IsValid() || address.Is4In6() || address.Zone() != "" || held[address] {
-			return fmt.Errorf("the address %s is none that can be held, or is there twice", address)
+			return fmt.Errorf("the address %s is invalid or occurs twice", address)
 		}
 		held[address] = true
 	}

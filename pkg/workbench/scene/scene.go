@@ -405,7 +405,7 @@ func readGenerated(from *bytes.Buffer, count int) ([]Generated, error) {
 	for i := range planes {
 		err := decoder.Decode(&planes[i])
 		if errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s wrote %d control planes where %d were asked for", GeneratorName, i, count)
+			return nil, fmt.Errorf("%s wrote %d control planes instead of %d", GeneratorName, i, count)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading what %s wrote: %w", GeneratorName, err)

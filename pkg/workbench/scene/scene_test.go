@@ -268,7 +268,7 @@ func TestProgramFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"echo no memory >&2; exit 3": "failed (exit status 3): no memory",
 		"exit 3":                     "failed (exit status 3): it did not say why",
-		"exit 0":                     "graft-controlplane wrote 0 control planes where 1 were asked for",
+		"exit 0":                     "graft-controlplane wrote 0 control planes instead of 1",
 	} {
 		path := filepath.Join(t.TempDir(), "generator")
 		if err := os.WriteFile(path, []byte("#!/bin/sh\ncat >/dev/null\n"+script+"\n"), 0o700); err != nil { // #nosec G306 -- it is run

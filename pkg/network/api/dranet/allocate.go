@@ -376,7 +376,7 @@ func placeOne(profile *policy.Profile, asked netip.Prefix) error {
 	case length >= 0:
 		return fmt.Errorf("%s must be written with the length of its subnet, as %s", asked, netip.PrefixFrom(asked.Addr(), length))
 	case len(subnets) == 0:
-		return fmt.Errorf("%s cannot be asked for: the cloud of the profile %s chooses addresses", asked, profile.Name)
+		return fmt.Errorf("%s cannot be requested: the cloud of the profile %s chooses addresses", asked, profile.Name)
 	}
 	return fmt.Errorf("%s is in no pool of the profile %s: %s", asked, profile.Name, strings.Join(subnets, ", "))
 }

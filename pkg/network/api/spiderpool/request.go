@@ -206,7 +206,7 @@ func again(seen map[netip.Addr]bool, address netip.Addr) error {
 		return nil
 	}
 	if seen[address] {
-		return errors.New("is asked for twice")
+		return errors.New("is requested twice")
 	}
 	seen[address] = true
 	return nil

@@ -25,7 +25,7 @@ type output struct{ *current.Result }
 func newOutput(read func() (types.Result, error)) (made *output, err error) {
 	defer func() {
 		if recover() != nil {
-			made, err = nil, errors.New("the result is none")
+			made, err = nil, errors.New("the result has a null in a list")
 		}
 	}()
 	result, err := read()

@@ -270,7 +270,7 @@ func (w *wish) again(h *network.Holder) error {
 	case slices.Contains(h.Aliases, w.word):
 		return fmt.Errorf("%w in this network", network.ErrTaken)
 	case w.lease.Activation != w.activation:
-		return fmt.Errorf("%w since before the client's start, and its network was not asked for again since then",
+		return fmt.Errorf("%w since before the client's start, and its network was not requested again since then",
 			network.ErrTaken)
 	}
 	h.Aliases, h.UID = []string{w.word}, w.unique()
