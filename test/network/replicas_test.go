@@ -184,7 +184,7 @@ func administer(b *book, one, other *program) {
 		{[]string{"gc", "--dry-run"}, "0: All owners exist."},
 		{
 			[]string{"gc"},
-			"2: Error: asking the server at unix:///admin.sock: the server has no client of Kubernetes",
+			"2: Error: asking the server at unix:///admin.sock: the server has no Kubernetes client",
 		},
 	} {
 		Expect(one.ledger(test.ask...)).To(HavePrefix(test.want), "exit status and output of graft ledger %v", test.ask)
