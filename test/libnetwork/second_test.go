@@ -27,7 +27,7 @@ func TestSecondServerRefused(t *testing.T) {
 				second.write("config.yaml", configured(second.folder, `[{address: "unix:///run/docker/plugins/`+driver+`.sock", contracts: [docker]}]`))
 				second.launch()
 				<-second.ended
-				if said := second.log.String(); second.process.ProcessState.ExitCode() == 0 || !strings.Contains(said, "another process makes Docker's links") {
+				if said := second.log.String(); second.process.ProcessState.ExitCode() == 0 || !strings.Contains(said, "another process manages Docker's links") {
 					t.Errorf("it ended with %d, and said\n%s", second.process.ProcessState.ExitCode(), said)
 				}
 			})
