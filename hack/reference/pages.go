@@ -79,7 +79,7 @@ func writeConfiguration(file string) func(*bytes.Buffer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "# Reference of the %s\n\nFor operators. %s\n\n", schema.Properties["kind"].Const, schema.Description)
+		fmt.Fprintf(out, "# Reference of the %s\n\nFor operators. Look up a field, its type and its default. %s\n\n", schema.Properties["kind"].Const, schema.Description)
 		writeFields(out, schema)
 		return nil
 	}

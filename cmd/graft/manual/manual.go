@@ -56,8 +56,8 @@ func synopsis(command *cobra.Command) string {
 func Markdown(root *cobra.Command) []byte {
 	root.InitDefaultHelpFlag()
 	out := &bytes.Buffer{}
-	fmt.Fprintf(out, "# The command line\n\nFor users of `%[1]s`. The page has the help text of each command, as `%[1]s COMMAND --help` "+
-		"prints it.\nRun the examples in the root of the repository.\n\n",
+	fmt.Fprintf(out, "# The command line\n\nFor users of `%[1]s`. Look up the flags and examples of a command, as `%[1]s COMMAND --help` "+
+		"prints them.\nRun the examples in the root of the repository.\n\n",
 		root.Name())
 	commands := Commands(root)
 	fmt.Fprintf(out, "| status | meaning |\n|---|---|\n")
