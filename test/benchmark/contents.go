@@ -22,8 +22,8 @@ const (
 	level    = "--v="
 )
 
-// anotherEachTime is the row of Graft's edits for OperatingSystemConfigs of which each has another kubelet's unit, and
-// another configuration, than those before. An implementation that remembers what it has read gains nothing there.
+// anotherEachTime returns the row of Graft's edits in which each OperatingSystemConfig has a new kubelet unit and a new
+// kubelet configuration. A cache of parsed contents does not help there.
 func (g group) anotherEachTime(ctx context.Context, s server, folder string) (*row, error) {
 	raw, err := os.ReadFile(filepath.Join(folder, g.file))
 	if err != nil {

@@ -85,8 +85,8 @@ func Completions(path string) ([]Completion, error) {
 	return out, nil
 }
 
-// Complete starts the shell in a folder, types the line, presses the tabulator twice, and waits until the screen shows
-// all that is to be offered. It gives the screen.
+// Complete starts the shell in a folder, types the line, presses the tab key twice, and waits until the screen shows all
+// expected completions. It returns the screen.
 func (i Interactive) Complete(ctx context.Context, folder, bin string, c Completion) (screen string, err error) {
 	command := exec.CommandContext(ctx, i.Command[0], i.Command[1:]...)
 	command.Dir = folder

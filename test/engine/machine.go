@@ -19,9 +19,9 @@ import (
 	"strings"
 )
 
-// boot is what the first process does: the mounts of a machine that has just started, and its loopback interface. It
-// ends when its standard input does, so that the machine is gone when nobody holds it any more, however its holder
-// ended.
+// boot is the script of the first process: it mounts the file systems of a new machine and starts its loopback
+// interface. It ends when its standard input closes. The machine therefore ends with the test process, even if that was
+// killed.
 const boot = `
 mount --make-rprivate /
 mount -t proc proc /proc

@@ -57,7 +57,8 @@ func TestRegistrarOwner(t *testing.T) {
 	}
 }
 
-// TestObservedWebhookLetsNoInstallationYield holds that a webhook of which all rules only observe is none in place of which another installation yields.
+// TestObservedWebhookLetsNoInstallationYield checks that an older installation keeps mutating if all rules of the newer
+// webhook only observe.
 func TestObservedWebhookLetsNoInstallationYield(t *testing.T) {
 	b := newBench(t)
 	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})

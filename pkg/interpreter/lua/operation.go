@@ -179,8 +179,8 @@ func (s scope) changes(p place, target string) {
 	}
 }
 
-// flat reports whether all rules for the reflected status keep and set only fields of the status itself. Then no
-// table of the object is changed or used in two places, so that none is copied.
+// flat reports whether all rules for the reflected status keep and set only fields of the status itself. The script then
+// changes no table of the object, and need not copy it.
 func flat(all []documented) bool {
 	for _, d := range all {
 		for _, path := range d.At("keep").Value().Items() {

@@ -12,8 +12,8 @@ import (
 	"unicode"
 )
 
-// errNoPattern means that a regular expression is too large or has an assertion that scripts do not know.
-var errNoPattern = errors.New("has no equivalent Lua pattern")
+// errUnsupported means that scripts cannot match a regular expression.
+var errUnsupported = errors.New("is too large, or has an assertion that scripts do not support")
 
 // mostSteps limits the size of an automaton, and with it the run time.
 const mostSteps = 500
@@ -31,7 +31,7 @@ func automaton(expression string) (string, error) {
 		return "", err
 	}
 	if len(program.Inst) > mostSteps {
-		return "", errNoPattern
+		return "", errUnsupported
 	}
 	steps := []string{"start = " + strconv.Itoa(program.Start+1)}
 	for i := range program.Inst {
@@ -59,7 +59,7 @@ func stepOf(i *syntax.Inst) ([]string, error) {
 	case syntax.InstEmptyWidth:
 		word := map[syntax.EmptyOp]string{syntax.EmptyBeginText: `"first"`, syntax.EmptyEndText: `"last"`}[syntax.EmptyOp(i.Arg)]
 		if word == "" {
-			return nil, errNoPattern
+			return nil, errUnsupported
 		}
 		return []string{word, next}, nil
 	case syntax.InstRuneAny:

@@ -33,7 +33,7 @@ type script struct {
 	used    map[string]bool
 	// reads is true if an expression reads the original object.
 	reads bool
-	// flat is true for a status of which only whole fields are kept and set, single if there is at most one dependency.
+	// flat is true if the rules keep and set only whole fields of the status, single if there is at most one dependency.
 	flat, single bool
 	variant
 }

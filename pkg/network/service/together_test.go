@@ -129,7 +129,8 @@ func TestOneOwnerAfterFailedGroup(t *testing.T) {
 	}
 }
 
-// TestGroupKeepsEarlierAllocations holds that what an owner was given before stays, whatever becomes of the others.
+// TestGroupKeepsEarlierAllocations checks that an owner keeps earlier allocations if
+// those of the rest of the group fail.
 func TestGroupKeepsEarlierAllocations(t *testing.T) {
 	w := newWorld(t)
 	w.run()

@@ -14,8 +14,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// bolt keeps rows in one file with bbolt, as a store of the ledger would: the commits that wait are made durable
-// together. It is here to be compared with, and serves nobody.
+// bolt keeps rows in one file with bbolt, as a store of the ledger would: it writes waiting commits
+// together. Only the benchmark compares with it.
 type bolt struct {
 	db    *bbolt.DB
 	queue chan *boltCommit

@@ -43,8 +43,8 @@ func openFile(_ context.Context, _ options, folder string) (ledger.Store, error)
 	return file.Open(folder, file.Options{})
 }
 
-// served is a store of which the server is ours, and ends with it. It is all that the ledger makes use of; beside are
-// rows of the same server that nobody watches.
+// served is a store on an etcd that the benchmark starts, and stops with the store. The ledger uses the store; beside
+// has rows of the same etcd without a watch.
 type served struct {
 	*etcd.Store
 	beside  *etcd.Store

@@ -5,11 +5,11 @@
 // Command memory measures what shoots cost the extension in memory and at its start, beside a manager that reads
 // Clusters in the classical way: an informer that keeps them as they are, and the decoder of Gardener's library.
 //
-// Both are processes of their own and meet a seed of which the Clusters and namespaces are made up, as they would not
-// fit into a real etcd; everything else is a real kube-apiserver's. Nothing here passes or fails by time. It must not
-// know how the extension reads.
+// Each runs as its own process against one seed. The Clusters and namespaces of the seed are generated, because a real
+// etcd could not hold them; a real kube-apiserver answers everything else. No result depends on time limits, and the
+// command does not know how the extension reads.
 //
-// Enter at main; the seed is in seed.go, the classical manager in classical.go, and what is measured in measure.go.
+// Start reading at main. seed.go has the seed, classical.go the classical manager, and measure.go the measurements.
 package main
 
 import (
