@@ -9,7 +9,6 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -96,7 +95,7 @@ func (g *Guard) Server(handler http.Handler, log logr.Logger) *http.Server {
 
 // Serve calls next when the request's body has arrived, or failed to, and a place is free. It reads at most one
 // byte more than most from the body. The context ends with the request's and keeps its resources: see Hold.
-// Serve returns ErrBusy if it did not call next.
+// Serve returns ErrBusy if it did not call next, also for a body that was ended in favor of another request.
 func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next func(context.Context, http.ResponseWriter, *http.Request)) error {
 	b, err := g.enter(w, r)
 	if err != nil {
@@ -104,7 +103,9 @@ func (g *Guard) Serve(w http.ResponseWriter, r *http.Request, most int64, next f
 		return err
 	}
 	err = b.receive(r.ContentLength, most)
-	g.arrived(b)
+	if g.arrived(b) {
+		err = ErrBusy // another request has its place, so it must not wait for a turn
+	}
 	defer connectionOf(r.Context()).work()()
 	if !b.whole() {
 		lastAnswer(w, r)
@@ -201,8 +202,8 @@ func (g *Guard) turn(r *http.Request, b *received) (ctx context.Context, end fun
 	return nil, nil, ErrBusy
 }
 
-// arrived records that a body is complete.
-func (g *Guard) arrived(b *received) {
+// arrived records that no more of a body will be read, and reports whether another request has its place.
+func (g *Guard) arrived(b *received) (displaced bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if b.place != nil {
@@ -210,6 +211,7 @@ func (g *Guard) arrived(b *received) {
 		b.place = nil
 		g.notify() // another body may be the earliest now
 	}
+	return b.displaced
 }
 
 // depart is called after the response. Work that continues keeps the request's resources, up to Limits.Behind.
@@ -257,7 +259,7 @@ func (g *Guard) notify() {
 }
 
 // take counts received bytes of a body and waits until they fit. It returns ErrBusy if they do not fit in time,
-// and os.ErrDeadlineExceeded if the body was ended in favor of another.
+// or if the body was ended in favor of another.
 func (g *Guard) take(b *received, n int64) error {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -281,7 +283,7 @@ func (g *Guard) take(b *received, n int64) error {
 	}
 	b.waits = false
 	if b.displaced {
-		return os.ErrDeadlineExceeded
+		return ErrBusy
 	}
 	b.counted += n
 	g.bytes += n

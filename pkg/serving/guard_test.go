@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -70,6 +71,9 @@ func serveGuarded(t *testing.T, l Limits, handle func(context.Context, http.Resp
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	}), logr.Discard())
+	server.Protocols = &http.Protocols{}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = server.Serve(f.guard.Listen(listener)) }()
 	t.Cleanup(func() { _ = server.Close(); <-ended })
@@ -221,6 +225,48 @@ func TestStalledRequests(t *testing.T) {
 	for range 20 {
 		if got := f.post(strings.NewReader("abc")); got != "200 3 <nil>" {
 			t.Fatalf("an honest caller: %s", got)
+		}
+	}
+}
+
+// TestEndedBodyIsRejectedAtOnce checks that a request whose body was ended for another is answered at once, instead of
+// waiting for a turn without a place in the queue.
+func TestEndedBodyIsRejectedAtOnce(t *testing.T) {
+	release := make(chan struct{})
+	var inside atomic.Int32
+	f := serveGuarded(t, Limits{Requests: 1, Waiting: 1, Patience: time.Hour}, func(context.Context, http.ResponseWriter, *http.Request) {
+		inside.Add(1)
+		<-release
+	})
+	// With HTTP/1, the end of the body also ends the connection and with it the request.
+	overHTTP2 := &http.Transport{Protocols: &http.Protocols{}}
+	overHTTP2.Protocols.SetUnencryptedHTTP2(true)
+	t.Cleanup(overHTTP2.CloseIdleConnections)
+	f.client.Transport = overHTTP2
+	answers, ended := make(chan string, 2), make(chan string, 1)
+	post := func() { answers <- f.post(strings.NewReader("abc")) }
+	go post()
+	f.eventually("one is in progress", func() bool { return inside.Load() == 1 })
+	body, write := io.Pipe()
+	defer write.Close()
+	go func() { ended <- f.post(body) }()
+	if _, err := io.WriteString(write, "abc"); err != nil {
+		t.Fatal(err)
+	}
+	f.eventually("a body is arriving", func() bool { return f.count("graft_server_body_bytes", nil) == 6 })
+	go post()
+	select {
+	case got := <-ended:
+		if got != "503 "+ErrBusy.Error() {
+			t.Errorf("the ended request got the answer %q", got)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the ended request has no answer after a minute")
+	}
+	close(release)
+	for range 2 {
+		if got := <-answers; got != "200 " {
+			t.Errorf("another request got the answer %q", got)
 		}
 	}
 }

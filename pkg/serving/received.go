@@ -10,7 +10,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -83,7 +82,7 @@ func (b *received) whole() bool { return errors.Is(b.err, io.EOF) }
 
 // receive reads the body as it arrives. It allocates memory for received bytes, not for the announced length.
 // It stops after an error, the complete body, or more than most bytes, and returns ErrBusy if there was no
-// room.
+// room, or if the body was ended in favor of another.
 func (b *received) receive(announced, most int64) error {
 	b.buffer = buffers.Get().(*[]byte)
 	if b.ReadCloser == http.NoBody {
@@ -95,28 +94,15 @@ func (b *received) receive(announced, most int64) error {
 	for int64(len(body)) <= most {
 		body = grow(body, announced, most)
 		n, err := b.ReadCloser.Read(body[len(body):min(cap(body), len(body)+smallBody)])
-		if taken := b.guard.take(b, int64(n)); taken != nil {
-			if b.err = taken; errors.Is(taken, ErrBusy) {
-				return taken
-			}
-			return nil
+		if b.err = b.guard.take(b, int64(n)); b.err != nil {
+			return b.err
 		}
 		if body = body[:len(body)+n]; err != nil {
-			b.err = b.ofEnd(err)
+			b.err = err
 			return nil
 		}
 	}
 	return nil
-}
-
-// ofEnd returns the error of a read, or os.ErrDeadlineExceeded if the body was displaced.
-func (b *received) ofEnd(err error) error {
-	select {
-	case <-b.ended:
-		return os.ErrDeadlineExceeded
-	default:
-		return err
-	}
 }
 
 // grow returns a body with more capacity: twice the received bytes, up to the announced or allowed length.

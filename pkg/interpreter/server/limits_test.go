@@ -166,9 +166,9 @@ func TestBodyTimeoutDoesNotLimitWork(t *testing.T) {
 	}
 }
 
-// TestRequestsBeyondQueueAreRejected checks that at most Limits.Waiting requests wait. Of two that arrive for one such place, one is rejected at
-// once, and the other one and the request in progress are answered. The order of their bodies decides which one is
-// rejected.
+// TestRequestsBeyondQueueAreRejected checks that at most Limits.Waiting requests wait. Of two that arrive for one such
+// place, one is rejected at once, and the other one and the request in progress are answered. A request whose body has
+// not arrived when the next one begins is the one that is rejected.
 func TestRequestsBeyondQueueAreRejected(t *testing.T) {
 	release := make(chan struct{})
 	var inside atomic.Int32
