@@ -22,10 +22,10 @@ BUILD := hack/start/build.sh
 SAMPLE := pkg/controlplane/sample/static/today-1.34.jsonl
 LINT  := .cache/tools/bin/golangci-lint
 
-# UNIT are the packages with unit tests. RACE leaves out packages with sequential tests that would compile all of Gardener's components
-# again for the race detector.
+# UNIT are the packages with unit tests. NO_RACE are those with sequential tests that would compile all of Gardener's components again
+# for the race detector. `make test RACE=1` runs the unit tests of all packages once, with the race detector except for NO_RACE.
 UNIT    = $(filter-out $(MODULE)/test/%,$(shell go list ./...))
-RACE    = $(filter-out $(NO_RACE),$(UNIT))
+RACE   ?=
 NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert pkg/workbench/render pkg/workbench/scene pkg/workbench/scene/gardener \
 	hack/samples example/embed cmd/graft-controlplane cmd/gardener-extension-provider-graft)
 
@@ -93,7 +93,7 @@ start-interpreter: ## Show the answers to Karmada for a Worker, an Etcd and a cu
 	@exec hack/start/interpreter.sh $(ARGS)
 
 # The servers are built during the unit tests, because neither uses two cores all the time.
-test: ## Run all tests that need no root: units, then suites against a real kube-apiserver (FOCUS=<regexp> and LABELS choose specs).
+test: ## Run all tests that need no root: units (RACE=1: with the race detector), then suites against a real kube-apiserver (FOCUS=<regexp> and LABELS choose specs).
 	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory -j2 test-unit servers)
 	@$(MAKE) --no-print-directory test-integration
 
@@ -101,9 +101,9 @@ servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/too
 	@$(TOOLS) etcd kube-apiserver kubectl host-local
 
 # `make check` runs vet.
-test-unit: ## Run the unit tests; test-race runs them with the race detector.
+test-unit: $(if $(RACE),test-race) ## Run the unit tests; RACE=1 runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
-	@hack/test.sh -vet=off $(TESTFLAGS) $(UNIT)
+	@hack/test.sh -vet=off $(TESTFLAGS) $(if $(RACE),$(NO_RACE),$(UNIT))
 	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 	cd hack/images && go test $(TESTFLAGS) ./...
 	cd hack/tools/monitoring && go test -count=1 $(TESTFLAGS) ./...
@@ -128,7 +128,7 @@ test-libnetwork: build ## Run the network controllers of Docker 28 and 29 agains
 
 test-race: ## Run the unit tests with the race detector (the first time, ten minutes pass while dependencies are compiled).
 	@echo '==> unit tests with the race detector'
-	CGO_ENABLED=1 go test -vet=off -race $(TESTFLAGS) $(RACE)
+	CGO_ENABLED=1 go test -vet=off -race $(TESTFLAGS) $(filter-out $(NO_RACE),$(UNIT))
 
 mutants: ## Remove each clause of the control-plane contract in turn; the test that docs/contract.md names for it must fail.
 	@go run ./hack/mutants
@@ -139,7 +139,7 @@ test-system: build ## Run the tests that need Debian packages (hack/system/packa
 	@cd test/libnetwork && go build -o ../../$(LIBNETWORK)/ ./engine/docker28 ./engine/moby2
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
-	@$(MAKE) --no-print-directory test-gardener
+	@$(MAKE) --no-print-directory test-gardener test-neutron
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
@@ -159,10 +159,9 @@ test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gar
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
-# Not part of test-system yet: on a loaded machine it takes more than four minutes.
 test-neutron: ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
 	@hack/system/packages.sh keystone neutron-server
-	@echo '==> the cloud for OpenStack against a real Neutron'
+	@echo '==> the cloud for OpenStack against a real Neutron, about five minutes'
 	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron
 
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers, compared with floors and peers.
