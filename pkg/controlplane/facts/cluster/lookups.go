@@ -63,7 +63,7 @@ func (l *lookupWatchers) serve(wanted map[watched]facts.Selection) {
 	}
 	for key, selection := range wanted {
 		if l.watchers[key] == nil {
-			l.watchers[key] = &watcher{watched: key, selection: selection, client: l.client, stop: func() {}}
+			l.watchers[key] = newWatcher(key, selection, l.client)
 			l.start(l.watchers[key])
 		}
 	}
@@ -76,13 +76,13 @@ func (l *lookupWatchers) start(w *watcher) {
 	}
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(l.context)
-	l.group.Go(func() { w.run(ctx) })
+	l.group.Go(func() { w.controller.RunWithContext(ctx) })
 }
 
 // Start runs the watches and follows the versions of Clusters until the context ends.
 func (s *Source) Start(ctx context.Context) error {
 	if s.versions.client != nil {
-		s.lookups.group.Go(func() { s.versions.run(ctx) })
+		s.lookups.group.Go(func() { s.versions.controller.RunWithContext(ctx) })
 	}
 	s.lookups.mutex.Lock()
 	s.lookups.context = ctx

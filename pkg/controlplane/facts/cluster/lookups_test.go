@@ -84,10 +84,10 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	eventually(t, "the Secrets are listed", func() bool {
 		s.lookups.mutex.RLock()
 		defer s.lookups.mutex.RUnlock()
-		return synced(s.lookups.watchers[key]) && s.lookups.watchers[key].watches.Load()
+		return s.lookups.watchers[key].controller.HasSynced() && s.lookups.watchers[key].watches.Load()
 	})
-	if len(s.lookups.watchers) != 1 || s.lookups.watchers[key].found["a"].Keys["password"] != "" || len(s.lookups.watchers[key].found) != 1 {
-		t.Errorf("more is kept than is named: %+v", s.lookups.watchers)
+	if stored := s.lookups.watchers[key].store.List(); len(s.lookups.watchers) != 1 || len(stored) != 1 || stored[0].(*pick).found.Keys["password"] != "" {
+		t.Errorf("the watchers %v store %v, want the key region of the Secret a/cloudprovider only", s.lookups.watchers, stored)
 	}
 	if got := region("a"); got != "eu" || len(asked) != 0 {
 		t.Errorf("followed: %s, asked for %v", got, asked)
@@ -202,9 +202,10 @@ func BenchmarkLookups(b *testing.B) {
 		picked := used(func() any {
 			watchers := make([]*watcher, len(names))
 			for i, name := range names {
-				w := &watcher{selection: facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}}
+				w := newWatcher(watched{}, facts.Selection{Keys: []string{"region"}, Labels: []string{"gardener.cloud/purpose"}, Checksum: i == 0}, nil)
 				for shoot := range shoots {
-					_ = w.Add(w.pick(object(name, shoot).DeepCopy()))
+					part, _ := w.pick(object(name, shoot).DeepCopy())
+					_ = w.store.Add(part)
 				}
 				watchers[i] = w
 			}
@@ -223,11 +224,4 @@ func BenchmarkLookups(b *testing.B) {
 		b.ReportMetric(whole/(1<<20), "MiB/whole")
 		b.ReportMetric(picked/shoots, "B/shoot")
 	}
-}
-
-// synced reports whether the watcher has its initial list.
-func synced(w *watcher) bool {
-	w.mutex.RLock()
-	defer w.mutex.RUnlock()
-	return w.listed
 }

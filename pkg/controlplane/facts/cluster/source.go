@@ -96,7 +96,7 @@ func New(cached, direct client.Reader, options Options) *Source {
 		turns:   newTurns(),
 		lookups: lookupWatchers{client: options.Watcher},
 	}
-	s.versions = versions{client: options.Watcher, wire: &s.wire, gone: s.facts.remove}
+	s.versions = newVersions(options.Watcher, s.facts.remove)
 	return s
 }
 

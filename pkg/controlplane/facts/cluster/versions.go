@@ -6,9 +6,9 @@ package cluster
 
 import (
 	"context"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -17,93 +17,70 @@ import (
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 )
 
-// stored is which version of a Cluster is stored.
+// stored identifies the stored version of a Cluster.
 type stored struct {
 	uid      types.UID
 	resource string
 }
 
-// versions follows the stored version of each Cluster through its metadata, without its content. It is safe for
-// concurrent use.
+// versions follows the stored version of each Cluster with an informer for its metadata. Without a client, no version
+// is known.
 type versions struct {
-	client client.WithWatch // nil: Clusters are not followed
-	wire   *wire            // lists them
-	gone   func(name string)
-
-	mutex sync.RWMutex
-	known map[string]stored // by name
+	client     client.WithWatch
+	store      toolscache.Store
+	controller toolscache.Controller
 }
 
-// run follows the Clusters until the context ends. Where that fails, as before there are Clusters at all, it is tried again.
-func (v *versions) run(ctx context.Context) {
-	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
-		ListWithContextFunc: v.wire.list, WatchFuncWithContext: v.watch,
-	}, nil, v, toolscache.ReflectorOptions{Name: "clusters", TypeDescription: "metadata of Clusters"})
-	reflector.RunWithContext(ctx)
+// newVersions returns versions that call gone with the name of each deleted Cluster. The client may be nil.
+func newVersions(c client.WithWatch, gone func(name string)) versions {
+	v := versions{client: c}
+	v.store, v.controller = toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: &toolscache.ListWatch{ListWithContextFunc: v.list, WatchFuncWithContext: v.watch},
+		Transform:     onlyIdentity,
+		Handler: toolscache.ResourceEventHandlerFuncs{DeleteFunc: func(object any) {
+			if name, err := toolscache.DeletionHandlingMetaNamespaceKeyFunc(object); err == nil {
+				gone(name)
+			}
+		}},
+	})
+	return v
 }
 
 // of returns the latest known version of a Cluster. It returns false if the watch has not reported it (yet).
 func (v *versions) of(name string) (stored, bool) {
-	v.mutex.RLock()
-	defer v.mutex.RUnlock()
-	found, ok := v.known[name]
-	return found, ok
+	object, ok, _ := v.store.GetByKey(name)
+	m, isObject := object.(metav1.Object)
+	if !ok || !isObject {
+		return stored{}, false
+	}
+	return stored{m.GetUID(), m.GetResourceVersion()}, true
+}
+
+func (v *versions) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+	list := clusterMetadata()
+	err := v.client.List(ctx, list, &client.ListOptions{Limit: o.Limit, Continue: o.Continue, Raw: &o})
+	return list, err
 }
 
 func (v *versions) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+	return v.client.Watch(ctx, clusterMetadata(), &client.ListOptions{Raw: &o})
+}
+
+func clusterMetadata() *metav1.PartialObjectMetadataList {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
-	return v.client.Watch(ctx, list, &client.ListOptions{Raw: &o})
+	return list
 }
 
-var _ toolscache.ReflectorStore = (*versions)(nil)
-
-// Replace implements cache.ReflectorStore: it is given all Clusters.
-func (v *versions) Replace(objects []any, _ string) error {
-	known := make(map[string]stored, len(objects))
-	for _, object := range objects {
-		if m, ok := object.(metav1.Object); ok {
-			known[m.GetName()] = stored{m.GetUID(), m.GetResourceVersion()}
-		}
+// onlyIdentity drops the rest of an object, such as annotations.
+func onlyIdentity(object any) (any, error) {
+	m, ok := object.(metav1.Object)
+	if !ok {
+		return object, nil
 	}
-	v.mutex.Lock()
-	before := v.known
-	v.known = known
-	v.mutex.Unlock()
-	for name := range before {
-		if _, ok := known[name]; !ok {
-			v.gone(name)
-		}
-	}
-	return nil
+	return identity(m), nil
 }
 
-// Add implements cache.ReflectorStore.
-func (v *versions) Add(object any) error { return v.Update(object) }
-
-// Update implements cache.ReflectorStore.
-func (v *versions) Update(object any) error {
-	if m, ok := object.(metav1.Object); ok {
-		v.mutex.Lock()
-		defer v.mutex.Unlock()
-		if v.known == nil {
-			v.known = map[string]stored{}
-		}
-		v.known[m.GetName()] = stored{m.GetUID(), m.GetResourceVersion()}
-	}
-	return nil
+func identity(m metav1.Object) *metav1.ObjectMeta {
+	return &metav1.ObjectMeta{Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID(), ResourceVersion: m.GetResourceVersion()}
 }
-
-// Delete implements cache.ReflectorStore.
-func (v *versions) Delete(object any) error {
-	if m, ok := object.(metav1.Object); ok {
-		v.mutex.Lock()
-		delete(v.known, m.GetName())
-		v.mutex.Unlock()
-		v.gone(m.GetName())
-	}
-	return nil
-}
-
-// Resync implements cache.ReflectorStore.
-func (v *versions) Resync() error { return nil }

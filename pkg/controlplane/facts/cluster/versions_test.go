@@ -104,25 +104,6 @@ func TestClusterIsReadOncePerVersion(t *testing.T) {
 	}
 }
 
-// TestMissingClustersAreDropped checks that Clusters that are missing in a new list are dropped.
-func TestMissingClustersAreDropped(t *testing.T) {
-	var gone []string
-	v := &versions{gone: func(name string) { gone = append(gone, name) }}
-	old, kept := readCluster(t), readCluster(t)
-	old.Name = "old"
-	for _, list := range [][]any{{old, kept}, {kept}} {
-		if err := v.Replace(list, ""); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, known := v.of("old"); known || fmt.Sprint(gone) != "[old]" {
-		t.Errorf("forgotten: %v", gone)
-	}
-	if _, known := v.of(namespace); !known {
-		t.Error("what is in the list is not known")
-	}
-}
-
 // TestOnlyNamedPartsAreKept checks that only named parts are kept, and that a Cluster is read again for other parts.
 func TestOnlyNamedPartsAreKept(t *testing.T) {
 	var got atomic.Int64

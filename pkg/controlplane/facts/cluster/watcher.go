@@ -6,8 +6,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
-	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,44 +26,46 @@ type watched struct {
 	namespace, name string
 }
 
-// watcher follows objects and keeps only the selected parts of each: neither it nor its reflector holds a whole object
-// longer than necessary to read it. It is safe for concurrent use.
+// watcher follows objects with an informer that stores only the selected parts of each. It is safe for concurrent use.
 type watcher struct {
 	watched
-	selection facts.Selection
-	client    client.WithWatch
-	stop      context.CancelFunc
+	selection  facts.Selection
+	client     client.WithWatch
+	store      toolscache.Store
+	controller toolscache.Controller
+	stop       context.CancelFunc
 
 	// watches says that the last request for a watch was granted.
 	watches atomic.Bool
-
-	mutex sync.RWMutex
-	// found maps namespaces to objects, or to nil for unreadable ones; listed reports that it is complete.
-	found  map[string]*facts.Found
-	listed bool
 }
 
-// run follows the objects until the context ends. Where that fails it is tried again, ever more seldom.
-func (w *watcher) run(ctx context.Context) {
-	reflector := toolscache.NewReflectorWithOptions(&toolscache.ListWatch{
-		ListWithContextFunc: w.list, WatchFuncWithContext: w.watch,
-	}, nil, w, toolscache.ReflectorOptions{Name: "lookups", TypeDescription: fmt.Sprintf("%s %s", w.Kind, w.name)})
-	reflector.RunWithContext(ctx)
+func newWatcher(objects watched, selection facts.Selection, c client.WithWatch) *watcher {
+	w := &watcher{watched: objects, selection: selection, client: c, stop: func() {}}
+	w.store, w.controller = toolscache.NewInformerWithOptions(toolscache.InformerOptions{
+		ListerWatcher: &toolscache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch},
+		Handler:       toolscache.ResourceEventHandlerFuncs{},
+		Transform:     w.pick,
+	})
+	return w
 }
 
 // get returns the known object in a namespace, or nil.
 func (w *watcher) get(namespace string) *facts.Found {
-	w.mutex.RLock()
-	defer w.mutex.RUnlock()
-	return w.found[namespace]
+	if p := w.stored(namespace); p != nil {
+		return p.found
+	}
+	return nil
 }
 
 // lacks reports whether the watch knows that the namespace has no such object.
 func (w *watcher) lacks(namespace string) bool {
-	w.mutex.RLock()
-	defer w.mutex.RUnlock()
-	_, there := w.found[namespace]
-	return w.listed && w.watches.Load() && !there
+	return w.controller.HasSynced() && w.watches.Load() && w.stored(namespace) == nil
+}
+
+func (w *watcher) stored(namespace string) *pick {
+	object, _, _ := w.store.GetByKey(toolscache.NewObjectName(namespace, w.name).String())
+	p, _ := object.(*pick)
+	return p
 }
 
 // options restricts a request to the name, in the form that kube-apiserver authorizes by resourceNames.
@@ -88,140 +88,34 @@ func (w *watcher) list(ctx context.Context, o metav1.ListOptions) (runtime.Objec
 		w.watches.Store(false)
 		return nil, err
 	}
-	picked := &picks{ListMeta: metav1.ListMeta{ResourceVersion: list.GetResourceVersion(), Continue: list.GetContinue()}}
-	for i := range list.Items {
-		picked.Items = append(picked.Items, *w.pick(&list.Items[i]))
-	}
-	return picked, nil
+	return list, nil
 }
 
 func (w *watcher) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	events, err := w.client.Watch(ctx, w.newList(), w.options(o))
 	w.watches.Store(err == nil)
-	if err != nil {
-		return nil, err
-	}
-	return watch.Filter(events, func(event watch.Event) (watch.Event, bool) {
-		if event.Type == watch.Error {
-			return event, true
-		}
-		object, err := w.plain(event.Object)
-		if err != nil {
-			return event, false
-		}
-		event.Object = w.pick(object)
-		return event, true
-	}), nil
+	return events, err
 }
 
-// plain returns the object as decoded JSON, independently of the client's type. The reflector must not receive other
-// types, because it logs them.
-func (w *watcher) plain(object runtime.Object) (*unstructured.Unstructured, error) {
-	if plain, ok := object.(*unstructured.Unstructured); ok {
-		return plain, nil
-	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	plain := &unstructured.Unstructured{Object: content}
-	if err == nil {
-		plain.SetGroupVersionKind(w.GroupVersionKind)
-	}
-	return plain, err
-}
-
-// pick keeps the required parts of an object. It keeps nothing of an unreadable object, so that the caller gets the
-// error.
-func (w *watcher) pick(object *unstructured.Unstructured) *pick {
-	p := &pick{}
-	p.Namespace, p.Name, p.ResourceVersion = object.GetNamespace(), object.GetName(), object.GetResourceVersion()
-	p.Annotations = bookmarks(object)
-	p.found, _ = w.selection.Of(object.Object)
-	return p
-}
-
-// bookmarks returns the annotations with which the reflector recognizes the end of a list in a watch.
-func bookmarks(object *unstructured.Unstructured) map[string]string {
-	if value, ok := object.GetAnnotations()[metav1.InitialEventsAnnotationKey]; ok && object.GetName() == "" {
-		return map[string]string{metav1.InitialEventsAnnotationKey: value}
-	}
-	return nil
-}
-
-// pick is the part of an object that the reflector handles.
+// pick is what the informer stores of an object.
 type pick struct {
-	metav1.PartialObjectMetadata
+	metav1.ObjectMeta
 
+	// found has the selected parts. It is nil for an unreadable object, which a lookup reads to get the error.
 	found *facts.Found
 }
 
-// DeepCopyObject implements runtime.Object.
-func (p *pick) DeepCopyObject() runtime.Object {
-	return &pick{PartialObjectMetadata: *p.PartialObjectMetadata.DeepCopy(), found: p.found}
-}
-
-// picks are a list.
-type picks struct {
-	metav1.TypeMeta
-	metav1.ListMeta
-
-	Items []pick
-}
-
-// DeepCopyObject implements runtime.Object.
-func (p *picks) DeepCopyObject() runtime.Object {
-	return &picks{TypeMeta: p.TypeMeta, ListMeta: p.ListMeta, Items: append([]pick(nil), p.Items...)}
-}
-
-var _ toolscache.ReflectorStore = (*watcher)(nil)
-
-// Replace implements cache.ReflectorStore: it is given all objects.
-func (w *watcher) Replace(objects []any, _ string) error {
-	found := make(map[string]*facts.Found, len(objects))
-	for _, object := range objects {
-		if p, ok := object.(*pick); ok {
-			found[p.Namespace] = p.found
-		}
-	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	w.found, w.listed = found, true
-	return nil
-}
-
-// Add implements cache.ReflectorStore.
-func (w *watcher) Add(object any) error {
-	w.put(object, false)
-	return nil
-}
-
-// Update implements cache.ReflectorStore.
-func (w *watcher) Update(object any) error {
-	w.put(object, false)
-	return nil
-}
-
-// Delete implements cache.ReflectorStore.
-func (w *watcher) Delete(object any) error {
-	w.put(object, true)
-	return nil
-}
-
-// Resync implements cache.ReflectorStore.
-func (w *watcher) Resync() error { return nil }
-
-// put cannot fail: the reflector would log the object.
-func (w *watcher) put(object any, gone bool) {
-	p, ok := object.(*pick)
+// pick returns the required parts of an object, independently of the client's type.
+func (w *watcher) pick(object any) (any, error) {
+	plain, ok := object.(*unstructured.Unstructured)
 	if !ok {
-		return
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+		if err != nil {
+			return nil, err
+		}
+		plain = &unstructured.Unstructured{Object: content}
+		plain.SetGroupVersionKind(w.GroupVersionKind)
 	}
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	if w.found == nil {
-		w.found = map[string]*facts.Found{}
-	}
-	if gone {
-		delete(w.found, p.Namespace)
-	} else {
-		w.found[p.Namespace] = p.found
-	}
+	found, _ := w.selection.Of(plain.Object)
+	return &pick{*identity(plain), found}, nil
 }

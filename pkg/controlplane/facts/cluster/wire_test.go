@@ -18,7 +18,6 @@ import (
 	"testing"
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
-	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -46,25 +45,11 @@ func answering(t *testing.T, answer func(*http.Request) (status int, body io.Rea
 func requests(t *testing.T, c client.WithWatch) rest.Interface {
 	t.Helper()
 	return answering(t, func(r *http.Request) (int, io.Reader) {
-		var answer any
-		var err error
-		if name := path.Base(r.URL.Path); name != clusters {
-			cluster := &extensionsv1alpha1.Cluster{}
-			err = c.Get(r.Context(), client.ObjectKey{Name: name}, cluster)
-			answer = cluster
-		} else {
-			if r.Header.Get("Accept") != metadataList {
-				t.Error("more than metadata is listed")
-			}
-			list := &metav1.PartialObjectMetadataList{}
-			list.SetGroupVersionKind(extensionsv1alpha1.SchemeGroupVersion.WithKind("ClusterList"))
-			err = c.List(r.Context(), list)
-			answer = list
-		}
-		if err != nil {
+		cluster := &extensionsv1alpha1.Cluster{}
+		if err := c.Get(r.Context(), client.ObjectKey{Name: path.Base(r.URL.Path)}, cluster); err != nil {
 			return statusOf(err)
 		}
-		raw, err := json.Marshal(answer)
+		raw, err := json.Marshal(cluster)
 		if err != nil {
 			t.Error(err)
 		}
@@ -194,38 +179,6 @@ func TestAnswers(t *testing.T) {
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// TestDecodeList checks the decoding of lists.
-func TestDecodeList(t *testing.T) {
-	one := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: "7"}}
-	for _, test := range []struct {
-		name, text string
-		want       *metav1.PartialObjectMetadataList // nil: an error
-	}{
-		{
-			"one", `{"kind":"PartialObjectMetadataList","metadata":{"resourceVersion":"9","continue":"c"},"items":[
-				{"metadata":{"name":"a","uid":"u","resourceVersion":"7","labels":{"a":"b"}},"spec":{"x":[1]}}]}`,
-			&metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: "9", Continue: "c"}, Items: []metav1.PartialObjectMetadata{one}},
-		},
-		{"none", `{"items":[],"metadata":{}}`, &metav1.PartialObjectMetadataList{}},
-		{"null", `{"items":null,"metadata":{}}`, &metav1.PartialObjectMetadataList{}},
-		{"no items", `{"kind":"Status","metadata":{}}`, nil},
-		{"half", `{"items":[{"metadata":{"name":"a"}}`, nil},
-		{"items of a wrong type", `{"items":{"a":1}}`, nil},
-		{"no list", `[]`, nil},
-		{"empty", ``, nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			got, err := decodeList(strings.NewReader(test.text))
-			if (err == nil) != (test.want != nil) {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
 
 // FuzzDecodeCluster compares the streaming decoder with the decoder of whole Clusters.
 func FuzzDecodeCluster(f *testing.F) {
