@@ -32,7 +32,7 @@ NO_RACE = $(addprefix $(MODULE)/,pkg/controlplane/sample pkg/workbench/convert p
 # For `make bench BENCH=Graft` and `make test TESTFLAGS=-count=1`.
 BENCH     ?= .
 STORES    ?= .
-# How often test-system kills the network provider; `make test` does so a few hundred times.
+# How often test-system kills the network provider; `make test` does so sixty times or more.
 CRASHES   ?= 2000
 # How many profiles that compute values as large as they can test-system loads into the extension; `make test` loads a dozen.
 OVERSIZE  ?= 100
@@ -112,8 +112,8 @@ test-changed: ## Run the unit tests that depend on your changes since main (BASE
 	@hack/test-changed.sh $(TESTFLAGS)
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
-	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
-	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
+	@echo '==> integration suites (each starts its own etcd and kube-apiserver, four at a time)'
+	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 4 -timeout 20m $(TESTFLAGS)
 	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory test-libnetwork)
 
 # go test remembers results as long as the programs are the same, too.

@@ -59,7 +59,7 @@ type story struct {
 
 const (
 	// crashes is how often the program is killed in `make test`.
-	crashes = 200
+	crashes = 60
 	// patience is how much oftener it is killed until each point, and a request for several interfaces, was met once.
 	patience = 1000
 )

@@ -18,6 +18,7 @@ import (
 
 	extensionsv1alpha1 "github.com/gardener/gardener/pkg/apis/extensions/v1alpha1"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
@@ -28,12 +29,14 @@ const size = 300_000
 func TestMoment(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
 	root, folder := filepath.Join("..", "..", ".."), t.TempDir()
-	for _, path := range []string{"./cmd/gardener-extension-provider-graft", "./test/benchmark/memory"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", folder+"/", path)
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("building %s: %v\n%s", path, err, out)
-		}
+	program, err := env.Program(root, "gardener-extension-provider-graft")
+	if err != nil {
+		t.Fatal(err)
+	}
+	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", folder+"/", "./test/benchmark/memory")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the benchmark: %v\n%s", err, out)
 	}
 	land, err := landscape.Start(t.Context(), landscape.Options{})
 	if err != nil {
@@ -42,7 +45,7 @@ func TestMoment(t *testing.T) {
 	t.Cleanup(func() { _ = land.Stop() })
 	o := options{
 		shoots: []int{10, 150}, size: size,
-		program: filepath.Join(folder, "gardener-extension-provider-graft"), testdata: filepath.Join("..", "testdata"),
+		program: program, testdata: filepath.Join("..", "testdata"),
 	}
 	rows, err := o.measure(t.Context(), land, filepath.Join(folder, "memory"))
 	if err != nil {

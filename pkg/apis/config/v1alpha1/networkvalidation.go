@@ -100,3 +100,31 @@ func (v *validator) administration(a Administration, listeners []NetworkListener
 func (v *validator) at(node source.Node, path, message string) {
 	v.findings = append(v.findings, node.Finding(path, "%s", message).Of(source.WrongValue))
 }
+
+const (
+	// longestKernelTimeout is shorter than the longest timeout of an API.
+	longestKernelTimeout = time.Minute
+	// turns is the number of kernelTimeouts for creating an endpoint: waiting for a turn and for the kernel.
+	// Until then its address seems unused. leastGrace covers the rest.
+	turns      = 2
+	leastGrace = 2 * time.Second
+)
+
+// docker requires times that fit together: an unfinished link must not look like a leftover.
+func (v *validator) docker(d Docker) {
+	if d.Scope == "global" && d.Connectivity == "local" {
+		v.add("must be global if scope is global: a Swarm network is on all its machines", "docker", "connectivity")
+	}
+	if d.Sweep.Period.Set && d.Sweep.Period.Duration < time.Second {
+		v.add("must be at least 1s", "docker", "sweep", "period")
+	}
+	if d.KernelTimeout.Set && (d.KernelTimeout.Duration < 100*time.Millisecond || d.KernelTimeout.Duration > longestKernelTimeout) {
+		v.add("must be 100ms to "+longestKernelTimeout.String(), "docker", "kernelTimeout")
+		d.KernelTimeout.Set = false
+	}
+	setDuration(&d.KernelTimeout, defaultKernelTimeout)
+	if least := max(turns*d.KernelTimeout.Duration, leastGrace); d.Sweep.Grace.Set && d.Sweep.Grace.Duration < least {
+		v.add(fmt.Sprintf("must be at least %s, because docker.kernelTimeout is %s: unfinished links would be removed",
+			least, d.KernelTimeout.Duration), "docker", "sweep", "grace")
+	}
+}
