@@ -104,7 +104,6 @@ servers: ## Build etcd, kube-apiserver, kubectl and a CNI plugin into .cache/too
 test-unit: $(if $(RACE),test-race) ## Run the unit tests; RACE=1 runs them with the race detector.
 	@echo '==> unit tests (the first time, a few minutes pass while dependencies are compiled)'
 	@hack/test.sh -vet=off $(TESTFLAGS) $(if $(RACE),$(NO_RACE),$(UNIT))
-	cd hack/tools/chart && go test $(TESTFLAGS) ./...
 	cd hack/images && go test $(TESTFLAGS) ./...
 	cd hack/tools/monitoring && go test -count=1 $(TESTFLAGS) ./...
 
@@ -209,7 +208,6 @@ check: check-format ## Check format, vet, linters with the import rules, generat
 	@echo '==> go vet'
 	go vet ./...
 	go vet -tags 'system gardener neutron' ./test/system/...
-	cd hack/tools/chart && go vet ./...
 	cd hack/tools/monitoring && go vet ./...
 	cd hack/images && go vet ./... && go vet -tags system ./...
 	cd test/libnetwork && go vet -tags system ./...
@@ -233,9 +231,8 @@ check-generated: ## Check that generated files are current.
 	hack/check-generated.sh
 
 check-charts: ## Render the charts and decode their manifests.
-	@$(TOOLS) chart
 	@echo '==> charts'
-	hack/check-charts.sh
+	go test ./hack/charts
 
 format: ## Format the code.
 	@$(TOOLS) golangci-lint
@@ -269,7 +266,7 @@ docs: ## Build the documentation as a searchable site into bin/docs (it needs De
 
 vendor: ## Copy all dependencies into vendor folders, for builds without a network.
 	go mod vendor
-	for module in kubernetes gardener etcd cni lint chart monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
+	for module in kubernetes gardener etcd cni lint monitoring registry; do (cd hack/tools/$$module && go mod vendor) || exit 1; done
 	cd test/libnetwork && go mod vendor
 	cd test/interpreter/types && go mod vendor
 	cd hack/images && go mod vendor

@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -60,6 +61,9 @@ func load(t *testing.T, name string) *chart.Chart {
 	return loaded
 }
 
+// content matches a document with a line that is neither blank nor a comment.
+var content = regexp.MustCompile(`(?m)^[^#\s-]`)
+
 // render checks the values and returns the manifests, like helm install before it sends them.
 func render(loaded *chart.Chart, values chartutil.Values) ([]string, error) {
 	options := chartutil.ReleaseOptions{Name: loaded.Name(), Namespace: "garden", Revision: 1, IsInstall: true}
@@ -72,9 +76,12 @@ func render(loaded *chart.Chart, values chartutil.Values) ([]string, error) {
 		return nil, err
 	}
 	var out []string
-	for _, text := range files {
+	for name, text := range files {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			continue
+		}
 		for _, manifest := range releaseutil.SplitManifests(text) {
-			if strings.Contains(manifest, "\nkind: ") { // others are comments alone
+			if content.MatchString(manifest) { // others are comments alone
 				out = append(out, manifest)
 			}
 		}

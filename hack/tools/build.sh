@@ -29,12 +29,11 @@ describe() {
     crane)          module=registry   package=github.com/google/go-containerregistry/cmd/crane   versioned=github.com/google/go-containerregistry   estimate="30 seconds" ;;
     gardener-apiserver|gardener-controller-manager|gardener-resource-manager|gardenlet)
                     module=gardener   package=github.com/gardener/gardener/cmd/$1                versioned=github.com/gardener/gardener             estimate="10 minutes" ;;
-    chart)          module=chart      package=.                                                  versioned=                                         estimate="1 minute" ;;
     *) echo "unknown tool $1; known are: ${all[*]} $system" >&2; exit 2 ;;
   esac
 }
 # Without arguments, and what is for test-system alone.
-all=(etcd kube-apiserver kubectl host-local golangci-lint chart)
+all=(etcd kube-apiserver kubectl host-local golangci-lint)
 system="registry oras crane gardener-apiserver gardener-controller-manager gardener-resource-manager gardenlet"
 
 # version_of prints the version that go.mod in the current folder requires of a module.
