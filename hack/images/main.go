@@ -10,17 +10,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"debug/buildinfo"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -92,12 +88,11 @@ func programs() []program {
 // options are the parsed flags.
 type options struct {
 	root, out, charts, push string
-	platforms               []string
-	// cli are the platforms of the archives of the command line.
-	cli      []string
-	programs []program
-	source   source
-	stdout   io.Writer
+	// platforms are those of images, cli those of the archives of the command line.
+	platforms, cli []string
+	programs       []program
+	source         source
+	stdout         io.Writer
 }
 
 // choose parses the flags.
@@ -111,16 +106,17 @@ func (o *options) choose(platforms, only string) error {
 	if only == "" {
 		return nil
 	}
-	for _, name := range strings.Split(only, ",") {
+	chosen := strings.Split(only, ",")
+	for _, name := range chosen {
 		if !slices.ContainsFunc(o.programs, func(p program) bool { return p.name == name }) {
 			return fmt.Errorf("-only: there is no image %q", name)
 		}
 	}
-	o.programs = slices.DeleteFunc(o.programs, func(p program) bool { return !slices.Contains(strings.Split(only, ","), p.name) })
+	o.programs = slices.DeleteFunc(o.programs, func(p program) bool { return !slices.Contains(chosen, p.name) })
 	return nil
 }
 
-// run builds all images, then the charts, and prints their digests.
+// run builds the programs, the images, the archives of the command line and the charts, and prints their digests.
 func run(ctx context.Context, o options) error {
 	if o.source == (source{}) {
 		var err error
@@ -128,32 +124,39 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("asking git: %w", err)
 		}
 	}
+	folder, err := os.MkdirTemp("", "graft-images-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
 	if err := os.MkdirAll(o.out, 0o755); err != nil {
 		return err
 	}
+	forCLI := slices.DeleteFunc(slices.Clone(o.programs), func(p program) bool { return !p.cli })
 	built := map[string]*binaries{}
-	defer func() {
-		for _, b := range built {
-			b.remove()
+	for _, platform := range slices.Concat(o.platforms, o.cli) {
+		programs := forCLI
+		if slices.Contains(o.platforms, platform) {
+			programs = o.programs
 		}
-	}()
-	for _, platform := range o.platforms {
-		b, err := build(ctx, o, platform)
-		if err != nil {
+		if built[platform] != nil || len(programs) == 0 {
+			continue
+		}
+		if built[platform], err = o.build(ctx, filepath.Join(folder, platform), platform, programs); err != nil {
 			return fmt.Errorf("building for %s: %w", platform, err)
 		}
-		built[platform] = b
 	}
 	for _, p := range o.programs {
 		if err := o.image(ctx, p, built); err != nil {
 			return fmt.Errorf("making the image %s: %w", p.name, err)
 		}
 	}
-	if err := o.cliArchives(ctx, built); err != nil {
-		return fmt.Errorf("making the archives of the command line: %w", err)
-	}
-	if o.charts == "" {
-		return nil
+	for _, p := range forCLI {
+		for _, platform := range o.cli {
+			if err := o.cliArchive(p, built[platform]); err != nil {
+				return fmt.Errorf("archiving the command line for %s: %w", platform, err)
+			}
+		}
 	}
 	return o.chartArtifacts(ctx)
 }
@@ -172,7 +175,11 @@ func readSource(ctx context.Context, root string) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	line, err := git(ctx, root, "show", "--no-patch", "--format=%H %ct", "HEAD")
+	line, err := output(exec.CommandContext(ctx, "git", "-C", root, "show", "--no-patch", "--format=%H %ct", "HEAD"))
+	if err != nil {
+		return source{}, err
+	}
+	changed, err := output(exec.CommandContext(ctx, "git", "-C", root, "status", "--porcelain"))
 	if err != nil {
 		return source{}, err
 	}
@@ -184,10 +191,6 @@ func readSource(ctx context.Context, root string) (source, error) {
 	if err != nil {
 		return source{}, fmt.Errorf("reading the time of the commit: %w", err)
 	}
-	changed, err := git(ctx, root, "status", "--porcelain")
-	if err != nil {
-		return source{}, err
-	}
 	if changed != "" {
 		revision += "-dirty"
 		fmt.Fprintln(os.Stderr, "images: there are changes that are not committed: the digests are not those of the commit")
@@ -195,14 +198,15 @@ func readSource(ctx context.Context, root string) (source, error) {
 	return source{version: strings.TrimSpace(string(version)), revision: revision, time: time.Unix(epoch, 0).UTC()}, nil
 }
 
-func git(ctx context.Context, root string, arguments ...string) (string, error) {
-	command := exec.CommandContext(ctx, "git", arguments...)
-	command.Dir = root
+// output runs a command and returns its trimmed output. The error has what the command wrote to standard error.
+func output(command *exec.Cmd) (string, error) {
+	var problems strings.Builder
+	command.Stderr = &problems
 	out, err := command.Output()
-	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-		return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, strings.TrimSpace(string(failed.Stderr)))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w: %s", strings.Join(command.Args, " "), err, strings.TrimSpace(problems.String()))
 	}
-	return strings.TrimSpace(string(out)), err
+	return strings.TrimSpace(string(out)), nil
 }
 
 // annotations returns the OCI annotations of all images and charts.
@@ -221,11 +225,7 @@ func (s source) annotations(title, description string) map[string]string {
 
 // flags returns the linker flags of `make build`: no symbol table, version and commit.
 func (s source) flags() string {
-	short := s.revision
-	if len(short) > 12 {
-		short = short[:12]
-	}
-	return fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%s", s.version, short)
+	return fmt.Sprintf("-s -w -X main.version=%s -X main.commit=%.12s", s.version, s.revision)
 }
 
 // binaries is a folder with the programs of one platform, and the folders of the modules that they link.
@@ -234,82 +234,39 @@ type binaries struct {
 	modules          map[string]string // folders by module path; that of Go itself is under std
 }
 
-func (b *binaries) remove() { _ = os.RemoveAll(b.folder) }
-
-// build compiles all programs for a platform. The binaries contain no local paths and no state of git.
-func build(ctx context.Context, o options, platform string) (*binaries, error) {
-	folder, err := os.MkdirTemp("", "graft-images-")
-	if err != nil {
-		return nil, err
-	}
-	b := &binaries{folder: folder, platform: platform, modules: map[string]string{}}
+// build compiles programs for a platform into a folder. The binaries contain no local paths and no state of git.
+func (o options) build(ctx context.Context, folder, platform string, programs []program) (*binaries, error) {
 	var packages []string
-	for _, p := range o.programs {
+	for _, p := range programs {
 		packages = append(packages, p.packages...)
 	}
 	fmt.Fprintf(o.stdout, "==> programs for %s (the first time, some minutes pass while dependencies are compiled)\n", platform)
-	arguments := append([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags", o.source.flags(), "-o", folder + string(filepath.Separator)}, packages...)
-	if _, err := b.run(ctx, o, arguments); err != nil {
-		b.remove()
+	arguments := []string{"build", "-trimpath", "-buildvcs=false", "-ldflags", o.source.flags(), "-o", folder + string(filepath.Separator)}
+	if _, err := o.run(ctx, platform, append(arguments, packages...)...); err != nil {
 		return nil, err
 	}
-	if err := b.findModules(ctx, o, packages); err != nil {
-		b.remove()
-		return nil, fmt.Errorf("finding the modules: %w", err)
-	}
-	return b, nil
-}
-
-// run runs the go command with fixed CPU levels (GOAMD64, GOARM64), so that the environment does not change the binaries.
-func (b *binaries) run(ctx context.Context, o options, arguments []string) (string, error) {
-	system, architecture, _ := strings.Cut(b.platform, "/")
-	command := exec.CommandContext(ctx, "go", arguments...)
-	command.Dir = o.root
-	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
-	var out, problems bytes.Buffer
-	command.Stdout, command.Stderr = &out, &problems
-	if err := command.Run(); err != nil {
-		return "", fmt.Errorf("go %s: %w: %s", arguments[0], err, strings.TrimSpace(problems.String()))
-	}
-	return out.String(), nil
-}
-
-func (b *binaries) findModules(ctx context.Context, o options, packages []string) error {
-	listed, err := b.run(ctx, o, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}"}, packages...))
+	listed, err := o.run(ctx, platform, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}"}, packages...)...)
 	if err != nil {
-		return err
+		return nil, err
 	}
+	std, err := o.run(ctx, platform, "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	b := &binaries{folder: folder, platform: platform, modules: map[string]string{"std": std}}
 	for line := range strings.Lines(listed) {
 		if name, folder, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
 			b.modules[name] = folder
 		}
 	}
-	std, err := b.run(ctx, o, []string{"env", "GOROOT"})
-	b.modules["std"] = strings.TrimSpace(std)
-	return err
+	return b, nil
 }
 
-// binary is one compiled program.
-type binary struct {
-	name string
-	data []byte
-	info *buildinfo.BuildInfo
-}
-
-// read returns the programs of an image in the order of the image.
-func (b *binaries) read(p program) ([]binary, error) {
-	var out []binary
-	for _, pkg := range p.packages {
-		file := filepath.Join(b.folder, path.Base(pkg))
-		data, err := os.ReadFile(file)
-		if err != nil {
-			return nil, err
-		}
-		info, err := buildinfo.Read(bytes.NewReader(data))
-		if err != nil {
-			return nil, fmt.Errorf("reading what Go says of %s: %w", pkg, err)
-		}
-		out = append(out, binary{name: path.Base(pkg), data: data, info: info})
-	}
-	return out, nil
+// run runs the go command with fixed CPU levels (GOAMD64, GOARM64), so that the environment does not change the binaries.
+func (o options) run(ctx context.Context, platform string, arguments ...string) (string, error) {
+	system, architecture, _ := strings.Cut(platform, "/")
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = o.root
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+architecture, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+	return output(command)
 }

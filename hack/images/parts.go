@@ -7,12 +7,13 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
+	"debug/buildinfo"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
@@ -21,6 +22,8 @@ import (
 	"time"
 
 	"github.com/google/licensecheck"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
@@ -31,8 +34,6 @@ type part struct {
 	texts   map[string][]byte
 	licence string
 }
-
-func (p part) folder() string { return p.module + "@" + p.version }
 
 // bundleModule is where CA certificates come from: Mozilla's, as the authors of Go follow them.
 const bundleModule = "golang.org/x/crypto/x509roots/fallback"
@@ -64,7 +65,31 @@ func bundleVersion() string {
 	return "unknown"
 }
 
-// parts are Go's library, the programs' own module and all modules that are linked into them, by name.
+// binary is one compiled program.
+type binary struct {
+	name string
+	data []byte
+	info *buildinfo.BuildInfo
+}
+
+// read returns the programs of an image in the order of the image.
+func (b *binaries) read(p program) ([]binary, error) {
+	var out []binary
+	for _, pkg := range p.packages {
+		data, err := os.ReadFile(filepath.Join(b.folder, path.Base(pkg)))
+		if err != nil {
+			return nil, err
+		}
+		info, err := buildinfo.Read(bytes.NewReader(data))
+		if err != nil {
+			return nil, fmt.Errorf("reading what Go says of %s: %w", pkg, err)
+		}
+		out = append(out, binary{name: path.Base(pkg), data: data, info: info})
+	}
+	return out, nil
+}
+
+// parts returns Go's library, the programs' own module and all modules that are linked into them, by name.
 func (o options) parts(p program, b *binaries, programs []binary) ([]part, error) {
 	versions := map[string]string{}
 	for _, program := range programs {
@@ -135,17 +160,17 @@ func judge(texts map[string][]byte) string {
 		}
 		coverage := licensecheck.Scan(text)
 		if coverage.Percent < 60 {
-			return "NOASSERTION"
+			return unknown
 		}
 		for _, match := range coverage.Match {
 			if !known(match.ID) {
-				return "NOASSERTION"
+				return unknown
 			}
 			found[match.ID] = true
 		}
 	}
 	if len(found) == 0 {
-		return "NOASSERTION"
+		return unknown
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " AND ")
 }
@@ -153,113 +178,69 @@ func judge(texts map[string][]byte) string {
 // spdxType is the media type of SPDX in JSON.
 const spdxType = "application/spdx+json"
 
-// These are the parts of SPDX 2.3 that are needed (https://spdx.github.io/spdx-spec/v2.3).
-type (
-	spdxDocument struct {
-		Version       string             `json:"spdxVersion"`
-		DataLicense   string             `json:"dataLicense"`
-		ID            string             `json:"SPDXID"`
-		Name          string             `json:"name"`
-		Namespace     string             `json:"documentNamespace"`
-		Creation      spdxCreation       `json:"creationInfo"`
-		Packages      []spdxPackage      `json:"packages"`
-		Relationships []spdxRelationship `json:"relationships"`
-	}
-	spdxCreation struct {
-		Created  string   `json:"created"`
-		Creators []string `json:"creators"`
-	}
-	spdxPackage struct {
-		ID               string          `json:"SPDXID"`
-		Name             string          `json:"name"`
-		VersionInfo      string          `json:"versionInfo"`
-		Purpose          string          `json:"primaryPackagePurpose"`
-		DownloadLocation string          `json:"downloadLocation"`
-		FilesAnalyzed    bool            `json:"filesAnalyzed"`
-		LicenseConcluded string          `json:"licenseConcluded"`
-		LicenseDeclared  string          `json:"licenseDeclared"`
-		CopyrightText    string          `json:"copyrightText"`
-		Checksums        []spdxChecksum  `json:"checksums,omitempty"`
-		References       []spdxReference `json:"externalRefs,omitempty"`
-	}
-	spdxChecksum struct {
-		Algorithm string `json:"algorithm"`
-		Value     string `json:"checksumValue"`
-	}
-	spdxReference struct {
-		Category string `json:"referenceCategory"`
-		Type     string `json:"referenceType"`
-		Locator  string `json:"referenceLocator"`
-	}
-	spdxRelationship struct {
-		Element string `json:"spdxElementId"`
-		Type    string `json:"relationshipType"`
-		Related string `json:"relatedSpdxElement"`
-	}
-)
+// unknown is the word of SPDX for what is not known.
+const unknown = "NOASSERTION"
 
-const (
-	documentID  = "SPDXRef-DOCUMENT"
-	nobodyKnows = "NOASSERTION"
-)
-
-// spdx is the SPDX document of an image: its programs and their modules.
+// spdx returns the SPDX document of an image: its programs and their modules.
 func (o options) spdx(p program, platform string, programs []binary, parts []part) ([]byte, error) {
-	document := spdxDocument{
-		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: documentID, Name: fmt.Sprintf("%s %s %s", p.name, o.source.version, platform),
-		Creation: spdxCreation{
-			Created: o.source.time.Format(time.RFC3339), Creators: []string{"Organization: The Graft authors", "Tool: hack/images-" + o.source.version},
-		},
+	document := spdx.Document{
+		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT", DocumentName: fmt.Sprintf("%s %s %s", p.name, o.source.version, platform),
+		CreationInfo: &spdx.CreationInfo{Created: o.source.time.Format(time.RFC3339), Creators: []common.Creator{
+			{CreatorType: "Organization", Creator: "The Graft authors"}, {CreatorType: "Tool", Creator: "hack/images-" + o.source.version},
+		}},
 	}
 	all := sha256.New()
-	relate := func(element, kind, related string) {
-		document.Relationships = append(document.Relationships, spdxRelationship{Element: element, Type: kind, Related: related})
+	relate := func(element common.ElementID, kind string, related common.ElementID) {
+		document.Relationships = append(document.Relationships, &spdx.Relationship{
+			RefA: common.DocElementID{ElementRefID: element}, Relationship: kind, RefB: common.DocElementID{ElementRefID: related},
+		})
 	}
 	for _, program := range programs {
 		sum := sha256.Sum256(program.data)
 		all.Write(sum[:])
 		id := spdxID("program", program.name)
-		document.Packages = append(document.Packages, spdxPackage{
-			ID: id, Name: program.name, VersionInfo: o.source.version, Purpose: "APPLICATION", DownloadLocation: nobodyKnows, LicenseConcluded: nobodyKnows,
-			LicenseDeclared: "Apache-2.0", CopyrightText: "The Graft authors", Checksums: []spdxChecksum{{Algorithm: "SHA256", Value: hex.EncodeToString(sum[:])}},
+		document.Packages = append(document.Packages, &spdx.Package{
+			PackageSPDXIdentifier: id, PackageName: program.name, PackageVersion: o.source.version, PrimaryPackagePurpose: "APPLICATION",
+			PackageDownloadLocation: unknown, PackageLicenseConcluded: unknown, PackageLicenseDeclared: "Apache-2.0",
+			PackageCopyrightText: "The Graft authors", PackageChecksums: []common.Checksum{{Algorithm: common.SHA256, Value: fmt.Sprintf("%x", sum)}},
 		})
-		relate(documentID, "DESCRIBES", id)
+		relate(document.SPDXIdentifier, common.TypeRelationshipDescribe, id)
 		linked := map[string]bool{"std": true, program.info.Main.Path: true}
 		for _, dependency := range program.info.Deps {
 			linked[dependency.Path] = true
 		}
 		for _, part := range parts {
 			if linked[part.module] {
-				relate(id, "DEPENDS_ON", spdxID("module", part.module))
+				relate(id, common.TypeRelationshipDependsOn, spdxID("module", part.module))
 			}
 		}
 	}
 	for _, part := range parts {
 		document.Packages = append(document.Packages, part.spdx())
 		if part.module == bundleModule && p.certificates {
-			relate(documentID, "DESCRIBES", spdxID("module", part.module))
+			relate(document.SPDXIdentifier, common.TypeRelationshipDescribe, spdxID("module", part.module))
 		}
 	}
-	document.Namespace = fmt.Sprintf("%s/spdx/%s/%s/%s/%s", repository, p.name, o.source.version, platform, hex.EncodeToString(all.Sum(nil)))
+	document.DocumentNamespace = fmt.Sprintf("%s/spdx/%s/%s/%s/%x", repository, p.name, o.source.version, platform, all.Sum(nil))
 	data, err := json.MarshalIndent(document, "", " ")
 	return append(data, '\n'), err
 }
 
-func (p part) spdx() spdxPackage {
-	name, purl := p.module, "pkg:golang/"+p.module+"@"+p.version
+func (p part) spdx() *spdx.Package {
+	locator := "pkg:golang/" + p.module + "@" + p.version
 	if p.module == "std" {
-		purl = "pkg:golang/stdlib@" + strings.TrimPrefix(p.version, "go")
+		locator = "pkg:golang/stdlib@" + strings.TrimPrefix(p.version, "go")
 	}
-	return spdxPackage{
-		ID: spdxID("module", p.module), Name: name, VersionInfo: p.version, Purpose: "LIBRARY", DownloadLocation: nobodyKnows,
-		LicenseConcluded: p.licence, LicenseDeclared: p.licence, CopyrightText: nobodyKnows,
-		References: []spdxReference{{Category: "PACKAGE-MANAGER", Type: "purl", Locator: purl}},
+	return &spdx.Package{
+		PackageSPDXIdentifier: spdxID("module", p.module), PackageName: p.module, PackageVersion: p.version, PrimaryPackagePurpose: "LIBRARY",
+		PackageDownloadLocation: unknown, PackageLicenseConcluded: p.licence, PackageLicenseDeclared: p.licence, PackageCopyrightText: unknown,
+		PackageExternalReferences: []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: locator}},
 	}
 }
 
-// notInIDs are what identifiers of SPDX cannot have.
+// notInIDs matches what identifiers of SPDX cannot have.
 var notInIDs = regexp.MustCompile(`[^A-Za-z0-9.-]`)
 
-func spdxID(kind, name string) string {
-	return "SPDXRef-" + kind + "-" + notInIDs.ReplaceAllString(name, "-")
+func spdxID(kind, name string) common.ElementID {
+	return common.ElementID(kind + "-" + notInIDs.ReplaceAllString(name, "-"))
 }
