@@ -7,7 +7,6 @@ package rule
 import (
 	"encoding/json"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -23,24 +22,12 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 )
 
-// rules are the rules of a kind, by operation.
-type rules map[interpreter.Operation][]answerer
-
-// and returns the rules of both, those of o last.
-func (r rules) and(o rules) rules {
-	both := maps.Clone(r)
-	for operation, more := range o {
-		both[operation] = slices.Concat(both[operation], more)
-	}
-	return both
-}
-
-// answerer is a rule.
-type answerer interface {
-	common() *head
+// rule is a compiled rule.
+type rule struct {
+	*head
 	// answer adds the rule's part to the answer and reports whether the rule applies. It evaluates the condition
 	// only for rules that have one for each item.
-	answer(q *question) (bool, error)
+	answer func(q *question) (bool, error)
 }
 
 // head is the common part of all rules.
@@ -53,21 +40,18 @@ type head struct {
 	each, refuses bool
 }
 
-func (h *head) common() *head { return h }
-
 // ask evaluates the rules of an operation in order and completes the answer. Expressions refer to the original
 // object.
-func (q *question) ask(all []answerer) error {
+func (q *question) ask(all []rule) error {
 	operation := q.asked.Operation
 	once := operation == interpreter.Replicas || operation == interpreter.Health
 	if err := q.begin(operation); err != nil {
 		return err
 	}
 	for i, rule := range all {
-		h := rule.common()
 		q.trace.begin(q, i)
-		if !h.each {
-			if holds, err := h.when.applies(q); err != nil {
+		if !rule.each {
+			if holds, err := rule.when.applies(q); err != nil {
 				return err
 			} else if !holds {
 				continue
@@ -78,7 +62,7 @@ func (q *question) ask(all []answerer) error {
 			return err
 		}
 		if applied {
-			q.response.Because = append(q.response.Because, h.at)
+			q.response.Because = append(q.response.Because, rule.at)
 		}
 		if once {
 			return nil
@@ -121,25 +105,9 @@ func (q *question) complete(operation interpreter.Operation) error {
 	return nil
 }
 
-// aggregate is a rule that sets one field of the status.
-type aggregate struct {
-	head
-	field   path
-	combine combine
-}
-
-// answer sets the field.
-func (a *aggregate) answer(q *question) (bool, error) {
-	raw, err := a.combine(q)
-	if err == nil {
-		err = a.field.put(q.object.Root(), raw)
-	}
-	return true, err
-}
-
 // components is a rule that returns components.
 type components struct {
-	head
+	*head
 	items        *items
 	name         text
 	count        number
@@ -182,7 +150,7 @@ func (r *components) of(q *question) (interpreter.Component, error) {
 
 // dependencies is a rule that returns objects to propagate with another one.
 type dependencies struct {
-	head
+	*head
 	items                             *items
 	apiVersion, kind, namespace, name text
 	// own selects the object's namespace. named is true for a dependency by name, false for one by labels.
@@ -254,7 +222,7 @@ func (d *dependencies) of(q *question) (interpreter.Dependency, error) {
 
 // edit is a rule that changes an object.
 type edit struct {
-	head
+	*head
 	set    []setting
 	remove []path
 	refuse text
@@ -264,6 +232,20 @@ type edit struct {
 type setting struct {
 	path
 	value value
+}
+
+// putAll writes values below root.
+func putAll(q *question, all []setting, root *document.Node) error {
+	for i := range all {
+		raw, err := all[i].value.of(q)
+		if err != nil {
+			return err
+		}
+		if err := all[i].put(root, raw); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answer changes the question's object.
@@ -278,14 +260,8 @@ func (e *edit) applyTo(q *question, root *document.Node) error {
 		}
 		return unfit("%s: %s", e.refuse.at.name, message)
 	}
-	for i := range e.set {
-		raw, err := e.set[i].value.of(q)
-		if err != nil {
-			return err
-		}
-		if err := e.set[i].put(root, raw); err != nil {
-			return err
-		}
+	if err := putAll(q, e.set, root); err != nil {
+		return err
 	}
 	for _, removed := range e.remove {
 		removed.remove(root)
@@ -339,40 +315,9 @@ func (f *items) each(q *question, when condition, run func() error) (applied boo
 	return applied, nil
 }
 
-// health is a rule for the health of an object.
-type health struct {
-	head
-	healthy condition
-}
-
-// answer sets the health.
-func (h *health) answer(q *question) (bool, error) {
-	healthy, err := h.healthy.holds(q)
-	q.response.Healthy = &healthy
-	return true, err
-}
-
-// replicas is a rule for the number of replicas.
-type replicas struct {
-	head
-	count        number
-	requirements requirements
-}
-
-// answer sets the number and the requirements.
-func (r *replicas) answer(q *question) (bool, error) {
-	count, err := r.count.of(q)
-	if err != nil {
-		return false, err
-	}
-	q.response.Replicas = &count
-	q.response.Requirements, err = r.requirements.of(q)
-	return true, err
-}
-
 // retain is a rule that keeps fields of the member cluster, for the object or for each item of a list.
 type retain struct {
-	edit
+	*edit
 	fields []path
 	both   *both
 }
@@ -478,7 +423,7 @@ func (b *both) keyOf(item *document.Node) (string, bool) {
 
 // status is a rule that selects the reflected part of a status.
 type status struct {
-	head
+	at   string
 	keep []path
 	set  []setting
 	// all selects the whole status.
@@ -487,31 +432,18 @@ type status struct {
 
 // answer adds the fields to the reflected status.
 func (s *status) answer(q *question) (bool, error) {
-	return true, s.reflect(q, q.object.Root().Get("status"), q.made.Root())
-}
-
-// reflect copies and computes the fields of a rule.
-func (s *status) reflect(q *question, came, made *document.Node) error {
+	came, made := q.object.Root().Get("status"), q.made.Root()
 	if s.all {
-		return s.reflectAll(came, made)
+		return true, s.reflectAll(came, made)
 	}
 	for _, kept := range s.keep {
 		if value := kept.find(came); value != nil {
 			if err := kept.put(made, value.Raw()); err != nil {
-				return err
+				return true, err
 			}
 		}
 	}
-	for _, set := range s.set {
-		raw, err := set.value.of(q)
-		if err != nil {
-			return err
-		}
-		if err := set.put(made, raw); err != nil {
-			return err
-		}
-	}
-	return nil
+	return true, putAll(q, s.set, made)
 }
 
 // reflectAll copies the whole status into made, and keeps other fields of made.

@@ -20,15 +20,16 @@ import (
 )
 
 // aggregate compiles a rule of aggregate.
-func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregate {
-	a := aggregate{head: c.head(c.plain, p, spec.When)}
+func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) rule {
+	h := c.head(c.plain, p, spec.When)
 	c.needed(p, "field", spec.Field)
-	a.field = c.path(p.At("field"), spec.Field)
-	if len(a.field.steps) > 0 && (a.field.steps[0].Key != "status" || len(a.field.steps) == 1) {
+	field := c.path(p.At("field"), spec.Field)
+	if len(field.steps) > 0 && (field.steps[0].Key != "status" || len(field.steps) == 1) {
 		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada ignores other fields")
 	}
-	c.made(p.At("field"), a.field)
-	c.writes(interpreter.Aggregate, p, a.when, []claim{{p.At("field"), a.field.text, true}})
+	c.made(p.At("field"), field)
+	c.writes(interpreter.Aggregate, p, h.when, []claim{{p.At("field"), field.text, true}})
+	var combined combine
 	ways := 0
 	one := func(name string, given bool, compile func(place) combine) {
 		switch at := p.At(name); {
@@ -37,7 +38,7 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 		case !given:
 			c.add(at, source.MissingField, "is empty")
 		default:
-			a.combine = compile(at)
+			combined = compile(at)
 		}
 		ways++
 	}
@@ -57,7 +58,13 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) aggregat
 	if ways != 1 {
 		c.add(p, source.ExclusiveFields, "exactly one of sum, min, max, all, any, same, first, join, common, worst, union, conditions and value is needed")
 	}
-	return a
+	return rule{h, func(q *question) (bool, error) {
+		raw, err := combined(q)
+		if err == nil {
+			err = field.put(q.object.Root(), raw)
+		}
+		return true, err
+	}}
 }
 
 // compiler compiles rules and collects findings.
@@ -77,9 +84,14 @@ type entry struct {
 	// version is empty for all versions.
 	group, version string
 	kinds          []string
-	rules          rules
+	rules          map[interpreter.Operation][]rule
 	// componentsAt and reviseAt are the places of these operations.
 	componentsAt, reviseAt place
+}
+
+// has reports whether an entry applies to a kind; an entry for all versions applies to the version * too.
+func (e *entry) has(kind interpreter.Kind) bool {
+	return e.group == kind.Group && (e.version == "" || e.version == kind.Version) && slices.Contains(e.kinds, kind.Kind)
 }
 
 // document compiles the kinds of a document.
@@ -101,7 +113,7 @@ func (c *compiler) document(d *profile.Interpreter) []*entry {
 
 // kind compiles the operations of a kind.
 func (c *compiler) kind(p place, spec v1alpha1.InterpretedKind) *entry {
-	c.of = &entry{rules: rules{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
+	c.of = &entry{rules: map[interpreter.Operation][]rule{}, componentsAt: p.At(string(interpreter.Components)), reviseAt: p.At(string(interpreter.Revise))}
 	c.names(p, spec)
 	c.needed(p, "apiVersion", spec.APIVersion)
 	if !spec.APIVersion.At.Absent() {
@@ -157,25 +169,21 @@ func (c *compiler) name(p place, name source.Text) {
 }
 
 // each compiles the rules of an operation.
-func each[S, R any, P interface {
-	*R
-	answerer
-}](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) R) {
+func each[S any](c *compiler, o interpreter.Operation, p place, specs []S, compile func(place, S) rule) {
 	c.scope = c.scopes[o]
 	list := p.At(string(o))
 	if !list.Missing && len(specs) == 0 {
 		c.add(list, source.MissingField, "has no rule; remove it or add one")
 	}
 	for i, spec := range specs {
-		compiled := compile(list.Item(i), spec)
-		c.of.rules[o] = append(c.of.rules[o], P(&compiled))
+		c.of.rules[o] = append(c.of.rules[o], compile(list.Item(i), spec))
 	}
 }
 
 // components compiles a rule of components.
-func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) components {
+func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) rule {
 	list, env := c.forEach(p, spec.ForEach)
-	r := components{head: c.head(env, p, spec.When), items: list}
+	r := &components{head: c.head(env, p, spec.When), items: list}
 	r.each = true
 	c.needed(p, "name", spec.Name)
 	r.name = c.text(env, p.At("name"), spec.Name)
@@ -189,13 +197,13 @@ func (c *compiler) components(p place, spec v1alpha1.InterpretComponents) compon
 	}
 	r.count = c.number(env, p.At("count"))
 	r.requirements = c.requirements(env, p.At("requirements"))
-	return r
+	return rule{r.head, r.answer}
 }
 
 // dependencies compiles a rule of dependencies.
-func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) dependencies {
+func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) rule {
 	list, env := c.forEach(p, spec.ForEach)
-	d := dependencies{
+	d := &dependencies{
 		head: c.head(env, p, spec.When), items: list, own: spec.Namespace.At.Absent(), named: !spec.Name.At.Absent(),
 	}
 	d.each = true
@@ -217,7 +225,7 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 	if kind, ok := constant(d.kind, env); ok && kind != "" && !kindName.MatchString(kind) {
 		c.add(p.At("kind"), source.InvalidName, "%q is not a valid kind, such as Secret", kind)
 	}
-	c.dependencyNames(env, p, &d)
+	c.dependencyNames(env, p, d)
 	selector := p.At("labelSelector")
 	if d.selector = c.value(env, selector); d.named != selector.Absent() {
 		c.add(p, source.ExclusiveFields, "exactly one of name and labelSelector is needed")
@@ -227,7 +235,7 @@ func (c *compiler) dependencies(p place, spec v1alpha1.InterpretDependencies) de
 			c.add(selector, source.WrongValue, "must be a label selector, such as {matchLabels: {app: acme}}")
 		}
 	}
-	return d
+	return rule{d.head, d.answer}
 }
 
 // dependencyNames reports names that no object can have. It checks names only in groups whose rules are known,
@@ -249,55 +257,65 @@ func (c *compiler) dependencyNames(env *expression.Environment, p place, d *depe
 }
 
 // edits compiles the rules of an operation that changes an object.
-func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.InterpretEdit) edit {
-	return func(p place, spec v1alpha1.InterpretEdit) edit {
+func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.InterpretEdit) rule {
+	return func(p place, spec v1alpha1.InterpretEdit) rule {
 		e := c.changes(c.plain, p, spec, c.identity)
 		if len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 			c.add(p, NothingToDo, "changes nothing: set, remove or refuse is needed")
-			return e
+			return rule{e.head, e.answer}
 		}
 		c.filled(p, "set", "remove")
-		c.writes(o, p, e.when, c.changed(p, &e))
-		return e
+		c.writes(o, p, e.when, c.changed(p, e))
+		return rule{e.head, e.answer}
 	}
 }
 
 // health compiles a rule of health.
-func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) health {
-	h := health{head: c.head(c.plain, p, spec.When)}
+func (c *compiler) health(p place, spec v1alpha1.InterpretHealth) rule {
+	h := c.head(c.plain, p, spec.When)
 	c.needed(p, "healthy", spec.Healthy)
-	h.healthy = condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
+	healthy := condition{c.spot(p.At("healthy")), c.condition(c.plain, p.At("healthy"), spec.Healthy)}
 	c.record(interpreter.Health, p, h.when)
-	return h
+	return rule{h, func(q *question) (bool, error) {
+		holds, err := healthy.holds(q)
+		q.response.Healthy = &holds
+		return true, err
+	}}
 }
 
 // replicas compiles a rule of replicas.
-func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) replicas {
-	r := replicas{head: c.head(c.plain, p, spec.When)}
-	r.count = c.number(c.plain, p.At("count"))
-	r.requirements = c.requirements(c.plain, p.At("requirements"))
-	c.record(interpreter.Replicas, p, r.when)
-	return r
+func (c *compiler) replicas(p place, spec v1alpha1.InterpretReplicas) rule {
+	h := c.head(c.plain, p, spec.When)
+	number, needs := c.number(c.plain, p.At("count")), c.requirements(c.plain, p.At("requirements"))
+	c.record(interpreter.Replicas, p, h.when)
+	return rule{h, func(q *question) (bool, error) {
+		count, err := number.of(q)
+		if err == nil {
+			q.response.Replicas = &count
+			q.response.Requirements, err = needs.of(q)
+		}
+		return err == nil, err
+	}}
 }
 
 // retain compiles a rule of retain.
-func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) retain {
+func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) rule {
 	env, check := c.plain, c.identity
 	items := c.both(p.At("items"), spec.Items)
 	if items != nil {
 		env, check = c.scope.each, func(place, path) {}
 	}
-	r := retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path, check), both: items}
+	r := &retain{edit: c.changes(env, p, spec.InterpretEdit, check), fields: c.paths(p.At("fields"), spec.Fields, c.path, check), both: items}
 	r.each = items != nil
 	if len(spec.Fields)+len(spec.Set)+len(spec.Remove) == 0 && spec.Refuse.At.Absent() {
 		c.add(p, NothingToDo, "changes nothing: fields, set, remove or refuse is needed")
-		return r
+		return rule{r.head, r.answer}
 	}
 	c.filled(p, "fields", "set", "remove")
 	if items == nil { // paths below items are relative to different items
-		c.writes(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, &r.edit)))
+		c.writes(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, r.edit)))
 	}
-	return r
+	return rule{r.head, r.answer}
 }
 
 // Rules of findings in addition to those for all documents.
@@ -318,8 +336,9 @@ const (
 )
 
 // status compiles a rule of status.
-func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
-	s := status{head: c.head(c.plain, p, spec.When), set: c.settings(c.plain, p.At("set"), c.made)}
+func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) rule {
+	h := c.head(c.plain, p, spec.When)
+	s := &status{at: h.at, set: c.settings(c.plain, p.At("set"), c.made)}
 	s.keep = c.paths(p.At("keep"), spec.Keep, c.inStatus, c.made)
 	s.all = p.At("keep").Absent() && p.At("set").Absent()
 	if keep := p.At("keep"); !keep.Missing && len(s.keep)+len(s.set) == 0 {
@@ -327,6 +346,6 @@ func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) status {
 	} else {
 		c.filled(p, "keep", "set")
 	}
-	c.writes(interpreter.Status, p, s.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set)))
-	return s
+	c.writes(interpreter.Status, p, h.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set)))
+	return rule{h, s.answer}
 }

@@ -64,8 +64,8 @@ func (c *compiler) partial(env *expression.Environment) *expression.Partial {
 const example = "a condition is one expression in braces, such as ${ has(object.spec.replicas) }"
 
 // head compiles the common part of a rule.
-func (c *compiler) head(env *expression.Environment, p place, when source.Text) head {
-	return head{at: c.at(p), when: c.when(env, p, when)}
+func (c *compiler) head(env *expression.Environment, p place, when source.Text) *head {
+	return &head{at: c.at(p), when: c.when(env, p, when)}
 }
 
 // when compiles the condition of a rule.
@@ -150,8 +150,8 @@ func (c *compiler) changed(p place, e *edit) []claim {
 }
 
 // changes compiles the parts that all rules that change objects share.
-func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) edit {
-	e := edit{head: c.head(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
+func (c *compiler) changes(env *expression.Environment, p place, spec v1alpha1.InterpretEdit, check func(place, path)) *edit {
+	e := &edit{head: c.head(env, p, spec.When), refuse: c.text(env, p.At("refuse"), spec.Refuse)}
 	e.refuses = e.refuse.template != nil
 	e.set = c.settings(env, p.At("set"), check)
 	e.remove = c.paths(p.At("remove"), spec.Remove, c.path, check)

@@ -53,75 +53,30 @@ func Compile(documents []*profile.Interpreter) (*Program, source.Findings) {
 
 // Program is the compiled set of rules. It is immutable and safe for concurrent use.
 type Program struct {
-	kinds map[groupKind]*versions
-	known []interpreter.Known
+	entries []*entry
+	known   []interpreter.Known
 }
 
-type groupKind struct{ group, kind string }
-
-// versions has the rules of a kind, by version and for all others; others is nil if there are none.
-type versions struct {
-	named  map[string]rules
-	others rules
-}
-
-// newProgram combines the entries in order.
+// newProgram lists the kinds of the entries, which apply in order.
 func newProgram(entries []*entry) *Program {
-	p := &Program{kinds: map[groupKind]*versions{}}
+	p := &Program{entries: entries}
 	for _, e := range entries {
-		for _, kind := range e.kinds {
-			key := groupKind{e.group, kind}
-			if p.kinds[key] == nil {
-				p.kinds[key] = &versions{named: map[string]rules{}}
-			}
-			if e.version != "" {
-				p.kinds[key].named[e.version] = rules{}
+		for _, name := range e.kinds {
+			kind := interpreter.Kind{Group: e.group, Version: cmp.Or(e.version, "*"), Kind: name}
+			if !slices.ContainsFunc(p.known, func(k interpreter.Known) bool { return k.Kind == kind }) {
+				p.known = append(p.known, interpreter.Known{Kind: kind, Operations: p.operations(kind)})
 			}
 		}
 	}
-	for _, e := range entries {
-		for _, kind := range e.kinds {
-			p.kinds[groupKind{e.group, kind}].add(e)
-		}
-	}
-	p.known = p.list()
+	slices.SortFunc(p.known, func(a, b interpreter.Known) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Version, b.Version))
+	})
 	return p
 }
 
-// add appends the rules of an entry.
-func (v *versions) add(e *entry) {
-	for version, known := range v.named {
-		if e.version == "" || e.version == version {
-			v.named[version] = known.and(e.rules)
-		}
-	}
-	if e.version == "" {
-		if v.others == nil {
-			v.others = rules{}
-		}
-		v.others = v.others.and(e.rules)
-	}
-}
-
-func (p *Program) list() []interpreter.Known {
-	var known []interpreter.Known
-	for key, v := range p.kinds {
-		for version, r := range v.named {
-			known = append(known, interpreter.Known{Kind: interpreter.Kind{Group: key.group, Version: version, Kind: key.kind}, Operations: r.operations()})
-		}
-		if v.others != nil {
-			known = append(known, interpreter.Known{Kind: interpreter.Kind{Group: key.group, Version: "*", Kind: key.kind}, Operations: v.others.operations()})
-		}
-	}
-	slices.SortFunc(known, func(a, b interpreter.Known) int {
-		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind), cmp.Compare(a.Version, b.Version))
-	})
-	return known
-}
-
-// operations returns the operations that have rules.
-func (r rules) operations() []interpreter.Operation {
-	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return len(r[o]) == 0 })
+// operations returns the operations that have rules for a kind.
+func (p *Program) operations(kind interpreter.Kind) []interpreter.Operation {
+	return slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool { return !p.Supports(kind, o) })
 }
 
 // Kinds returns all kinds with rules, sorted by group, kind and version. An entry for a version includes the
@@ -130,22 +85,23 @@ func (p *Program) Kinds() []interpreter.Known { return slices.Clone(p.known) }
 
 // Supports reports whether there are rules for an operation on a kind.
 func (p *Program) Supports(kind interpreter.Kind, o interpreter.Operation) bool {
-	return len(p.of(kind)[o]) > 0
+	return len(p.of(kind, o)) > 0
 }
 
 // Knows reports whether there are rules for a kind.
-func (p *Program) Knows(kind interpreter.Kind) bool { return p.of(kind) != nil }
+func (p *Program) Knows(kind interpreter.Kind) bool {
+	return slices.ContainsFunc(p.entries, func(e *entry) bool { return e.has(kind) })
+}
 
-// of returns the rules for a kind, or nil.
-func (p *Program) of(kind interpreter.Kind) rules {
-	v := p.kinds[groupKind{kind.Group, kind.Kind}]
-	if v == nil {
-		return nil
+// of returns the rules of an operation for a kind, in order.
+func (p *Program) of(kind interpreter.Kind, o interpreter.Operation) []rule {
+	var all []rule
+	for _, e := range p.entries {
+		if e.has(kind) {
+			all = append(all, e.rules[o]...)
+		}
 	}
-	if named := v.named[kind.Version]; named != nil {
-		return named
-	}
-	return v.others
+	return all
 }
 
 // Interpret answers a question. Errors are *interpreter.Failure. It does not change the objects; the caller
@@ -155,7 +111,8 @@ func (p *Program) Interpret(ctx context.Context, r interpreter.Request) (interpr
 }
 
 func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *tracer) (interpreter.Response, error) {
-	if !p.Supports(r.Kind, r.Operation) {
+	rules := p.of(r.Kind, r.Operation)
+	if len(rules) == 0 {
 		message := fmt.Sprintf("no profile has rules of %s for %s", r.Operation, r.Kind)
 		if !r.Operation.Known() {
 			message = fmt.Sprintf("the operation %q is not known", r.Operation)
@@ -170,7 +127,7 @@ func (p *Program) interpret(ctx context.Context, r interpreter.Request, t *trace
 		return interpreter.Response{}, err
 	}
 	q.trace = t
-	err = q.ask(p.of(r.Kind)[r.Operation])
+	err = q.ask(rules)
 	t.end(q, err)
 	if err != nil {
 		return interpreter.Response{}, err

@@ -56,8 +56,8 @@ type Traced struct {
 // Trace answers a question as Interpret does and returns the outcome of each rule. It fails if the context ends.
 func (p *Program) Trace(ctx context.Context, r interpreter.Request) (*Trace, error) {
 	t := &tracer{current: -1, patches: r.Operation.Patches()}
-	for _, rule := range p.of(r.Kind)[r.Operation] {
-		t.heads = append(t.heads, rule.common())
+	for _, rule := range p.of(r.Kind, r.Operation) {
+		t.heads = append(t.heads, rule.head)
 	}
 	result := &Trace{}
 	var err error
