@@ -5,8 +5,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
-	"slices"
+	"regexp"
 )
 
 // identity is the uid and the dialect of a request. Fields that could not be read are empty.
@@ -15,82 +16,38 @@ type identity struct {
 	uid     string
 }
 
+// token matches a string, with the colon after a key, or a bracket.
+var token = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"(\s*:)?|[{}\[\]]`)
+
 // identify finds the uid and the dialect in bodies that are truncated, invalid JSON, or have values of wrong
-// types: it follows braces and strings only. Without a uid, Karmada reports a uid mismatch instead of the
-// actual problem.
+// types: it follows brackets and strings only, to the first kind and uid. Without a uid, Karmada reports a uid
+// mismatch instead of the actual problem.
 func identify(body []byte) identity {
-	var in place
-	for i := 0; i < len(body); i++ {
-		switch body[i] {
-		case '{', '[':
-			in.depth++
-			in.name("")
-		case '}', ']':
-			in.depth = max(in.depth-1, 0)
-		case ',':
-			in.name("")
-		case '"':
-			end := endOfString(body, i)
-			if end < 0 {
-				return in.found
+	var (
+		kind, uid string
+		depth     int
+		keys      [3]string // the current key at each depth
+	)
+	for at := token.FindIndex(body); at != nil && (kind == "" || uid == ""); at = token.FindIndex(body) {
+		text, isKey := bytes.CutSuffix(body[at[0]:at[1]], []byte(":"))
+		body = body[at[1]:]
+		switch {
+		case text[0] == '{' || text[0] == '[':
+			if depth++; depth < len(keys) {
+				keys[depth] = ""
 			}
-			if raw := body[i:end]; isKey(body[end:]) {
-				in.name(unquote(raw))
-			} else {
-				in.take(raw)
-			}
-			i = end - 1
+		case text[0] == '}' || text[0] == ']':
+			depth = max(depth-1, 0)
+		case isKey && depth < len(keys):
+			keys[depth] = unquote(text)
+		case isKey:
+		case depth == 1 && keys[1] == "kind" && kind == "":
+			kind = unquote(text)
+		case depth == 2 && keys[1] == "request" && keys[2] == "uid" && uid == "":
+			uid = unquote(text)
 		}
 	}
-	return in.found
-}
-
-// place is a position in a message, with the identity found up to it.
-type place struct {
-	found identity
-	depth int
-	// outer is the current key at depth 1, inner the one at depth 2.
-	outer, inner string
-}
-
-// name stores the key of the current member; "" means not yet known. Keys at greater depths are ignored.
-func (p *place) name(key string) {
-	switch p.depth {
-	case 1:
-		p.outer = key
-	case 2:
-		p.inner = key
-	}
-}
-
-// take stores a string value if it is the kind or the uid. The first of each counts.
-func (p *place) take(raw []byte) {
-	switch {
-	case p.depth == 1 && p.outer == "kind" && p.found.dialect == nil:
-		p.found.dialect = dialects[unquote(raw)]
-	case p.depth == 2 && p.outer == "request" && p.inner == "uid" && p.found.uid == "":
-		p.found.uid = unquote(raw)
-	}
-}
-
-// endOfString returns the index after the closing quote of the string that begins at start, or -1 if it is not
-// closed.
-func endOfString(body []byte, start int) int {
-	for i := start + 1; i < len(body); i++ {
-		switch body[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return -1
-}
-
-// isKey reports whether the text after a string shows that the string was a key.
-func isKey(rest []byte) bool {
-	i := slices.IndexFunc(rest, func(b byte) bool { return b != ' ' && b != '\t' && b != '\n' && b != '\r' })
-	return i >= 0 && rest[i] == ':'
+	return identity{dialects[kind], uid}
 }
 
 // unquote decodes a JSON string. It returns "" if raw is none.
