@@ -14,63 +14,44 @@ import (
 	"io"
 
 	"go.yaml.in/yaml/v3"
+	yamlutil "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 )
+
+// bufferSize is the size in which documents are read, in bytes.
+const bufferSize = 4096
 
 // ErrCustomization is a document that is not a ResourceInterpreterCustomization.
 var ErrCustomization = errors.New("not a ResourceInterpreterCustomization")
 
-// customization has the relevant fields of a ResourceInterpreterCustomization.
-type customization struct {
-	Kind string `yaml:"kind"`
-	Spec struct {
-		Target struct {
-			APIVersion string `yaml:"apiVersion"`
-			Kind       string `yaml:"kind"`
-		} `yaml:"target"`
-		Customizations map[string]struct {
-			LuaScript string `yaml:"luaScript"`
-		} `yaml:"customizations"`
-	} `yaml:"spec"`
-}
-
 // rules are the rules of a kind, in the form of a profile.
 type rules struct {
-	APIVersion string         `yaml:"apiVersion"`
-	Kind       string         `yaml:"kind"`
-	Replicas   []replicasRule `yaml:"replicas,omitempty"`
-	Revise     []writeRule    `yaml:"revise,omitempty"`
-	Retain     []writeRule    `yaml:"retain,omitempty"`
-	Health     []healthRule   `yaml:"health,omitempty"`
-	Status     []statusRule   `yaml:"status,omitempty"`
+	APIVersion string `yaml:"apiVersion"`
+	Kind       string `yaml:"kind"`
+	Replicas   []rule `yaml:"replicas,omitempty"`
+	Revise     []rule `yaml:"revise,omitempty"`
+	Retain     []rule `yaml:"retain,omitempty"`
+	Health     []rule `yaml:"health,omitempty"`
+	Status     []rule `yaml:"status,omitempty"`
 }
 
-type replicasRule struct {
-	When         string        `yaml:"when,omitempty"`
-	Count        string        `yaml:"count"`
-	Requirements *requirements `yaml:"requirements,omitempty"`
+// rule has the fields of all operations.
+type rule struct {
+	When         string            `yaml:"when,omitempty"`
+	Count        string            `yaml:"count,omitempty"`
+	Requirements *requirements     `yaml:"requirements,omitempty"`
+	Fields       []string          `yaml:"fields,omitempty,flow"`
+	Set          map[string]string `yaml:"set,omitempty"`
+	Healthy      string            `yaml:"healthy,omitempty"`
+	Keep         []string          `yaml:"keep,omitempty,flow"`
 }
 
 type requirements struct {
 	ResourceRequest   string            `yaml:"resourceRequest"`
 	PriorityClassName string            `yaml:"priorityClassName"`
 	NodeClaim         map[string]string `yaml:"nodeClaim"`
-}
-
-type writeRule struct {
-	When   string            `yaml:"when,omitempty"`
-	Fields []string          `yaml:"fields,omitempty,flow"`
-	Set    map[string]string `yaml:"set,omitempty"`
-}
-
-type healthRule struct {
-	When    string `yaml:"when,omitempty"`
-	Healthy string `yaml:"healthy"`
-}
-
-type statusRule struct {
-	Keep []string `yaml:"keep,omitempty,flow"`
 }
 
 // Profile converts the customizations in some YAML documents to a profile with a name. problems lists the
@@ -85,18 +66,18 @@ func Profile(name string, documents []byte) (profile []byte, problems []string, 
 		Metadata   metadata `yaml:"metadata,flow"`
 		Kinds      []rules  `yaml:"kinds"`
 	}{v1alpha1.GroupVersion.String(), v1alpha1.KindInterpreterProfile, metadata{name}, nil}
-	decoder := yaml.NewDecoder(bytes.NewReader(documents))
+	decoder := yamlutil.NewYAMLOrJSONDecoder(bytes.NewReader(documents), bufferSize)
 	for {
-		var c customization
+		var c lua.Customization
 		if err := decoder.Decode(&c); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return nil, nil, fmt.Errorf("reading a customization: %w", err)
 		}
-		if c.Kind != "ResourceInterpreterCustomization" {
+		if c.Kind != lua.Kind {
 			return nil, nil, fmt.Errorf("reading kind %q: %w", c.Kind, ErrCustomization)
 		}
-		kind, found := c.rules()
+		kind, found := rulesOf(&c)
 		out.Kinds, problems = append(out.Kinds, kind), append(problems, found...)
 	}
 	var text bytes.Buffer
@@ -121,13 +102,13 @@ var operations = []struct {
 	{"statusReflection", []string{"object"}, (*script).status},
 }
 
-// rules converts the scripts of a customization.
-func (c *customization) rules() (rules, []string) {
+// rulesOf converts the scripts of a customization.
+func rulesOf(c *lua.Customization) (rules, []string) {
 	var problems []string
 	out := rules{APIVersion: c.Spec.Target.APIVersion, Kind: c.Spec.Target.Kind}
 	left := map[string]bool{}
-	for field := range c.Spec.Customizations {
-		left[field] = true
+	for field, script := range c.Spec.Customizations {
+		left[field] = script != nil
 	}
 	for _, o := range operations {
 		if !left[o.field] {

@@ -30,10 +30,10 @@ func (s *script) replicas(out *rules) error {
 		if len(values) == 0 || values[0].or("0") == "" {
 			return errors.New("the number of replicas is not found")
 		}
-		rule := replicasRule{When: when(conditions), Count: expression(values[0].or("0"))}
+		converted := rule{When: when(conditions), Count: expression(values[0].or("0"))}
 		if len(values) > 1 && len(values[1].template) > 0 {
 			spec := optional(values[1].template) + ".?spec"
-			rule.Requirements = &requirements{
+			converted.Requirements = &requirements{
 				ResourceRequest:   expression(spec + ".?containers[?0].?resources.?requests.orValue(null)"),
 				PriorityClassName: expression(spec + ".?priorityClassName.orValue(null)"),
 				NodeClaim: map[string]string{
@@ -41,7 +41,7 @@ func (s *script) replicas(out *rules) error {
 				},
 			}
 		}
-		out.Replicas = append(out.Replicas, rule)
+		out.Replicas = append(out.Replicas, converted)
 		return nil
 	}
 	return s.follow(s.body, nil)
@@ -56,7 +56,7 @@ func (s *script) revise(out *rules) error {
 			return errors.New("this assignment")
 		}
 		set := map[string]string{strings.Join(to.path[1:], "."): expression(cel)}
-		out.Revise = append(out.Revise, writeRule{When: when(conditions), Set: set})
+		out.Revise = append(out.Revise, rule{When: when(conditions), Set: set})
 		return nil
 	}
 	return s.follow(s.body, nil)
@@ -70,7 +70,7 @@ func (s *script) retain(out *rules) error {
 		if to.path[0] != "object" || len(what.path) < 2 || what.path[0] != "observed" || !slices.Equal(to.path[1:], what.path[1:]) {
 			return errors.New("a field that is not copied as it is")
 		}
-		out.Retain = append(out.Retain, writeRule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
+		out.Retain = append(out.Retain, rule{When: when(conditions), Fields: []string{strings.Join(to.path[1:], ".")}})
 		return nil
 	}
 	return s.follow(s.body, nil)
@@ -93,9 +93,9 @@ func (s *script) status(out *rules) error {
 		case len(values) != 1:
 			return errors.New("the status is not found")
 		case slices.Equal(values[0].path, []string{"object", "status"}):
-			out.Status = []statusRule{{}}
+			out.Status = []rule{{}}
 		case values[0].table && len(keep) > 0:
-			out.Status = []statusRule{{Keep: keep}}
+			out.Status = []rule{{Keep: keep}}
 		case values[0].cel != "null" && !values[0].table:
 			return errors.New("the status is computed")
 		}
@@ -118,7 +118,7 @@ func (s *script) health(out *rules) error {
 		if healthy == "" || healthy == "null" {
 			return errors.New("the health is not found")
 		}
-		out.Health = append(out.Health, healthRule{When: when(conditions), Healthy: expression(healthy)})
+		out.Health = append(out.Health, rule{When: when(conditions), Healthy: expression(healthy)})
 		return nil
 	}
 	return s.follow(s.body, nil)

@@ -139,7 +139,6 @@ func (s *script) collecting(head, name string, all []documented, add func(scope,
 }
 
 func (s *script) replicas(in scope, p place) {
-	s.only(p, "when", "count", "requirements")
 	answer := in.count(p.At("count")).text
 	if !p.At("requirements").Absent() {
 		answer += ", " + in.requirements(p.At("requirements")).text
@@ -148,7 +147,6 @@ func (s *script) replicas(in scope, p place) {
 }
 
 func (s *script) health(in scope, p place) {
-	s.only(p, "when", "healthy")
 	healthy, ok := in.condition(p.At("healthy"))
 	if !ok {
 		healthy = atom("true")
@@ -158,7 +156,6 @@ func (s *script) health(in scope, p place) {
 
 // edit writes a rule of revise.
 func (s *script) edit(in scope, p place) {
-	s.only(p, "when", "set", "remove", "refuse")
 	in.when(p, func() { in.changes(p, "result") })
 }
 
@@ -199,7 +196,6 @@ func flat(all []documented) bool {
 
 // status writes a rule for the reflected status.
 func (s *script) status(in scope, p place) {
-	s.only(p, "when", "keep", "set")
 	in.when(p, func() {
 		whole := p.At("keep").Absent() && p.At("set").Absent()
 		switch kept := p.At("keep").Value().Items(); {
@@ -226,7 +222,6 @@ func (s *script) status(in scope, p place) {
 
 // retain writes a rule for the fields of the observed object to keep.
 func (s *script) retain(in scope, p place) {
-	s.only(p, "when", "items", "fields", "set", "remove", "refuse")
 	keep := func(target, observed string) {
 		in.when(p, func() {
 			for i := range p.At("fields").Value().Items() {
@@ -239,7 +234,6 @@ func (s *script) retain(in scope, p place) {
 		keep("result", "observed")
 		return
 	}
-	s.only(p.At("items"), "path", "key")
 	in.items, in.reads = true, true
 	both := invoke(s.use("both_of"), "object", "result", "observed", s.path(p.At("items").At("path")), s.path(p.At("items").At("key"))).text
 	in.block("for _, both in ipairs("+both+") do", func() {
@@ -250,7 +244,6 @@ func (s *script) retain(in scope, p place) {
 
 // dependencies writes a rule for dependencies.
 func (s *script) dependencies(in scope, p place) {
-	s.only(p, "when", "forEach", "apiVersion", "kind", "namespace", "name", "labelSelector")
 	in.each(p, func(in scope) {
 		fields := []string{
 			member("apiVersion", in.checked(p, "apiVersion", "api_version")), member("kind", in.checked(p, "kind", "kind_name")),
@@ -285,7 +278,6 @@ func (s scope) checked(p place, field, check string) code {
 
 // components writes a rule for the parts of a workload.
 func (s *script) components(in scope, p place) {
-	s.only(p, "when", "forEach", "name", "count", "requirements")
 	in.each(p, func(in scope) {
 		fields := []string{member("name", in.template(p.At("name"), true)), member("replicas", in.count(p.At("count")))}
 		if needed := p.At("requirements"); !needed.Absent() {
@@ -318,7 +310,6 @@ var (
 
 // aggregate writes one field of a status.
 func (s *script) aggregate(in scope, p place) {
-	s.only(p, "field", "when", "sum", "min", "max", "all", "any", "same", "first", "join", "common", "worst", "union", "conditions", "value")
 	in.when(p, func() {
 		in.assign(p.At("field"), "result", p.At("field").Value().Value, in.combined(p), false)
 	})
@@ -353,7 +344,6 @@ func (s scope) combined(p place) string {
 }
 
 func (s scope) worst(p place) code {
-	s.only(p, "path", "by", "order")
 	order := make([]string, len(p.At("order").Value().Items()))
 	for i, value := range p.At("order").Value().Items() {
 		order[i] = quote(value.Value)
@@ -362,7 +352,6 @@ func (s scope) worst(p place) code {
 }
 
 func (s scope) union(p place) code {
-	s.only(p, "path", "key", "prefix")
 	arguments := []string{"members", s.path(p.At("path")), s.path(p.At("key"))}
 	if prefix := p.At("prefix"); !prefix.Absent() {
 		arguments = append(arguments, s.path(prefix))
@@ -371,7 +360,6 @@ func (s scope) union(p place) code {
 }
 
 func (s scope) conditions(p place) code {
-	s.only(p, "path", "negative")
 	var negative []string
 	for _, name := range p.At("negative").Value().Items() {
 		negative = append(negative, member(name.Value, atom("true")))

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
@@ -69,15 +71,6 @@ func (t *translator) add(f source.Finding) {
 	}
 	if !slices.ContainsFunc(t.findings, same) {
 		t.findings = append(t.findings, f)
-	}
-}
-
-// only adds findings for fields that the translator does not support.
-func (t *translator) only(p place, known ...string) {
-	for _, field := range p.Value().Fields() {
-		if !slices.Contains(known, field.Key.Value) {
-			t.add(p.At(field.Key.Value).FindingOf(NotInLua, "%s is not supported in Lua", field.Key.Value))
-		}
 	}
 }
 
@@ -145,27 +138,18 @@ const (
 
 // Customization is one ResourceInterpreterCustomization: the scripts that Karmada runs for one kind in one version.
 type Customization struct {
-	APIVersion string   `json:"apiVersion"`
-	Kind       string   `json:"kind"`
-	Metadata   Metadata `json:"metadata"`
-	Spec       Spec     `json:"spec"`
-}
-
-// Metadata contains the name of a customization.
-type Metadata struct {
-	Name string `json:"name"`
-}
-
-// Spec is the content of a customization.
-type Spec struct {
-	Target         Target         `json:"target"`
-	Customizations Customizations `json:"customizations"`
-}
-
-// Target identifies the kind that a customization applies to.
-type Target struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+	Spec struct {
+		Target struct {
+			APIVersion string `json:"apiVersion"`
+			Kind       string `json:"kind"`
+		} `json:"target"`
+		Customizations Customizations `json:"customizations"`
+	} `json:"spec"`
 }
 
 // Customizations contains a script for each operation, by the name of its field in Karmada.
@@ -188,12 +172,9 @@ func (c Customizations) Of(operation interpreter.Operation) *Script { return c[f
 
 // newCustomization returns a customization without scripts.
 func newCustomization(kind interpreter.Kind) Customization {
-	version, name := kind.Version, []string{"graft", kind.Kind, kind.Version}
-	if kind.Group != "" {
-		version, name = kind.Group+"/"+kind.Version, append(name, kind.Group)
-	}
-	return Customization{
-		APIVersion: APIVersion, Kind: Kind, Metadata: Metadata{Name: strings.ToLower(strings.Join(name, "."))},
-		Spec: Spec{Target: Target{APIVersion: version, Kind: kind.Kind}, Customizations: Customizations{}},
-	}
+	c := Customization{APIVersion: APIVersion, Kind: Kind}
+	c.Metadata.Name = strings.ToLower("graft." + kind.String())
+	c.Spec.Target.APIVersion, c.Spec.Target.Kind = schema.GroupVersion{Group: kind.Group, Version: kind.Version}.String(), kind.Kind
+	c.Spec.Customizations = Customizations{}
+	return c
 }
