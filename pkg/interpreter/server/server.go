@@ -120,50 +120,24 @@ type entrance struct {
 func (e *entrance) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e.Metrics.began()
 	defer e.Metrics.ended()
-	a := &answer{ResponseWriter: w}
-	defer e.survive(a)
-	if err := e.guard.Serve(a, r, e.Limits.BodyBytes, e.next.ServeIn); err != nil {
+	defer e.abort()
+	if err := e.guard.Serve(w, r, e.Limits.BodyBytes, e.next.ServeIn); err != nil {
 		// Kubernetes clients retry after this until their timeout.
 		e.Metrics.refused.Inc()
-		a.Header().Set("Retry-After", "1")
-		http.Error(a, err.Error(), http.StatusServiceUnavailable)
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	}
 }
 
-// survive answers 500 after a panic that the codec did not recover. Call it deferred.
-func (e *entrance) survive(a *answer) {
+// abort closes the connection after a panic that the codec did not recover. Call it deferred.
+func (e *entrance) abort() {
 	panicked := recover()
 	if panicked == nil {
 		return
 	}
-	if serving.Aborted(panicked) {
-		panic(panicked)
+	if !serving.Aborted(panicked) {
+		e.Metrics.panics.Inc()
+		e.Log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "stack", string(debug.Stack()))
 	}
-	e.Metrics.panics.Inc()
-	e.Log.Error(serving.Panicked(panicked), "A request panicked: this is a bug", "stack", string(debug.Stack()))
-	if a.begun {
-		panic(http.ErrAbortHandler) // abort, because the response must not look complete
-	}
-	http.Error(a, "the server failed; its log has the reason", http.StatusInternalServerError)
+	panic(http.ErrAbortHandler)
 }
-
-// answer records whether the response has begun.
-type answer struct {
-	http.ResponseWriter
-	begun bool
-}
-
-// WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) {
-	a.begun = true
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Write implements http.ResponseWriter.
-func (a *answer) Write(data []byte) (int, error) {
-	a.begun = true
-	return a.ResponseWriter.Write(data)
-}
-
-// Unwrap supports http.ResponseController.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
