@@ -26,8 +26,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// veil hides values from Secrets in the places where rules wrote them, and confidential ones everywhere: in their
-// former places, and in base64.
+// veil hides values of Secrets. Where rules wrote them it hides whole values and lines; elsewhere, such as in messages,
+// it searches for them.
 type veil struct {
 	// pieces maps texts to their replacements, for all places.
 	pieces map[string]string
@@ -38,10 +38,10 @@ type veil struct {
 }
 
 func newVeil() veil {
-	return veil{map[string]string{}, newPlaces(), map[string]string{}}
+	return veil{map[string]string{}, places{}, map[string]string{}}
 }
 
-func (v veil) empty() bool { return len(v.pieces) == 0 && v.places.empty() }
+func (v veil) empty() bool { return len(v.pieces)+len(v.places) == 0 }
 
 // copy adds the hidden values of the other veil.
 func (v veil) copy(other veil) {
@@ -50,22 +50,28 @@ func (v veil) copy(other veil) {
 	v.places.copy(other.places)
 }
 
-// mask is a text that a rule wrote, with its replacement.
-type mask struct {
-	text, shown string
-	// place restricts the mask to the place where a rule wrote it.
-	place bool
-}
-
-// masked is a scalar that a rule wrote, with the masks of its lines in every possible notation.
+// masked is a scalar that a rule wrote, with the lines that contain something of Secrets.
 type masked struct {
-	keys  []string
-	masks []mask
-	// from names the Secrets.
-	from string
+	pieces []piece
+	// shown names the Secrets.
+	shown string
 }
 
-// add hides the confidential parts of a step's value, and returns the masks for its place. The values are those that
+// piece is the end of a line that begins with something of a Secret, and the text before it.
+type piece struct{ before, text string }
+
+// in returns the index of the confidential text in a line that contains the piece in any notation, or -1.
+func (p piece) in(line string) int {
+	before := forms(p.before)
+	for i, text := range forms(p.text) {
+		if at := strings.Index(line, before[i]+text); at >= 0 && before[i]+text != "" {
+			return at + len(before[i])
+		}
+	}
+	return -1
+}
+
+// add hides the confidential parts of a step's value, and returns its scalars with them. The values are those that
 // lookups found in Secrets.
 func (v veil) add(ctx context.Context, step mutation.Step, values map[string]bool) []masked {
 	if step.Value.From == nil {
@@ -120,13 +126,13 @@ func wholly(value operation.Resolved) []operation.Confided {
 	return all
 }
 
-// scalar returns the masks of the lines of a scalar. It hides confidential texts everywhere: the values of Secrets in
+// scalar returns the confidential lines of a scalar. It hides confidential texts everywhere: the values of Secrets in
 // it, and the results of expressions with them in one line. Text that the profile itself contains is not confidential.
 func (v veil) scalar(scalar operation.Confided, values map[string]bool, written func(text string) bool) masked {
-	out := masked{keys: scalar.Keys}
+	var out masked
 	for _, part := range scalar.Parts {
 		text, shown := scalar.Text[part.From:part.To], part.Shown()
-		v.shown[shown], out.from = shown, shown
+		v.shown[shown], out.shown = shown, shown
 		if !strings.Contains(strings.TrimSpace(text), "\n") {
 			v.everywhere(text, shown, written)
 		}
@@ -136,13 +142,14 @@ func (v veil) scalar(scalar operation.Confided, values map[string]bool, written 
 			}
 		}
 		if part.To-part.From == len(scalar.Text) {
-			out.masks = append(out.masks, mask{text: base64.StdEncoding.EncodeToString([]byte(text)), shown: shown})
+			out.pieces = append(out.pieces, piece{text: base64.StdEncoding.EncodeToString([]byte(text))})
 		}
-	}
-	start := 0
-	for line := range strings.SplitAfterSeq(scalar.Text, "\n") {
-		out.masks = append(out.masks, maskOf(scalar, start, start+len(line))...)
-		start += len(line)
+		before := scalar.Text[strings.LastIndexByte(scalar.Text[:part.From], '\n')+1 : part.From]
+		after, _, _ := strings.Cut(scalar.Text[part.To:], "\n")
+		for line := range strings.SplitSeq(text+after, "\n") {
+			out.pieces = append(out.pieces, piece{strings.TrimLeft(before, " \t"), strings.TrimSpace(line)})
+			before = ""
+		}
 	}
 	return out
 }
@@ -166,34 +173,6 @@ func (v veil) everywhere(text, shown string, written func(text string) bool) {
 
 // frame matches lines that are common to many documents, regardless of their content.
 var frame = regexp.MustCompile(`^(-----.*|#.*|\[[^\]]*\]|[][{}(),;]*|(- )?[\w.-]+:|(apiVersion|kind|name|namespace|type): .*)$`)
-
-// maskOf returns the mask of the line between two offsets in every notation, or nil if it contains nothing
-// confidential.
-func maskOf(scalar operation.Confided, from, to int) []mask {
-	trimmed := strings.TrimSpace(scalar.Text[from:to])
-	from += strings.Index(scalar.Text[from:to], trimmed)
-	to = from + len(trimmed)
-	var shown strings.Builder
-	at, hides := from, false
-	for _, part := range scalar.Parts {
-		begin, end := max(part.From, from), min(part.To, to)
-		if begin > end || begin == end && part.From != part.To {
-			continue
-		}
-		shown.WriteString(scalar.Text[at:begin] + part.Shown())
-		at, hides = end, true
-	}
-	if !hides {
-		return nil
-	}
-	shown.WriteString(scalar.Text[at:to])
-	var all []mask
-	is := forms(shown.String())
-	for i, was := range forms(trimmed) {
-		all = append(all, mask{text: was, shown: is[i]})
-	}
-	return all
-}
 
 // forms returns a line unquoted, in quotes, and in quotes within quotes.
 func forms(line string) []string {
@@ -241,44 +220,23 @@ func (v veil) cover() cover { return cover{v, replacer{}.with(v.shown).with(v.pi
 
 func (c cover) text(text string) string { return c.pieces.replace(text) }
 
-// line hides texts of all places, and those of the line's own place.
+// line hides the value of a line where a rule wrote it, and confidential texts of all places.
 func (c cover) line(line Line) Line {
-	places := c.veil.places
-	if shown, ok := places.lines[lineKey{line.Path, line.Text}]; ok {
-		line.Text = shown
-	} else {
-		line.Text = c.pieces.here(places.at(line.Path)).replace(line.Text)
-	}
-	line.Path = c.text(line.Path)
-	return line
+	return Line{line.Depth, c.text(line.Path), c.text(c.veil.places.line(line.Path, line.Text))}
 }
 
 // replacer replaces texts: at each place the longest match, and nothing inside of a replacement. The longest texts come
 // first.
 type replacer []mask
 
+// mask is a text with its replacement.
+type mask struct{ text, shown string }
+
 // with returns the replacer with further texts.
 func (r replacer) with(pieces map[string]string) replacer {
-	if len(pieces) == 0 {
-		return r
-	}
-	return r.and(pieces, false)
-}
-
-// here returns the replacer with further texts that are replaced only in the place where a rule wrote them.
-func (r replacer) here(pieces map[string]string) replacer {
-	if len(pieces) == 0 {
-		return r
-	}
-	return r.and(pieces, true)
-}
-
-func (r replacer) and(pieces map[string]string, place bool) replacer {
 	all := slices.Clone(r)
-	for _, piece := range slices.Sorted(maps.Keys(pieces)) {
-		if piece != "" {
-			all = append(all, mask{piece, pieces[piece], place})
-		}
+	for _, text := range slices.Sorted(maps.Keys(pieces)) {
+		all = append(all, mask{text, pieces[text]})
 	}
 	slices.SortStableFunc(all, func(a, b mask) int { return cmp.Compare(len(b.text), len(a.text)) })
 	return all
@@ -294,9 +252,6 @@ func (r replacer) replace(text string) string {
 			}
 		}
 		if found.text == "" {
-			if rest == 0 {
-				return text
-			}
 			return out.String() + text[rest:]
 		}
 		out.WriteString(text[rest:first] + found.shown)
@@ -304,32 +259,18 @@ func (r replacer) replace(text string) string {
 	}
 }
 
-const (
-	// wordy is the length below which a text is hidden only as a separate word, because words contain any letter.
-	wordy = 6
-	// telling is the length from which a text of letters is not a word of a natural language.
-	telling = 16
-)
+// wordy is the length below which a text is hidden only as a separate word, because words contain any letter.
+const wordy = 6
 
-// here returns the mask for the place where a rule wrote it.
-func (m mask) here() mask { return mask{m.text, m.shown, true} }
-
-// in returns the index of the mask's text after a position, or -1. A short text must not be part of a word. Outside of
-// the place where a rule wrote it, a natural word must also not be part of a name.
+// in returns the index of the mask's text after a position, or -1.
 func (m mask) in(text string, from int) int {
-	if m.text == "" {
-		return -1
-	}
-	word := strings.Trim(strings.ToLower(m.text), "abcdefghijklmnopqrstuvwxyz") == ""
-	anywhere := len(m.text) >= telling || len(m.text) >= wordy && (m.place || !word)
 	for at := from; at < len(text); at++ {
 		next := strings.Index(text[at:], m.text)
 		if next < 0 {
 			return -1
 		}
 		at += next
-		end := at + len(m.text)
-		if anywhere || !isWordByte(text, at-1) && !isWordByte(text, end) && (m.place || !inName(text, at-1, -1) && !inName(text, end, 1)) {
+		if len(m.text) >= wordy || !isWordByte(text, at-1) && !isWordByte(text, at+len(m.text)) {
 			return at
 		}
 	}
@@ -342,11 +283,6 @@ func isWordByte(text string, at int) bool {
 	}
 	b := text[at]
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_'
-}
-
-// inName reports whether the byte joins a word to another one, or starts a flag.
-func inName(text string, at, step int) bool {
-	return at >= 0 && at < len(text) && strings.IndexByte("-./", text[at]) >= 0 && (text[at] == '-' || isWordByte(text, at+step))
 }
 
 // object returns the JSON value at a path of an object with hidden texts replaced in every key and value, also inside
@@ -406,20 +342,30 @@ func (w walker) plain(path, text string, value any) any {
 	return value
 }
 
-// hidden returns a text at a path with hidden texts replaced.
+// hidden returns a text at a path with hidden texts replaced: the whole value where a rule wrote it, or the lines of a
+// text of several.
 func (w walker) hidden(path, text string) string {
-	places := w.veil.places
-	if shown := places.hides(path); shown != "" {
-		if strings.HasPrefix(text, "-") && strings.Contains(text, "=") {
-			return withoutValue(text, shown)
+	shown := w.veil.places.hides(path)
+	switch {
+	case shown == "", strings.HasSuffix(path, "["+text+"].name"), strings.HasSuffix(path, ".encoding") && text == "b64":
+		return w.text(text)
+	case isText(text):
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			if line != "" {
+				lines[i] = w.line(Line{Path: path, Text: line}).Text
+			}
 		}
-		return shown
+		return strings.Join(lines, "\n")
 	}
-	pieces := places.valuesAt(path)
-	if isText(text) {
-		pieces = places.at(path)
+	name := path[strings.LastIndexByte(path, '[')+1:]
+	if flag, _, given := strings.Cut(text, "="); flag+"]" == name {
+		if given {
+			return flag + "=" + shown
+		}
+		return text
 	}
-	return w.pieces.here(pieces).replace(text)
+	return shown
 }
 
 // encoded replaces hidden texts in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
@@ -475,172 +421,51 @@ func marshal(value any, indent string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// places are where rules have written something of Secrets.
-type places struct {
-	// inLines maps paths of lines to texts with their replacements in lines at and below the path. A text starts with
-	// the name before the value, if there is one.
-	inLines map[string]map[string]string
-	// inValues are the pieces without such names, for values that stand by themselves.
-	inValues map[string]map[string]string
-	// whole are paths at and below which every value is hidden, as the piece is not to be found there.
-	whole map[string]string
-	// lines maps former lines to their replacements in all places.
-	lines map[lineKey]string
-}
-
-func newPlaces() places {
-	return places{map[string]map[string]string{}, map[string]map[string]string{}, map[string]string{}, map[lineKey]string{}}
-}
-
-func (p places) empty() bool { return len(p.inLines)+len(p.whole)+len(p.lines) == 0 }
+// places map the paths of lines that rules wrote with something of Secrets to the names before the values, and these to
+// replacements.
+type places map[string]map[string]string
 
 func (p places) copy(other places) {
-	for path, pieces := range other.inLines {
-		hide(p.inLines, path, pieces)
-	}
-	for path, pieces := range other.inValues {
-		hide(p.inValues, path, pieces)
-	}
-	maps.Copy(p.whole, other.whole)
-	maps.Copy(p.lines, other.lines)
-}
-
-func hide(all map[string]map[string]string, path string, pieces map[string]string) {
-	if all[path] == nil {
-		all[path] = map[string]string{}
-	}
-	maps.Copy(all[path], pieces)
-}
-
-// wrote holds the lines that a step wrote: the difference between the objects before and after it, and between the
-// objects with and without its value; the latter is nil if it is unknown.
-type wrote struct{ removed, written []Line }
-
-func wroteBetween(before, after, without []Line) wrote {
-	var w wrote
-	w.removed, w.written = differing(before, after)
-	if without != nil {
-		also, place := differing(after, without)
-		w.written = append(w.written, append(also, place...)...)
-	}
-	return w
-}
-
-// add hides a scalar in the best matching lines. If no line contains it, all written lines are hidden.
-func (p places) add(w wrote, name string, m masked) {
-	var (
-		best  []Line
-		least int
-	)
-	for _, line := range w.written {
-		if !slices.ContainsFunc(m.masks, func(m mask) bool { return m.here().in(line.Text, 0) >= 0 }) {
-			continue
-		}
-		switch fits := m.fits(line); {
-		case fits > least || best == nil:
-			best, least = []Line{line}, fits
-		case fits == least:
-			best = append(best, line)
-		}
-	}
-	if best == nil {
-		for _, line := range w.written {
-			p.lines[lineKey{line.Path, line.Text}], p.whole[line.Path] = withoutValue(line.Text, m.from), m.from
-		}
-		for _, line := range w.removed {
-			p.lines[lineKey{line.Path, line.Text}] = withoutValue(line.Text, m.from)
-		}
-		return
-	}
-	for _, line := range best {
-		p.hide(line, name, m)
-	}
-	for _, old := range w.removed {
-		hidden := withoutValue(old.Text, m.from)
-		if slices.ContainsFunc(best, func(l Line) bool { return l.Path == old.Path && withoutValue(l.Text, m.from) == hidden }) {
-			p.lines[lineKey{old.Path, old.Text}] = hidden
+	for path, names := range other {
+		for name, shown := range names {
+			p.add(path, name, shown)
 		}
 	}
 }
 
-// fits returns the number of the scalar's keys in a line's path.
-func (m masked) fits(line Line) int {
-	count := 0
-	for _, key := range m.keys {
-		if strings.Contains(line.Path+".", "."+key+".") || strings.Contains(line.Path, "["+key+"]") || strings.Contains(line.Text, key+":") {
-			count++
-		}
+func (p places) add(path, name, shown string) {
+	if p[path] == nil {
+		p[path] = map[string]string{}
 	}
-	return count
-}
-
-// hide hides a scalar in a line that has it.
-func (p places) hide(line Line, name string, m masked) {
-	names := []string{name[strings.LastIndexAny(name, "./")+1:], line.Path[strings.LastIndexAny(line.Path, ".[")+1:]}
-	if len(m.keys) > 0 {
-		names = append(names, m.keys[len(m.keys)-1])
-	}
-	for _, one := range m.masks {
-		if one.here().in(line.Text, 0) < 0 {
-			continue
-		}
-		hide(p.inValues, line.Path, map[string]string{one.text: one.shown})
-		pieces := map[string]string{one.text: one.shown}
-	named:
-		for _, name := range names {
-			for _, between := range []string{"=", ": ", ":", " ", `="`, `: "`} {
-				before := strings.Trim(name, "[]") + between
-				if before != between && strings.Contains(line.Text, before+one.text) {
-					pieces = map[string]string{before + one.text: before + one.shown}
-					break named
-				}
-			}
-		}
-		hide(p.inLines, line.Path, pieces)
-	}
-}
-
-// differing returns the lines that only one of two states has.
-func differing(x, y []Line) (inX, inY []Line) {
-	for _, edit := range diff.Edits(x, y, diff.Minimal()) {
-		switch edit.Op {
-		case diff.Delete:
-			inX = append(inX, edit.X)
-		case diff.Insert:
-			inY = append(inY, edit.Y)
-		}
-	}
-	return inX, inY
-}
-
-// at returns the texts to hide in lines at a path.
-func (p places) at(path string) map[string]string {
-	return piecesAt(p.inLines, path)
-}
-
-// valuesAt returns the texts to hide in values at a path.
-func (p places) valuesAt(path string) map[string]string {
-	return piecesAt(p.inValues, path)
-}
-
-func piecesAt(all map[string]map[string]string, path string) map[string]string {
-	found := map[string]string{}
-	for place, pieces := range all {
-		if within(path, place) {
-			maps.Copy(found, pieces)
-		}
-	}
-	return found
+	p[path][name] = shown
 }
 
 // hides returns the replacement for all values at the path, or an empty string.
 func (p places) hides(path string) (shown string) {
-	for place, by := range p.whole {
+	for place, names := range p {
 		if within(path, place) {
-			shown = max(shown, by)
+			shown = max(shown, slices.Max(slices.Collect(maps.Values(names))))
 		}
 	}
 	return shown
+}
+
+// line returns the text of a line, with the value replaced where a rule wrote something of Secrets with the same name.
+func (p places) line(path, text string) string {
+	hidden := text
+	for place, names := range p {
+		if !within(path, place) {
+			continue
+		}
+		for name, shown := range names {
+			line, ok := withoutValue(text, name, shown)
+			shorter := cmp.Or(cmp.Compare(len(line), len(hidden)), strings.Compare(line, hidden)) < 0
+			if ok && (shorter || hidden == text) {
+				hidden = line
+			}
+		}
+	}
+	return hidden
 }
 
 // within reports whether a path is at or below a place.
@@ -649,64 +474,101 @@ func within(path, place string) bool {
 	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// withoutValue returns a line with its value hidden, but with the name of the flag or field.
-func withoutValue(line, shown string) string {
-	text := strings.TrimLeft(line, " \t")
-	indent := line[:len(line)-len(text)]
-	if strings.HasSuffix(text, ":") || strings.HasSuffix(text, ": |") {
-		return line
+// nameOf returns the beginning of a line, such as the name of a flag or field, before its value, which begins at or
+// before an offset.
+func nameOf(line string, value int) string {
+	name := line[:len(line)-len(strings.TrimLeft(line, " \t"))]
+	rest, item := strings.CutPrefix(line[len(name):], "- ")
+	if item {
+		name += "- "
 	}
-	if rest, item := strings.CutPrefix(text, "- "); item {
-		if indent, text = indent+"- ", rest; strings.HasPrefix(text, "{") {
-			return indent + shown
-		}
+	end := strings.IndexAny(rest, "=: ")
+	if strings.HasPrefix(rest, "{") {
+		end = strings.LastIndex(rest[:max(0, min(value-len(name), len(rest)-1))], ":")
 	}
-	if at := strings.IndexAny(text, "=: "); at >= 0 {
-		head := text[:at+1]
-		if text[at] == ':' {
-			head += " "
-		}
-		return indent + head + shown
+	if end >= 0 && len(name)+end < value {
+		name += rest[:end]
 	}
-	return indent + shown
+	return name
 }
 
-// addStep hides the confidential parts of a step's value in the lines that differ between a state of the object, as
-// JSON, and the object.
+// withoutValue returns a line that begins with a name, with its value hidden. It returns false for other lines, and
+// where the value follows in further lines.
+func withoutValue(line, name, shown string) (string, bool) {
+	rest, ok := strings.CutPrefix(line, name)
+	switch {
+	case !ok, rest == "":
+		return line, false
+	case strings.Trim(name, " \t-") == "":
+		return name + shown, true
+	case rest == ":", rest == ": |", strings.IndexByte("=: ", rest[0]) < 0:
+		return line, false
+	case rest[0] == ':':
+		return name + ": " + shown + strings.Repeat("}", max(0, strings.Count(name, "{")-strings.Count(name, "}"))), true
+	}
+	return name + rest[:1] + shown, true
+}
+
+// addStep hides the confidential parts of a step's value: in the lines that differ between a state of the object, as
+// JSON, and the object, and between the object and one without the value. If none of these lines contains a scalar, all
+// are hidden.
 func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all []masked) {
-	before, err := Text(from)
+	after, err := Text(o.Document.Bytes())
 	if err != nil {
 		return // neither can the object be shown
 	}
-	after, err := Text(o.Document.Bytes())
-	if err != nil {
-		return
-	}
-	var without []Line
+	written := writtenSince(from, after)
 	if object, err := step.Without(o); err == nil {
-		without, _ = Text(object)
+		written = append(written, writtenSince(object, after)...)
 	}
-	w := wroteBetween(before, after, without)
 	for _, m := range all {
-		p.add(w, step.Place.Name, m)
+		if p.hide(written, m) {
+			continue
+		}
+		for _, line := range written {
+			p.add(line.Path, nameOf(line.Text, len(line.Text)), m.shown)
+		}
 	}
 }
 
 // addDerived hides scalars in values that the engine itself derived from values of rules, such as annotations with the
 // names of Secrets.
 func (p places) addDerived(from, to []byte, all []masked) {
-	before, err := Text(from)
-	if err != nil {
-		return
-	}
 	after, err := Text(to)
 	if err != nil {
 		return
 	}
-	_, written := differing(before, after)
-	for _, line := range written {
-		for _, m := range all {
-			p.hide(line, "", m)
+	written := writtenSince(from, after)
+	for _, m := range all {
+		p.hide(written, m)
+	}
+}
+
+// hide hides a scalar in the lines that contain it. It reports whether there are any.
+func (p places) hide(lines []Line, m masked) bool {
+	found := false
+	for _, line := range lines {
+		for _, piece := range m.pieces {
+			if at := piece.in(line.Text); at >= 0 {
+				p.add(line.Path, nameOf(line.Text, at), m.shown)
+				found = true
+			}
 		}
 	}
+	return found
+}
+
+// writtenSince returns the lines that an earlier state of the object, as JSON, does not have.
+func writtenSince(from []byte, after []Line) []Line {
+	before, err := Text(from)
+	if err != nil {
+		return after
+	}
+	var written []Line
+	for _, edit := range diff.Edits(before, after, diff.Minimal()) {
+		if edit.Op == diff.Insert {
+			written = append(written, edit.Y)
+		}
+	}
+	return written
 }
