@@ -7,9 +7,12 @@
 package report_test
 
 import (
+	"context"
 	"errors"
 	"strings"
-	"testing"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -27,62 +30,40 @@ import (
 
 const openstack = "../../../example/profiles/openstack/profile.yaml"
 
-// difference and comparison are made once for all tests, which run one after the other.
-var (
-	difference = once(makeDifference)
-	comparison = once(makeComparison)
-)
-
-func once(build func(*testing.T) *report.Page) func(*testing.T) *report.Page {
-	var page *report.Page
-	return func(t *testing.T) *report.Page {
-		t.Helper()
-		if page == nil {
-			page = build(t)
-		}
-		return page
-	}
-}
-
-// makeDifference is what the OpenStack profile makes of the control plane that Gardener writes; an object is denied
-// besides.
-func makeDifference(t *testing.T) *report.Page {
-	t.Helper()
-	program := golden.Compile(t, compiler.Options{}, openstack)
+// difference returns a report of the OpenStack profile's changes to the control plane that Gardener writes, and of an
+// object that is denied.
+func difference(ctx context.Context) *report.Page {
+	GinkgoHelper()
+	program := golden.Compile(GinkgoTB(), compiler.Options{}, openstack)
 	known, err := sample.Facts(sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	objects, err := sample.ControlPlane(t.Context(), sample.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "the facts of the sample")
+	objects, err := sample.ControlPlane(ctx, sample.Options{})
+	Expect(err).NotTo(HaveOccurred(), "the objects of the sample")
 	namespace := known.Namespace
 	var changes []*render.Change
 	for _, object := range objects {
 		change, err := render.NewChange(object.JSON)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := change.Admit(t.Context(), program, render.Admission{Namespace: namespace.Name, Labels: namespace.Labels, Operation: "CREATE"}, &facts.Static{Facts: known}); err != nil {
-			t.Fatal(err)
-		}
+		Expect(err).NotTo(HaveOccurred(), "reading an object")
+		admission := render.Admission{Namespace: namespace.Name, Labels: namespace.Labels, Operation: "CREATE"}
+		Expect(change.Admit(ctx, program, admission, &facts.Static{Facts: known})).To(Succeed(), "admitting an object")
 		changes = append(changes, change)
 	}
-	denied, err := render.NewChange([]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-scheduler-of-yore"}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	denied.Denied = errors.New("rule scheduler policy at openstack/profile.yaml:57: the object has no container kube-scheduler")
-	page := render.Style{
+	denied, err := render.NewChange(
+		[]byte(`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-scheduler-of-yore"}}`))
+	Expect(err).NotTo(HaveOccurred(), "reading an object")
+	denied.Denied = errors.New(
+		"rule scheduler policy at openstack/profile.yaml:57: the object has no container kube-scheduler")
+	return render.Style{
 		Title: "What openstack changes for Kubernetes 1.34.2",
-		About: []report.Fact{{Name: "Profile", Value: "openstack/profile.yaml"}, {Name: "Shoot", Value: namespace.Name}, {Name: "Region", Value: "eu-1"}},
+		About: []report.Fact{
+			{Name: "Profile", Value: "openstack/profile.yaml"}, {Name: "Shoot", Value: namespace.Name},
+			{Name: "Region", Value: "eu-1"},
+		},
 	}.Page(append(changes, denied)...)
-	return page
 }
 
-// edits are what another version of the OpenStack profile does otherwise: for everybody, for some, and wrongly for
-// some.
+// edits are the differences of another version of the OpenStack profile: for all shoots, for some, and with an error
+// for some.
 var edits = strings.NewReplacer(
 	"$(hostname | cut -d . -f 1)", "$(hostname -s)",
 	`capacity: "${ parameters.etcdMainCapacity }"`, `capacity: 50Gi`,
@@ -96,10 +77,10 @@ var edits = strings.NewReplacer(
     podAnnotations: {set: {zone: "${ shoot.annotations['openstack/zone'] }"}}
 `)
 
-// makeComparison is what the other version changes on the control planes that Gardener writes.
-func makeComparison(t *testing.T) *report.Page {
-	t.Helper()
-	was := golden.Read(t, openstack)
+// comparison returns a report of the other version's changes to the control planes that Gardener writes.
+func comparison(ctx context.Context) *report.Page {
+	GinkgoHelper()
+	was := golden.Read(GinkgoTB(), openstack)
 	is := was
 	was.Name, is.Name = "v1.4.0/profile.yaml", "openstack/profile.yaml"
 	is.Data = []byte(edits.Replace(string(is.Data)))
@@ -107,18 +88,14 @@ func makeComparison(t *testing.T) *report.Page {
 		Base: scene.Options{Provider: "openstack"}, Versions: []string{"1.32", "1.33", "1.34"},
 		Variants: []string{"plain", "ha", "ipv6"},
 	}
-	scenes, err := matrix.Scenes(t.Context(), gardener.Generator{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := compare.Run(t.Context(), compare.Options{
-		Old: compare.Program{Program: compile(t, was)}, New: compare.Program{Program: compile(t, is)},
+	scenes, err := matrix.Scenes(ctx, gardener.Generator{})
+	Expect(err).NotTo(HaveOccurred(), "writing control planes")
+	result, err := compare.Run(ctx, compare.Options{
+		Old: compare.Program{Program: compile(was)}, New: compare.Program{Program: compile(is)},
 		OldName: "v1.4.0:openstack", NewName: "openstack", OldFiles: []string{was.Name}, NewFiles: []string{is.Name},
 		Scenes: scenes,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "comparing the versions")
 	changes := make([]*render.Change, len(result.Groups))
 	for i, g := range result.Groups {
 		changes[i] = g.Change
@@ -127,31 +104,30 @@ func makeComparison(t *testing.T) *report.Page {
 	return render.Style{Title: "What the new version of the profiles changes"}.Page(changes...)
 }
 
-func compile(t *testing.T, file source.File) *mutation.Program {
-	t.Helper()
+func compile(file source.File) *mutation.Program {
+	GinkgoHelper()
 	documents, findings := profile.Load(file)
-	if err := findings.Err(); err != nil {
-		t.Fatal(err)
-	}
+	Expect(findings.Err()).NotTo(HaveOccurred(), "loading %s", file.Name)
 	program, err := compiler.Compile(documents, compiler.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	Expect(err).NotTo(HaveOccurred(), "compiling %s", file.Name)
 	return program
 }
 
-// hostile is a page of long words and texts that would be markup.
+// hostile returns a report of long words and texts that would be markup.
 func hostile() *report.Page {
 	long := strings.Repeat("averylongwordwithoutanyspace", 40)
-	script := "</script><script>console.error('run')</script><img src=https://example.com/x.png onerror=console.error(1)>"
+	script := "</script><script>console.error('run')</script>" +
+		"<img src=https://example.com/x.png onerror=console.error(1)>"
 	rule := report.Rule{Name: script + long, Profile: long, At: long + ":1"}
 	return &report.Page{
 		Title: script + long, Facts: []report.Fact{{Name: long, Value: script}},
 		Figures: []report.Figure{{Value: long, Label: long}},
 		Sections: []report.Section{{
 			Kind: long, Name: script, Note: long, For: []string{long, script}, Denied: long + "\n" + script,
-			Blocks: []report.Block{{Heading: long, Lines: []report.Line{{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)}}}},
-			Rules:  []report.Applied{{Rule: rule, Outcome: report.Skipped, Reason: long}},
+			Blocks: []report.Block{{Heading: long, Lines: []report.Line{
+				{Op: report.Added, Indent: 40, Text: long, By: &rule}, {Indent: 9, Text: script + strings.Repeat("\t", 60)},
+			}}},
+			Rules: []report.Applied{{Rule: rule, Outcome: report.Skipped, Reason: long}},
 		}, {Kind: "K", Name: "n"}},
 		Rest: []report.Names{{Heading: long, Names: []string{long, script}}},
 	}

@@ -15,15 +15,13 @@ import (
 	"image/png"
 	"maps"
 	"slices"
-	"testing"
 )
 
-// small writes a picture with its 256 most frequent colours, which is enough for letters on a few backgrounds.
-func small(t *testing.T, shot []byte) []byte {
-	t.Helper()
+// reduce returns a picture with its 256 most frequent colours, which suffices for letters on a few backgrounds.
+func reduce(shot []byte) ([]byte, error) {
 	full, err := png.Decode(bytes.NewReader(shot))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	counts := map[color.RGBA]int{}
 	bounds := full.Bounds()
@@ -33,7 +31,8 @@ func small(t *testing.T, shot []byte) []byte {
 		}
 	}
 	frequent := slices.SortedFunc(maps.Keys(counts), func(a, b color.RGBA) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
+		return cmp.Or(cmp.Compare(counts[b], counts[a]),
+			cmp.Compare(a.R, b.R), cmp.Compare(a.G, b.G), cmp.Compare(a.B, b.B))
 	})
 	palette := make(color.Palette, 0, 256)
 	for _, one := range frequent[:min(256, len(frequent))] {
@@ -42,8 +41,6 @@ func small(t *testing.T, shot []byte) []byte {
 	reduced := image.NewPaletted(bounds, palette)
 	draw.Draw(reduced, bounds, full, bounds.Min, draw.Src)
 	var out bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduced); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	err = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduced)
+	return out.Bytes(), err
 }
