@@ -11,11 +11,11 @@
 //
 // `make kubeflags` runs it from the root of the module. Compiling a release takes minutes, so it is not part of
 // `make generate`. The output of a release is cached until its number or the program changes. Start reading at
-// main; release.go reads the releases, merge.go writes the table.
+// main; release.go reads the releases.
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -48,13 +48,13 @@ func main() {
 	for _, release := range strings.Split(*names, ",") {
 		found, err := ask(*cache, release)
 		if err != nil {
-			log.Fatal(fmt.Errorf("reading the flags of Kubernetes %s: %w", release, err))
+			log.Fatalf("reading the flags of Kubernetes %s: %s", release, err)
 		}
 		dumps = append(dumps, found)
 	}
 	merged, err := merge(dumps)
 	if err != nil {
-		log.Fatal(fmt.Errorf("merging the flags of all versions: %w", err))
+		log.Fatalf("merging the flags of all versions: %s", err)
 	}
 	if err := os.WriteFile(*output, merged.bytes(), 0o644); err != nil {
 		log.Fatal(err)
@@ -79,107 +79,79 @@ func pluginsOf(help string) (map[string]bool, error) {
 	return plugins, nil
 }
 
-// mergePlugins returns an entry for each admission plugin of kube-apiserver.
-func mergePlugins(dumps []dump) (map[string]kubeflags.PluginHistory, error) {
-	const apiserver = "kube-apiserver"
-	known := map[string]map[string]bool{}
-	for _, d := range dumps {
-		plugins, err := pluginsOf(d.parts[apiserver].Plugins)
-		if err != nil {
-			return nil, fmt.Errorf("kube-apiserver of %s: %w", d.release, err)
-		}
-		known[d.parts[apiserver].Plugins] = plugins
-	}
-	merged := map[string]kubeflags.PluginHistory{}
-	for _, d := range dumps {
-		for name, on := range known[d.parts[apiserver].Plugins] {
-			s, err := span(dumps, func(p part) bool { _, ok := known[p.Plugins][name]; return ok }, apiserver)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", name, err)
-			}
-			merged[name] = kubeflags.PluginHistory{Span: s, Default: on}
-		}
-	}
-	return merged, nil
-}
-
 // table is the result.
 type table struct{ kubeflags.Table }
 
 // merge merges the data of all releases. It fails if a minor version is missing.
 func merge(dumps []dump) (*table, error) {
-	t := &table{kubeflags.Table{Flags: map[string]map[string]kubeflags.FlagRow{}}}
+	t := &table{kubeflags.Table{
+		Flags: map[string]map[string]kubeflags.FlagRow{}, Plugins: map[string]kubeflags.PluginHistory{}, Fields: map[string]kubeflags.FieldHistory{},
+	}}
 	for i, d := range dumps {
 		if i > 0 && d.minor != dumps[i-1].minor+1 {
 			return nil, fmt.Errorf("%s does not follow %s: there must be one release for each minor version", d.release, dumps[i-1].release)
 		}
 		t.Releases = append(t.Releases, d.release)
-		t.Versions = append(t.Versions, kubeflags.Minor(d.minor))
+		t.Versions = append(t.Versions, d.minor)
 	}
 	for _, component := range components {
-		flags, err := t.mergeFlags(dumps, component)
-		if err != nil {
+		if err := t.mergeFlags(dumps, component); err != nil {
 			return nil, fmt.Errorf("merging the flags of %s: %w", component, err)
 		}
-		t.Flags[component] = flags
 	}
 	t.Gates = mergeGates(dumps)
-	var err error
-	if t.Plugins, err = mergePlugins(dumps); err != nil {
+	if err := t.mergePlugins(dumps); err != nil {
 		return nil, fmt.Errorf("merging the admission plugins: %w", err)
 	}
-	if t.Fields, err = mergeFields(dumps); err != nil {
+	if err := t.mergeFields(dumps); err != nil {
 		return nil, fmt.Errorf("merging the fields of the KubeletConfiguration: %w", err)
 	}
 	return t, nil
 }
 
-// span returns the first and last version that has a property. It fails if the property disappears and returns,
-// which a span cannot express.
-func span(dumps []dump, in func(part) bool, component string) (kubeflags.Span, error) {
-	var s kubeflags.Span
-	was := false
+// spans returns the first and last version of each name in the mappings of all releases. It fails if a name disappears and
+// returns, which a span cannot express.
+func spans[V any](dumps []dump, of func(int) map[string]V) (map[string]kubeflags.Span, error) {
+	all := map[string]kubeflags.Span{}
 	for i, d := range dumps {
-		is := in(d.parts[component])
-		switch {
-		case is && s.Removed != 0:
-			return s, fmt.Errorf("removed in %s and added again in 1.%d", s.Removed, d.minor)
-		case is && !was && i > 0:
-			s.Since = kubeflags.Minor(d.minor)
-		case !is && was:
-			s.Removed = kubeflags.Minor(d.minor)
+		names := of(i)
+		for name := range names {
+			s, known := all[name]
+			if s.Removed != 0 {
+				return nil, fmt.Errorf("%s: removed in %s and added again in %s", name, s.Removed, d.minor)
+			}
+			if !known && i > 0 {
+				s.Since = d.minor
+			}
+			all[name] = s
 		}
-		was = is
+		for name, s := range all {
+			if _, ok := names[name]; !ok && s.Removed == 0 {
+				s.Removed = d.minor
+				all[name] = s
+			}
+		}
 	}
-	return s, nil
+	return all, nil
 }
 
-// mergeFlags returns a row for each flag, with type and message of the newest version that has the flag. It is
+// mergeFlags adds a row for each flag, with type and message of the newest version that has the flag. It is
 // deprecated since the first of the consecutive versions that deprecate it.
-func (t *table) mergeFlags(dumps []dump, component string) (map[string]kubeflags.FlagRow, error) {
+func (t *table) mergeFlags(dumps []dump, component string) error {
+	found, err := spans(dumps, func(i int) map[string]flagOf { return dumps[i].parts[component].Flags })
 	rows := map[string]kubeflags.FlagRow{}
 	for _, d := range dumps {
 		for _, name := range slices.Sorted(maps.Keys(d.parts[component].Flags)) {
 			f := d.parts[component].Flags[name]
-			row := kubeflags.FlagRow{Type: f.Type}
+			row := kubeflags.FlagRow{Span: found[name], Type: f.Type}
 			if f.Deprecated != "" {
-				row.Deprecated, row.Message = kubeflags.Minor(d.minor), t.message(f.Deprecated)
-				if before := rows[name].Deprecated; before != 0 {
-					row.Deprecated = before
-				}
+				row.Deprecated, row.Message = cmp.Or(rows[name].Deprecated, d.minor), t.message(f.Deprecated)
 			}
 			rows[name] = row
 		}
 	}
-	for name, row := range rows {
-		var err error
-		row.Span, err = span(dumps, func(p part) bool { _, ok := p.Flags[name]; return ok }, component)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %w", name, err)
-		}
-		rows[name] = row
-	}
-	return rows, nil
+	t.Flags[component] = rows
+	return err
 }
 
 // message returns the index of a message in the table, adding it if it is new. The order of calls must be
@@ -192,21 +164,36 @@ func (t *table) message(text string) int {
 	return len(t.Messages) - 1
 }
 
-func mergeFields(dumps []dump) (map[string]kubeflags.FieldHistory, error) {
-	fields := map[string]kubeflags.FieldHistory{}
+// mergePlugins adds an entry for each admission plugin of kube-apiserver.
+func (t *table) mergePlugins(dumps []dump) error {
+	var plugins []map[string]bool
 	for _, d := range dumps {
-		for path, kind := range d.parts[configuration].Fields {
-			if known, ok := fields[path]; ok && known.Kind != kind {
-				return nil, fmt.Errorf("%s is a %s in %s and was a %s", path, kind, d.release, known.Kind)
-			}
-			s, err := span(dumps, func(p part) bool { _, ok := p.Fields[path]; return ok }, configuration)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
-			}
-			fields[path] = kubeflags.FieldHistory{Span: s, Kind: kind}
+		found, err := pluginsOf(d.parts["kube-apiserver"].Plugins)
+		if err != nil {
+			return fmt.Errorf("kube-apiserver of %s: %w", d.release, err)
+		}
+		plugins = append(plugins, found)
+	}
+	found, err := spans(dumps, func(i int) map[string]bool { return plugins[i] })
+	for _, on := range plugins {
+		for name := range on {
+			t.Plugins[name] = kubeflags.PluginHistory{Span: found[name], Default: on[name]}
 		}
 	}
-	return fields, nil
+	return err
+}
+
+func (t *table) mergeFields(dumps []dump) error {
+	found, err := spans(dumps, func(i int) map[string]string { return dumps[i].parts[configuration].Fields })
+	for _, d := range dumps {
+		for path, kind := range d.parts[configuration].Fields {
+			if known, ok := t.Fields[path]; ok && known.Kind != kind {
+				return fmt.Errorf("%s is a %s in %s and was a %s", path, kind, d.release, known.Kind)
+			}
+			t.Fields[path] = kubeflags.FieldHistory{Span: found[path], Kind: kind}
+		}
+	}
+	return err
 }
 
 // mergeGates returns a line for each gate. Lines that are equal for all components are moved to "*".
@@ -246,53 +233,32 @@ func gateLine(dumps []dump, component, name string) string {
 
 // bytes returns the table in JSON with one entry per line, for readable diffs.
 func (t *table) bytes() []byte {
-	var out bytes.Buffer
-	fmt.Fprintf(&out, "{\n\"releases\": %s,\n\"versions\": %s,\n\"messages\": [", raw(t.Releases), raw(t.Versions))
-	for i, message := range t.Messages {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		fmt.Fprintf(&out, "\n%s", raw(message))
+	var messages []string
+	for _, message := range t.Messages {
+		messages = append(messages, "\n"+raw(message))
 	}
-	fmt.Fprint(&out, "],\n\"flags\": {")
-	writeGroups(&out, t.Flags)
-	fmt.Fprint(&out, "},\n\"gates\": {")
-	writeGroups(&out, t.Gates)
-	fmt.Fprint(&out, "},\n\"plugins\": {")
-	writeEntries(&out, t.Plugins)
-	fmt.Fprint(&out, "},\n\"fields\": {")
-	writeEntries(&out, t.Fields)
-	fmt.Fprint(&out, "}\n}\n")
-	return out.Bytes()
+	return fmt.Appendf(nil, "{\n\"releases\": %s,\n\"versions\": %s,\n\"messages\": [%s],\n\"flags\": %s,\n\"gates\": %s,\n\"plugins\": %s,\n\"fields\": %s\n}\n",
+		raw(t.Releases), raw(t.Versions), strings.Join(messages, ","), lines(t.Flags, entries), lines(t.Gates, entries), entries(t.Plugins), entries(t.Fields))
 }
 
-func writeGroups[V any](out *bytes.Buffer, groups map[string]map[string]V) {
-	for i, group := range slices.Sorted(maps.Keys(groups)) {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		fmt.Fprintf(out, "\n%s: {", raw(group))
-		writeEntries(out, groups[group])
-		out.WriteByte('}')
-	}
-}
+func entries[V any](of map[string]V) string { return lines(of, raw) }
 
-func writeEntries[V any](out *bytes.Buffer, entries map[string]V) {
-	for i, name := range slices.Sorted(maps.Keys(entries)) {
-		if i > 0 {
-			out.WriteByte(',')
-		}
-		fmt.Fprintf(out, "\n%s: %s", raw(name), raw(entries[name]))
+// lines returns a mapping in JSON with one entry per line.
+func lines[V any](of map[string]V, encode func(V) string) string {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		all = append(all, "\n"+raw(name)+": "+encode(of[name]))
 	}
+	return "{" + strings.Join(all, ",") + "}"
 }
 
 // raw returns a value in JSON. It panics on an error, which cannot occur for these types.
-func raw(value any) []byte {
-	var out bytes.Buffer
+func raw[V any](value V) string {
+	var out strings.Builder
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(value); err != nil {
 		panic(err)
 	}
-	return bytes.TrimSpace(out.Bytes())
+	return strings.TrimSpace(out.String())
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"go/format"
+	"os"
 	"strings"
 	"testing"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // dumpOf is a release with the same flags in all components.
-func dumpOf(t *testing.T, release string, minor int, text string) dump {
+func dumpOf(t *testing.T, release string, minor kubeflags.Minor, text string) dump {
 	t.Helper()
 	d := dump{release: release, minor: minor, parts: map[string]part{}}
 	for _, component := range append([]string{configuration}, components...) {
@@ -74,6 +75,21 @@ func TestMerge(t *testing.T) {
 	delete(want.Gates["kubelet"], "B")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("table (-want +got):\n%s", diff)
+	}
+}
+
+// TestBytes checks that the table in use has the format that this program writes.
+func TestBytes(t *testing.T) {
+	want, err := os.ReadFile("../../pkg/controlplane/kubeflags/table.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var known table
+	if err := json.Unmarshal(want, &known.Table); err != nil {
+		t.Fatal(err)
+	}
+	if got := known.bytes(); !bytes.Equal(want, got) {
+		t.Errorf("table.json has another format:\n%s", cmp.Diff(strings.SplitAfter(string(want), "\n"), strings.SplitAfter(string(got), "\n")))
 	}
 }
 

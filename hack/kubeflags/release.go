@@ -9,7 +9,6 @@ import (
 	"context"
 	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,10 +22,9 @@ import (
 	"strings"
 	"text/template"
 	"time"
-)
 
-// recipe changes when a release must be compiled again in another way.
-const recipe = "1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/kubeflags"
+)
 
 //go:embed program.go.tmpl
 var programSource string
@@ -39,42 +37,40 @@ const configuration = "KubeletConfiguration"
 // dump is the data of one release, by component and under configuration.
 type dump struct {
 	release string
-	minor   int
+	minor   kubeflags.Minor
 	parts   map[string]part
 }
 
 // part is the program's output for one argument.
 type part struct {
-	Flags map[string]struct {
-		Type       string `json:"type"`
-		Hidden     bool   `json:"hidden"`
-		Deprecated string `json:"deprecated"`
-	} `json:"flags"`
-	Gates map[string]struct {
-		Default bool   `json:"default"`
-		Stage   string `json:"stage"`
-		Locked  bool   `json:"locked"`
-	} `json:"gates"`
+	Flags   map[string]flagOf `json:"flags"`
+	Gates   map[string]gateOf `json:"gates"`
 	Fields  map[string]string `json:"fields"`
 	Plugins string            `json:"plugins"`
 }
 
-// ask returns the data of a release. It compiles the program unless the result is cached.
+type flagOf struct {
+	Type       string `json:"type"`
+	Hidden     bool   `json:"hidden"`
+	Deprecated string `json:"deprecated"`
+}
+
+type gateOf struct {
+	Default bool   `json:"default"`
+	Stage   string `json:"stage"`
+	Locked  bool   `json:"locked"`
+}
+
+// ask returns the data of a release. It compiles the program unless the result is cached: the folder has the name of the release
+// and a checksum of the program.
 func ask(cache, release string) (dump, error) {
 	d := dump{release: release, parts: map[string]part{}}
 	if _, err := fmt.Sscanf(release, "v1.%d.", &d.minor); err != nil {
 		return d, fmt.Errorf("%q is not a release such as v1.34.4", release)
 	}
-	folder := filepath.Join(cache, release)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return d, err
-	}
-	stamp := stampOf(release)
-	if known, err := os.ReadFile(filepath.Join(folder, "stamp")); err != nil || string(known) != stamp {
+	folder := filepath.Join(cache, fmt.Sprintf("%s-%.4x", release, sha256.Sum256([]byte(programSource))))
+	if _, err := os.Stat(filepath.Join(folder, configuration+".json")); err != nil {
 		if err := compile(folder, release); err != nil {
-			return d, err
-		}
-		if err := os.WriteFile(filepath.Join(folder, "stamp"), []byte(stamp), 0o644); err != nil {
 			return d, err
 		}
 	}
@@ -92,11 +88,6 @@ func ask(cache, release string) (dump, error) {
 	return d, nil
 }
 
-func stampOf(release string) string {
-	sum := sha256.Sum256([]byte(programSource))
-	return release + " recipe=" + recipe + " program=" + hex.EncodeToString(sum[:])
-}
-
 // compile builds the program in its own module and runs it once for each component, because components in one
 // process share feature gates.
 func compile(folder, release string) error {
@@ -109,7 +100,7 @@ func compile(folder, release string) error {
 	if err := checkGates(kubernetes); err != nil {
 		return err
 	}
-	if err := writeModule(folder, kubernetes, release); err != nil {
+	if err := errors.Join(os.MkdirAll(folder, 0o755), writeModule(folder, kubernetes, release)); err != nil {
 		return err
 	}
 	// Packages of Kubernetes are compiled without optimization, which is faster; the program runs for
