@@ -17,6 +17,7 @@ import (
 	"compress/gzip"
 	"embed"
 	"encoding/base64"
+	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
@@ -49,13 +50,17 @@ func run(folder, gate, out, archive string) error {
 	if archive != "" {
 		return write(archive, data)
 	}
-	c, err := readChart(folder)
+	m := manifest{Gate: gate, Archive: quoted(data)}
+	described, err := os.ReadFile(filepath.Join(folder, "Chart.yaml"))
 	if err != nil {
 		return err
 	}
+	if err := yaml.Unmarshal(described, &m.chart); err != nil {
+		return fmt.Errorf("reading Chart.yaml: %w", err)
+	}
 	for _, name := range []string{"controller-registration.yaml", "extension.yaml"} {
 		var text bytes.Buffer
-		if err := templates.ExecuteTemplate(&text, name+".tmpl", manifest{c, gate, quoted(data)}); err != nil {
+		if err := templates.ExecuteTemplate(&text, name+".tmpl", m); err != nil {
 			return err
 		}
 		if err := write(filepath.Join(out, name), text.Bytes()); err != nil {
@@ -66,10 +71,7 @@ func run(folder, gate, out, archive string) error {
 }
 
 func write(name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(name, data, 0o644)
+	return errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, data, 0o644))
 }
 
 // pack returns the archive of a chart in Helm's form: all files in a folder with the chart's name.
@@ -80,43 +82,25 @@ func pack(folder string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	archive := tar.NewWriter(compressed)
+	archive, files := tar.NewWriter(compressed), os.DirFS(folder)
 	// WalkDir visits files in lexical order.
-	err = filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(files, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		return add(archive, folder, name)
+		data, err := fs.ReadFile(files, name)
+		if err != nil {
+			return err
+		}
+		header := &tar.Header{Name: path.Join(filepath.Base(folder), name), Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err = archive.Write(data)
+		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	if err := archive.Close(); err != nil {
-		return nil, err
-	}
-	if err := compressed.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
-}
-
-func add(archive *tar.Writer, folder, name string) error {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
-	inside, err := filepath.Rel(folder, name)
-	if err != nil {
-		return err
-	}
-	header := &tar.Header{
-		Name: path.Join(filepath.Base(folder), filepath.ToSlash(inside)), Size: int64(len(data)), Mode: 0o644, Format: tar.FormatUSTAR,
-	}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
-	}
-	_, err = archive.Write(data)
-	return err
+	err = errors.Join(err, archive.Close(), compressed.Close())
+	return out.Bytes(), err
 }
 
 // chart has the fields of Chart.yaml.
@@ -124,18 +108,6 @@ type chart struct {
 	Name       string `json:"name"`
 	Version    string `json:"version"`
 	AppVersion string `json:"appVersion"`
-}
-
-func readChart(folder string) (chart, error) {
-	var c chart
-	data, err := os.ReadFile(filepath.Join(folder, "Chart.yaml"))
-	if err != nil {
-		return c, err
-	}
-	if err := yaml.Unmarshal(data, &c); err != nil {
-		return c, fmt.Errorf("reading Chart.yaml: %w", err)
-	}
-	return c, nil
 }
 
 // manifest is the data of both templates.
