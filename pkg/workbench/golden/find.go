@@ -17,7 +17,9 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
 // ErrNoTests means that there is nothing to run.
@@ -91,20 +93,16 @@ func (f *finder) path(path string) error {
 		}
 		return fmt.Errorf("%w in %s: it has no document of kind %s", ErrNoTests, path, tables(f.kinds))
 	}
-	return filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	names, err := manifest.Below(path, folder.IsYAML)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := f.file(name); err != nil {
 			return err
-		case name != path && strings.HasPrefix(entry.Name(), "."):
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
-			return nil
-		case !entry.IsDir() && (filepath.Ext(name) == ".yaml" || filepath.Ext(name) == ".yml"):
-			return f.file(name)
 		}
-		return nil
-	})
+	}
+	return nil
 }
 
 // file reads the tables of a file; other documents are no tests.

@@ -41,6 +41,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/controlplane"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
 // Report is the result of lint.
@@ -238,9 +239,15 @@ func Read(paths []string, stdin io.Reader) ([]Input, error) {
 			inputs = append(inputs, Input{File: source.File{Name: standardInput, Data: data}})
 			continue
 		}
-		names, isFolder, err := filesBelow(path)
+		info, err := os.Stat(path)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", path, cause(err))
+		}
+		isFolder, names := info.IsDir(), []string{path}
+		if isFolder {
+			if names, err = manifest.Below(path, folder.IsYAML); err != nil {
+				return nil, fmt.Errorf("reading %s: %w", path, cause(err))
+			}
 		}
 		for _, name := range names {
 			if seen[filepath.Clean(name)] {
@@ -280,27 +287,6 @@ func cause(err error) error {
 		return at.Err
 	}
 	return err
-}
-
-// filesBelow returns the file itself, or the files in a folder and its subfolders.
-func filesBelow(path string) (names []string, isFolder bool, err error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		return []string{path}, false, err
-	}
-	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-		switch hidden := strings.HasPrefix(entry.Name(), ".") && name != path; {
-		case err != nil:
-			return err
-		case hidden && entry.IsDir():
-			return filepath.SkipDir
-		case entry.IsDir() || hidden || !folder.IsYAML(name):
-			return nil
-		}
-		names = append(names, name)
-		return nil
-	})
-	return names, true, err
 }
 
 // Options are the settings of an installation for its documents.

@@ -20,7 +20,6 @@ import (
 	"strconv"
 	"strings"
 
-	nodes "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
@@ -272,30 +271,27 @@ func (t text) decode() ([]byte, *source.Finding) {
 	if finding := t.duplicate(); finding != nil {
 		return nil, finding
 	}
-	// The strict conversion also refuses a key that overrides one of a merge, which YAML allows.
-	if raw, err = yaml.YAMLToJSON(t.data); err != nil {
-		return nil, t.syntax(err)
+	lenient, failure := yaml.YAMLToJSON(t.data)
+	switch {
+	case failure != nil:
+		return nil, t.syntax(failure)
+	case !bytes.Contains(t.data, []byte("<<")): // the strict conversion refuses keys that override one of a merge, too
+		return nil, &source.Finding{Position: t.at, Rule: source.DuplicateKey, Message: err.Error()}
 	}
-	return raw, nil
+	return lenient, nil
 }
 
 // duplicate returns a finding about the first duplicate key of a mapping, or nil if there is none or the text is not
-// YAML.
+// YAML. Empty lines and spaces before the text give the positions of the file.
 func (t text) duplicate() *source.Finding {
-	var document nodes.Node
-	if err := nodes.Unmarshal(t.data, &document); err != nil {
-		document = nodes.Node{} // parsing it as JSON reports the error
+	padding := strings.Repeat("\n", t.first-1) + strings.Repeat(" ", t.inset)
+	_, findings := source.Parse(source.File{Name: t.at.File, Data: append([]byte(padding), t.data...)})
+	for _, finding := range findings {
+		if finding.Rule == source.DuplicateKey {
+			return &finding
+		}
 	}
-	earlier, key, path := twice(&document, "")
-	if key == nil {
-		return nil
-	}
-	at := source.Position{File: t.at.File, Line: t.first + key.Line - 1, Column: key.Column}
-	if key.Line == 1 {
-		at.Column += t.inset
-	}
-	message := fmt.Sprintf("duplicate key, first written in line %d", t.first+earlier.Line-1)
-	return &source.Finding{Position: at, Path: path, Rule: source.DuplicateKey, Message: message}
+	return nil
 }
 
 // duplicateMember finds the first key that is written twice in an object of a JSON document; nil if there is none.
@@ -310,40 +306,6 @@ func (t text) duplicateMember() *source.Finding {
 		return finding
 	}
 	return &source.Finding{Position: t.at, Rule: source.DuplicateKey, Message: strict[0].Error()}
-}
-
-// twice returns the first duplicate key at or below a node, with the earlier one and its path. It does not follow
-// aliases.
-func twice(n *nodes.Node, path string) (earlier, key *nodes.Node, at string) {
-	if n.Kind != nodes.MappingNode {
-		for i, child := range n.Content {
-			inner := path
-			if n.Kind == nodes.SequenceNode {
-				inner = fmt.Sprintf("%s[%d]", path, i)
-			}
-			if earlier, key, at = twice(child, inner); key != nil {
-				return earlier, key, at
-			}
-		}
-		return nil, nil, ""
-	}
-	first := map[string]*nodes.Node{}
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		key, inner := n.Content[i], n.Content[i].Value
-		if path != "" {
-			inner = path + "." + inner
-		}
-		if key.Kind == nodes.ScalarNode && key.Tag != "!!merge" {
-			if first[key.Value] != nil {
-				return first[key.Value], key, inner
-			}
-			first[key.Value] = key
-		}
-		if earlier, key, at = twice(n.Content[i+1], inner); key != nil {
-			return earlier, key, at
-		}
-	}
-	return nil, nil, ""
 }
 
 // Stdin is the path of standard input.
@@ -421,6 +383,24 @@ func filesAt(path string, stdin io.Reader) ([]source.File, error) {
 
 // filesBelow reads the file at a path, or the manifests in the folder there and in those below it.
 func filesBelow(path string, read func(name string) ([]byte, error)) (files []source.File, err error) {
+	names, err := Below(path, isManifest)
+	for _, name := range names {
+		data, failure := read(name)
+		if failure != nil {
+			err = failure
+			break
+		}
+		files = append(files, source.File{Name: name, Data: data})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading manifests: %w", err)
+	}
+	return files, nil
+}
+
+// Below returns the file at a path, or the matching files in the folder there and in those below it, sorted. It omits
+// files and folders that begin with a dot.
+func Below(path string, matches func(name string) bool) (names []string, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
@@ -429,18 +409,12 @@ func filesBelow(path string, read func(name string) ([]byte, error)) (files []so
 			if entry.IsDir() {
 				return filepath.SkipDir
 			}
-			return nil
-		case entry.IsDir() || name != path && !isManifest(name):
-			return nil
+		case !entry.IsDir() && (name == path || matches(name)):
+			names = append(names, name)
 		}
-		data, err := read(name)
-		files = append(files, source.File{Name: name, Data: data})
-		return err
+		return nil
 	})
-	if err != nil {
-		return nil, fmt.Errorf("reading manifests: %w", err)
-	}
-	return files, nil
+	return names, err
 }
 
 func isManifest(name string) bool {
