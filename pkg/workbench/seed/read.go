@@ -322,49 +322,29 @@ func decodeNamespace(raw []byte) (facts.Namespace, error) {
 type memo[V any] struct {
 	// failures says that errors are kept, except if the caller gave up or timed out.
 	failures bool
-
-	lock  sync.Mutex
-	known map[string]*result[V]
+	known    sync.Map
 }
 
-// result is a value that one caller at a time reads until it is available.
-type result[V any] struct {
-	lock  sync.Mutex
-	there bool
-	value V
-	err   error
-}
+// result is a value that is read when it is used first.
+type result[V any] struct{ read func() (V, error) }
 
 // get returns a value, and reads a missing one.
 func (m *memo[V]) get(ctx context.Context, key string, read func(context.Context) (V, error)) (V, error) {
-	m.lock.Lock()
-	if m.known == nil {
-		m.known = map[string]*result[V]{}
+	for {
+		found, waited := m.known.LoadOrStore(key, &result[V]{sync.OnceValues(func() (V, error) { return read(ctx) })})
+		value, err := found.(*result[V]).read()
+		gaveUp := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		if err == nil || m.failures && !gaveUp && ctx.Err() == nil {
+			return value, err
+		}
+		m.known.CompareAndDelete(key, found)
+		if !waited || !gaveUp || ctx.Err() != nil {
+			return value, err
+		}
 	}
-	one := m.known[key]
-	if one == nil {
-		one = &result[V]{}
-		m.known[key] = one
-	}
-	m.lock.Unlock()
-	one.lock.Lock()
-	defer one.lock.Unlock()
-	if one.there {
-		return one.value, one.err
-	}
-	value, err := read(ctx)
-	if err != nil && (!m.failures || ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
-		return value, err
-	}
-	one.there, one.value, one.err = true, value, err
-	return value, err
 }
 
-func (m *memo[V]) forget(key string) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	delete(m.known, key)
-}
+func (m *memo[V]) forget(key string) { m.known.Delete(key) }
 
 // lookups is the Source of one control plane. It reads an object when a rule uses it, once for each requested part, and
 // keeps only the requested parts.
