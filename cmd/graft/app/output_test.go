@@ -78,7 +78,7 @@ func TestOutputFileFails(t *testing.T) {
 func TestObjectsOutsideControlPlanesAreIgnored(t *testing.T) {
 	alone, _, _ := graft(t, "diff")
 	out, errors, status := graft(t, "diff", world+"foreign.yaml")
-	if status != 0 || out != alone || errors != "left out: 3 objects of the namespaces default and kube-system, which are no control planes\n" {
+	if status != 0 || out != alone || errors != "left out: objects of namespaces without a control plane: default, kube-system\n" {
 		t.Errorf("got status %d, %s:\n%s", status, errors, out)
 	}
 }

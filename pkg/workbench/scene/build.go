@@ -405,31 +405,17 @@ func hasProvider(namespace manifest.Object) bool {
 	return err == nil && (read.Labels["shoot.gardener.cloud/provider"] != "" || read.Labels["seed.gardener.cloud/provider"] != "")
 }
 
-// LeftOut describes the number of foreign objects and their namespaces.
+// LeftOut names the namespaces of foreign objects.
 func LeftOut(foreign []manifest.Object) string {
 	const most = 5
 	var names []string
-	seen := map[string]bool{}
 	for _, o := range foreign {
-		name := o.Namespace
-		if o.Is("", "Namespace") {
-			name = o.Name
-		}
-		if !seen[name] {
-			seen[name] = true
+		if name := cmp.Or(o.Namespace, o.Name); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
 	if more := len(names) - most; more > 1 {
 		names = append(names[:most], fmt.Sprintf("%d others", more))
 	}
-	objects := fmt.Sprintf("%d objects", len(foreign))
-	if len(foreign) == 1 {
-		objects = "1 object"
-	}
-	last := len(names) - 1
-	if last == 0 {
-		return objects + " of the namespace " + names[0] + ", which is no control plane"
-	}
-	return objects + " of the namespaces " + strings.Join(names[:last], ", ") + " and " + names[last] + ", which are no control planes"
+	return "objects of namespaces without a control plane: " + strings.Join(names, ", ")
 }

@@ -159,7 +159,7 @@ func TestBuildRefuses(t *testing.T) {
 	}{
 		{"a version that Gardener's code here does not know", scene.Options{Kubernetes: "1.12.0"}, nil, "1.12.0 is outside 1.31 to 1.34"},
 		{"a Shoot twice", scene.Options{}, []string{"shoot.yaml", "shoot.yaml"}, "shoot.yaml:4:1: the Shoot of this control plane is already at shoot.yaml:4:1"},
-		{"no control plane", scene.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: 3 objects of the namespaces default and kube-system, which are no control planes"},
+		{"no control plane", scene.Options{}, []string{"foreign.yaml"}, "the manifests have no control plane: objects of namespaces without a control plane: default, kube-system"},
 		{"a Cluster that cannot be decoded", scene.Options{}, []string{"bad-cluster.yaml", "scheduler.yaml"}, "bad-cluster.yaml:4:1: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
