@@ -21,7 +21,7 @@ import (
 )
 
 func newCloudCommand(s *Streams) *cobra.Command {
-	command := &cobra.Command{
+	return group(s, &cobra.Command{
 		Use:   "cloud",
 		Short: "Check the clouds of network profiles",
 		Long: `Check the clouds of network profiles.
@@ -29,11 +29,7 @@ func newCloudCommand(s *Streams) *cobra.Command {
 A cloud makes the addresses of a pool work outside of the machine (docs/usage/clouds.md).`,
 		Example: `  # can a server with this profile bind ports? (openstack.yaml does not exist here)
   graft cloud check openstack.yaml  # exit 2`,
-		Args: unknownCommand,
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(newCloudCheckCommand(s))
-	return command
+	}, newCloudCheckCommand)
 }
 
 // cloudCheckOptions are the flags of graft cloud check.
@@ -55,15 +51,10 @@ Exit status: 0; 1 if something is missing; 2 if the profiles or their credential
 
   # and attach them to the trunk of this node?
   graft cloud check openstack.yaml --nic fa:16:3e:00:00:01  # exit 2`,
-		RunE: func(command *cobra.Command, paths []string) error {
-			if len(paths) == 0 {
-				return errors.New("name the files or folders with the network profiles")
-			}
-			return o.run(command.Context(), s, paths)
-		},
+		Args: atLeastOne("the files or folders with the network profiles"),
+		RunE: func(command *cobra.Command, paths []string) error { return o.run(command.Context(), s, paths) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVar(&o.cloud, "cloud", "", "name of the cloud (default: all of the kind openstack)")
 	set.StringVar(&o.nic, "nic", "", "MAC address of a node's NIC with a trunk")
 	_ = command.RegisterFlagCompletionFunc("cloud", fixed())

@@ -8,10 +8,12 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -87,19 +89,20 @@ func (s *Streams) report(err error) int {
 
 // NewCommand returns graft as a cobra command.
 func NewCommand(version string, s *Streams) *cobra.Command {
-	root := &cobra.Command{
+	root := group(s, &cobra.Command{
 		Use:   "graft",
 		Short: "Preview, explain, check and test provider profiles",
 		Long: `Preview, explain, check and test provider profiles.
 
 graft runs the engine of the webhook on your machine. No cluster is needed unless you name one.`,
 		Version:           version,
-		Args:              unknownCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
-		RunE:              func(command *cobra.Command, _ []string) error { return command.Help() },
 		PersistentPreRunE: checkChoices,
-	}
+	},
+		newRenderCommand, newDiffCommand, newExplainCommand, newCompareCommand, newDriftCommand, newConvertCommand, newInitCommand, newSchemaCommand,
+		newTestCommand, newLintCommand, newInterpreterCommand, newRBACCommand, newPackCommand, newLedgerCommand, newCloudCommand, newCompletionCommand,
+	)
 	root.SetIn(s.In)
 	root.SetOut(s.Out)
 	root.SetErr(s.Err)
@@ -107,28 +110,18 @@ graft runs the engine of the webhook on your machine. No cluster is needed unles
 	root.PersistentFlags().Var(&s.colour, "color", "colour the output: auto (on a terminal), always or never")
 	root.SetFlagErrorFunc(unknownFlag)
 	root.CompletionOptions.DisableDefaultCmd = true
-	for _, command := range []func(*Streams) *cobra.Command{
-		newRenderCommand,
-		newDiffCommand,
-		newExplainCommand,
-		newCompareCommand,
-		newDriftCommand,
-		newConvertCommand,
-		newInitCommand,
-		newSchemaCommand,
-		newTestCommand,
-		newLintCommand,
-		newInterpreterCommand,
-		newRBACCommand,
-		newPackCommand,
-		newLedgerCommand,
-		newCloudCommand,
-		newCompletionCommand,
-	} {
-		root.AddCommand(command(s))
-	}
 	completeValues(root)
 	return root
+}
+
+// group returns a command that only has commands below it.
+func group(s *Streams, command *cobra.Command, below ...func(*Streams) *cobra.Command) *cobra.Command {
+	command.Args = unknownCommand
+	command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	for _, one := range below {
+		command.AddCommand(one(s))
+	}
+	return command
 }
 
 // unknownCommand refuses arguments of a command that only has commands below it.
@@ -172,23 +165,39 @@ func plain(err error) string {
 }
 
 // exactly requires this number of arguments; what describes them.
-func exactly(what string, count int) cobra.PositionalArgs {
+func exactly(what string, count int) cobra.PositionalArgs { return between(what, count, count) }
+
+// atMost limits the number of arguments; what describes them.
+func atMost(what string, count int) cobra.PositionalArgs { return between(what, 0, count) }
+
+// atLeastOne requires an argument; what describes them.
+func atLeastOne(what string) cobra.PositionalArgs { return between(what, 1, math.MaxInt) }
+
+func between(what string, least, most int) cobra.PositionalArgs {
 	return func(command *cobra.Command, arguments []string) error {
-		if len(arguments) == count {
+		if len(arguments) >= least && len(arguments) <= most {
 			return nil
 		}
 		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
 	}
 }
 
-// atMost limits the number of arguments; what describes them.
-func atMost(what string, count int) cobra.PositionalArgs {
-	return func(command *cobra.Command, arguments []string) error {
-		if len(arguments) <= count {
-			return nil
-		}
-		return fmt.Errorf("give %s: %s; see `%s --help`", what, strings.TrimSuffix(command.UseLine(), " [flags]"), command.CommandPath())
+// writeJSON writes a value as indented JSON.
+func (s *Streams) writeJSON(value any) error {
+	encoder := json.NewEncoder(s.Out)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return fmt.Errorf("writing JSON: %w", err)
 	}
+	return nil
+}
+
+// counted returns a number with its noun.
+func counted(count int, one, many string) string {
+	if count == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", count, many)
 }
 
 // guarded runs the program; a panic in it becomes an error as any other.
@@ -313,29 +322,24 @@ func newMeter(s *Streams, what string) *meter {
 }
 
 // step displays the progress.
-func (p *meter) step(done, of int) {
-	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || time.Since(p.began) < patience {
-		return
-	}
-	fmt.Fprintf(p.streams.Err, "%s%d of %d %ss", emptyLine, done, of, p.what)
-	p.written = true
-}
+func (p *meter) step(done, of int) { p.show("%d of %d %ss", done, of, p.what) }
 
 // count displays the progress of work with an unknown total.
 func (p *meter) count(done int) { p.counted("", done) }
 
 // counted works like count, with a word for the completed work.
 func (p *meter) counted(how string, done int) {
-	elapsed := time.Since(p.began)
-	if !p.streams.ErrInteractive || os.Getenv("TERM") == "dumb" || elapsed < patience || time.Since(p.said) < patience/4 {
-		return
+	if time.Since(p.said) >= patience/4 {
+		p.said = time.Now()
+		p.show("%s", strings.TrimSpace(fmt.Sprintf("%s %d %ss", how, done, p.what)))
 	}
-	if how != "" {
-		how += " "
+}
+
+func (p *meter) show(format string, arguments ...any) {
+	if p.streams.ErrInteractive && os.Getenv("TERM") != "dumb" && time.Since(p.began) >= patience {
+		fmt.Fprintf(p.streams.Err, emptyLine+format, arguments...)
+		p.written = true
 	}
-	p.said = time.Now()
-	fmt.Fprintf(p.streams.Err, "%s%s%d %ss, %.0f a second", emptyLine, how, done, p.what, float64(done)/elapsed.Seconds())
-	p.written = true
 }
 
 // done takes the line away.

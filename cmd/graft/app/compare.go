@@ -78,7 +78,6 @@ Exit status: 0; with --exit-code 1 if there are differences; 1 if NEW denies obj
 		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	m := &o.matrix
 	set.StringSliceVar(&m.Versions, "kubernetes", nil, "versions of the shoots, such as 1.33,1.34.2 (default: one of each known minor version)")
 	set.StringSliceVar(&m.Variants, "variants", nil,
@@ -209,11 +208,8 @@ func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	if err != nil {
 		return err
 	}
-	switch denied := result.Count(compare.NewlyDenied); {
-	case denied == 1:
-		return found{"1 object is newly denied"}
-	case denied > 1:
-		return found{fmt.Sprintf("%d objects are newly denied", denied)}
+	if denied := result.Count(compare.NewlyDenied); denied > 0 {
+		return found{counted(denied, "object is newly denied", "objects are newly denied")}
 	}
 	if err := incomplete(result); err != nil {
 		return err

@@ -51,7 +51,7 @@ var freeFlags = []string{
 	"owner", "parallel", "pool", "prefix", "replicas", "run", "seed-provider", "service", "set", "tag", "timeout", "url", "version",
 }
 
-// completeValues adds shell completions for values of flags that commands share. A flag without an entry here, among freeFlags
+// completeValues adds shell completions for values of flags that commands share, and keeps the order of flags. A flag without an entry here, among freeFlags
 // or in its command takes a file.
 func completeValues(command *cobra.Command) {
 	shared := map[string]cobra.CompletionFunc{
@@ -74,6 +74,7 @@ func completeValues(command *cobra.Command) {
 		}
 	}
 	for _, below := range command.Commands() {
+		below.Flags().SortFlags = false
 		completeValues(below)
 	}
 }

@@ -45,7 +45,6 @@ Exit status: 0 if the profile reproduces all differences; 1 if not; 2 if the com
 		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVar(&o.provider, "provider", "", "provider of the profile")
 	set.StringVar(&o.name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&o.gardenerVersion, "gardener-version", "", "version of Gardener (default: the current one)")
@@ -82,11 +81,4 @@ func (o *convertOptions) run(command *cobra.Command, s *Streams, before, after s
 		return found{"not reproduced:\n  " + strings.Join(proposal.Missed, "\n  ")}
 	}
 	return nil
-}
-
-func counted(count int, one, more string) string {
-	if count == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", count, more)
 }

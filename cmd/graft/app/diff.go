@@ -6,7 +6,6 @@ package app
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -54,7 +53,6 @@ Exit status: 0; with --exit-code 1 if there are changes; 1 if an object is denie
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.live.addTo(set)
@@ -165,10 +163,8 @@ func (o *diffOptions) status(changes []*render.Change) error {
 		}
 	}
 	switch {
-	case denied == 1:
-		return found{"1 object is denied"}
-	case denied > 1:
-		return found{fmt.Sprintf("%d objects are denied", denied)}
+	case denied > 0:
+		return found{counted(denied, "object is denied", "objects are denied")}
 	case o.exitCode && changed > 0:
 		return found{}
 	}

@@ -7,7 +7,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -67,7 +66,6 @@ Exit status: 0; 1 if objects differ or are denied, and were not fixed; 2 if the 
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringArrayVarP(&o.profiles.paths, "profile", "p", nil, "file or folder with profiles (repeatable; default: those in ConfigMaps of the seed)")
 	o.profiles.addInstallationTo(set)
 	set.StringVar(&o.connection.Kubeconfig, "kubeconfig", "", "kubeconfig of the seed (default: KUBECONFIG, or ~/.kube/config)")
@@ -261,9 +259,7 @@ func (r *driftResult) drifted() []*driftFinding {
 
 func (r *driftResult) write(s *Streams, form string) error {
 	if form == driftJSON {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+		return s.writeJSON(r)
 	}
 	if err := r.table(s); err != nil {
 		return err

@@ -54,7 +54,6 @@ Exit status: 0; 1 if the object is denied; 2 if the command failed.`,
 		RunE:              func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringArrayVarP(&o.manifests, "filename", "f", nil, "manifests with the object, instead of a generated control plane: file, folder or - (repeatable)")
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)

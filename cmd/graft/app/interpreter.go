@@ -7,7 +7,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +28,7 @@ import (
 )
 
 func newInterpreterCommand(s *Streams) *cobra.Command {
-	command := &cobra.Command{
+	return group(s, &cobra.Command{
 		Use:   "interpreter",
 		Short: "Prepare and try a resource interpreter",
 		Long: `Prepare and try a resource interpreter.
@@ -37,16 +36,8 @@ func newInterpreterCommand(s *Streams) *cobra.Command {
 A resource interpreter answers Karmada's questions about custom kinds with the rules of InterpreterProfiles.`,
 		Example: `  # kinds with rules
   graft interpreter kinds`,
-		Args: unknownCommand,
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	for _, below := range []func(*Streams) *cobra.Command{
-		newInterpretCommand, newInterpreterWebhookCommand, newInterpreterCustomizationCommand, newInterpreterConvertCommand,
-		newInterpreterDefinitionCommand, newInterpreterKindsCommand,
-	} {
-		command.AddCommand(below(s))
-	}
-	return command
+	}, newInterpretCommand, newInterpreterWebhookCommand, newInterpreterCustomizationCommand, newInterpreterConvertCommand,
+		newInterpreterDefinitionCommand, newInterpreterKindsCommand)
 }
 
 func newInterpreterDefinitionCommand(s *Streams) *cobra.Command {
@@ -86,7 +77,6 @@ The version * means all versions without their own line.`,
 			return listKinds(s, profiles)
 		},
 	}
-	command.Flags().SortFlags = false
 	o.addTo(command)
 	return command
 }
@@ -107,19 +97,8 @@ func listKinds(s *Streams, profiles *interpreters) error {
 // filesOf returns the files with rules for a kind, in their order.
 func filesOf(documents []*profile.Interpreter, kind interpreter.Kind) []string {
 	var files []string
-	for _, said := range ofKind(documents, kind) {
-		if !slices.Contains(files, said.File) {
-			files = append(files, said.File)
-		}
-	}
-	return files
-}
-
-// ofKind returns the parts of documents about a kind, in their order.
-func ofKind(documents []*profile.Interpreter, kind interpreter.Kind) []source.Node {
-	var said []source.Node
 	for _, d := range documents {
-		for i, k := range d.Kinds {
+		for _, k := range d.Kinds {
 			names := []string{k.Kind.Value}
 			for _, name := range k.Kinds {
 				names = append(names, name.Value)
@@ -128,12 +107,13 @@ func ofKind(documents []*profile.Interpreter, kind interpreter.Kind) []source.No
 			if !divided {
 				group, version = "", group
 			}
-			if group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind) {
-				said = append(said, d.Node.Get("kinds").Items()[i])
+			has := group == kind.Group && (version == "*" || version == kind.Version) && slices.Contains(names, kind.Kind)
+			if has && !slices.Contains(files, d.Node.File) {
+				files = append(files, d.Node.File)
 			}
 		}
 	}
-	return said
+	return files
 }
 
 func newInterpreterCustomizationCommand(s *Streams) *cobra.Command {
@@ -163,7 +143,6 @@ that Lua cannot express is an error with its position; nothing is written then.`
 			return writeCustomizations(s, documents, options)
 		},
 	}
-	command.Flags().SortFlags = false
 	o.addTo(command)
 	command.Flags().StringArrayVar(&versions, "version", nil, "version of a group, for rules for all its versions: group/version (repeatable)")
 	return command
@@ -278,7 +257,6 @@ configuration up to date itself.`,
 		RunE: func(*cobra.Command, []string) error { return o.run(s) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	o.profiles.addTo(command)
 	set.StringVar(&o.name, "name", "graft-resource-interpreter", "name of the configuration; of several for a kind, Karmada uses only the first by name")
 	set.StringVar(&o.url, "url", "", "URL of the webhook, for Karmada and for members in pull mode: https://host:port/path")
@@ -316,9 +294,6 @@ func (o *interpreterWebhookOptions) run(s *Streams) error {
 	if at.Service != nil {
 		fmt.Fprintln(s.Err, "Karmada's agents in member clusters that pull cannot call this service: with such members, give --url.")
 	}
-	if o.dialect == dialectProposal {
-		warnOfProposal(s, profiles.documents, kinds)
-	}
 	_, err = s.Out.Write(raw)
 	return err
 }
@@ -336,66 +311,21 @@ func (o *interpreterWebhookOptions) left() ([]interpreter.Operation, error) {
 	return left, nil
 }
 
-// warnOfProposal warns of kinds with rules that the proposal cannot support.
-func warnOfProposal(s *Streams, documents []*profile.Interpreter, kinds []interpreter.Known) {
-	for _, k := range kinds {
-		for _, o := range k.Operations {
-			if why := lost(documents, k.Kind, o); why != "" {
-				fmt.Fprintf(s.Err, "%s: %s: %s\n", k.Kind, o, why)
-			}
-		}
-	}
-}
-
-// lost returns the data that rules need but the messages of the proposal lack, or "".
-func lost(documents []*profile.Interpreter, kind interpreter.Kind, o interpreter.Operation) string {
-	var selectors, health bool
-	for _, said := range ofKind(documents, kind) {
-		selectors = selectors || slices.ContainsFunc(said.Get(string(o)).Items(), func(n source.Node) bool { return n.Has("labelSelector") })
-		health = health || slices.ContainsFunc(said.Get(string(o)).Items(), usesHealth)
-	}
-	switch {
-	case o == interpreter.Components:
-		return "the proposal has no such operation"
-	case o == interpreter.Dependencies && selectors:
-		return "the proposal has no labelSelector: where a rule with one applies, there is no answer"
-	case o == interpreter.Aggregate && health:
-		return "the proposal does not say how healthy members are, and it is Unknown to the rules"
-	}
-	return ""
-}
-
-// memberHealth matches uses of members' health in expressions.
-var memberHealth = regexp.MustCompile(`\.\??health\b`)
-
-// usesHealth reports whether a text below a node uses the health of members.
-func usesHealth(n source.Node) bool {
-	return n.Node != nil && (strings.Contains(n.Value, "${") && memberHealth.MatchString(n.Value) || slices.ContainsFunc(n.Items(), usesHealth) ||
-		slices.ContainsFunc(n.Fields(), func(f source.Field) bool { return usesHealth(f.Value) }))
-}
-
 // endpoint returns the address of the webhook.
 func (o *interpreterWebhookOptions) endpoint() (configuration.Endpoint, error) {
-	e := configuration.Endpoint{URL: o.url, TimeoutSeconds: o.timeout}
-	if (o.url == "") == (o.service == "") {
-		return e, errors.New("give one of --url and --service: where the webhook is")
+	switch {
+	case (o.url == "") == (o.service == ""):
+		return configuration.Endpoint{}, errors.New("give one of --url and --service: where the webhook is")
+	case o.timeout == 0:
+		return configuration.Endpoint{}, errors.New("--timeout 0: must be 1 to 30 seconds")
 	}
-	if o.timeout == 0 {
-		return e, errors.New("--timeout 0: must be 1 to 30 seconds")
-	}
-	if o.service != "" {
-		var err error
+	e, err := endpoint(o.url, o.ca, o.timeout)
+	if err == nil && o.service != "" {
 		if e.Service, err = parseService(o.service); err != nil {
-			return e, fmt.Errorf("--service %s: %w", o.service, err)
+			err = fmt.Errorf("--service %s: %w", o.service, err)
 		}
 	}
-	if o.ca != "" {
-		var err error
-		if e.CABundle, err = disk.ReadStream(o.ca, disk.CertificateSize); err != nil {
-			return e, fmt.Errorf("reading --ca: %w", err)
-		}
-	}
-	return e, nil
+	return e, err
 }
 
 // parseService reads namespace/name[:port][/path].

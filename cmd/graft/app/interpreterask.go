@@ -5,7 +5,6 @@
 package app
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -62,12 +61,7 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 
   # a webhook that cannot be reached
   graft interpreter ask example/interpreter/objects/database.yaml --url https://127.0.0.1:1 --operation health # exit 1`,
-		Args: func(_ *cobra.Command, arguments []string) error {
-			if len(arguments) == 0 {
-				return errors.New("name a file with an object: graft interpreter ask OBJECT")
-			}
-			return nil
-		},
+		Args: atLeastOne("a file with an object"),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	o.addTo(command)
@@ -76,7 +70,6 @@ Exit status: 0; 1 if an operation has no answer; 2 if the command failed.`,
 
 func (o *interpretOptions) addTo(command *cobra.Command) {
 	set := command.Flags()
-	set.SortFlags = false
 	o.addQuestionsTo(command)
 	o.webhooks.addTo(command)
 	set.StringVarP(&o.format, "output", "o", "text", "output format: text, json, yaml")
@@ -91,11 +84,15 @@ func (o *interpretOptions) addQuestionsTo(command *cobra.Command) {
 	set.StringArrayVar(&o.observed, "observed", nil, "for retain: file with the objects of member clusters, of the same kinds and names (repeatable)")
 	set.Int32Var(&o.replicas, "replicas", 0, "for revise: the number of replicas")
 	set.StringVar(&o.members, "members", "", "for aggregate: file with a mapping of clusters to status, applied, message and health")
+	_ = command.RegisterFlagCompletionFunc("operation", fixed(operationNames()...))
+}
+
+func operationNames() []string {
 	var names []string
 	for _, one := range interpreter.Operations() {
 		names = append(names, string(one))
 	}
-	_ = command.RegisterFlagCompletionFunc("operation", fixed(names...))
+	return names
 }
 
 func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []string) error {
@@ -132,10 +129,8 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 		return err
 	}
 	switch failed := interpret.Failed(results); {
-	case failed == 1:
-		return found{"1 question has no answer"}
-	case failed > 1:
-		return found{fmt.Sprintf("%d questions have no answer", failed)}
+	case failed > 0:
+		return found{counted(failed, "question has no answer", "questions have no answer")}
 	case unknown == len(objects):
 		return found{"no profile interprets any of the objects"}
 	case unknown > 0:
@@ -159,10 +154,7 @@ func (o *interpretOptions) questions(command *cobra.Command) (interpret.Options,
 	for _, name := range o.operations {
 		one := interpreter.Operation(name)
 		if !one.Known() {
-			var known []string
-			for _, other := range interpreter.Operations() {
-				known = append(known, string(other))
-			}
+			known := operationNames()
 			return asked, fmt.Errorf("--operation %s: unknown operation%s; the operations are %s", name, source.Suggest(name, known), strings.Join(known, ", "))
 		}
 		if !slices.Contains(asked.Operations, one) {
@@ -229,12 +221,10 @@ func (o *interpretOptions) write(s *Streams, results []interpret.Result) error {
 		return interpret.Write(s.Out, s.style(), results)
 	}
 	document := interpret.DocumentOf(results)
-	raw, err := json.MarshalIndent(document, "", "  ")
-	if err == nil && o.format == "yaml" {
-		raw, err = yaml.Marshal(document)
-	} else {
-		raw = append(raw, '\n')
+	if o.format == "json" {
+		return s.writeJSON(document)
 	}
+	raw, err := yaml.Marshal(document)
 	if err != nil {
 		return fmt.Errorf("writing the answers: %w", err)
 	}
@@ -257,17 +247,26 @@ func (f *webhookFlags) addTo(command *cobra.Command) {
 
 // dispatch returns a client of the webhook.
 func (f *webhookFlags) dispatch() (*dispatch.Client, error) {
-	e := configuration.Endpoint{URL: f.url, TimeoutSeconds: f.timeout}
-	if f.ca != "" {
-		var err error
-		if e.CABundle, err = disk.ReadStream(f.ca, disk.CertificateSize); err != nil {
-			return nil, fmt.Errorf("reading --ca: %w", err)
-		}
+	e, err := endpoint(f.url, f.ca, f.timeout)
+	if err != nil {
+		return nil, err
 	}
 	if err := asFlags(e.Validate()); err != nil {
 		return nil, err
 	}
 	return dispatch.New(e), nil
+}
+
+// endpoint returns the location of a webhook with the CA bundle in a file, if one is named.
+func endpoint(url, ca string, timeout int32) (e configuration.Endpoint, err error) {
+	e = configuration.Endpoint{URL: url, TimeoutSeconds: timeout}
+	if ca == "" {
+		return e, nil
+	}
+	if e.CABundle, err = disk.ReadStream(ca, disk.CertificateSize); err != nil {
+		return e, fmt.Errorf("reading --ca: %w", err)
+	}
+	return e, nil
 }
 
 // asFlags converts errors about the location of a webhook to errors about its flags.

@@ -37,18 +37,12 @@ kinds:
 		{"", "InterpretComponent", "nothing else", ""},
 		{"--without components --without health", "InterpretDependency", "InterpretComponent", ""},
 		{"--without component", "", "Interpret", `(did you mean "components"?)`},
-		{"--dialect proposal", "ExploreDependencies", "InterpretDependency", `Queue.v1.acme.com: components: the proposal has no such operation
-Queue.v1.acme.com: dependencies: the proposal has no labelSelector: where a rule with one applies, there is no answer
-Queue.v1.acme.com: aggregate: the proposal does not say how healthy members are, and it is Unknown to the rules
-`},
+		{"--dialect proposal", "ExploreDependencies", "InterpretDependency", ""},
 	} {
 		t.Run(c.flags, func(t *testing.T) {
 			step := runStep(command + c.flags)
 			if !strings.Contains(step.Out, c.has) || strings.Contains(step.Out, c.hasNot) || !strings.Contains(step.Err, c.err) || c.err == "" && step.Err != "" {
 				t.Errorf("status %d\n%s%s", step.Status, step.Out, step.Err)
-			}
-			if strings.Contains(step.Err, "Stack") {
-				t.Errorf("a warning of what is lost nowhere: %s", step.Err)
 			}
 		})
 	}

@@ -29,7 +29,7 @@ import (
 )
 
 func newLedgerCommand(s *Streams) *cobra.Command {
-	command := &cobra.Command{
+	return group(s, &cobra.Command{
 		Use:   "ledger",
 		Short: "Inspect and maintain the ledger of a network provider",
 		Long: `Inspect and maintain the ledger of a network provider.
@@ -38,20 +38,7 @@ A ledger stores the owners of addresses, VLANs and MAC addresses, in a folder of
 folder, the commands send their requests to its socket and say so on standard error. Commands that only read also accept an export.`,
 		Example: `  # allocations in an export
   graft ledger inspect example/network/ledger.jsonl`,
-		Args: unknownCommand,
-		RunE: func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	for _, below := range []func(*Streams) *cobra.Command{
-		newLedgerInspectCommand,
-		newLedgerExportCommand,
-		newLedgerImportCommand,
-		newLedgerVerifyCommand,
-		newLedgerReleaseCommand,
-		newLedgerGCCommand,
-	} {
-		command.AddCommand(below(s))
-	}
-	return command
+	}, newLedgerInspectCommand, newLedgerExportCommand, newLedgerImportCommand, newLedgerVerifyCommand, newLedgerReleaseCommand, newLedgerGCCommand)
 }
 
 // ledgerStates are the states that can be looked for.
@@ -88,7 +75,6 @@ until the cloud has unbound it. A released resource is in quarantine (resting) f
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVar(&o.query.Pool, "pool", "", "only this pool")
 	set.StringVar(&o.query.Owner, "owner", "", "only this owner, as <contract>/<key>, or a prefix with a star: 'dranet/*'")
 	set.StringVar(&o.address, "address", "", "only the owner of this address, or the end of its quarantine")
@@ -119,23 +105,17 @@ func (o *ledgerInspectOptions) complete(now time.Time) (err error) {
 	return nil
 }
 
-func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
+func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []string) error {
 	if err := o.complete(time.Now()); err != nil {
 		return err
 	}
-	if err := o.place.named(arguments); err != nil {
-		return err
-	}
-	k, err := o.place.open(ctx, s, looks)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.close()) }()
-	list := newListing(s.Out, o.output, o.query.State == network.Resting)
-	if err := k.search(ctx, o.query, list.add); err != nil {
-		return errors.Join(err, list.breakOff())
-	}
-	return list.end()
+	return o.place.use(ctx, s, arguments, looks, func(k keeper) error {
+		list := newListing(s.Out, o.output, o.query.State == network.Resting)
+		if err := k.search(ctx, o.query, list.add); err != nil {
+			return errors.Join(err, list.breakOff())
+		}
+		return list.end()
+	})
 }
 
 // listing writes entries of a ledger as they come: there may be millions.
@@ -307,36 +287,27 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
 	o.place.addTo(set)
 	choices(command, "output", "text", "json")
 	return command
 }
 
-func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
-	if err := o.place.named(arguments); err != nil {
-		return err
-	}
-	k, err := o.place.open(ctx, s, looks)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.close()) }()
-	progress := newMeter(s, "row")
-	report, err := k.verify(ctx, progress.count)
-	progress.done()
-	if err != nil {
-		return err
-	}
-	return o.write(s, report)
+func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) error {
+	return o.place.use(ctx, s, arguments, looks, func(k keeper) error {
+		progress := newMeter(s, "row")
+		report, err := k.verify(ctx, progress.count)
+		progress.done()
+		if err != nil {
+			return err
+		}
+		return o.write(s, report)
+	})
 }
 
 func (o *ledgerVerifyOptions) write(s *Streams, report *ledger.Report) error {
 	if o.output == "json" {
-		encoder := json.NewEncoder(s.Out)
-		encoder.SetIndent("", "  ")
-		if err := encoder.Encode(report); err != nil {
+		if err := s.writeJSON(report); err != nil {
 			return err
 		}
 	} else {
@@ -358,17 +329,17 @@ func writeReport(s *Streams, report *ledger.Report) {
 	}
 	records := ""
 	if report.Records > 0 {
-		records = ", " + plural(report.Records, "record", "records")
+		records = ", " + counted(report.Records, "record", "records")
 	}
-	fmt.Fprintf(s.Out, "%s, %s held, %d in quarantine%s: ", plural(report.Allocations, "allocation", "allocations"),
-		plural(report.Held, "resource", "resources"), report.Resting, records)
+	fmt.Fprintf(s.Out, "%s, %s held, %d in quarantine%s: ", counted(report.Allocations, "allocation", "allocations"),
+		counted(report.Held, "resource", "resources"), report.Resting, records)
 	switch {
 	case len(report.Faults) == 0:
 		fmt.Fprintln(s.Out, "nothing wrong")
 	case report.More:
 		fmt.Fprintf(s.Out, "%d faults and more\n", len(report.Faults))
 	default:
-		fmt.Fprintln(s.Out, plural(len(report.Faults), "fault", "faults"))
+		fmt.Fprintln(s.Out, counted(len(report.Faults), "fault", "faults"))
 	}
 }
 
@@ -389,27 +360,22 @@ Exit status: 0; 1 if the owner has no allocation; 2 if the command failed.`,
     graft ledger release dranet/a7b1c0de/pci/0000:27:00.1 --ledger ledger`,
 		Args: exactly("an owner", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if err := place.named(nil); err != nil {
-				return err
-			}
 			return place.release(command.Context(), s, arguments[0])
 		},
 	}
-	command.Flags().SortFlags = false
 	place.addTo(command.Flags())
 	return command
 }
 
-func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) (err error) {
+func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) error {
 	owner, err := network.ParseOwner(text)
 	if err != nil {
 		return fmt.Errorf("%q: %w, as `graft ledger inspect` shows it", text, err)
 	}
-	k, err := f.open(ctx, s, tends)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.close()) }()
+	return f.use(ctx, s, nil, tends, func(k keeper) error { return f.releaseIn(ctx, s, k, owner) })
+}
+
+func (f *ledgerFlags) releaseIn(ctx context.Context, s *Streams, k keeper, owner network.Owner) error {
 	a, done, err := k.release(ctx, owner)
 	if errors.Is(err, network.ErrNotHeld) {
 		return found{owner.String() + " holds nothing"}
@@ -453,7 +419,6 @@ releases nothing; its exit status is 1 if there are such allocations.`,
 		RunE: func(command *cobra.Command, _ []string) error { return o.run(command.Context(), s) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.BoolVar(&o.dryRun, "dry-run", false, "release nothing")
 	o.place.addTo(set)
 	return command

@@ -93,6 +93,19 @@ const (
 	founds               // makes a ledger when there is none
 )
 
+// use opens the ledger at the location on the command line, and closes it after a function has used it.
+func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, does access, do func(keeper) error) (err error) {
+	if err := f.named(arguments); err != nil {
+		return err
+	}
+	k, err := f.open(ctx, s, does)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
+	return do(k)
+}
+
 // open opens the ledger, or asks the server that has it.
 func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
 	switch {
@@ -328,10 +341,12 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
   graft ledger import example/network/ledger.jsonl --ledger ledger && \
     graft ledger export ledger --output-file copy.jsonl`,
 		Args: atMost("one path", 1),
-		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command.Context(), s, arguments) },
+		RunE: func(command *cobra.Command, arguments []string) error {
+			ctx := command.Context()
+			return o.place.use(ctx, s, arguments, looks, func(k keeper) error { return o.run(ctx, s, k) })
+		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVar(&o.file, "output-file", "", "file to write instead of standard output; it is written completely or not at all")
 	set.BoolVar(&o.place.oldCopy, "old-copy", false, "read a folder whose file is older than its newest commit, such as a restored copy: "+
 		"later allocations are not in the export, and may be allocated twice")
@@ -340,15 +355,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 	return command
 }
 
-func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []string) (err error) {
-	if err := o.place.named(arguments); err != nil {
-		return err
-	}
-	k, err := o.place.open(ctx, s, looks)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.close()) }()
+func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k keeper) (err error) {
 	progress := newMeter(s, "row")
 	options := archive.ExportOptions{Progress: progress.count}
 	if o.leaveOut {
@@ -370,7 +377,7 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 	}
 	fmt.Fprintf(s.Err, "exported %s\n", amounts(done.Summary))
 	if done.Broken > 0 {
-		return found{fmt.Sprintf("%s left out: `graft ledger verify` says more", plural(done.Broken, "row that cannot be read was", "rows that cannot be read were"))}
+		return found{fmt.Sprintf("%s left out: `graft ledger verify` says more", counted(done.Broken, "row that cannot be read was", "rows that cannot be read were"))}
 	}
 	if !done.Even {
 		return found{"the rows of the ledger are inconsistent: `graft ledger verify` lists them; an import of this export writes only the rows of allocations"}
@@ -380,19 +387,11 @@ func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, arguments []s
 
 // amounts describes the size of a ledger or an export.
 func amounts(s archive.Summary) string {
-	held, rest := plural(s.Allocations, "allocation", "allocations"), plural(s.Resting, "quarantine", "quarantines")
+	held, rest := counted(s.Allocations, "allocation", "allocations"), counted(s.Resting, "quarantine", "quarantines")
 	if s.Records > 0 {
-		return held + ", " + rest + ", and " + plural(s.Records, "record", "records")
+		return held + ", " + rest + ", and " + counted(s.Records, "record", "records")
 	}
 	return held + ", and " + rest
-}
-
-// plural returns a number with its noun.
-func plural(count int, one, many string) string {
-	if count == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", count, many)
 }
 
 // streamFile writes a file that is there whole or not at all, however long it is. Only its owner may read it.
@@ -437,7 +436,6 @@ same file.`,
 		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	o.place.addTo(set)
 	return command
 }

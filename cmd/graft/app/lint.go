@@ -55,7 +55,6 @@ Exit status: 0; 1 if there are findings of the level --fail-on; 2 if the files c
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVarP(&o.output, "output", "o", o.output, "output format: "+strings.Join(lint.Formats, ", "))
 	set.StringVar(&o.failOn, "fail-on", o.failOn, "lowest level for exit status 1: error or warning")
 	set.BoolVar(&o.fix, "fix", false, "apply fixes that are unambiguous, and report the remaining findings")

@@ -63,16 +63,10 @@ errors, other documents and profiles of several kinds are not packed; the exit s
 
   # several profiles for one installation
   graft pack example/network/acme.yaml example/network/vlan.yaml --output-file pools.tar`,
-		Args: func(_ *cobra.Command, paths []string) error {
-			if len(paths) == 0 {
-				return errors.New("name the files or folders with the profiles")
-			}
-			return nil
-		},
+		Args: atLeastOne("the files or folders with the profiles"),
 		RunE: func(_ *cobra.Command, paths []string) error { return o.run(s, paths) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringVarP(&o.format, "output", "o", packOCI, "output format: oci, configmap, values")
 	set.StringVar(&o.file, "output-file", "", "file to write, completely or not at all (default: standard output, except for oci)")
 	set.StringVar(&o.tag, "tag", "latest", "tag of the image in the file")
@@ -143,7 +137,7 @@ func (o *packOptions) write(s *Streams, profiles []source.File) error {
 		return err
 	}
 	fmt.Fprintln(s.Out, digest)
-	fmt.Fprintf(s.Err, "packed %s into %s\n", plural(len(files), "file", "files"), o.file)
+	fmt.Fprintf(s.Err, "packed %s into %s\n", counted(len(files), "file", "files"), o.file)
 	return nil
 }
 

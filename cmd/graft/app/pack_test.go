@@ -182,7 +182,7 @@ func TestPackRefuses(t *testing.T) {
 		status    int
 		want      string
 	}{
-		"nothing":                    {nil, statusFailed, "name the files or folders with the profiles"},
+		"nothing":                    {nil, statusFailed, "give the files or folders with the profiles"},
 		"no profile":                 {[]string{empty}, statusFailed, "no profile was found in " + empty},
 		"a folder that is not there": {[]string{empty + "/none"}, statusFailed, "no such file or directory"},
 		"a tag with a slash":         {[]string{profiles + "openstack/profile.yaml", "--tag", "a/b"}, statusFailed, `--tag "a/b"`},

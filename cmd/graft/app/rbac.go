@@ -65,7 +65,6 @@ with a lookup that it may not read.
 		},
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	profiles.addTo(set)
 	set.StringVar(&options.Name, "name", "gardener-extension-provider-graft", "name of the service account and the roles; "+
 		"outside of the namespace, roles and webhook registration are called NAME.NAMESPACE")

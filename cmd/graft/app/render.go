@@ -43,7 +43,6 @@ creates them.`,
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	o.profiles.addTo(set)
 	o.scenes.addTo(set)
 	o.output.addTo(command, render.Objects())
