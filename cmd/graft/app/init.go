@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,7 +17,6 @@ import (
 // initOptions are the flags of graft init.
 type initOptions struct {
 	answers scaffold.Answers
-	mirror  string
 	force   bool
 }
 
@@ -29,24 +27,19 @@ func newInitCommand(s *Streams) *cobra.Command {
 		Short: "Create a profile with a test and an editor configuration",
 		Long: `Create a profile with a test and an editor configuration.
 
-Flags describe the cloud. The default folder has the name of the profile. Existing files are kept unless --force is given. To begin
-from an example, copy its folder and change name and providers.`,
+The profile has the rules for an external cloud-controller-manager. The default folder has the name of the profile. Existing files are
+kept unless --force is given. To begin from an example, copy its folder and change name and providers.`,
 		Example: `  # a profile for the provider acme
   graft init acme`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error { return o.run(command, s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	a := &o.answers
 	set.StringVar(&a.Provider, "provider", "", "type of the provider, as in the Shoot (default: the name of the folder)")
 	set.StringVar(&a.Name, "name", "", "name of the profile (default: the provider)")
 	set.StringVar(&a.Kubernetes, "kubernetes", ">= 1.31", "versions of Kubernetes that the profile supports; empty for all")
-	set.BoolVar(&a.ExternalCloudProvider, "external-cloud-provider", true, "flags for an external cloud-controller-manager")
-	set.BoolVar(&a.VolumeAttributesClass, "volume-attributes-class", false, "feature gates for VolumeAttributesClass before 1.34, if the shoot has an annotation")
 	set.StringVar(&a.MachineImage, "machine-image", "", "image of the sidecar of the machine-controller-manager, with its tag")
-	set.StringVar(&a.EtcdClass, "etcd-class", "", "StorageClass for the volumes of etcd-main")
-	set.StringVar(&o.mirror, "registry-mirror", "", "mirror of a registry for nodes, such as docker.io=https://mirror.example.com")
 	set.StringVar(&a.NodeFile, "node-file", "", "path of a file on each node")
 	set.BoolVar(&o.force, "force", false, "write into a folder with files, and replace files of the same name")
 	return command
@@ -85,10 +78,6 @@ func (o *initOptions) files() (scaffold.Files, error) {
 	}
 	if a.Name == "" {
 		a.Name = a.Provider
-	}
-	a.Registry, a.Mirror, _ = strings.Cut(o.mirror, "=")
-	if o.mirror != "" && a.Mirror == "" {
-		return nil, fmt.Errorf("--registry-mirror %s: write it as docker.io=https://mirror.example.com", o.mirror)
 	}
 	return scaffold.New(*a)
 }

@@ -64,12 +64,6 @@ func (f Files) schemas() {
 // Names returns the paths, sorted.
 func (f Files) Names() []string { return slices.Sorted(maps.Keys(f)) }
 
-// schemaComment returns the line that names a schema for editors; up is the path from the document to the folder of the
-// profile.
-func schemaComment(file, up string) string {
-	return "# yaml-language-server: $schema=" + up + SchemaFolder + "/" + file + "\n"
-}
-
 // Write writes the files to a folder. A non-empty folder is an error, which wraps ErrExists, unless force permits to
 // replace files with the same names; other files stay.
 func (f Files) Write(ctx context.Context, folder string, force bool) error {

@@ -10,7 +10,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"text/template"
@@ -26,17 +25,8 @@ type Answers struct {
 	Name, Provider string
 	// Kubernetes is the constraint on versions; empty: all.
 	Kubernetes string
-	// ExternalCloudProvider says that a cloud-controller-manager of its own serves the cloud.
-	ExternalCloudProvider bool
-	// VolumeAttributesClass turns the feature on before Kubernetes 1.34, for shoots with an annotation.
-	VolumeAttributesClass bool
 	// MachineImage is the image of the sidecar of the machine-controller-manager, with a tag; empty: there is none.
 	MachineImage string
-	// EtcdClass is the StorageClass for the volumes of etcd-main; empty: Gardener's.
-	EtcdClass string
-	// Registry is a registry of images, such as docker.io, and Mirror the URL from which nodes pull its images; empty
-	// means none.
-	Registry, Mirror string
 	// NodeFile is the path of a file on each node; empty: none.
 	NodeFile string
 }
@@ -55,11 +45,8 @@ func (a Answers) Check() error {
 			return fmt.Errorf("%q is not a constraint on versions, such as \">= 1.31\"", a.Kubernetes)
 		}
 	}
-	if a.MachineImage != "" && a.tag() == "" {
+	if a.MachineImage != "" && a.Tag() == "" {
 		return fmt.Errorf("the image %q has no tag, as in registry.example.com/image:v1", a.MachineImage)
-	}
-	if u, err := url.Parse(a.Mirror); a.Mirror != "" && (err != nil || u.Host == "" || a.Registry == "") {
-		return fmt.Errorf("a mirror is written docker.io=https://mirror.example.com")
 	}
 	if a.NodeFile != "" && !strings.HasPrefix(a.NodeFile, "/") {
 		return fmt.Errorf("the path of a file on nodes is absolute, %q is not", a.NodeFile)
@@ -67,37 +54,17 @@ func (a Answers) Check() error {
 	return nil
 }
 
-// HasRules reports whether the answers require any rule.
-func (a Answers) HasRules() bool {
-	return a.ExternalCloudProvider || a.VolumeAttributesClass || a.MachineImage != "" || a.EtcdClass != "" || a.Mirror != "" || a.NodeFile != ""
-}
-
-// HasNode reports whether they require files on nodes.
-func (a Answers) HasNode() bool { return a.Mirror != "" || a.NodeFile != "" }
-
-// HasControlPlane reports whether they require anything other than the storage of etcd.
-func (a Answers) HasControlPlane() bool {
-	return a.ExternalCloudProvider || a.VolumeAttributesClass || a.MachineImage != "" || a.HasNode()
-}
-
 // Repository returns the image of the sidecar without its tag.
-func (a Answers) Repository() string { return strings.TrimSuffix(a.MachineImage, ":"+a.tag()) }
+func (a Answers) Repository() string { return strings.TrimSuffix(a.MachineImage, ":"+a.Tag()) }
 
-// Tag returns the tag of the sidecar's image.
-func (a Answers) Tag() string { return a.tag() }
-
-func (a Answers) tag() string {
+// Tag returns the tag of the sidecar's image, or an empty string.
+func (a Answers) Tag() string {
 	_, tag, _ := strings.Cut(a.MachineImage[strings.LastIndexByte(a.MachineImage, '/')+1:], ":")
 	return tag
 }
 
 // NodeFileName returns the name of the nodes' file in the profile's folder.
 func (a Answers) NodeFileName() string { return a.NodeFile[strings.LastIndexByte(a.NodeFile, '/')+1:] }
-
-// Annotation returns the annotation of shoots that want volume attributes classes.
-func (a Answers) Annotation() string {
-	return a.Provider + ".provider.extensions.gardener.cloud/enable-volume-attributes-class"
-}
 
 //go:embed assets/profile.yaml.tmpl
 var profileTemplate string
@@ -116,9 +83,6 @@ func New(a Answers) (Files, error) {
 	if err := a.Check(); err != nil {
 		return nil, err
 	}
-	if !a.HasRules() {
-		return nil, fmt.Errorf("a profile needs at least one rule")
-	}
 	files := Files{}
 	var err error
 	if files[ProfileFile], err = fill("profile", profileTemplate, a); err != nil {
@@ -132,40 +96,30 @@ func New(a Answers) (Files, error) {
 	if a.NodeFile != "" {
 		files["files/"+a.NodeFileName()] = []byte("# Graft writes this file to each node at " + a.NodeFile + ".\n")
 	}
-	if err := files.document(page{Answers: a, Files: files.Names()}); err != nil {
+	if files[ReadmeFile], err = fill("README", readmeTemplate, page{Answers: a, Files: files.Names()}); err != nil {
 		return nil, err
 	}
+	if files[TestsFile], err = fill("tests", testsTemplate, a); err != nil {
+		return nil, err
+	}
+	files.schemas()
 	return files, files.check()
 }
 
-// quote writes a text in double quotes, as JSON and so YAML and TOML read them.
-func quote(value string) string { return string(document.Quote(value)) }
-
-// page holds the data of templates.
+// page holds the data of the README.
 type page struct {
 	Answers
 
 	Files []string
 }
 
-// document adds README, tests and schemas.
-func (f Files) document(p page) error {
-	var err error
-	if f[ReadmeFile], err = fill("README", readmeTemplate, p); err != nil {
-		return err
-	}
-	if f[TestsFile], err = fill("tests", testsTemplate, p); err != nil {
-		return err
-	}
-	f.schemas()
-	return nil
-}
-
 // fill fills a template. In it, quote writes a text as YAML.
 func fill(name, text string, data any) ([]byte, error) {
 	functions := template.FuncMap{
-		"quote":  quote,
-		"schema": func(file, up string) string { return strings.TrimSpace(schemaComment(file, up)) },
+		"quote": func(value string) string { return string(document.Quote(value)) },
+		"schema": func(file, up string) string {
+			return "# yaml-language-server: $schema=" + up + SchemaFolder + "/" + file
+		},
 	}
 	parsed, err := template.New(name).Funcs(functions).Parse(text)
 	if err != nil {
