@@ -28,7 +28,6 @@ type sceneFlags struct {
 	annotations []string
 	set         []string
 	shoot       string
-	configs     map[string]*string
 	present     []string
 	old         []string
 }
@@ -54,13 +53,6 @@ func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.annotations, "annotation", nil, "annotation of the shoot: key=value (repeatable)")
 	set.StringArrayVar(&f.set, "set", nil, "field of the shoot: region=eu, spec.purpose=testing; of its seed and cloud profile: seed.…, cloudProfile.… (repeatable)")
 	set.StringVar(&f.shoot, "shoot", "", "manifest of the Shoot")
-	f.configs = map[string]*string{}
-	for _, config := range []struct{ name, of string }{
-		{"infrastructure-config", "the infrastructure"}, {"controlplane-config", "the control plane"}, {"worker-config", "the first worker pool"},
-		{"cloudprofile-config", "the cloud profile"}, {"seed-config", "the seed"},
-	} {
-		f.configs[config.name] = set.String(config.name, "", "file with the provider configuration of "+config.of)
-	}
 	set.StringArrayVar(&f.present, "present", nil, "manifests of objects for lookups: file, folder or - (repeatable)")
 	set.StringArrayVar(&f.old, "old", nil, "manifests of the stored objects, for updates instead of creations (repeatable)")
 }
@@ -143,18 +135,6 @@ func (f *sceneFlags) complete(provider string) (scene.Options, error) {
 			return o, fmt.Errorf("--annotation %s: must be key=value", pair)
 		}
 		o.Annotations[key] = value
-	}
-	for name, into := range map[string]*json.RawMessage{
-		"infrastructure-config": &o.InfrastructureConfig, "controlplane-config": &o.ControlPlaneConfig, "worker-config": &o.WorkerConfig,
-		"cloudprofile-config": &o.CloudProfileConfig, "seed-config": &o.SeedConfig,
-	} {
-		if path := *f.configs[name]; path != "" {
-			raw, err := readJSON(path)
-			if err != nil {
-				return o, fmt.Errorf("reading --%s: %w", name, err)
-			}
-			*into = raw
-		}
 	}
 	if err := o.Set(f.set...); err != nil {
 		return o, err
