@@ -241,7 +241,6 @@ format: ## Format the code.
 generate: ## Write the generated files.
 	go generate ./...
 	cd test/libnetwork && go generate ./...
-	go run ./hack/charts
 	go run ./hack/registration
 
 # Not part of generate, and not checked by check-generated: the table changes when a release of Kubernetes is added in

@@ -5,20 +5,11 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -34,21 +25,42 @@ type object = map[string]any
 // declared is a type with an additional schema, because it decodes itself or limits its values.
 type declared interface{ JSONSchema() string }
 
+// problem keeps the first error, which the top level of a schema returns.
+type problem struct{ err error }
+
+func (p *problem) fail(format string, arguments ...any) {
+	if p.err == nil {
+		p.err = fmt.Errorf(format, arguments...)
+	}
+}
+
 // builder collects the definitions of a schema.
 type builder struct {
-	comments    *comments
+	problem
 	definitions object
-	// special has the types that need more than reflection.
-	special map[reflect.Type]func() (object, error)
+	// special has the schemas of types that need more than reflection.
+	special  map[reflect.Type]object
+	packages map[string]*packageComments
 }
 
 func newBuilder() *builder {
-	return &builder{comments: newComments(), definitions: object{}, special: map[reflect.Type]func() (object, error){}}
+	return &builder{definitions: object{}, special: map[reflect.Type]object{}, packages: map[string]*packageComments{}}
 }
 
 const definitions = "#/definitions/"
 
 func reference(name string) object { return object{"$ref": definitions + name} }
+
+// share defines a schema and returns its reference. Equal schemas with the same prefix share a definition.
+func (b *builder) share(prefix, name string, schema object) object {
+	for _, known := range slices.Sorted(maps.Keys(b.definitions)) {
+		if strings.HasPrefix(known, prefix) && reflect.DeepEqual(b.definitions[known], schema) {
+			return reference(known)
+		}
+	}
+	b.definitions[prefix+name] = schema
+	return reference(prefix + name)
+}
 
 // used returns the definitions that the schema needs, directly or indirectly.
 func (b *builder) used(schema object) object {
@@ -79,32 +91,35 @@ func (b *builder) used(schema object) object {
 	return used
 }
 
+// jsonTypes has the JSON types of values by kind.
+var jsonTypes = map[reflect.Kind]string{
+	reflect.String: "string", reflect.Bool: "boolean", reflect.Float32: "number", reflect.Float64: "number",
+	reflect.Int: "integer", reflect.Int32: "integer", reflect.Int64: "integer", reflect.Uint8: "integer", reflect.Uint32: "integer",
+}
+
 // document returns the schema of a Go type that pkg/source decodes. fallback, if valid, is its default value.
-func (b *builder) document(t reflect.Type, fallback reflect.Value) (object, error) {
-	if build := b.special[t]; build != nil {
-		return build()
+func (b *builder) document(t reflect.Type, fallback reflect.Value) object {
+	if known := b.special[t]; known != nil {
+		return maps.Clone(known)
 	}
 	if t == reflect.TypeFor[source.Node]() {
-		return object{"not": object{"type": "null"}}, nil
+		return object{"not": object{"type": "null"}}
 	}
 	schema := object{}
-	var err error
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[source.Decoder]()) {
-		if schema, err = b.plain(t, fallback); err != nil {
-			return nil, err
-		}
+		schema = b.plain(t, fallback)
 	}
 	if own, ok := reflect.New(t).Interface().(declared); ok {
 		if err := json.Unmarshal([]byte(own.JSONSchema()), &schema); err != nil {
-			return nil, fmt.Errorf("decoding the schema that %s declares: %w", t, err)
+			b.fail("decoding the schema that %s declares: %w", t, err)
 		}
 	} else if len(schema) == 0 {
-		return nil, fmt.Errorf("%s decodes itself and declares no schema", t)
+		b.fail("%s decodes itself and declares no schema", t)
 	}
-	return schema, nil
+	return schema
 }
 
-func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) {
+func (b *builder) plain(t reflect.Type, fallback reflect.Value) object {
 	switch t.Kind() {
 	case reflect.Pointer:
 		if fallback.IsValid() {
@@ -114,31 +129,22 @@ func (b *builder) plain(t reflect.Type, fallback reflect.Value) (object, error) 
 	case reflect.Struct:
 		return b.fields(t, fallback)
 	case reflect.Map:
-		items, err := b.document(t.Elem(), reflect.Value{})
-		return object{"type": "object", "additionalProperties": items}, err
+		return object{"type": "object", "additionalProperties": b.document(t.Elem(), reflect.Value{})}
 	case reflect.Slice:
-		items, err := b.document(t.Elem(), reflect.Value{})
-		return object{"type": "array", "items": items}, err
+		return object{"type": "array", "items": b.document(t.Elem(), reflect.Value{})}
 	}
-	schema := object{}
-	switch t.Kind() {
-	case reflect.String:
-		schema["type"] = "string"
-	case reflect.Bool:
-		schema["type"] = "boolean"
-	case reflect.Int32, reflect.Int64, reflect.Int:
-		schema["type"] = "integer"
-	default:
-		return nil, fmt.Errorf("%s is not supported in documents", t)
+	schema := object{"type": jsonTypes[t.Kind()]}
+	if schema["type"] == "" {
+		b.fail("%s is not supported in documents", t)
 	}
 	if fallback.IsValid() && !fallback.IsZero() {
 		schema["default"] = fallback.Interface()
 	}
-	return schema, nil
+	return schema
 }
 
 // fields returns the schema of a struct. Fields without omitempty are required.
-func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error) {
+func (b *builder) fields(t reflect.Type, fallback reflect.Value) object {
 	properties, required := object{}, []string{}
 	for _, field := range reflect.VisibleFields(t) {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
@@ -149,27 +155,23 @@ func (b *builder) fields(t reflect.Type, fallback reflect.Value) (object, error)
 		if fallback.IsValid() {
 			value = fallback.FieldByIndex(field.Index)
 		}
-		schema, err := b.document(field.Type, value)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if err := bound(schema, field.Tag); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		comment, err := b.comments.ofField(owner(t, field.Index), field.Name)
-		if err != nil {
-			return nil, err
-		}
-		properties[name] = described(schema, withoutSubject(comment, field.Name))
+		schema := b.document(field.Type, value)
+		b.bound(schema, field)
+		properties[name] = described(schema, withoutSubject(b.comment(owner(t, field.Index), field.Name), field.Name))
 		if !strings.Contains(options, "omitempty") {
 			required = append(required, name)
 		}
 	}
+	return closed(properties, required)
+}
+
+// closed returns the schema of a mapping with the given fields only.
+func closed(properties object, required []string) object {
 	schema := object{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
 		schema["required"] = required
 	}
-	return schema, nil
+	return schema
 }
 
 // owner returns the struct that declares a field, which may be embedded.
@@ -181,10 +183,10 @@ func owner(t reflect.Type, index []int) reflect.Type {
 }
 
 // bound adds the limits in a field's tags, in the format of pkg/source.
-func bound(schema object, tag reflect.StructTag) error {
-	limits, err := source.LimitsOf(tag)
+func (b *builder) bound(schema object, field reflect.StructField) {
+	limits, err := source.LimitsOf(field.Tag)
 	if err != nil {
-		return err
+		b.fail("%s: %w", field.Name, err)
 	}
 	if limits.OneOf != nil {
 		schema["enum"] = limits.OneOf
@@ -192,34 +194,7 @@ func bound(schema object, tag reflect.StructTag) error {
 	if limits.Bounded {
 		schema["minimum"], schema["maximum"] = limits.Least, limits.Most
 	}
-	return nil
 }
-
-// described adds the first paragraph of a comment as description, unless the schema has one.
-func described(schema object, comment string) object {
-	text := describe(comment)
-	if _, ok := schema["description"]; ok || text == "" {
-		return schema
-	}
-	schema = maps.Clone(schema)
-	schema["description"] = text
-	return schema
-}
-
-// withoutSubject removes the field's name from its comment: "QPS is the limit" becomes "the limit".
-func withoutSubject(comment, field string) string {
-	rest, ok := strings.CutPrefix(comment, field+" ")
-	if !ok || strings.HasPrefix(rest, "and ") {
-		return comment
-	}
-	for _, verb := range []string{"is ", "are "} {
-		rest = strings.TrimPrefix(rest, verb)
-	}
-	return rest
-}
-
-// sortedKeys returns the members' names, sorted.
-func sortedKeys(o object) []string { return slices.Sorted(maps.Keys(o)) }
 
 // whole matches a string that is one expression, and so can replace a value of any type.
 const whole = `^\$\{[\s\S]*\}$`
@@ -240,36 +215,39 @@ var written = map[reflect.Type][]string{
 
 // shape returns the schema of a type in Kubernetes' encoding. Every value may be an expression. No field is
 // required, because edits are merged into existing objects.
-func (b *builder) shape(t reflect.Type) (object, error) {
+func (b *builder) shape(t reflect.Type) object {
 	if types := written[t]; types != nil {
-		return orExpression(types...), nil
+		return orExpression(types...)
 	}
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return object{}, nil // the type has an unknown encoding
+		return object{} // the type has an unknown encoding
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		return b.shape(t.Elem())
 	case reflect.String:
 		return b.shapeOfString(t)
-	case reflect.Bool:
-		return orExpression("boolean"), nil
-	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint8, reflect.Uint32:
-		return orExpression("integer"), nil
-	case reflect.Float32, reflect.Float64:
-		return orExpression("number"), nil
 	case reflect.Slice:
 		if t.Elem().Kind() == reflect.Uint8 {
-			return object{"type": "string"}, nil
+			return object{"type": "string"}
 		}
-		return b.shapeWith(orExpression("array"), "items", t.Elem())
+		return with(orExpression("array"), "items", b.shape(t.Elem()))
 	case reflect.Map:
-		return b.shapeWith(orExpression("object"), "additionalProperties", t.Elem())
+		return with(orExpression("object"), "additionalProperties", b.shape(t.Elem()))
 	case reflect.Struct:
 		return b.shapeOfStruct(t)
-	default:
-		return nil, fmt.Errorf("%s is not a type of Kubernetes' objects", t)
 	}
+	if jsonTypes[t.Kind()] == "" {
+		b.fail("%s is not a type of Kubernetes' objects", t)
+	}
+	return orExpression(jsonTypes[t.Kind()])
+}
+
+// with returns a copy of a schema with one more member.
+func with(schema object, member string, value any) object {
+	schema = maps.Clone(schema)
+	schema[member] = value
+	return schema
 }
 
 // orExpression allows the types, and a string that is one expression. The pattern applies to strings only.
@@ -280,47 +258,33 @@ func orExpression(types ...string) object {
 	return object{"type": append(types, "string"), "pattern": whole}
 }
 
-func (b *builder) shapeWith(schema object, member string, t reflect.Type) (object, error) {
-	inner, err := b.shape(t)
-	schema[member] = inner
-	return schema, err
-}
-
-func (b *builder) shapeOfString(t reflect.Type) (object, error) {
+func (b *builder) shapeOfString(t reflect.Type) object {
 	if t.PkgPath() == "" {
-		return object{"type": "string"}, nil
+		return object{"type": "string"}
 	}
-	values, err := b.comments.enum(t)
-	if err != nil || values == nil {
-		return object{"type": "string"}, err
+	values := b.enum(t)
+	if values == nil {
+		return object{"type": "string"}
 	}
-	return object{"anyOf": []object{{"enum": values}, {"type": "string", "pattern": whole}}}, nil
+	return object{"anyOf": []object{{"enum": values}, {"type": "string", "pattern": whole}}}
 }
 
 // shapeOfStruct returns a reference to the type's definition, which it creates on first use.
-func (b *builder) shapeOfStruct(t reflect.Type) (object, error) {
-	name := strings.NewReplacer("/", ".").Replace(t.PkgPath()) + "." + t.Name()
+func (b *builder) shapeOfStruct(t reflect.Type) object {
+	name := strings.ReplaceAll(t.PkgPath(), "/", ".") + "." + t.Name()
 	if _, ok := b.definitions[name]; ok {
-		return reference(name), nil
+		return reference(name)
 	}
 	schema := orExpression("object")
 	b.definitions[name] = schema // before the fields, which may have the same type
-	comment, err := b.comments.ofType(t)
-	if err != nil {
-		return nil, err
-	}
-	properties, err := b.shapeFields(t)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	schema["properties"], schema["additionalProperties"] = properties, false
-	if text := describe(comment); text != "" {
+	schema["properties"], schema["additionalProperties"] = b.shapeFields(t), false
+	if text := describe(b.comment(t)); text != "" {
 		schema["description"] = text
 	}
-	return reference(name), nil
+	return reference(name)
 }
 
-func (b *builder) shapeFields(t reflect.Type) (object, error) {
+func (b *builder) shapeFields(t reflect.Type) object {
 	properties := object{}
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -329,184 +293,14 @@ func (b *builder) shapeFields(t reflect.Type) (object, error) {
 		case name == "-" || !field.IsExported():
 			continue
 		case name == "":
-			inline, err := b.shapeFields(field.Type)
-			if err != nil {
-				return nil, err
-			}
-			for _, key := range sortedKeys(inline) {
-				properties[key] = inline[key]
-			}
+			maps.Copy(properties, b.shapeFields(field.Type))
 			continue
 		}
-		schema, err := b.shape(field.Type)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		comment, err := b.comments.ofField(t, field.Name)
-		if err != nil {
-			return nil, err
-		}
+		comment := b.comment(t, field.Name)
 		if strings.HasPrefix(t.PkgPath(), module) {
 			comment = withoutSubject(comment, field.Name)
 		}
-		properties[name] = described(schema, comment)
+		properties[name] = described(b.shape(field.Type), comment)
 	}
-	return properties, nil
-}
-
-// comments has the comments of Go packages on types, fields and constants.
-type comments struct {
-	packages map[string]*packageComments
-}
-
-type packageComments struct {
-	// files has the positions of the file that is being read.
-	files  *token.FileSet
-	types  map[string]string
-	fields map[string]string
-	// constants has the values of the constants of each named type.
-	constants map[string][]string
-}
-
-func newComments() *comments { return &comments{map[string]*packageComments{}} }
-
-// ofType returns the comment of a named type.
-func (c *comments) ofType(t reflect.Type) (string, error) {
-	p, err := c.read(t.PkgPath())
-	if err != nil {
-		return "", err
-	}
-	return p.types[t.Name()], nil
-}
-
-// ofField returns the comment of a field of a named type.
-func (c *comments) ofField(t reflect.Type, field string) (string, error) {
-	p, err := c.read(t.PkgPath())
-	if err != nil {
-		return "", err
-	}
-	return p.fields[t.Name()+"."+field], nil
-}
-
-// enum returns the constants of a type that is marked as an enumeration, or nil for other types.
-func (c *comments) enum(t reflect.Type) ([]string, error) {
-	p, err := c.read(t.PkgPath())
-	if err != nil || !strings.Contains(p.types[t.Name()], "+enum") {
-		return nil, err
-	}
-	return p.constants[t.Name()], nil
-}
-
-// read parses the sources of a package of the module or its dependencies.
-func (c *comments) read(path string) (*packageComments, error) {
-	if found := c.packages[path]; found != nil {
-		return found, nil
-	}
-	list := exec.CommandContext(context.Background(), "go", "list", "-f", "{{.Dir}}", path)
-	list.Stderr = os.Stderr
-	dir, err := list.Output()
-	if err != nil {
-		return nil, fmt.Errorf("finding the sources of %s: %w", path, err)
-	}
-	files, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(dir)), "*.go"))
-	if err != nil {
-		return nil, err
-	}
-	p := &packageComments{types: map[string]string{}, fields: map[string]string{}, constants: map[string][]string{}}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		p.files = token.NewFileSet()
-		parsed, err := parser.ParseFile(p.files, file, nil, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
-			return nil, err
-		}
-		for _, declaration := range parsed.Decls {
-			if general, ok := declaration.(*ast.GenDecl); ok {
-				p.add(general)
-			}
-		}
-	}
-	c.packages[path] = p
-	return p, nil
-}
-
-func (p *packageComments) add(general *ast.GenDecl) {
-	for _, spec := range general.Specs {
-		switch spec := spec.(type) {
-		case *ast.TypeSpec:
-			doc := spec.Doc
-			if doc == nil {
-				doc = general.Doc
-			}
-			p.types[spec.Name.Name] = raw(doc)
-			if structure, ok := spec.Type.(*ast.StructType); ok {
-				p.addFields(spec.Name.Name, structure)
-			}
-		case *ast.ValueSpec:
-			p.addConstants(spec)
-		}
-	}
-}
-
-// addFields records the comment of each field. A field directly below another without its own comment shares
-// that one's.
-func (p *packageComments) addFields(owner string, structure *ast.StructType) {
-	above, line := "", -1
-	for _, field := range structure.Fields.List {
-		text := raw(field.Doc)
-		if field.Doc == nil && p.files.Position(field.Pos()).Line == line+1 {
-			text = above
-		}
-		above, line = text, p.files.Position(field.End()).Line
-		for _, name := range field.Names {
-			p.fields[owner+"."+name.Name] = text
-		}
-	}
-}
-
-func (p *packageComments) addConstants(spec *ast.ValueSpec) {
-	kind, ok := spec.Type.(*ast.Ident)
-	if !ok || len(spec.Values) != 1 {
-		return
-	}
-	literal, ok := spec.Values[0].(*ast.BasicLit)
-	if !ok || literal.Kind != token.STRING {
-		return
-	}
-	if text, err := strconv.Unquote(literal.Value); err == nil && !slices.Contains(p.constants[kind.Name], text) {
-		p.constants[kind.Name] = append(p.constants[kind.Name], text)
-	}
-}
-
-// raw returns the text of a comment with its markers.
-func raw(group *ast.CommentGroup) string {
-	if group == nil {
-		return ""
-	}
-	var lines []string
-	for _, comment := range group.List {
-		lines = append(lines, strings.TrimPrefix(strings.TrimPrefix(comment.Text, "//"), " "))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// note matches a line of a comment for developers.
-var note = regexp.MustCompile(`^(\+|[A-Z]{4,}[:(])`)
-
-// describe returns the first paragraph of a comment as one line, without markers and notes.
-func describe(text string) string {
-	var words []string
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if note.MatchString(line) {
-			continue
-		}
-		if line == "" && len(words) > 0 {
-			break
-		}
-		words = append(words, strings.Fields(line)...)
-	}
-	return strings.Join(words, " ")
+	return properties
 }

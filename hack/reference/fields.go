@@ -6,6 +6,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -110,7 +111,7 @@ func (w *fields) line(name, kind, description string) {
 // below returns the mapping with the fields of a field, and the step of the path that leads to it.
 func (w *fields) below(field *Schema) (*Schema, string) {
 	found, step := w.root.resolve(field), ""
-	if values := found.Values(); values != nil {
+	if values := found.AdditionalProperties.Schema; values != nil {
 		found, step = w.root.resolve(values), ".<name>"
 	}
 	if found.Items != nil {
@@ -286,26 +287,45 @@ func shapeWords(t operation.Type) string {
 
 // Schema is the part of a JSON Schema that the pages show.
 type Schema struct {
-	Title                string             `json:"title"`
-	Description          string             `json:"description"`
-	Type                 any                `json:"type"`
-	Const                string             `json:"const"`
-	Enum                 []any              `json:"enum"`
-	AnyOf                []*Schema          `json:"anyOf"`
-	Default              any                `json:"default"`
-	Minimum              *json.Number       `json:"minimum"`
-	Maximum              *json.Number       `json:"maximum"`
-	Required             []string           `json:"required"`
-	Properties           map[string]*Schema `json:"properties"`
-	AdditionalProperties any                `json:"additionalProperties"`
-	Items                *Schema            `json:"items"`
-	Ref                  string             `json:"$ref"`
-	Definitions          map[string]*Schema `json:"definitions"`
+	Title, Description, Const string
+	Type                      types
+	Enum                      []any
+	AnyOf                     []*Schema
+	Default                   any
+	Minimum, Maximum          *json.Number
+	Required                  []string
+	Properties, Definitions   map[string]*Schema
+	AdditionalProperties      values
+	Items                     *Schema
+	Ref                       string `json:"$ref"`
+}
+
+// types is the type of a schema, or several.
+type types []string
+
+// UnmarshalJSON reads a name or a list of names.
+func (t *types) UnmarshalJSON(data []byte) error {
+	*t = types{""}
+	if json.Unmarshal(data, &(*t)[0]) == nil {
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(t))
+}
+
+// values is the schema of the entries of a mapping with free names; nil if none are allowed.
+type values struct{ *Schema }
+
+// UnmarshalJSON reads a schema, or false.
+func (v *values) UnmarshalJSON(data []byte) error {
+	if string(data) == "false" {
+		return nil
+	}
+	return json.Unmarshal(data, &v.Schema)
 }
 
 // readSchema builds a schema from the current source, which may be newer than this program.
 func readSchema(name string) (*Schema, error) {
-	data, err := build(name)
+	data, err := encode(schemas[name]())
 	if err != nil {
 		return nil, err
 	}
@@ -337,16 +357,6 @@ func (s *Schema) Order() []string {
 	return names
 }
 
-// Values returns the schema of the entries of a mapping with free names; nil for any other schema.
-func (s *Schema) Values() *Schema {
-	raw, err := json.Marshal(s.AdditionalProperties)
-	var values Schema
-	if _, ok := s.AdditionalProperties.(map[string]any); !ok || err != nil || json.Unmarshal(raw, &values) != nil {
-		return nil
-	}
-	return &values
-}
-
 // Kind returns the type in words.
 func (s *Schema) Kind() string {
 	var words string
@@ -361,12 +371,16 @@ func (s *Schema) Kind() string {
 		words = "rules by target"
 	case s.Items != nil:
 		words = "list of " + plural(s.Items.Kind())
-	case s.Values() != nil:
-		words = "mapping of names to " + plural(s.Values().Kind())
+	case s.AdditionalProperties.Schema != nil:
+		words = "mapping of names to " + plural(s.AdditionalProperties.Kind())
 	case s.Type == nil:
 		words = "any value"
 	default:
-		words = typeWords(s.Type)
+		var all []string
+		for _, t := range s.Type {
+			all = append(all, cmp.Or(typeWords[t], t))
+		}
+		words = strings.Join(all, " or ")
 	}
 	if s.Minimum != nil && s.Maximum != nil {
 		words += fmt.Sprintf(", %s to %s", *s.Minimum, *s.Maximum)
@@ -377,20 +391,7 @@ func (s *Schema) Kind() string {
 	return words
 }
 
-func typeWords(t any) string {
-	if several, ok := t.([]any); ok {
-		var words []string
-		for _, one := range several {
-			words = append(words, typeWords(one))
-		}
-		return strings.Join(words, " or ")
-	}
-	words := map[any]string{"object": "mapping", "array": "list", "boolean": "true or false", "integer": "whole number"}
-	if known, ok := words[t]; ok {
-		return known
-	}
-	return fmt.Sprint(t)
-}
+var typeWords = map[string]string{"object": "mapping", "array": "list", "boolean": "true or false", "integer": "whole number"}
 
 // plural returns the plural of a type in words.
 func plural(words string) string {

@@ -11,6 +11,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	gotypes "go/types"
 	"io/fs"
 	"os"
 	"path"
@@ -99,30 +100,35 @@ func readMetrics(files fs.FS, folders ...string) ([]metric, error) {
 	return all, nil
 }
 
+// constructor matches the functions that create metrics. The name of a metric tells whether a description is that of a counter or of
+// a gauge.
+var constructor = regexp.MustCompile(`(?i)^(?:.*\.)?(?:new)?(counter|gauge|histogram|desc)(?:vec)?$`)
+
 // metricsIn returns the metrics of a file: from constructors with options, and from functions with a name and a
 // help text.
 func metricsIn(file *ast.File) []metric {
 	var all []metric
-	ast.Inspect(file, func(node ast.Node) bool {
+	for node := range ast.Preorder(file) {
 		call, ok := node.(*ast.CallExpr)
 		if !ok || len(call.Args) == 0 {
-			return true
+			continue
 		}
-		m := metric{kind: kindOf(call.Fun)}
+		match := constructor.FindStringSubmatch(gotypes.ExprString(call.Fun))
+		var m metric
 		if options, ok := call.Args[0].(*ast.CompositeLit); ok {
 			m.name, m.help = member(options, "Name"), member(options, "Help")
 		} else if len(call.Args) > 1 {
 			m.name, m.help = literal(call.Args[0]), literal(call.Args[1])
 		}
-		if m.kind == collected {
+		// A metric without help text is not registered.
+		if match == nil || m.help == "" || !metricName.MatchString(m.name) {
+			continue
+		}
+		if m.kind = strings.ToLower(match[1]); m.kind == "desc" {
 			m.kind = "gauge"
 			if strings.HasSuffix(m.name, "_total") {
 				m.kind = "counter"
 			}
-		}
-		// A metric without help text is not registered.
-		if m.kind == "" || m.help == "" || !metricName.MatchString(m.name) {
-			return true
 		}
 		for _, argument := range call.Args[1:] {
 			if list, ok := argument.(*ast.CompositeLit); ok {
@@ -132,28 +138,8 @@ func metricsIn(file *ast.File) []metric {
 			}
 		}
 		all = append(all, m)
-		return true
-	})
+	}
 	return all
-}
-
-// collected is the type of a collector's description; the metric's name tells counter or gauge.
-const collected = "desc"
-
-// kindOf returns the type of metric that a function creates, or "".
-func kindOf(function ast.Expr) string {
-	name := ""
-	switch f := function.(type) {
-	case *ast.SelectorExpr:
-		name = f.Sel.Name
-	case *ast.Ident:
-		name = f.Name
-	}
-	name = strings.ToLower(strings.TrimSuffix(strings.TrimPrefix(name, "New"), "Vec"))
-	if slices.Contains([]string{"counter", "gauge", "histogram", collected}, name) {
-		return name
-	}
-	return ""
 }
 
 // member returns a string field of a composite literal.

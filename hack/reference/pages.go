@@ -22,15 +22,20 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// writeProfile writes the page of the document: its fields, the fields of a rule, and the targets.
-func writeProfile(out *bytes.Buffer) error {
-	schema, err := readSchema("providerprofile.json")
-	if err != nil {
+// documented returns the writer of a page about a kind of documents: a head, and what write says after the heading of the fields.
+func documented(file, intro string, write func(*bytes.Buffer, *Schema)) func(*bytes.Buffer) error {
+	return func(out *bytes.Buffer) error {
+		schema, err := readSchema(file)
+		if err == nil {
+			fmt.Fprintf(out, "# Reference of the %s\n\n%s\n\n## Fields\n\n", schema.Title, intro)
+			write(out, schema)
+		}
 		return err
 	}
-	fmt.Fprintf(out, "# Reference of the ProviderProfile\n\nFor authors of profiles. Look up fields and targets here, "+
-		"[operations](operations.md) and [expressions](expressions.md) on their own pages; [profiles](../usage/profile.md) has examples.\n\n"+
-		"## Fields\n\n")
+}
+
+// writeProfile writes the page of the document: its fields, the fields of a rule, and the targets.
+func writeProfile(out *bytes.Buffer, schema *Schema) {
 	writeFields(out, schema)
 	fmt.Fprintf(out, "\n## Rules\n\nA rule has one [operation](operations.md) as its key, and these fields:\n\n")
 	table(out, "field", "type", "meaning")
@@ -49,7 +54,6 @@ func writeProfile(out *bytes.Buffer) error {
 		row(out, code(name), found.Summary, code(forms...), found.Container)
 	}
 	writeOthers(out, schema)
-	return nil
 }
 
 // writeOthers writes the rules for other objects of a set.
@@ -58,18 +62,29 @@ func writeOthers(out *bytes.Buffer, s *Schema) {
 	writeFields(out, s.Definitions["set"].Properties[v1alpha1.ObjectsField].Items)
 	fmt.Fprintf(out, "\nOperations by kind:\n\n")
 	table(out, "kinds", "operations")
-	var order []string
-	kinds := map[string][]string{}
+	var kinds groups
 	for _, other := range append(target.Others(), target.Other(target.Form{Kind: "all other kinds"})) {
-		operations := code(operationsOf(other)...)
-		if kinds[operations] == nil {
-			order = append(order, operations)
-		}
-		kinds[operations] = append(kinds[operations], other.Name)
+		kinds.add(code(operationsOf(other)...), other.Name)
 	}
-	for _, operations := range order {
-		row(out, strings.Join(kinds[operations], ", "), operations)
+	for _, operations := range kinds.order {
+		row(out, strings.Join(kinds.names[operations], ", "), operations)
 	}
+}
+
+// groups has names by a text that they share.
+type groups struct {
+	order []string
+	names map[string][]string
+}
+
+func (g *groups) add(text, name string) {
+	if g.names == nil {
+		g.names = map[string][]string{}
+	}
+	if g.names[text] == nil {
+		g.order = append(g.order, text)
+	}
+	g.names[text] = append(g.names[text], name)
 }
 
 // writeConfiguration writes the page of a configuration from its schema.
@@ -108,19 +123,14 @@ func writeOperations(out *bytes.Buffer) error {
 
 // writeTargets writes which targets have which operations, one row for the operations with the same targets.
 func writeTargets(out *bytes.Buffer) {
-	operations := map[string][]string{}
-	var order []string
-	for _, d := range operation.All() {
-		targets := code(targetsOf(d)...)
-		if operations[targets] == nil {
-			order = append(order, targets)
-		}
-		operations[targets] = append(operations[targets], d.Name)
-	}
 	fmt.Fprintf(out, "## Targets\n\n")
 	table(out, "operations", "targets")
-	for _, targets := range order {
-		row(out, code(operations[targets]...), targets)
+	var operations groups
+	for _, d := range operation.All() {
+		operations.add(code(targetsOf(d)...), d.Name)
+	}
+	for _, targets := range operations.order {
+		row(out, code(operations.names[targets]...), targets)
 	}
 }
 
@@ -182,13 +192,7 @@ func writeObjects(out *bytes.Buffer, heading string, variables []expression.Vari
 }
 
 // writeNetworkProfile writes the page of the document, of the configuration of devices, and of variables.
-func writeNetworkProfile(out *bytes.Buffer) error {
-	schema, err := readSchema("networkprofile.json")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "# Reference of the NetworkProfile\n\nFor authors of network profiles. Look up each field here; "+
-		"[network profiles](../usage/network-profile.md) has examples.\n\n## Fields\n\n")
+func writeNetworkProfile(out *bytes.Buffer, schema *Schema) {
 	config := networkFields(out, schema, schema, "[configuration of a device](#configuration-of-a-device)")
 	fmt.Fprintf(out, "\n## Configuration of a device\n\nThe fields of DRANET's NetworkConfig. Each may be an expression.\n\n")
 	networkFields(out, schema, config, "")
@@ -196,7 +200,6 @@ func writeNetworkProfile(out *bytes.Buffer) error {
 		"[their own variables](../usage/clouds.md#a-cloud-by-http-requests). All other expressions see:\n\n")
 	writeVariables(out, policy.Variables(), policy.Summary)
 	writeObjects(out, "###", policy.Variables(), policy.Summary)
-	return nil
 }
 
 // networkFields writes the fields of a schema and of its references. The configuration of a device has a separate table
@@ -227,13 +230,7 @@ func networkFields(out *bytes.Buffer, root, s *Schema, device string) *Schema {
 }
 
 // writeInterpreterProfile writes the page of the document, and of the variables in each operation.
-func writeInterpreterProfile(out *bytes.Buffer) error {
-	schema, err := readSchema("interpreterprofile.json")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "# Reference of the InterpreterProfile\n\nFor authors of interpreter profiles. Look up each field here; "+
-		"[interpreter profiles](../usage/interpreter.md) has examples.\n\n## Fields\n\n")
+func writeInterpreterProfile(out *bytes.Buffer, schema *Schema) {
 	networkFields(out, schema, schema, "")
 	fmt.Fprint(out, "\n## Variables of expressions\n\nFields of objects have no type. Read optional fields with `?`, as in "+
 		"`object.?status.?replicas.orValue(0)`. Expressions see the original object, without the changes of earlier rules.\n\n")
@@ -257,18 +254,11 @@ func writeInterpreterProfile(out *bytes.Buffer) error {
 	fmt.Fprintln(out)
 	writeVariables(out, append(all, rule.ItemVariables(interpreter.Retain)...), rule.Summary)
 	writeObjects(out, "###", all, rule.Summary)
-	return nil
 }
 
 // writeProfileTest writes the page of tests: tables, settings and expectations.
-func writeProfileTest(out *bytes.Buffer) error {
-	schema, err := readSchema("providerprofiletest.json")
-	if err != nil {
-		return err
-	}
+func writeProfileTest(out *bytes.Buffer, schema *Schema) {
 	setting, cases := schema.Definitions["setting"], schema.Properties["cases"].Items
-	fmt.Fprintf(out, "# Reference of the ProviderProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
-		"[testing](../usage/testing.md) has examples.\n\n## Fields\n\n")
 	testRows(out, schema, nil)
 	fmt.Fprintf(out, "\n## Cases\n\nA case has the fields of a [setting](#settings), and these:\n\n")
 	testRows(out, cases, setting)
@@ -277,7 +267,6 @@ func writeProfileTest(out *bytes.Buffer) error {
 	fmt.Fprintf(out, "\n## Expectations\n\nBy [target](profile.md#targets), by kind and name such as `Deployment/acme`, or for all `%s`. An "+
 		"expectation is one of the words %s, or has fields:\n\n", v1alpha1.TestOthers, code(v1alpha1.TestStates...))
 	testRows(out, schema.Definitions["expectation"].AnyOf[1], nil)
-	return nil
 }
 
 // testRows writes the fields of a schema without those of another one.
@@ -291,52 +280,38 @@ func isLinked(name string, field *Schema) bool {
 	return name == "cases" || strings.Contains(testKind(field), "](#")
 }
 
+// testLinks has the tables of the page by definition.
+var testLinks = map[string]string{
+	definitions + "setting": "[setting](#settings)", definitions + "expectations": "[expectations](#expectations)",
+	definitions + "want": "[expected answer](#expected-answers)",
+}
+
 // testKind returns the type of a field with links to other tables of the page.
 func testKind(s *Schema) string {
-	definition := func(s *Schema) string {
-		switch strings.TrimPrefix(s.Ref, "#/definitions/") {
-		case "setting":
-			return "[setting](#settings)"
-		case "expectations":
-			return "[expectations](#expectations)"
-		case "want":
-			return "[expected answer](#expected-answers)"
-		}
-		return ""
-	}
-	if known := definition(s); known != "" {
-		return known
-	}
-	if values := s.Values(); values != nil {
-		if known := definition(values); known != "" {
-			return "mapping of names to " + known
-		}
-	}
-	if s.Items != nil && s.Items.Properties["expect"] != nil {
+	values := s.AdditionalProperties.Schema
+	switch {
+	case testLinks[s.Ref] != "":
+		return testLinks[s.Ref]
+	case values != nil && testLinks[values.Ref] != "":
+		return "mapping of names to " + testLinks[values.Ref]
+	case s.Items != nil && s.Items.Properties["expect"] != nil:
 		return "list of [cases](#cases)"
 	}
 	// Every setting accepts null, which resets it; this is not repeated for each.
 	words := strings.TrimSuffix(s.Kind(), " or null")
-	if types, ok := s.Type.([]any); ok && s.Items != nil && slices.Contains(types, any("string")) {
+	if s.Items != nil && slices.Contains(s.Type, "string") {
 		words = "string, or " + words
 	}
 	return words
 }
 
 // writeInterpreterTest writes the page of tests for interpreter profiles: tables and expected answers.
-func writeInterpreterTest(out *bytes.Buffer) error {
-	schema, err := readSchema("interpreterprofiletest.json")
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "# Reference of the InterpreterProfileTest\n\nFor authors of tests that `graft test` runs. Look up each field here; "+
-		"[interpreter profiles](../usage/interpreter.md#test-it) has examples.\n\n## Fields\n\n")
+func writeInterpreterTest(out *bytes.Buffer, schema *Schema) {
 	testRows(out, schema, nil)
 	fmt.Fprint(out, "\n## Cases\n\n")
 	testRows(out, schema.Properties["cases"].Items, nil)
 	fmt.Fprintf(out, "\n## Expected answers\n\n%s The operation is in brackets.\n\n", schema.Definitions["want"].Description)
 	testRows(out, schema.Definitions["want"], nil)
-	return nil
 }
 
 // writeCommandLine writes the page of graft's commands.

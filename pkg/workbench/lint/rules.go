@@ -26,8 +26,6 @@ const home = "https://github.com/graft-provider/gardener-extension-provider-graf
 // folderOfPages is where the pages of rules stand.
 const folderOfPages = "docs/lint"
 
-//go:generate sh -c "cd ../../.. && go run ./hack/rules"
-
 //go:embed rules/*.yaml
 var files embed.FS
 

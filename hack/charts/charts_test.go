@@ -2,34 +2,18 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package charts
 
 import (
-	"bytes"
 	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chartutil"
 	sigsyaml "sigs.k8s.io/yaml"
 )
-
-func TestCurrent(t *testing.T) {
-	for _, name := range names(t) {
-		t.Run(name, func(t *testing.T) {
-			want, err := generate(root, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(mustRead(t, "charts/"+name+"/values.schema.json"), want) {
-				t.Error("values.schema.json is not current: run `make generate`")
-			}
-		})
-	}
-}
 
 // TestDescribed checks that each top-level value in values.yaml, or its parts, has a description.
 func TestDescribed(t *testing.T) {
@@ -108,36 +92,6 @@ func TestExamples(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestMistakes checks the messages of mistakes in hack/charts/schema.
-func TestMistakes(t *testing.T) {
-	for name, test := range map[string]struct {
-		values, said, want string
-	}{
-		"a list that shows nothing": {values: "a: []\n", said: "{}", want: "a: values.yaml does not show its items"},
-		"a default without a type":  {values: "a: null\n", said: "{}", want: "a: a default of type !!null"},
-		"a value that is not there": {values: "a: b\n", said: "b: {}\n", want: "hack/charts/schema describes [b]"},
-		"a name that is not there":  {values: "a: b\n", said: "a: {$use: x}\n", want: "a: common.yaml has no x"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var document yaml.Node
-			if err := yaml.Unmarshal([]byte(test.values), &document); err != nil {
-				t.Fatal(err)
-			}
-			g := &generator{used: map[string]bool{}}
-			if err := yaml.Unmarshal([]byte(test.said), &g.said); err != nil {
-				t.Fatal(err)
-			}
-			_, err := g.value(document.Content[0], "")
-			if err == nil {
-				err = g.unused()
-			}
-			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want an error with %q", err, test.want)
-			}
-		})
 	}
 }
 
