@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"log"
 	"os"
 	"path/filepath"
@@ -25,20 +26,24 @@ const folder = "pkg/controlplane/sample/static"
 
 func main() {
 	log.SetFlags(0)
-	for name, write := range map[string]func() ([]byte, error){
-		"today-1.31": func() ([]byte, error) { return today(sample.Options{Kubernetes: "1.31.4", Edit: onePool}) },
-		"today-1.34": func() ([]byte, error) { return today(sample.Options{HighAvailability: true, Edit: onePool}) },
-		"garden":     garden,
-		"legacy":     legacy,
+	for name, o := range map[string]sample.Options{
+		"today-1.31": {Kubernetes: "1.31.4", Edit: onePool},
+		"today-1.34": {HighAvailability: true, Edit: onePool},
 	} {
-		lines, err := write()
-		if err != nil {
-			log.Fatalf("samples: writing %s: %s", name, err)
-		}
-		if err := os.WriteFile(filepath.Join(folder, name+".jsonl"), lines, 0o644); err != nil {
-			log.Fatalf("samples: %s", err)
-		}
+		objects, err := sample.ControlPlane(context.Background(), o)
+		write(name, cluster(o), objects, err)
 	}
+	objects, err := sample.VirtualGarden(context.Background(), sample.Options{})
+	objects = slices.DeleteFunc(objects, func(o sample.Object) bool {
+		return o.Target == sample.TargetKubeAPIServerService // exists for shoots only
+	})
+	write("garden", json.RawMessage(`{"apiVersion":"operator.gardener.cloud/v1alpha1","kind":"Garden","metadata":{"name":"garden"},`+
+		`"spec":{"virtualCluster":{"kubernetes":{"version":"1.34.2"}}}}`), objects, err)
+	objects, err = sample.Legacy(sample.LegacyOptions{})
+	write("legacy", cluster(sample.Options{Edit: func(shoot *gardencorev1beta1.Shoot) {
+		onePool(shoot)
+		shoot.Spec.Kubernetes.Version = "1.20.15"
+	}}), objects, err)
 }
 
 // onePool reduces a shoot to one worker pool, because the OperatingSystemConfigs of several differ little.
@@ -46,59 +51,30 @@ func onePool(shoot *gardencorev1beta1.Shoot) {
 	shoot.Spec.Provider.Workers = shoot.Spec.Provider.Workers[:1]
 }
 
-func today(o sample.Options) ([]byte, error) {
-	objects, err := sample.ControlPlane(context.Background(), o)
+// cluster returns the source of the facts of a shoot.
+func cluster(o sample.Options) any {
+	found, err := sample.Cluster(o)
 	if err != nil {
-		return nil, err
+		log.Fatalf("samples: %s", err)
 	}
-	cluster, err := sample.Cluster(o)
-	if err != nil {
-		return nil, err
-	}
-	return lines(cluster, objects)
+	return found
 }
 
-func garden() ([]byte, error) {
-	objects, err := sample.VirtualGarden(context.Background(), sample.Options{})
-	if err != nil {
-		return nil, err
-	}
-	return lines(json.RawMessage(`{"apiVersion":"operator.gardener.cloud/v1alpha1","kind":"Garden","metadata":{"name":"garden"},`+
-		`"spec":{"virtualCluster":{"kubernetes":{"version":"1.34.2"}}}}`), slices.DeleteFunc(objects, func(o sample.Object) bool {
-		return o.Target == sample.TargetKubeAPIServerService // exists for shoots only
-	}))
-}
-
-func legacy() ([]byte, error) {
-	objects, err := sample.Legacy(sample.LegacyOptions{})
-	if err != nil {
-		return nil, err
-	}
-	cluster, err := sample.Cluster(sample.Options{Edit: func(shoot *gardencorev1beta1.Shoot) {
-		onePool(shoot)
-		shoot.Spec.Kubernetes.Version = "1.20.15"
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return lines(cluster, objects)
-}
-
-// lines writes the source of the facts, and then the objects that are targets of the contract, one per line.
-func lines(first any, objects []sample.Object) ([]byte, error) {
+// write writes the source of the facts, and then the objects that are targets of the contract, one per line.
+func write(name string, source any, objects []sample.Object, err error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(first); err != nil {
-		return nil, err
-	}
+	err = errors.Join(err, encoder.Encode(source))
 	for _, object := range objects {
-		if object.Target == "" {
-			continue
-		}
-		if err := encoder.Encode(json.RawMessage(object.JSON)); err != nil {
-			return nil, err
+		if object.Target != "" {
+			err = errors.Join(err, encoder.Encode(json.RawMessage(object.JSON)))
 		}
 	}
-	return out.Bytes(), nil
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name+".jsonl"), out.Bytes(), 0o644)
+	}
+	if err != nil {
+		log.Fatalf("samples: writing %s: %s", name, err)
+	}
 }
