@@ -25,7 +25,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 const folder = "pkg/controlplane/contract"
@@ -58,20 +59,21 @@ func run(ctx context.Context, mutants []mutant) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(temporary) }()
-	if out, err := test(ctx, ".", "", nil); err != nil {
+	if out, err := test(ctx, "."); err != nil {
 		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
 	}
 	problems := make([]error, len(mutants))
-	var group sync.WaitGroup
-	free := make(chan struct{}, runtime.GOMAXPROCS(0))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, m := range mutants {
-		free <- struct{}{}
-		group.Go(func() {
-			problems[i] = m.survives(ctx, filepath.Join(temporary, strconv.Itoa(i)))
-			<-free
+		group.Go(func() error {
+			if err := m.survives(ctx, filepath.Join(temporary, strconv.Itoa(i))); err != nil {
+				problems[i] = fmt.Errorf("%s:%d: without %s: %w", m.file, m.line, m.what, err)
+			}
+			return nil
 		})
 	}
-	group.Wait()
+	_ = group.Wait()
 	survivors := slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 	fmt.Printf("%d mutants, %d caught\n", len(mutants), len(mutants)-len(survivors))
 	return errors.Join(survivors...)
@@ -79,52 +81,35 @@ func run(ctx context.Context, mutants []mutant) error {
 
 // survives returns an error if the tests pass with the mutant, or do not compile.
 func (m mutant) survives(ctx context.Context, temporary string) error {
-	where := fmt.Sprintf("%s:%d: without %s", m.file, m.line, m.what)
-	overlay, err := m.overlay(temporary)
+	original, err := filepath.Abs(filepath.Join(folder, m.file))
 	if err != nil {
-		return fmt.Errorf("%s: %w", where, err)
+		return err
 	}
-	out, err := test(ctx, m.tests, overlay, []string{"-failfast"})
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{original: temporary + ".go"}})
+	if err := errors.Join(err, os.WriteFile(temporary+".go", m.text, 0o600), os.WriteFile(temporary+".json", overlay, 0o600)); err != nil {
+		return err
+	}
+	out, err := test(ctx, m.tests, "-failfast", "-overlay", temporary+".json")
 	switch {
 	case err == nil:
-		return fmt.Errorf("%s, %s passes", where, m.tests)
+		return fmt.Errorf("%s passes", m.tests)
 	case !bytes.Contains(out, []byte("--- FAIL: Test")) && !bytes.Contains(out, []byte("panic: ")):
-		return fmt.Errorf("%s: %w\n%s", where, err, out)
+		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
 }
 
-// overlay writes the mutant and the overlay file for go test.
-func (m mutant) overlay(temporary string) (string, error) {
-	original, err := filepath.Abs(filepath.Join(folder, m.file))
-	if err != nil {
-		return "", err
-	}
-	data, err := json.Marshal(map[string]any{"Replace": map[string]string{original: temporary + ".go"}})
-	if err != nil {
-		return "", err
-	}
-	if err := os.WriteFile(temporary+".go", m.text, 0o600); err != nil {
-		return "", err
-	}
-	return temporary + ".json", os.WriteFile(temporary+".json", data, 0o600)
-}
-
-func test(ctx context.Context, tests, overlay string, more []string) ([]byte, error) {
+func test(ctx context.Context, tests string, more ...string) ([]byte, error) {
 	arguments := append([]string{"test", "-vet=off", "-run", tests}, more...)
-	if overlay != "" {
-		arguments = append(arguments, "-overlay", overlay)
-	}
 	return exec.CommandContext(ctx, "go", append(arguments, "./"+folder)...).CombinedOutput()
 }
 
 // find returns all mutants.
 func find() ([]mutant, error) {
-	cited, err := citations()
-	if err != nil {
+	f := finder{cited: map[string][]string{}, clauses: map[string]string{}}
+	if err := f.readCitations(); err != nil {
 		return nil, err
 	}
-	f := finder{cited: cited, clauses: map[string]string{}}
 	for _, name := range []string{"reserved.go", "protect.go", "kubelet.go"} {
 		if err := f.read(name); err != nil {
 			return nil, err
@@ -133,30 +118,10 @@ func find() ([]mutant, error) {
 	return f.mutants, errors.Join(f.problems...)
 }
 
-var (
-	row      = regexp.MustCompile(`(?m)^\| ([^ |]+) \|.*\| ([^|]*) \|$`)
-	citation = regexp.MustCompile("`contract (Test[^`]+)`")
-)
-
-// citations returns the tests of the contract that docs/contract.md names, by their clauses.
-func citations() (map[string][]string, error) {
-	page, err := os.ReadFile("docs/contract.md")
-	if err != nil {
-		return nil, err
-	}
-	cited := map[string][]string{}
-	for _, cells := range row.FindAllStringSubmatch(string(page), -1) {
-		for _, test := range citation.FindAllStringSubmatch(cells[2], -1) {
-			cited[cells[1]] = append(cited[cells[1]], test[1])
-		}
-	}
-	return cited, nil
-}
-
 // finder finds removable parts of the contract's files.
 type finder struct {
-	cited   map[string][]string
-	clauses map[string]string // identifiers of clauses that are variables
+	cited   map[string][]string // tests by clause
+	clauses map[string]string   // identifiers of clauses by the variables that hold them
 
 	file     string
 	source   []byte
@@ -165,135 +130,120 @@ type finder struct {
 	problems []error
 }
 
+var (
+	row      = regexp.MustCompile(`(?m)^\| ([^ |]+) \|.*\| ([^|]*) \|$`)
+	citation = regexp.MustCompile("`contract (Test[^`]+)`")
+)
+
+// readCitations finds the tests of the contract that docs/contract.md names, by their clauses.
+func (f *finder) readCitations() error {
+	page, err := os.ReadFile("docs/contract.md")
+	for _, cells := range row.FindAllStringSubmatch(string(page), -1) {
+		for _, test := range citation.FindAllStringSubmatch(cells[2], -1) {
+			f.cited[cells[1]] = append(f.cited[cells[1]], test[1])
+		}
+	}
+	return err
+}
+
+var (
+	variable = regexp.MustCompile(`(?m)^\s+(\w+)\s+= Clause\{"([^"]+)"`)
+	word     = regexp.MustCompile(`Clause\{"[^"]+"|\w+`)
+	check    = regexp.MustCompile(`\b(broken|protect|check)\w*\(`)
+	refusal  = regexp.MustCompile(`^(return (broken|protect|check)\w*\(|return [\w.]+, true$|\w+ = append\()`)
+)
+
 func (f *finder) read(name string) error {
 	f.file, f.set = name, token.NewFileSet()
 	var err error
 	if f.source, err = os.ReadFile(filepath.Join(folder, name)); err != nil {
 		return err
 	}
+	for _, declared := range variable.FindAllSubmatch(f.source, -1) {
+		f.clauses[string(declared[1])] = string(declared[2])
+	}
 	parsed, err := parser.ParseFile(f.set, name, f.source, 0)
 	if err != nil {
 		return err
 	}
-	inspect := f.comparison
-	if name == "reserved.go" {
-		f.rows(parsed)
-		inspect = f.decision
-	}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		inspect(n)
+	ast.PreorderStack(parsed, nil, func(n ast.Node, above []ast.Node) bool {
+		f.visit(n, above)
 		return true
 	})
 	return nil
 }
 
-// rows removes every item of the lists in reserved.go, including flags in rows.
-func (f *finder) rows(file *ast.File) {
-	var lists []*ast.CompositeLit
-	ast.Inspect(file, func(n ast.Node) bool {
-		if value, ok := n.(*ast.ValueSpec); ok && len(value.Values) == 1 {
-			if id := idOf(value.Values[0]); id != "" {
-				f.clauses[value.Names[0].Name] = id
-			}
-		}
-		if list, ok := n.(*ast.CompositeLit); ok && isList(list) {
-			lists = append(lists, list)
-		}
-		return true
-	})
-	for _, list := range lists {
-		clause := ""
-		ast.Inspect(file, func(n ast.Node) bool { // the innermost row around the list
-			if outer, ok := n.(*ast.CompositeLit); ok && !isList(outer) && outer.Pos() < list.Pos() && list.End() <= outer.End() {
-				clause = f.clauseIn(outer)
-			}
-			return true
-		})
-		for _, item := range list.Elts {
-			of := clause
-			if row, ok := item.(*ast.CompositeLit); ok {
-				of = f.clauseIn(row)
-			}
-			f.add(item, f.without(item), of)
-		}
-	}
-}
-
-// isList reports whether a literal is a slice.
-func isList(list *ast.CompositeLit) bool {
-	_, ok := list.Type.(*ast.ArrayType)
-	return ok && len(list.Elts) > 0
-}
-
-// clauseIn returns the clause of a row: a literal in it, or a variable; "" for none.
-func (f *finder) clauseIn(row *ast.CompositeLit) string {
-	for _, value := range row.Elts {
-		if id := idOf(value); id != "" {
-			return id
-		}
-		if name, ok := value.(*ast.Ident); ok && name.Name != "nil" && !strings.HasSuffix(name.Name, "Flags") || ok && f.clauses[name.Name] != "" {
-			return name.Name
-		}
-	}
-	return ""
-}
-
-// idOf returns the name of the clause that an expression creates.
-func idOf(e ast.Expr) string {
-	made, ok := e.(*ast.CompositeLit)
-	if !ok || len(made.Elts) == 0 {
-		return ""
-	}
-	kind, ok := made.Type.(*ast.Ident)
-	id, isText := made.Elts[0].(*ast.BasicLit)
-	if !ok || kind.Name != "Clause" || !isText {
-		return ""
-	}
-	text, _ := strconv.Unquote(id.Value)
-	return text
-}
-
-// decision removes the condition with which a function of reserved.go returns a clause, and its operands.
-func (f *finder) decision(n ast.Node) {
+// visit removes an item of a list, an if that refuses something or adds to a list, a condition that is returned or assigned, the
+// operands of both, and a final check.
+func (f *finder) visit(n ast.Node, above []ast.Node) {
 	switch n := n.(type) {
+	case *ast.CompositeLit:
+		f.items(n, above)
 	case *ast.IfStmt:
-		if results := returned(n.Body); len(results) == 2 && f.textOf(results[1]) == "true" {
-			f.condition(n.Cond, nameOf(results[0]))
-		}
-	case *ast.ReturnStmt:
-		if last := n.Results[len(n.Results)-1]; nameOf(last) == "" {
-			f.condition(last, nameOf(n.Results[0]))
-		}
-	}
-}
-
-// comparison removes an if that refuses something, a condition that is returned or assigned, the operands of both,
-// and final checks.
-func (f *finder) comparison(n ast.Node) {
-	switch n := n.(type) {
-	case *ast.IfStmt:
-		if clause, refuses := refusal(n); refuses || isAppend(n.Body) {
-			f.condition(n.Cond, clause)
+		if len(n.Body.List) == 1 && (refusal.MatchString(f.textOf(n.Body.List[0])) || n.Init != nil && check.MatchString(f.textOf(n.Init))) {
+			f.condition(n.Cond, f.clauseIn(n.Body))
 		}
 	case *ast.AssignStmt:
 		if isCondition(n.Rhs[0]) {
 			f.condition(n.Rhs[0], "")
 		}
 	case *ast.ReturnStmt:
+		last := n.Results[len(n.Results)-1]
+		_, name := last.(*ast.Ident)
 		switch {
-		case len(n.Results) != 1:
-		case isCheck(n.Results[0]):
-			f.add(n.Results[0], f.replaced(n, "_ = "+f.textOf(n.Results[0])+"; return nil"), "")
-		case isCondition(n.Results[0]):
-			f.condition(n.Results[0], "")
-		}
-	case *ast.CompositeLit:
-		for _, item := range n.Elts {
-			if _, variable := item.(*ast.Ident); !variable && isList(n) {
-				f.add(item, f.without(item), "")
-			}
+		case isCondition(last) || f.file == "reserved.go" && !name:
+			f.condition(last, f.clauseIn(n))
+		case len(n.Results) == 1 && !strings.HasPrefix(f.textOf(last), "broken") && check.MatchString(f.textOf(last)):
+			f.add(last, f.replaced(n, "_ = "+f.textOf(last)+"; return nil"), "")
 		}
 	}
+}
+
+// removed matches the mark of a removed item, with its comma.
+var removed = regexp.MustCompile("\x00,?")
+
+// items removes every item of a list. Its clause is that of the item or of the row around the list.
+func (f *finder) items(list *ast.CompositeLit, above []ast.Node) {
+	if !isList(list) {
+		return
+	}
+	around := ""
+	for _, outer := range above {
+		if row, ok := outer.(*ast.CompositeLit); ok && !isList(row) {
+			around = f.clauseIn(row)
+		}
+	}
+	for _, item := range list.Elts {
+		clause := around
+		switch item.(type) {
+		case *ast.CompositeLit:
+			clause = f.clauseIn(item)
+		case *ast.Ident:
+			if f.file != "reserved.go" {
+				continue
+			}
+		}
+		f.add(item, removed.ReplaceAll(f.replaced(item, "\x00"), nil), clause)
+	}
+}
+
+// isList reports whether a literal is a slice.
+func isList(list *ast.CompositeLit) bool {
+	_, ok := list.Type.(*ast.ArrayType)
+	return ok
+}
+
+// clauseIn returns the first clause that a part of the source names, or "".
+func (f *finder) clauseIn(n ast.Node) string {
+	for _, name := range word.FindAllString(f.textOf(n), -1) {
+		if id, ok := strings.CutPrefix(name, `Clause{"`); ok {
+			return strings.TrimSuffix(id, `"`)
+		}
+		if id := f.clauses[name]; id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // condition removes a condition, and each operand of an "or" in it.
@@ -315,85 +265,16 @@ func isCondition(e ast.Expr) bool {
 	return ok && (binary.Op == token.LOR || binary.Op == token.LAND || binary.Op == token.EQL)
 }
 
-// isAppend reports whether a block only adds to a list.
-func isAppend(body *ast.BlockStmt) bool {
-	if len(body.List) != 1 {
-		return false
-	}
-	assigned, ok := body.List[0].(*ast.AssignStmt)
-	if !ok {
-		return false
-	}
-	call, ok := assigned.Rhs[0].(*ast.CallExpr)
-	return ok && nameOf(call.Fun) == "append"
-}
-
-// returned returns the results of the return that ends a block.
-func returned(body *ast.BlockStmt) []ast.Expr {
-	var results []ast.Expr
-	for _, statement := range body.List {
-		if last, ok := statement.(*ast.ReturnStmt); ok {
-			results = last.Results
-		}
-	}
-	return results
-}
-
-// nameOf returns the name of an identifier, or "".
-func nameOf(e ast.Expr) string {
-	name, ok := e.(*ast.Ident)
-	if !ok {
-		return ""
-	}
-	return name.Name
-}
-
-// refusal reports whether an if statement ends in a refusal, and returns the variable of its clause.
-func refusal(n *ast.IfStmt) (clause string, ok bool) {
-	if len(n.Body.List) != 1 {
-		return "", false
-	}
-	returned, ok := n.Body.List[0].(*ast.ReturnStmt)
-	if !ok || len(returned.Results) != 1 {
-		return "", false
-	}
-	if call, ok := returned.Results[0].(*ast.CallExpr); ok {
-		name, _ := call.Fun.(*ast.Ident)
-		if name == nil || name.Name != "broken" {
-			return "", isCheck(call)
-		}
-		clause, _ := call.Args[0].(*ast.Ident)
-		return clause.Name, true
-	}
-	checked, isAssignment := n.Init.(*ast.AssignStmt)
-	return "", isAssignment && isCheck(checked.Rhs[0])
-}
-
-// isCheck reports whether an expression is a call of a function that checks something.
-func isCheck(e ast.Expr) bool {
-	call, ok := e.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	name, ok := call.Fun.(*ast.Ident)
-	return ok && (strings.HasPrefix(name.Name, "protect") || strings.HasPrefix(name.Name, "check"))
-}
-
-// add adds a mutant. clause is the name of the clause or of its variable, or "" if several clauses are
-// affected.
+// add adds a mutant. clause is "" if several clauses are affected; a test of any clause must fail then.
 func (f *finder) add(n ast.Node, text []byte, clause string) {
-	at := f.set.Position(n.Pos())
-	if id := f.clauses[clause]; id != "" {
-		clause = id
-	}
-	tests := f.cited[clause]
-	if strings.Contains(clause, "/") && len(tests) == 0 {
-		f.problems = append(f.problems, fmt.Errorf("%s: docs/contract.md names no test of the package contract for %s", at, clause))
-	}
-	if !strings.Contains(clause, "/") {
+	at, tests := f.set.Position(n.Pos()), f.cited[clause]
+	if clause == "" {
 		for _, more := range f.cited {
 			tests = append(tests, more...)
 		}
+	}
+	if len(tests) == 0 {
+		f.problems = append(f.problems, fmt.Errorf("%s: docs/contract.md names no test of the package contract for %s", at, clause))
 	}
 	what, _, _ := strings.Cut(f.textOf(n), "\n")
 	f.mutants = append(f.mutants, mutant{f.file, at.Line, what, text, pattern(tests)})
@@ -417,24 +298,11 @@ func pattern(tests []string) string {
 	return "^(" + strings.Join(slices.Compact(functions), "|") + ")$"
 }
 
-func (f *finder) offsets(n ast.Node) (from, to int) {
-	return f.set.Position(n.Pos()).Offset, f.set.Position(n.End()).Offset
-}
-
 func (f *finder) textOf(n ast.Node) string {
-	from, to := f.offsets(n)
-	return string(f.source[from:to])
+	return string(f.source[f.set.Position(n.Pos()).Offset:f.set.Position(n.End()).Offset])
 }
 
 // replaced returns the file with a node replaced.
 func (f *finder) replaced(n ast.Node, text string) []byte {
-	from, to := f.offsets(n)
-	return slices.Concat(f.source[:from], []byte(text), f.source[to:])
-}
-
-// without returns the file without a list item and its comma.
-func (f *finder) without(n ast.Node) []byte {
-	from, to := f.offsets(n)
-	rest := bytes.TrimPrefix(f.source[to:], []byte(","))
-	return slices.Concat(f.source[:from], rest)
+	return slices.Concat(f.source[:f.set.Position(n.Pos()).Offset], []byte(text), f.source[f.set.Position(n.End()).Offset:])
 }
