@@ -74,7 +74,7 @@ start: ## Show a control plane being admitted by a real kube-apiserver, until Ct
 	@echo '==> a preview with stored objects (graft diff); what a real kube-apiserver stores follows'
 	@bin/graft diff $(foreach path,$(PROFILE),-p '$(path)') $(if $(PROVIDER),--provider '$(PROVIDER)') $(SAMPLE)
 	@$(if $(strip $(KUBERNETES)$(ARGS)),$(BUILD) graft-controlplane '3 minutes' ./cmd/graft-controlplane)
-	@$(TOOLS) etcd kube-apiserver
+	@$(TOOLS) etcd kube-apiserver $(if $(ONCE),,kubectl)
 	@$(BUILD) gardener-extension-provider-graft '2 minutes' ./cmd/gardener-extension-provider-graft
 	@$(BUILD) start '10 seconds' ./hack/start
 	@exec .cache/bin/start $(START_ARGS)

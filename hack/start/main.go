@@ -10,18 +10,19 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -54,16 +55,14 @@ type shown struct {
 
 	digest    watch.Digest
 	documents []*profile.Document
-	plane     scene.Generated
-	namespace string
+	plane     plane
 	landscape *landscape.Landscape
 	extension *env.Process
-	address   env.Extension
 }
 
 func main() {
 	s := &shown{}
-	set := flag.NewFlagSet("start", flag.ContinueOnError)
+	set := flag.NewFlagSet("start", flag.ExitOnError)
 	set.Func("profile", "file or folder with profiles (repeatable)", func(value string) error {
 		s.profiles = append(s.profiles, value)
 		return nil
@@ -72,21 +71,19 @@ func main() {
 	set.StringVar(&s.options.Kubernetes, "kubernetes", "", "version of the shoot, 1.31 to 1.34 (default 1.34.2)")
 	set.BoolVar(&s.options.HighAvailability, "ha", false, "a highly available control plane")
 	set.BoolVar(&s.options.IPv6, "ipv6", false, "networks with IPv6 only")
-	set.Func("annotations", "annotations of the shoot: key=value,key=value", func(list string) error { return annotate(&s.options, list) })
+	set.Var(cliflag.NewMapStringString(&s.options.Annotations), "annotations", "annotations of the shoot: key=value,key=value")
 	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
-		s.Demo = d
+		s.Demo, s.auditLog = d, filepath.Join(d.Folder, "audit.log")
 		return s.show(ctx)
 	})
 }
 
 // show runs all phases and stops the started programs.
 func (s *shown) show(ctx context.Context) error {
-	s.auditLog = filepath.Join(s.Folder, "audit.log")
 	own, err := os.Create(filepath.Join(s.Folder, "start.log"))
 	if err != nil {
 		return fmt.Errorf("creating the log: %w", err)
 	}
-	defer func() { _ = own.Close() }()
 	log.SetOutput(own)
 	klog.LogToStderr(false)
 	klog.SetOutput(own)
@@ -147,32 +144,45 @@ func (s *shown) startServers(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare creates the objects that the control plane needs.
+// prepare creates the objects that the control plane needs. It keeps existing ones.
 func (s *shown) prepare(ctx context.Context) (err error) {
-	if s.plane, err = generate(ctx, s.options); err != nil {
-		return err
+	if s.plane.namespace == nil {
+		if s.plane, err = generate(ctx, s.options); err != nil {
+			return err
+		}
 	}
-	namespace, err := decode(s.plane.Namespace)
+	needed, err := s.plane.needed(s.documents)
 	if err != nil {
 		return err
 	}
-	s.namespace = namespace.GetName()
-	return prepare(ctx, s.landscape.Client(), s.plane, s.documents)
+	for _, object := range needed {
+		status := object.Object["status"]
+		err := s.landscape.Client().Create(ctx, object)
+		if err == nil && status != nil {
+			object.Object["status"] = status
+			err = s.landscape.Client().Status().Update(ctx, object)
+		}
+		if client.IgnoreAlreadyExists(err) != nil {
+			return fmt.Errorf("creating %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
 }
 
-func (s *shown) startExtension(ctx context.Context) (err error) {
-	if s.address, err = env.NewExtension(ctx); err != nil {
+func (s *shown) startExtension(ctx context.Context) error {
+	address, err := env.NewExtension(ctx)
+	if err != nil {
 		return err
 	}
 	config := filepath.Join(s.Folder, "extension.yaml")
 	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
 		return fmt.Errorf("writing the configuration: %w", err)
 	}
-	arguments := append(s.address.Arguments(config, s.landscape.Kubeconfig(), s.profiles...), s.address.ByURL(installNamespace)...)
+	arguments := append(address.Arguments(config, s.landscape.Kubeconfig(), s.profiles...), address.ByURL(installNamespace)...)
 	if s.extension, err = env.Start(&env.Log{}, nil, program, append(arguments, "--leader-election=false")...); err != nil {
 		return err
 	}
-	if err := s.extension.Await(ctx, s.address.Ready); err != nil {
+	if err := s.extension.Await(ctx, address.Ready); err != nil {
 		return err
 	}
 	return s.waitCalled(ctx)
@@ -181,62 +191,51 @@ func (s *shown) startExtension(ctx context.Context) (err error) {
 // waitCalled waits until a dry run of some object has the mark of the extension, because registrations and changed profiles take
 // effect after a moment. After 5 s it returns anyway, and the comparison shows the problem.
 func (s *shown) waitCalled(ctx context.Context) error {
-	for range 25 {
-		for _, raw := range s.plane.Objects {
-			object, err := decode(raw)
-			if err != nil {
-				return err
-			}
+	_ = wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 5*time.Second, true, func(ctx context.Context) (bool, error) {
+		for _, object := range s.plane.copies() {
 			if s.landscape.Client().Create(ctx, object, client.DryRunAll) != nil {
 				continue
 			}
 			for key := range object.GetAnnotations() {
 				if strings.HasPrefix(key, marks) {
-					return nil
+					return true, nil
 				}
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
-	return nil
+		return false, nil
+	})
+	return ctx.Err()
 }
 
 // deploy creates the objects, and fails with those that are denied.
 func (s *shown) deploy(ctx context.Context) error {
-	var denied []error
-	for _, raw := range s.plane.Objects {
-		object, err := decode(raw)
-		if err != nil {
-			return err
-		}
-		if err := s.landscape.Client().Create(ctx, object); err != nil {
-			denied = append(denied, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
+	return s.each(func(object *unstructured.Unstructured) error { return s.landscape.Client().Create(ctx, object) })
+}
+
+// each calls a function for all objects of the control plane, and returns all errors.
+func (s *shown) each(call func(*unstructured.Unstructured) error) error {
+	var problems []error
+	for _, object := range s.plane.copies() {
+		if err := call(object); err != nil {
+			problems = append(problems, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}
-	return errors.Join(denied...)
+	return errors.Join(problems...)
 }
 
 // compare prints the differences between the stored objects and the profiles. It fails if it finds any.
 func (s *shown) compare(ctx context.Context) error {
-	line := []string{demo.Graft, "diff", "--live", "--no-dry-run", "--exit-code", "--kubeconfig", s.landscape.Kubeconfig(), "-n", s.namespace}
+	line := []string{
+		demo.Graft, "diff", "--live", "--no-dry-run", "--exit-code", "--kubeconfig", s.landscape.Kubeconfig(), "-n", s.plane.namespace.GetName(),
+	}
 	for _, path := range s.profiles {
 		line = append(line, "-p", path)
 	}
 	s.Title("What is stored, compared with the profiles")
-	s.Printf("  $ %s", strings.Join(line, " "))
-	var out bytes.Buffer
-	command := exec.CommandContext(ctx, line[0], line[1:]...)
-	command.Stdout, command.Stderr = &out, &out
-	err := command.Run()
-	s.Show(out.String())
-	if err != nil {
+	if _, err := s.Command(ctx, line); err != nil {
 		return fmt.Errorf("the stored objects differ from the profiles: %w", err)
 	}
-	s.Printf("\n%s kube-apiserver stored all %d objects as the profiles say.", s.Bold("OK"), len(s.plane.Objects))
+	s.Printf("\n%s kube-apiserver stored all %d objects as the profiles say.", s.Bold("OK"), len(s.plane.objects))
 	return nil
 }
 
@@ -244,15 +243,10 @@ func (s *shown) compare(ctx context.Context) error {
 // ends.
 func (s *shown) stay(ctx context.Context) error {
 	logFile := filepath.Join(s.Folder, "extension.log")
-	s.Printf("\nEdit %s: the extension loads it within a second, and the control plane is deployed again and shown here.\n", strings.Join(s.profiles, ", "))
-	kubectl := exec.CommandContext(ctx, "hack/tools/build.sh", "kubectl")
-	kubectl.Stdout, kubectl.Stderr = s, s
-	if err := kubectl.Run(); err != nil {
-		return fmt.Errorf("building kubectl: %w", err)
-	}
-	s.Printf("To look further, in another terminal:\n\n  export KUBECONFIG=%s\n  %s -n %s get deployments,etcds,services\n  tail -f %s\n\n"+
-		"Every request that wrote something is in %s, with the patches of the webhooks.\n%s", s.landscape.Kubeconfig(), s.landscape.Kubectl(),
-		s.namespace, logFile, s.auditLog, s.Bold("Ctrl-C ends everything."))
+	s.Printf("\nEdit %s: the extension loads it within a second, and the control plane is deployed again and shown here.\n\n"+
+		"To look further, in another terminal:\n\n  export KUBECONFIG=%s\n  %s -n %s get deployments,etcds,services\n  tail -f %s\n\n"+
+		"Every request that wrote something is in %s, with the patches of the webhooks.\n%s", strings.Join(s.profiles, ", "), s.landscape.Kubeconfig(),
+		s.landscape.Kubectl(), s.plane.namespace.GetName(), logFile, s.auditLog, s.Bold("Ctrl-C ends everything."))
 	for {
 		select {
 		case <-ctx.Done():
@@ -279,16 +273,10 @@ func (s *shown) again(ctx context.Context) error {
 	if err := s.load(); err != nil {
 		return err
 	}
-	for _, raw := range s.plane.Objects {
-		object, err := decode(raw)
-		if err != nil {
-			return err
-		}
-		if err := client.IgnoreNotFound(s.landscape.Client().Delete(ctx, object)); err != nil {
-			return err
-		}
-	}
-	if err := prepare(ctx, s.landscape.Client(), s.plane, s.documents); err != nil {
+	err := s.each(func(object *unstructured.Unstructured) error {
+		return client.IgnoreNotFound(s.landscape.Client().Delete(ctx, object))
+	})
+	if err := errors.Join(err, s.prepare(ctx)); err != nil {
 		return err
 	}
 	time.Sleep(2 * time.Second) // the extension reads profiles every second

@@ -12,10 +12,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -26,83 +26,58 @@ import (
 // Graft is the path of the command line.
 const Graft = "bin/graft"
 
-// Demo prints a demonstration. It is used by one goroutine.
+// Demo prints a demonstration to standard output.
 type Demo struct {
 	// Once ends the program when all has been shown.
 	Once bool
-	// Colour permits coloured text, and Width is the number of columns of the terminal; 0: any number.
-	Colour bool
-	Width  int
 	// Folder is for files of the demonstration; it is removed at the end.
 	Folder string
-
-	out io.Writer
-}
-
-// New returns a demonstration on standard output.
-func New(folder string) *Demo {
-	d := &Demo{Folder: folder, out: os.Stdout}
-	if width, _, err := term.GetSize(int(os.Stdout.Fd())); err == nil {
-		// See no-color.org.
-		d.Width, d.Colour = max(80, width-1), os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	}
-	return d
 }
 
 // Main parses flags, runs show in a new folder until it returns or a signal arrives, and ends the process: with status 0 if everything
-// went as it should, 1 if not, and 2 for a wrong command line. Show returns at the end of its steps; see Stay.
+// went as it should, 1 if not, and 2 for a wrong command line. Show returns at the end of its steps.
 func Main(set *flag.FlagSet, show func(context.Context, *Demo) error) {
-	os.Exit(Run(set, os.Args[1:], show))
-}
-
-// Run does the work of Main and returns the exit status.
-func Run(set *flag.FlagSet, arguments []string, show func(context.Context, *Demo) error) int {
-	once := set.Bool("once", truthy(os.Getenv("ONCE")), "end when all has been shown")
-	err := set.Parse(arguments)
-	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q: there are flags only, see -help", set.Arg(0))
-		fmt.Fprintln(os.Stderr, err)
-	}
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	d := &Demo{}
+	once := !slices.Contains([]string{"", "0", "false", "no"}, strings.ToLower(os.Getenv("ONCE")))
+	set.BoolVar(&d.Once, "once", once, "end when all has been shown")
+	_ = set.Parse(os.Args[1:]) // it exits for a wrong flag
+	if set.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "unexpected argument %q: there are flags only, see -help\n", set.Arg(0))
+		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
 	folder, err := os.MkdirTemp("", "graft-"+set.Name()+"-")
 	if err == nil {
-		defer func() { _ = os.RemoveAll(folder) }()
-		d := New(folder)
-		d.Once = *once
-		err = show(ctx, d)
+		d.Folder = folder
+		err = errors.Join(show(ctx, d), os.RemoveAll(folder))
 	}
+	interrupted := ctx.Err() != nil
+	stop()
 	switch {
 	case err == nil:
-		return 0
-	case ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "Interrupted; everything has been stopped.")
+		return
+	case interrupted:
+		d.Printf("Interrupted; everything has been stopped.")
 	default:
 		fmt.Fprintln(os.Stderr, "\nFAILED", err)
 	}
-	return 1
+	os.Exit(1)
 }
 
 // Write implements io.Writer.
-func (d *Demo) Write(text []byte) (int, error) { return d.out.Write(text) }
+func (d *Demo) Write(text []byte) (int, error) { return os.Stdout.Write(text) }
 
 // Printf prints a line.
 func (d *Demo) Printf(format string, arguments ...any) {
-	_, _ = fmt.Fprintf(d.out, format+"\n", arguments...)
+	_, _ = fmt.Fprintf(d, format+"\n", arguments...)
 }
 
 // Title prints the title of the next steps.
-func (d *Demo) Title(format string, arguments ...any) { d.Printf("\n"+d.Bold(format), arguments...) }
+func (d *Demo) Title(text string) { d.Printf("\n%s", d.Bold(text)) }
 
-// Bold returns bold text if colours are permitted.
+// Bold returns bold text for a terminal (no-color.org).
 func (d *Demo) Bold(text string) string {
-	if !d.Colour {
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return text
 	}
 	return "\x1b[1m" + text + "\x1b[0m"
@@ -128,24 +103,15 @@ func (d *Demo) Phase(name string, step func() error) error {
 // Command prints a command, runs it and prints its output, which must contain all wanted texts.
 func (d *Demo) Command(ctx context.Context, line []string, wanted ...string) (string, error) {
 	d.Printf("  $ %s", strings.Join(line, " "))
-	out, err := Output(ctx, line)
-	if err != nil {
-		return "", err
-	}
-	d.Show(out)
-	return out, Contains(out, wanted...)
-}
-
-// Output runs a command and returns its output.
-func Output(ctx context.Context, line []string) (string, error) {
 	var problems bytes.Buffer
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Stderr = &problems
 	out, err := command.Output()
+	d.Show(string(out))
 	if err != nil {
 		return "", fmt.Errorf("running %s: %w: %s", line[0], err, problems.String())
 	}
-	return string(out), nil
+	return string(out), Contains(string(out), wanted...)
 }
 
 // Contains returns an error if a text lacks one of the wanted texts.
@@ -166,14 +132,4 @@ func Lacks(text string, unwanted ...string) error {
 		}
 	}
 	return nil
-}
-
-// truthy reports whether people who write ONCE=value want it.
-func truthy(value string) bool {
-	switch strings.ToLower(value) {
-	case "", "0", "false", "no":
-		return false
-	default:
-		return true
-	}
 }

@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,7 +31,7 @@ const create = "network create -d graft -o profile=acme.com/overlay --ipam-drive
 const claim = `{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"claim-1","config":{"profile":"acme.com/overlay"}}`
 
 func main() {
-	set := flag.NewFlagSet("docker", flag.ContinueOnError)
+	set := flag.NewFlagSet("docker", flag.ExitOnError)
 	program := set.String("program", "bin/graft-network-provider", "the program that is shown")
 	profile := set.String("profile", "example/network/docker.yaml", "the profile that is served")
 	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
@@ -57,19 +56,33 @@ type stage struct {
 // show runs all steps.
 func show(ctx context.Context, d *demo.Demo, program, profile string) (err error) {
 	s := &stage{Demo: d, addresses: map[string]string{}}
-	if err := s.boot(ctx, program, profile); err != nil {
+	on, err := engine.Prepare(ctx, s)
+	if err != nil {
+		return err
+	}
+	if s.machine, err = on.Boot(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.machine.Halt()) }()
+	if err := s.start(ctx, program, profile); err != nil {
+		return err
+	}
 	for _, step := range []struct {
 		title string
 		run   func(context.Context) error
 	}{
-		{"A network: a profile says what it is in the kernel, and where its addresses come from", s.createNetwork},
+		{"A network: a profile says what it is in the kernel, and where its addresses come from", func(ctx context.Context) error {
+			return s.docker(ctx, create)
+		}},
 		{"Two containers", func(ctx context.Context) error { return s.run(ctx, "one", "two") }},
-		{"What the provider has made in the kernel: a bridge, and a pair of interfaces for each container", s.links},
+		{"What the provider has made in the kernel: a bridge, and a pair of interfaces for each container", func(ctx context.Context) error {
+			return errors.Join(s.links(ctx, 1, 2), s.docker(ctx, "exec one /bin/ip address show dev net0"))
+		}},
 		{"They talk", func(ctx context.Context) error { return s.ping(ctx, "one", "two") }},
-		{"The ledger has the addresses of Docker's containers, as all others", s.inspect},
+		{"The ledger has the addresses of Docker's containers, as all others", func(ctx context.Context) error {
+			_, err := s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.machine.Ledger()}, s.addresses["one"], s.addresses["two"])
+			return err
+		}},
 		{"A claim of DRANET gets another address of the same pool", s.claim},
 		{"The provider is killed (SIGKILL) while they talk, and started again", s.kill},
 		{"It has forgotten nothing: another container comes, and talks to the first", func(ctx context.Context) error {
@@ -77,7 +90,7 @@ func show(ctx context.Context, d *demo.Demo, program, profile string) (err error
 		}},
 		{"All are removed, and nothing is left", s.remove},
 	} {
-		s.Title("%s", step.title)
+		s.Title(step.title)
 		if err := step.run(ctx); err != nil {
 			return err
 		}
@@ -92,8 +105,8 @@ func show(ctx context.Context, d *demo.Demo, program, profile string) (err error
 	return nil
 }
 
-// boot starts the machine, the provider and dockerd.
-func (s *stage) boot(ctx context.Context, program, profile string) error {
+// start starts the provider and dockerd.
+func (s *stage) start(ctx context.Context, program, profile string) error {
 	program, err := filepath.Abs(program)
 	if err != nil {
 		return err
@@ -101,85 +114,55 @@ func (s *stage) boot(ctx context.Context, program, profile string) error {
 	if profile, err = filepath.Abs(profile); err != nil {
 		return err
 	}
-	on, err := engine.Prepare(ctx, s)
-	if err != nil {
-		return err
-	}
-	if s.machine, err = on.Boot(ctx); err != nil {
-		return err
-	}
 	s.provider, s.dockerd = s.machine.Provider(program, profile), s.machine.Dockerd(false)
-	for _, phase := range []struct {
-		name  string
-		start func() error
-	}{
-		{"graft-network-provider on " + engine.Plugin, func() error { return s.provider.Start(ctx) }},
-		{"dockerd on " + s.dockerd.Host(), func() error { return s.dockerd.Start(ctx) }},
-		{"an image with busybox", func() error { return s.dockerd.Import(ctx) }},
-	} {
-		if err := s.Phase(phase.name, phase.start); err != nil {
-			return errors.Join(err, s.machine.Halt())
-		}
+	if err := s.Phase("graft-network-provider on "+engine.Plugin, func() error { return s.provider.Start(ctx) }); err != nil {
+		return err
 	}
-	return nil
+	if err := s.Phase("dockerd on "+s.dockerd.Host(), func() error { return s.dockerd.Start(ctx) }); err != nil {
+		return err
+	}
+	return s.Phase("an image with busybox", func() error { return s.dockerd.Import(ctx) })
 }
 
-// docker prints and runs a command of docker, and prints its output.
-func (s *stage) docker(ctx context.Context, line string) (string, error) {
+// docker prints and runs a command of docker, and prints its output, which must contain all wanted texts.
+func (s *stage) docker(ctx context.Context, line string, wanted ...string) error {
 	s.Printf("  $ docker %s", line)
 	out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
 	s.Show(out)
-	return out, err
-}
-
-func (s *stage) createNetwork(ctx context.Context) error {
-	_, err := s.docker(ctx, create)
-	return err
+	return errors.Join(err, demo.Contains(out, wanted...))
 }
 
 // run runs containers, and notes their addresses.
 func (s *stage) run(ctx context.Context, names ...string) error {
 	for _, name := range names {
-		if _, err := s.docker(ctx, "run --detach --stop-timeout 0 --network blue --name "+name+" "+engine.Image+" /bin/sleep 1d"); err != nil {
+		if err := s.docker(ctx, "run --detach --stop-timeout 0 --network blue --name "+name+" "+engine.Image+" /bin/sleep 1d"); err != nil {
 			return err
 		}
-		text, err := s.dockerd.Do(ctx, "inspect", "--format={{json (index .NetworkSettings.Networks \"blue\")}}", name)
+		address, err := s.dockerd.Do(ctx, "inspect", "--format={{(index .NetworkSettings.Networks \"blue\").IPAddress}}", name)
 		if err != nil {
 			return err
 		}
-		var network struct{ IPAddress string }
-		if err := json.Unmarshal([]byte(text), &network); err != nil || network.IPAddress == "" {
-			return fmt.Errorf("%s should have an address: %s", name, text)
+		if address = strings.TrimSpace(address); address == "" {
+			return fmt.Errorf("%s should have an address", name)
 		}
-		s.addresses[name] = network.IPAddress
-		s.Printf("  %s has %s", name, s.Bold(network.IPAddress))
+		s.addresses[name] = address
+		s.Printf("  %s has %s", name, s.Bold(address))
 	}
 	return nil
 }
 
-// links prints the kernel's links, and checks that they are a bridge and two host ends.
-func (s *stage) links(ctx context.Context) error {
+// links prints the kernel's links, and checks the numbers of bridges and of host ends.
+func (s *stage) links(ctx context.Context, bridges, ends int) error {
 	out, err := s.machine.Run(ctx, "ip", "-brief", "link", "show")
-	if err != nil {
-		return err
-	}
 	s.Show(out)
-	if strings.Count(out, "\ngb") != 1 || strings.Count(out, "\ngh") != 2 {
-		return errors.New("there should be a bridge and two host ends")
+	if err == nil && (strings.Count(out, "\ngb") != bridges || strings.Count(out, "\ngh") != ends || strings.Count(strings.TrimSpace(out), "\n") != bridges+ends) {
+		err = fmt.Errorf("there should be %d bridges and %d host ends", bridges, ends)
 	}
-	_, err = s.docker(ctx, "exec one /bin/ip address show dev net0")
 	return err
 }
 
 func (s *stage) ping(ctx context.Context, from, to string) error {
-	_, err := s.docker(ctx, "exec "+from+" /bin/ping -c 2 -W 3 "+s.addresses[to])
-	return err
-}
-
-// inspect prints the ledger, which must have the containers' addresses.
-func (s *stage) inspect(ctx context.Context) error {
-	_, err := s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.machine.Ledger()}, s.addresses["one"], s.addresses["two"])
-	return err
+	return s.docker(ctx, "exec "+from+" /bin/ping -c 2 -W 3 "+s.addresses[to])
 }
 
 // claim allocates and releases an address for DRANET, which must not be one of the containers'.
@@ -201,51 +184,28 @@ func (s *stage) claim(ctx context.Context) error {
 	return nil
 }
 
-// kill stops the provider for two seconds while the containers communicate, and starts it again.
+// kill stops the provider for half a second while the containers communicate, and starts it again.
 func (s *stage) kill(ctx context.Context) error {
-	line := "exec one /bin/ping -i 0.1 -c 20 -W 3 -q " + s.addresses["two"]
-	s.Printf("  $ docker %s", line)
-	var said string
 	done := make(chan error, 1)
 	go func() {
-		out, err := s.dockerd.Do(ctx, strings.Fields(line)...)
-		said = out
-		done <- err
+		done <- s.docker(ctx, "exec one /bin/ping -i 0.1 -c 20 -W 3 -q "+s.addresses["two"], " 0% packet loss")
 	}()
 	time.Sleep(500 * time.Millisecond)
 	if err := s.provider.Kill(); err != nil {
 		return err
 	}
 	time.Sleep(500 * time.Millisecond)
-	if err := s.Phase("killed half a second ago, and started again", func() error { return s.provider.Start(ctx) }); err != nil {
-		return err
-	}
-	if err := <-done; err != nil {
-		return err
-	}
-	s.Show(said)
-	return demo.Contains(said, " 0% packet loss")
+	err := s.Phase("killed half a second ago, and started again", func() error { return s.provider.Start(ctx) })
+	return errors.Join(err, <-done)
 }
 
 // remove removes the containers and the network, and checks that neither links nor addresses are left.
 func (s *stage) remove(ctx context.Context) error {
-	for _, line := range []string{"rm --force one two three", "network rm blue"} {
-		if _, err := s.docker(ctx, line); err != nil {
-			return err
-		}
-	}
-	out, err := s.machine.Run(ctx, "ip", "-brief", "link", "show")
-	if err != nil {
+	if err := errors.Join(s.docker(ctx, "rm --force one two three"), s.docker(ctx, "network rm blue"), s.links(ctx, 0, 0)); err != nil {
 		return err
-	}
-	if s.Show(out); strings.Contains(strings.TrimSpace(out), "\n") {
-		return errors.New("only the loopback interface should be left")
 	}
 	held, err := s.Command(ctx, []string{demo.Graft, "ledger", "inspect", s.machine.Ledger()})
-	if err != nil {
-		return err
-	}
-	return demo.Lacks(held, s.addresses["one"], s.addresses["two"], s.addresses["three"])
+	return errors.Join(err, demo.Lacks(held, s.addresses["one"], s.addresses["two"], s.addresses["three"]))
 }
 
 // withoutDockerd runs tests with Docker's network controllers, without dockerd.
