@@ -71,12 +71,7 @@ func sum(at path) combine {
 
 func tooLarge(at path) error { return unfit("%s: status.%s: the sum is too large", at.at, at.text) }
 
-// least returns the smallest number, in its original notation.
-func least(at path) combine { return extreme(at, func(a, b float64) bool { return a < b }) }
-
-// most returns the largest number, in its original notation.
-func most(at path) combine { return extreme(at, func(a, b float64) bool { return a > b }) }
-
+// extreme returns the best number, in its original notation.
 func extreme(at path, better func(a, b float64) bool) combine {
 	return func(q *question) ([]byte, error) {
 		var (
@@ -100,33 +95,21 @@ func extreme(at path, better func(a, b float64) bool) combine {
 	}
 }
 
-// allTrue reports whether the value is true for all members.
-func allTrue(at path) combine {
-	return truth(at, func(count, members int) bool { return count == members })
-}
-
-// anyTrue reports whether the value is true for a member.
-func anyTrue(at path) combine { return truth(at, func(count, _ int) bool { return count > 0 }) }
-
+// truth judges the number of members whose value is true.
 func truth(at path, judge func(count, members int) bool) combine {
 	return func(q *question) ([]byte, error) {
-		count, err := truths(q, at)
+		all, err := q.typed(at, document.Bool)
 		if err != nil || len(q.members) == 0 {
 			return nil, err
 		}
+		count := 0
+		for _, f := range all {
+			if f.Raw()[0] == 't' {
+				count++
+			}
+		}
 		return strconv.AppendBool(nil, judge(count, len(q.members))), nil
 	}
-}
-
-// truths counts the members whose value is true.
-func truths(q *question, at path) (count int, err error) {
-	all, err := q.typed(at, document.Bool)
-	for _, f := range all {
-		if f.Raw()[0] == 't' {
-			count++
-		}
-	}
-	return count, err
 }
 
 // same returns the value if all members that have one agree.
@@ -279,14 +262,6 @@ func canonical(n *document.Node) string {
 		return `"` + text
 	}
 	return string(n.Raw())
-}
-
-// dotted returns a path with a leading dot, or "".
-func dotted(p path) string {
-	if p.text == "" {
-		return ""
-	}
-	return "." + p.text
 }
 
 // Values of a condition's status that are worse than any other, worst first: for conditions that should be

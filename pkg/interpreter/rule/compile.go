@@ -28,7 +28,7 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) rule {
 		c.add(p.At("field"), WrongPath, "must be below status, such as status.readyReplicas: Karmada ignores other fields")
 	}
 	c.made(p.At("field"), field)
-	c.writes(interpreter.Aggregate, p, h.when, []claim{{p.At("field"), field.text, true}})
+	c.record(interpreter.Aggregate, p, h.when, claim{p.At("field"), field.text, true})
 	var combined combine
 	ways := 0
 	one := func(name string, given bool, compile func(place) combine) {
@@ -46,8 +46,11 @@ func (c *compiler) aggregate(p place, spec v1alpha1.InterpretAggregate) rule {
 		text source.Text
 		of   func(path) combine
 	}{
-		"sum": {spec.Sum, sum}, "min": {spec.Min, least}, "max": {spec.Max, most}, "all": {spec.All, allTrue}, "any": {spec.Any, anyTrue},
-		"same": {spec.Same, same}, "first": {spec.First, first}, "join": {spec.Join, join}, "common": {spec.Common, common},
+		"min": {spec.Min, func(at path) combine { return extreme(at, func(a, b float64) bool { return a < b }) }},
+		"max": {spec.Max, func(at path) combine { return extreme(at, func(a, b float64) bool { return a > b }) }},
+		"all": {spec.All, func(at path) combine { return truth(at, func(count, members int) bool { return count == members }) }},
+		"any": {spec.Any, func(at path) combine { return truth(at, func(count, _ int) bool { return count > 0 }) }},
+		"sum": {spec.Sum, sum}, "same": {spec.Same, same}, "first": {spec.First, first}, "join": {spec.Join, join}, "common": {spec.Common, common},
 	} {
 		one(name, !way.text.At.Absent(), func(at place) combine { return way.of(c.inStatus(at, way.text)) })
 	}
@@ -265,7 +268,7 @@ func (c *compiler) edits(o interpreter.Operation) func(place, v1alpha1.Interpret
 			return rule{e.head, e.answer}
 		}
 		c.filled(p, "set", "remove")
-		c.writes(o, p, e.when, c.changed(p, e))
+		c.record(o, p, e.when, c.changed(p, e)...)
 		return rule{e.head, e.answer}
 	}
 }
@@ -313,7 +316,7 @@ func (c *compiler) retain(p place, spec v1alpha1.InterpretRetain) rule {
 	}
 	c.filled(p, "fields", "set", "remove")
 	if items == nil { // paths below items are relative to different items
-		c.writes(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, r.edit)))
+		c.record(interpreter.Retain, p, r.when, slices.Concat(c.claims(p.At("fields"), r.fields, false), c.changed(p, r.edit))...)
 	}
 	return rule{r.head, r.answer}
 }
@@ -346,6 +349,6 @@ func (c *compiler) status(p place, spec v1alpha1.InterpretStatus) rule {
 	} else {
 		c.filled(p, "keep", "set")
 	}
-	c.writes(interpreter.Status, p, h.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set)))
+	c.record(interpreter.Status, p, h.when, slices.Concat(c.claims(p.At("keep"), s.keep, false), c.claimed(p.At("set"), s.set))...)
 	return rule{h, s.answer}
 }

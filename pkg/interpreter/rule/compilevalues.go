@@ -410,7 +410,7 @@ func (c *compiler) worst(p place, spec *v1alpha1.InterpretWorst) combine {
 			word, ok := judged.Text()
 			if !ok {
 				if kind := judged.Kind(); kind == document.Object || kind == document.Array {
-					return nil, found{f.member, judged}.misfit(path{text: at.text + dotted(by), at: cmp.Or(by.at, at.at)}, document.String)
+					return nil, found{f.member, judged}.misfit(path{text: strings.TrimSuffix(at.text+"."+by.text, "."), at: cmp.Or(by.at, at.at)}, document.String)
 				}
 				word = string(judged.Raw())
 			}

@@ -21,10 +21,22 @@ type recorded struct {
 	claims []claim
 }
 
-// record records a rule for the checks of hidden and overridden.
+// record records a rule with the paths that it writes, in order, and reports paths that it writes twice.
 func (c *compiler) record(o interpreter.Operation, p place, when condition, claims ...claim) {
+	for i, one := range claims {
+		switch earlier := slices.IndexFunc(claims[:i], one.same); {
+		case earlier < 0:
+		case sameList(one, claims[earlier]):
+			c.add(one.place, source.DuplicateName, "%s is listed twice", one.text)
+		default:
+			c.add(one.place, WrittenTwice, "%s is also written at %s by the same rule", one.text, claims[earlier].Node.Position())
+		}
+	}
 	c.recorded = append(c.recorded, recorded{c.of, o, p, when.always() && p.At("when").Absent(), claims})
 }
+
+// same reports whether two valid paths are equal.
+func (c claim) same(o claim) bool { return c.text != "" && c.text == o.text }
 
 // hidden reports rules after an unconditional one of the same document, in operations where the first applicable rule
 // answers. Rules of other documents may be hidden on purpose: earlier documents take precedence.
@@ -48,24 +60,6 @@ func (e *entry) covers(o *entry) bool {
 	return len(o.kinds) > 0 && !slices.ContainsFunc(o.kinds, other) && e.group == o.group && (e.version == "" || e.version == o.version)
 }
 
-// writes records the paths that a rule writes, in order, and reports duplicates.
-func (c *compiler) writes(o interpreter.Operation, p place, when condition, claims []claim) {
-	for i, one := range claims {
-		for _, earlier := range claims[:i] {
-			if one.text == "" || one.text != earlier.text {
-				continue
-			}
-			if sameList(one, earlier) {
-				c.findings = append(c.findings, one.FindingOf(source.DuplicateName, "%s is listed twice", one.text))
-			} else {
-				c.add(one.place, WrittenTwice, "%s is also written at %s by the same rule", one.text, earlier.Node.Position())
-			}
-			break
-		}
-	}
-	c.record(o, p, when, claims...)
-}
-
 // sameList reports whether two paths are in the same list.
 func sameList(a, b claim) bool {
 	list := func(c claim) string { return c.Path[:strings.LastIndexByte(c.Path, '[')] }
@@ -78,26 +72,14 @@ func (c *compiler) overridden() {
 	for i, rule := range c.recorded {
 		for _, one := range rule.claims {
 			for _, later := range c.recorded[i+1:] {
-				if again, ok := later.overrides(&rule, one); ok {
-					c.override(&rule, one, again)
+				again := slices.IndexFunc(later.claims, func(again claim) bool { return again.sure && again.same(one) })
+				if again >= 0 && later.always && later.operation == rule.operation && later.of.covers(rule.of) {
+					c.override(&rule, one, later.claims[again])
 					break
 				}
 			}
 		}
 	}
-}
-
-// overrides returns the path of w that overwrites an earlier claim for every object.
-func (w *recorded) overrides(earlier *recorded, one claim) (claim, bool) {
-	if !w.always || w.operation != earlier.operation || !w.of.covers(earlier.of) || one.text == "" {
-		return claim{}, false
-	}
-	for _, again := range w.claims {
-		if again.sure && again.text == one.text {
-			return again, true
-		}
-	}
-	return claim{}, false
 }
 
 // override adds the finding for an overwritten path.

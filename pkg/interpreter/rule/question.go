@@ -56,7 +56,6 @@ func (q *question) ended(at spot, item int) error {
 type member struct {
 	*interpreter.Member
 	status *document.Document
-	value  ref.Val
 }
 
 // readMembers parses the statuses and sorts them by cluster. It fails for duplicate clusters, which would be
@@ -105,36 +104,20 @@ func (q *question) take(at path) []found {
 	return all
 }
 
+// unknownHealth is the default health of a member.
+const unknownHealth = "Unknown"
+
 // memberValues returns the variable members.
 func (q *question) memberValues() ref.Val {
 	values := make([]ref.Val, len(q.members))
 	for i, m := range q.members {
-		values[i] = memberType.Value(m)
+		fields := expression.Values{"cluster": m.Cluster, "applied": m.Applied, "message": m.Message, "health": cmp.Or(m.Health, unknownHealth)}
+		if m.status != nil {
+			fields["status"] = valueOf(m.status.Original())
+		}
+		values[i] = memberType.Value(fields)
 	}
 	return types.NewRefValList(types.DefaultTypeAdapter, values)
-}
-
-// unknownHealth is the default health of a member.
-const unknownHealth = "Unknown"
-
-// Field implements expression.Fields.
-func (m *member) Field(name string) (any, bool) {
-	switch name {
-	case "cluster":
-		return m.Cluster, true
-	case "applied":
-		return m.Applied, true
-	case "message":
-		return m.Message, true
-	case "health":
-		return cmp.Or(m.Health, unknownHealth), true
-	case "status":
-		if m.status == nil {
-			return nil, false
-		}
-		return lazily(&m.value, func() ref.Val { return valueOf(m.status.Original()) }), true
-	}
-	return nil, false
 }
 
 // question is the state of one question, which expressions evaluate against. It is for one goroutine.
@@ -155,7 +138,7 @@ type question struct {
 	kept     ref.Val            // observed item of items
 
 	// Variables of expressions, created on first use.
-	objectValue, observedValue, membersValue, kindValue ref.Val
+	objectValue, observedValue, membersValue ref.Val
 }
 
 // newQuestion parses the inputs. The caller must release the result.
@@ -226,7 +209,8 @@ func (q *question) ResolveName(name string) (any, bool) {
 	case "members":
 		return lazily(&q.membersValue, q.memberValues), true
 	case "kind":
-		return lazily(&q.kindValue, func() ref.Val { return kindType.Value((*kindFields)(&q.asked.Kind)) }), true
+		kind := q.asked.Kind
+		return kindType.Value(expression.Values{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}), true
 	case "replicas":
 		return types.Int(q.asked.Replicas), true
 	case "item":
@@ -246,21 +230,3 @@ func lazily(value *ref.Val, first func() ref.Val) ref.Val {
 	}
 	return *value
 }
-
-// kindFields has the fields of the variable kind.
-type kindFields interpreter.Kind
-
-// Field implements expression.Fields.
-func (k *kindFields) Field(name string) (any, bool) {
-	switch name {
-	case "group":
-		return k.Group, true
-	case "version":
-		return k.Version, true
-	case "kind":
-		return k.Kind, true
-	}
-	return nil, false
-}
-
-var _ expression.Fields = (*kindFields)(nil)

@@ -49,19 +49,6 @@ func native(n *document.Node) any {
 	}
 }
 
-// scalar is expression.Value for scalars, without decoding to an intermediate value.
-func scalar(n *document.Node) ref.Val {
-	switch n.Kind() {
-	case document.String:
-		text, _ := n.Text()
-		return types.String(text)
-	case document.Bool:
-		return types.Bool(n.Raw()[0] == 't')
-	default:
-		return expression.Value(native(n))
-	}
-}
-
 // numeric decodes a number.
 func numeric(n *document.Node) any {
 	text := string(n.Raw())
@@ -104,7 +91,7 @@ func valueOf(n *document.Node) ref.Val {
 	case document.Array:
 		return list{view{n}}
 	default:
-		return scalar(n)
+		return expression.Value(native(n))
 	}
 }
 
