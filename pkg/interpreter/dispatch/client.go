@@ -2,8 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package dispatch calls a webhook over TLS with the messages that Karmada ships, and rejects the answers that
-// Karmada would reject. Start reading at New.
+// Package dispatch calls a webhook over TLS with the messages that Karmada ships. Start reading at New.
 package dispatch
 
 import (
@@ -110,7 +109,7 @@ func (c *Client) Interpret(ctx context.Context, r interpreter.Request) (interpre
 	}
 	answer, err := c.post(ctx, asked)
 	if err == nil {
-		err = check(answer, asked.UID, r.Operation)
+		err = check(answer, asked.UID)
 	}
 	if err != nil {
 		return interpreter.Response{}, fmt.Errorf("%s: %w", name, err)
@@ -171,9 +170,9 @@ func (c *Client) ended(err error) error {
 	return err
 }
 
-// check applies the checks of Karmada's client. It returns an *interpreter.Failure for an answer that is not
-// successful.
-func check(r *api.ContextResponse, uid string, asked interpreter.Operation) error {
+// check returns an *interpreter.Failure for an answer that is not successful, and another error for one that
+// belongs to another request.
+func check(r *api.ContextResponse, uid string) error {
 	switch {
 	case r.UID != uid:
 		return fmt.Errorf("the uid of the response is %q, which differs from the request", r.UID)
@@ -181,38 +180,6 @@ func check(r *api.ContextResponse, uid string, asked interpreter.Operation) erro
 		return errors.New("a response that is not successful must have a status")
 	case !r.Successful:
 		return &interpreter.Failure{Code: r.Failure.Code, Message: r.Failure.Message}
-	}
-	return errors.Join(checkFields(r, asked), checkLists(r))
-}
-
-// checkFields requires the fields of an operation.
-func checkFields(r *api.ContextResponse, asked interpreter.Operation) error {
-	switch {
-	case asked == interpreter.Replicas && r.Replicas == nil:
-		return errors.New("the response must have replicas")
-	case asked == interpreter.Status && r.Status == nil:
-		return errors.New("the response must have rawStatus")
-	case asked == interpreter.Health && r.Healthy == nil:
-		return errors.New("the response must have healthy")
-	case len(r.Patch) > 0 && r.PatchType != "JSONPatch" || len(r.Patch) == 0 && r.PatchType != "":
-		return fmt.Errorf("the response must have both patch and patchType JSONPatch, or neither: patchType is %q",
-			r.PatchType)
-	}
-	return nil
-}
-
-// checkLists checks the items of lists.
-func checkLists(r *api.ContextResponse) error {
-	for _, c := range r.Components {
-		if !c.Named() || c.Replicas < 0 {
-			return fmt.Errorf("a component must have a name of at most %d characters, and no negative number of replicas: "+
-				"%q has %d", interpreter.MaximumComponentName, c.Name, c.Replicas)
-		}
-	}
-	for _, d := range r.Dependencies {
-		if d.APIVersion == "" || d.Kind == "" || d.Name == "" && d.LabelSelector == nil {
-			return fmt.Errorf("a dependency must have apiVersion, kind, and name or labelSelector: %+v", d)
-		}
 	}
 	return nil
 }

@@ -104,23 +104,6 @@ func TestInterpret(t *testing.T) {
 		{about: "a failure", answer: `{"response":{"uid":"UID","status":{"code":422,"message":"unfit"}}}`, err: "422 unfit"},
 		{about: "an HTTP status", answer: `500 {"kind":"Status","message":"broken"}`, err: "500 broken"},
 		{about: "an HTTP status in text", answer: "500 broken\n", err: "500 broken"},
-		{
-			about: "no replicas", request: interpreter.Request{Operation: interpreter.Replicas}, answer: `{"response":{"uid":"UID","successful":true}}`,
-			err: "must have replicas",
-		},
-		{
-			about: "no status of the object", request: interpreter.Request{Operation: interpreter.Status},
-			answer: `{"response":{"uid":"UID","successful":true}}`, err: "must have rawStatus",
-		},
-		{
-			about: "no health", request: interpreter.Request{Operation: interpreter.Health}, answer: `{"response":{"uid":"UID","successful":true}}`,
-			err: "must have healthy",
-		},
-		{about: "a patch without type", answer: `{"response":{"uid":"UID","successful":true,"patch":"W10="}}`, err: "both patch and patchType"},
-		{about: "a type without patch", answer: `{"response":{"uid":"UID","successful":true,"patchType":"JSONPatch"}}`, err: "both patch and patchType"},
-		{about: "another type", answer: `{"response":{"uid":"UID","successful":true,"patch":"W10=","patchType":"Merge"}}`, err: `patchType is "Merge"`},
-		{about: "a nameless component", answer: `{"response":{"uid":"UID","successful":true,"components":[{"replicas":1}]}}`, err: "a component must have a name"},
-		{about: "a half dependency", answer: `{"response":{"uid":"UID","successful":true,"dependencies":[{"kind":"Secret"}]}}`, err: "a dependency must have"},
 	} {
 		t.Run(c.about, func(t *testing.T) {
 			var sent map[string]any
