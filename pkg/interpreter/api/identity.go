@@ -32,11 +32,11 @@ func identify(body []byte) identity {
 		text, isKey := bytes.CutSuffix(body[at[0]:at[1]], []byte(":"))
 		body = body[at[1]:]
 		switch {
-		case text[0] == '{' || text[0] == '[':
+		case bytes.ContainsAny(text[:1], "{["):
 			if depth++; depth < len(keys) {
 				keys[depth] = ""
 			}
-		case text[0] == '}' || text[0] == ']':
+		case bytes.ContainsAny(text[:1], "}]"):
 			depth = max(depth-1, 0)
 		case isKey && depth < len(keys):
 			keys[depth] = unquote(text)

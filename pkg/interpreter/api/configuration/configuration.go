@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/api"
@@ -126,15 +127,15 @@ func (c *Configuration) Default() {
 	for i := range c.Webhooks {
 		w := &c.Webhooks[i]
 		if s := w.ClientConfig.Service; s != nil {
-			orDefault(&s.Port, DefaultServicePort)
+			s.Port = cmp.Or(s.Port, ptr.To[int32](DefaultServicePort))
 		}
-		orDefault(&w.TimeoutSeconds, DefaultTimeoutSeconds)
+		w.TimeoutSeconds = cmp.Or(w.TimeoutSeconds, ptr.To[int32](DefaultTimeoutSeconds))
 		if c.Kind != KindExploring {
 			continue
 		}
-		orDefault(&w.FailurePolicy, admissionv1.Fail)
+		w.FailurePolicy = cmp.Or(w.FailurePolicy, ptr.To(admissionv1.Fail))
 		for j := range w.Rules {
-			orDefault(&w.Rules[j].Scope, admissionv1.AllScopes)
+			w.Rules[j].Scope = cmp.Or(w.Rules[j].Scope, ptr.To(admissionv1.AllScopes))
 		}
 	}
 }
@@ -167,12 +168,6 @@ func (c *Configuration) Calls() (all []Call) {
 	return all
 }
 
-func orDefault[T any](value **T, otherwise T) {
-	if *value == nil {
-		*value = &otherwise
-	}
-}
-
 // WebhookName is the name of the one webhook in a generated configuration.
 const WebhookName = "interpreter.graft.provider.extensions.gardener.cloud"
 
@@ -181,7 +176,7 @@ const WebhookName = "interpreter.graft.provider.extensions.gardener.cloud"
 // In Karmada's, it omits Prune, which Karmada does not register, and the components of kinds that have Revise (see
 // WithoutExcluded).
 func Generate(dialect, name string, kinds []interpreter.Known, e Endpoint) *Configuration {
-	w := Webhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: e.timeout()}
+	w := Webhook{Name: WebhookName, ClientConfig: e.client(), TimeoutSeconds: ptr.To(e.timeout())}
 	if dialect == api.KindReview {
 		w.ExploreReviewVersions = []string{api.Version}
 	} else {

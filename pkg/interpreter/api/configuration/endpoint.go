@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,16 +38,13 @@ func (e Endpoint) client() admissionv1.WebhookClientConfig {
 	return c
 }
 
-func (e Endpoint) timeout() *int32 {
-	seconds := cmp.Or(e.TimeoutSeconds, DefaultTimeoutSeconds)
-	return &seconds
-}
+func (e Endpoint) timeout() int32 { return cmp.Or(e.TimeoutSeconds, DefaultTimeoutSeconds) }
 
 // Validate returns the errors in the location and the timeout, with the paths that they have in a webhook.
 func (e Endpoint) Validate() field.ErrorList {
 	client := e.client()
 	errs := ValidateClient(&client, field.NewPath("clientConfig"))
-	if seconds := *e.timeout(); seconds < LeastTimeoutSeconds || seconds > MostTimeoutSeconds {
+	if seconds := e.timeout(); seconds < LeastTimeoutSeconds || seconds > MostTimeoutSeconds {
 		why := fmt.Sprintf("must be %d to %d seconds", LeastTimeoutSeconds, MostTimeoutSeconds)
 		errs = append(errs, field.Invalid(field.NewPath("timeoutSeconds"), seconds, why))
 	}
@@ -94,6 +92,9 @@ func checkURL(text string, at *field.Path) field.ErrorList {
 	return errs
 }
 
+// servicePath matches paths of which each segment is a DNS name, as for Kubernetes' webhooks.
+var servicePath = regexp.MustCompile(`^/?$|^(/[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)+/?$`)
+
 func checkService(s *admissionv1.ServiceReference, at *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if s.Name == "" {
@@ -107,25 +108,8 @@ func checkService(s *admissionv1.ServiceReference, at *field.Path) field.ErrorLi
 			errs = append(errs, field.Invalid(at.Child("port"), *s.Port, why))
 		}
 	}
-	if s.Path != nil {
-		errs = append(errs, checkPath(*s.Path, at.Child("path"))...)
+	if s.Path != nil && !servicePath.MatchString(*s.Path) {
+		errs = append(errs, field.Invalid(at.Child("path"), *s.Path, "must begin with /, and its segments must consist of lowercase letters, digits, dots and -"))
 	}
 	return errs
-}
-
-// checkPath requires path segments to be DNS names, as for Kubernetes' webhooks.
-func checkPath(path string, at *field.Path) field.ErrorList {
-	if path == "" || path == "/" {
-		return nil
-	}
-	rest, rooted := strings.CutPrefix(path, "/")
-	if !rooted {
-		return field.ErrorList{field.Invalid(at, path, "must begin with /")}
-	}
-	for step := range strings.SplitSeq(strings.TrimSuffix(rest, "/"), "/") {
-		if len(validation.IsDNS1123Subdomain(step)) > 0 {
-			return field.ErrorList{field.Invalid(at, path, "its segments must consist of lowercase letters, digits, dots and -")}
-		}
-	}
-	return nil
 }
