@@ -3,7 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package disk reads files from untrusted folders: only regular files, up to a maximum size, and only inside the given folder. A link, a
-// device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block. Start at ReadInside.
+// device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block. Start at ReadInside. Replace writes
+// a file.
 package disk
 
 import (
@@ -184,4 +185,21 @@ func pathError(path string, err error) error {
 		operation = "open"
 	}
 	return &fs.PathError{Op: operation, Path: path, Err: err}
+}
+
+// Replace writes a file atomically, and waits until it is stored.
+func Replace(path string, text []byte, mode fs.FileMode) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // the first error explains more
+	}
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 )
@@ -62,6 +63,26 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 		return nil, fmt.Errorf("encoding a key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
+}
+
+// MarshalText returns the certificate and its key in PEM.
+func (p *Pair) MarshalText() ([]byte, error) {
+	key, err := p.KeyPEM()
+	return append(PEM(p.Certificate), key...), err
+}
+
+// UnmarshalText reads a certificate and its ECDSA key in PEM.
+func (p *Pair) UnmarshalText(text []byte) error {
+	parsed, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		return err
+	}
+	key, ok := parsed.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return errors.New("the key must be an ECDSA key")
+	}
+	p.Certificate, p.Key = parsed.Leaf, key
+	return nil
 }
 
 // TypeCertificate is the type of blocks in PEM that are certificates.

@@ -135,10 +135,22 @@ func Keep(ctx context.Context, s Source, every time.Duration, registry prometheu
 		Name: "graft_interpreter_certificate_failures_total",
 		Help: "Failed refreshes of the certificate.",
 	})
-	registry.MustRegister(failing, failures, ends{s})
+	expiry := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "graft_interpreter_certificate_expiry_timestamp_seconds",
+		Help: "Expiry time of the certificate in use (serving) and of its authority (authority).",
+	}, []string{"certificate"})
+	registry.MustRegister(failing, failures, expiry)
 	problem := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		err := s.Refresh(ctx)
+		if held := s.Held(); held != nil {
+			for name, end := range map[string]time.Time{"serving": held.Ends, "authority": held.AuthorityEnds} {
+				expiry.DeleteLabelValues(name)
+				if !end.IsZero() {
+					expiry.WithLabelValues(name).Set(float64(end.Unix()))
+				}
+			}
+		}
 		switch {
 		case ctx.Err() != nil:
 		case err == nil:
@@ -153,26 +165,4 @@ func Keep(ctx context.Context, s Source, every time.Duration, registry prometheu
 			}
 		}
 	}, every)
-}
-
-// ends is a collector for the expiry times.
-type ends struct{ source Source }
-
-var descEnds = prometheus.NewDesc("graft_interpreter_certificate_expiry_timestamp_seconds",
-	"Expiry time of the certificate in use (serving) and of its authority (authority).", []string{"certificate"}, nil)
-
-// Describe implements prometheus.Collector.
-func (e ends) Describe(to chan<- *prometheus.Desc) { to <- descEnds }
-
-// Collect implements prometheus.Collector.
-func (e ends) Collect(to chan<- prometheus.Metric) {
-	held := e.source.Held()
-	if held == nil {
-		return
-	}
-	for name, end := range map[string]time.Time{"serving": held.Ends, "authority": held.AuthorityEnds} {
-		if !end.IsZero() {
-			to <- prometheus.MustNewConstMetric(descEnds, prometheus.GaugeValue, float64(end.Unix()), name)
-		}
-	}
 }

@@ -45,16 +45,14 @@ type Files struct {
 	tried [][]byte
 	// next waits until callers trust it; nil if there is none.
 	next *Held
-	// known holds the authorities that callers trust, and those that other replicas may still use.
-	known []knownAuthority
+	// registered holds the authorities that callers trust.
+	registered []registeredAuthority
 }
 
-// knownAuthority is an authority that was registered or in CAFile.
-type knownAuthority struct {
+// registeredAuthority is an authority with the start of its registration, as this replica saw it.
+type registeredAuthority struct {
 	certificate *x509.Certificate
-	// seen is the time when this replica first saw it. since is the start of its current registration, or zero
-	// if it is not registered.
-	seen, since time.Time
+	since       time.Time
 }
 
 // NewFiles returns an empty source. Call Refresh to read the files.
@@ -134,14 +132,13 @@ func (f *Files) widen() {
 	if f.next != nil {
 		all = slices.Concat(f.next.authorities, all)
 	}
-	settled := signedBy(now.Certificate, f.registered(2*f.Overlap))
-	f.known = slices.DeleteFunc(f.known, func(k knownAuthority) bool {
-		if f.Clock.Now().Before(k.certificate.NotAfter) && (!settled || f.Clock.Now().Before(k.seen.Add(2*f.Overlap))) {
-			all = append(all, k.certificate)
-			return false
+	old := f.trusted(2 * f.Overlap)
+	settled := signedBy(now.Certificate, old)
+	for _, r := range f.registered {
+		if f.Clock.Now().Before(r.certificate.NotAfter) && !(settled && slices.ContainsFunc(old, r.certificate.Equal)) {
+			all = append(all, r.certificate)
 		}
-		return k.since.IsZero()
-	})
+	}
 	bundle := united(all...)
 	if bytes.Equal(bundle, now.Bundle) {
 		return
@@ -151,55 +148,41 @@ func (f *Files) widen() {
 	f.current.Store(&wider)
 }
 
-// registered returns the authorities that callers have trusted for at least the given time.
-func (f *Files) registered(long time.Duration) []*x509.Certificate {
+// trusted returns the authorities that callers have trusted for at least the given time.
+func (f *Files) trusted(long time.Duration) []*x509.Certificate {
 	var all []*x509.Certificate
-	for _, k := range f.known {
-		if !k.since.IsZero() && !f.Clock.Now().Before(k.since.Add(long)) {
-			all = append(all, k.certificate)
+	for _, r := range f.registered {
+		if !f.Clock.Now().Before(r.since.Add(long)) {
+			all = append(all, r.certificate)
 		}
 	}
 	return all
 }
 
-// serveNext serves next if callers have trusted it for Overlap, or if there is no alternative. The authorities of
-// the previous certificate stay in the bundle for a while.
+// serveNext serves next if callers have trusted it for Overlap, or if there is no alternative.
 func (f *Files) serveNext() {
 	now := f.current.Load()
 	if waits := now != nil && f.Told && len(f.next.authorities) > 0 && f.Clock.Now().Before(now.Ends); waits &&
-		!signedBy(f.next.Certificate, f.registered(f.Overlap)) {
+		!signedBy(f.next.Certificate, f.trusted(f.Overlap)) {
 		return
-	}
-	if now != nil && f.Told {
-		f.remember(now.authorities)
 	}
 	f.current.Store(f.next)
 	f.Log.Info("Serving the certificate of the files", "ends", f.next.Ends)
 	f.next = nil
 }
 
-// remember adds authorities to known.
-func (f *Files) remember(authorities []*x509.Certificate) {
-	for _, c := range authorities {
-		if !slices.ContainsFunc(f.known, func(k knownAuthority) bool { return k.certificate.Equal(c) }) {
-			f.known = append(f.known, knownAuthority{certificate: c, seen: f.Clock.Now()})
-		}
-	}
-}
-
 // Registered implements Source.
 func (f *Files) Registered(_ context.Context, bundle []byte) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	there := parseAll(bundle)
-	f.remember(there)
-	for i, k := range f.known {
-		switch {
-		case !slices.ContainsFunc(there, k.certificate.Equal):
-			f.known[i].since = time.Time{}
-		case k.since.IsZero():
-			f.known[i].since = f.Clock.Now()
+	before := f.registered
+	f.registered = nil
+	for _, c := range parseAll(bundle) {
+		one := registeredAuthority{c, f.Clock.Now()}
+		if i := slices.IndexFunc(before, func(r registeredAuthority) bool { return r.certificate.Equal(c) }); i >= 0 {
+			one = before[i]
 		}
+		f.registered = append(f.registered, one)
 	}
 	f.widen()
 	return nil

@@ -55,7 +55,7 @@ func TestFolderFiles(t *testing.T) {
 	if err := again.Refresh(t.Context()); err != nil || !again.Held().Certificate.Leaf.Equal(one.Held().Certificate.Leaf) {
 		t.Errorf("after a restart: %v", err)
 	}
-	for _, text := range []string{"{", `{"tls.crt":"YQ==","authority.crt":"YQ=="}`} {
+	for _, text := range []string{"{", `{"state.json":"YQ=="}`} {
 		if err := os.WriteFile(filepath.Join(folder.Path, "certificates.json"), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

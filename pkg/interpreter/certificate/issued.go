@@ -109,7 +109,7 @@ func (i *Issued) Registered(ctx context.Context, bundle []byte) error {
 		if !s.untold(bundle) {
 			return nil, nil
 		}
-		s.known = i.Clock.Now()
+		s.Known = i.Clock.Now()
 		return []string{"Callers know the next authority"}, nil
 	})
 }
@@ -164,7 +164,7 @@ func (i *Issued) write(ctx context.Context, s *state, version string) error {
 
 // adopt serves a state, unless it is that of an empty store.
 func (i *Issued) adopt(s *state) {
-	if s.serving != nil {
+	if s.Serving != nil {
 		i.current.Store(&adopted{s, s.held()})
 	}
 }
@@ -183,38 +183,38 @@ func ending(c *x509.Certificate, now time.Time) bool {
 // step makes the next due change and returns a line for the log, or "" if nothing is due.
 func (p *Policy) step(s *state, own []string, now time.Time) (did string, err error) {
 	switch {
-	case s.authority == nil:
-		if s.authority, err = newAuthority(now, p.Authority); err != nil {
+	case s.Authority == nil:
+		if s.Authority, err = newAuthority(now, p.Authority); err != nil {
 			return "", err
 		}
 		return p.issue(s, now, own)
-	case !now.Before(s.authority.Certificate.NotAfter):
+	case !now.Before(s.Authority.Certificate.NotAfter):
 		// The successor could not take over in time.
-		if s.next == nil || !now.Before(s.next.Certificate.NotAfter) {
-			if s.next, err = newAuthority(now, p.Authority); err != nil {
+		if s.Next == nil || !now.Before(s.Next.Certificate.NotAfter) {
+			if s.Next, err = newAuthority(now, p.Authority); err != nil {
 				return "", err
 			}
 		}
 		return "Replaced the expired authority; callers may not trust the new one yet", p.follow(s, now, own)
-	case s.next != nil && p.mayServe(s, now):
+	case s.Next != nil && p.mayServe(s, now):
 		return "Rotated to the next authority", p.follow(s, now, own)
-	case s.next == nil && ending(s.authority.Certificate, now):
-		s.next, err = newAuthority(now, p.Authority)
+	case s.Next == nil && ending(s.Authority.Certificate, now):
+		s.Next, err = newAuthority(now, p.Authority)
 		return "Created the next authority", err
 	}
-	leaf := s.serving.Certificate
+	leaf := s.Serving.Certificate
 	missing := slices.ContainsFunc(own, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 	switch {
-	case leaf.CheckSignatureFrom(s.authority.Certificate) != nil, ending(leaf, now) && p.longer(s, now):
+	case leaf.CheckSignatureFrom(s.Authority.Certificate) != nil, ending(leaf, now) && p.longer(s, now):
 		return p.issue(s, now, own)
 	case missing:
 		// Other replicas may need other names, for instance during an upgrade. Their names stay until the
 		// certificate is renewed.
 		return p.issue(s, now, slices.Concat(own, namesOf(leaf)))
 	}
-	count := len(s.retired)
-	s.retired = slices.DeleteFunc(slices.Clone(s.retired), func(r retired) bool { return !now.Before(r.until) })
-	if len(s.retired) < count {
+	count := len(s.Retired)
+	s.Retired = slices.DeleteFunc(slices.Clone(s.Retired), func(r retired) bool { return !now.Before(r.Until) })
+	if len(s.Retired) < count {
 		return "Removed an authority that has no valid certificates", nil
 	}
 	return "", nil
@@ -222,15 +222,15 @@ func (p *Policy) step(s *state, own []string, now time.Time) (did string, err er
 
 // longer reports whether a certificate issued now would expire later than the current one.
 func (p *Policy) longer(s *state, now time.Time) bool {
-	end := s.serving.Certificate.NotAfter
-	return s.authority.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
+	end := s.Serving.Certificate.NotAfter
+	return s.Authority.Certificate.NotAfter.After(end) && now.Add(p.Certificate).After(end)
 }
 
 // mayServe reports whether callers have trusted the next authority for Overlap.
 func (p *Policy) mayServe(s *state, now time.Time) bool {
-	known := s.known
+	known := s.Known
 	if !p.Told {
-		known = begun(s.next.Certificate)
+		known = begun(s.Next.Certificate)
 	}
 	return !known.IsZero() && !now.Before(known.Add(p.Overlap))
 }
@@ -239,11 +239,11 @@ func (p *Policy) mayServe(s *state, now time.Time) bool {
 // certificates have expired.
 func (p *Policy) follow(s *state, now time.Time, own []string) error {
 	until := now.Add(p.Overlap)
-	if end := s.serving.Certificate.NotAfter; end.After(until) {
+	if end := s.Serving.Certificate.NotAfter; end.After(until) {
 		until = end
 	}
-	s.retired = slices.Insert(slices.Clone(s.retired), 0, retired{s.authority.Certificate, until})
-	s.authority, s.next, s.known = s.next, nil, time.Time{}
+	s.Retired = slices.Insert(slices.Clone(s.Retired), 0, retired{string(signing.PEM(s.Authority.Certificate)), until})
+	s.Authority, s.Next, s.Known = s.Next, nil, time.Time{}
 	_, err := p.issue(s, now, own)
 	return err
 }
@@ -251,7 +251,7 @@ func (p *Policy) follow(s *state, now time.Time, own []string) error {
 // issue replaces the certificate. The new one expires with the authority at the latest.
 func (p *Policy) issue(s *state, now time.Time, names []string) (did string, err error) {
 	end := now.Add(p.Certificate)
-	if last := s.authority.Certificate.NotAfter; end.After(last) {
+	if last := s.Authority.Certificate.NotAfter; end.After(last) {
 		end = last
 	}
 	template := &x509.Certificate{
@@ -266,7 +266,7 @@ func (p *Policy) issue(s *state, now time.Time, names []string) (did string, err
 			template.IPAddresses = append(template.IPAddresses, address)
 		}
 	}
-	if s.serving, err = signing.New(template, s.authority); err != nil {
+	if s.Serving, err = signing.New(template, s.Authority); err != nil {
 		return "", fmt.Errorf("making a certificate: %w", err)
 	}
 	return "Issued a certificate", nil

@@ -6,6 +6,7 @@ package certificate
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ func rotated(t testing.TB) *state {
 			t.Fatal(err)
 		}
 	}
-	k := &state{authority: all[0], next: all[1], known: now, retired: []retired{{all[2].Certificate, now.Add(time.Minute)}}}
+	k := &state{Authority: all[0], Next: all[1], Known: now, Retired: []retired{{string(signing.PEM(all[2].Certificate)), now.Add(time.Minute)}}}
 	if _, err := (&Policy{Certificate: time.Hour}).issue(k, now, []string{"a"}); err != nil {
 		t.Fatal(err)
 	}
@@ -41,26 +42,29 @@ func TestStoredFormLosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !got.known.Equal(k.known) || !got.retired[0].until.Equal(k.retired[0].until) || !got.next.Certificate.Equal(k.next.Certificate) ||
-		!got.next.Key.Equal(k.next.Key) || !got.authority.Key.Equal(k.authority.Key) || !got.serving.Key.Equal(k.serving.Key) {
+	if !got.Known.Equal(k.Known) || !got.Retired[0].Until.Equal(k.Retired[0].Until) || !got.Next.Certificate.Equal(k.Next.Certificate) ||
+		!got.Next.Key.Equal(k.Next.Key) || !got.Authority.Key.Equal(k.Authority.Key) || !got.Serving.Key.Equal(k.Serving.Key) {
 		t.Errorf("got %+v", got)
 	}
 	if !bytes.Equal(got.bundle(), k.bundle()) || len(parseAll(k.bundle())) != 3 {
 		t.Error("the bundle is another one")
 	}
-	for key := range data {
-		if key == KeyBundle || key == keyNext || key == keyRetired {
-			continue // derived from other fields, or optional
+	for _, field := range []string{"serving", "authority"} {
+		var fields map[string]any
+		if err := json.Unmarshal(data[keyState], &fields); err != nil {
+			t.Fatal(err)
 		}
-		broken := map[string][]byte{}
-		for other, value := range data {
-			if other != key {
-				broken[other] = value
-			}
+		delete(fields, field)
+		broken, err := json.Marshal(fields)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if _, err := decode(broken); err == nil {
-			t.Errorf("nothing is said of a %s that is missing", key)
+		if _, err := decode(map[string][]byte{keyState: broken}); err == nil {
+			t.Errorf("nothing is said of a %s that is missing", field)
 		}
+	}
+	if _, err := decode(map[string][]byte{KeyBundle: data[KeyBundle]}); err == nil {
+		t.Error("nothing is said of a state that is missing")
 	}
 }
 
@@ -70,13 +74,11 @@ func FuzzKept(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	f.Add(data[keyAuthority], data[keyAuthorityKey], data[keyServing], data[keyServingKey], data[keyRetired], data[keyTimes])
-	f.Add(data[keyAuthority], data[keyAuthorityKey], data[keyServing], data[keyServingKey], []byte(nil), []byte(`{"retired":[null]}`))
-	f.Fuzz(func(t *testing.T, authority, authorityKey, serving, servingKey, retired, times []byte) {
-		k, err := decode(map[string][]byte{
-			keyAuthority: authority, keyAuthorityKey: authorityKey, keyServing: serving, keyServingKey: servingKey, keyRetired: retired, keyTimes: times,
-		})
-		if err != nil || k.authority == nil {
+	f.Add(data[keyState])
+	f.Add(bytes.Replace(data[keyState], []byte(`"retired":[`), []byte(`"retired":[null,`), 1))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		k, err := decode(map[string][]byte{keyState: text})
+		if err != nil || k.Authority == nil {
 			return
 		}
 		if _, err := k.encode(); err != nil {

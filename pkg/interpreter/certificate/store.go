@@ -13,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
@@ -75,7 +74,11 @@ func (s *Secret) Write(ctx context.Context, data map[string][]byte, version stri
 	} else {
 		var secret *corev1.Secret
 		if secret, err = secrets.Get(ctx, s.Name, metav1.GetOptions{}); err == nil {
-			secret.ResourceVersion, secret.Data = version, merged(secret.Data, data)
+			secret.ResourceVersion = version
+			if secret.Data == nil {
+				secret.Data = map[string][]byte{}
+			}
+			maps.Copy(secret.Data, data)
 			_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{})
 		}
 	}
@@ -83,18 +86,6 @@ func (s *Secret) Write(ctx context.Context, data map[string][]byte, version stri
 		return ErrConflict
 	}
 	return err
-}
-
-// merged replaces the keys of a store in the data of a Secret.
-func merged(present, data map[string][]byte) map[string][]byte {
-	own := []string{keyServing, keyServingKey, KeyBundle, keyAuthority, keyAuthorityKey, keyNext, keyNextKey, keyRetired, keyTimes}
-	all := maps.Clone(data)
-	for key, value := range present {
-		if !slices.Contains(own, key) {
-			all[key] = value
-		}
-	}
-	return all
 }
 
 // Folder is a Store in a directory that the programs of one machine share, as replicas share a Secret. It also
@@ -147,25 +138,8 @@ func (f *Folder) Write(ctx context.Context, data map[string][]byte, version stri
 	if err != nil {
 		return err
 	}
-	if err := replace(filepath.Join(f.Path, KeyBundle), data[KeyBundle], 0o644); err != nil {
+	if err := disk.Replace(filepath.Join(f.Path, KeyBundle), data[KeyBundle], 0o644); err != nil {
 		return err
 	}
-	return replace(filepath.Join(f.Path, folderFile), text, 0o600)
-}
-
-// replace writes a file atomically.
-func replace(path string, text []byte, mode fs.FileMode) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // the first error explains more
-	}
-	return err
+	return disk.Replace(filepath.Join(f.Path, folderFile), text, 0o600)
 }

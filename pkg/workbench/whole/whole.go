@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 )
 
 // Mode is the mode of a new file: readable for all users, like files in a repository.
@@ -36,7 +38,7 @@ func Write(path string, data []byte) error {
 	return &fs.PathError{Op: "write", Path: path, Err: err}
 }
 
-func write(path string, data []byte) (err error) {
+func write(path string, data []byte) error {
 	mode := Mode
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -49,28 +51,7 @@ func write(path string, data []byte) (err error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(temporary.Name())
-		}
-	}()
-	_, err = temporary.Write(data)
-	for _, step := range []func() error{func() error { return temporary.Chmod(mode) }, temporary.Sync} {
-		if err == nil {
-			err = step()
-		}
-	}
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	return disk.Replace(path, data, mode)
 }
 
 // WriteDeep works like Write, and creates the parent folders.
