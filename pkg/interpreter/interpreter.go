@@ -12,8 +12,9 @@ package interpreter
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
@@ -65,11 +66,7 @@ type Kind struct {
 
 // KindOf returns the kind for an apiVersion, which is v1 or group/version.
 func KindOf(apiVersion, kind string) Kind {
-	group, version, grouped := strings.Cut(apiVersion, "/")
-	if !grouped {
-		group, version = "", apiVersion
-	}
-	return Kind{Group: group, Version: version, Kind: kind}
+	return Kind(schema.FromAPIVersionAndKind(apiVersion, kind))
 }
 
 // String returns <kind>.<version>.<group>, as kubectl writes it.

@@ -240,7 +240,7 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 			p.log.Error(err, "Restoring the registration after --unregister failed")
 		}
 		p.replicas = &registration.Replicas{
-			Leases: leases, Name: name + replicasSuffix, ID: string(uuid.NewUUID()), Kinds: p.kinds, Leads: p.term.Leads, Clock: clock.RealClock{},
+			Leases: leases, Name: name + "-replicas", ID: string(uuid.NewUUID()), Kinds: p.kinds, Leads: p.term.Leads, Clock: clock.RealClock{},
 			Log: p.log.WithName("replicas"),
 		}
 		o.Common = p.replicas.Common
@@ -255,9 +255,6 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 	})
 	return err
 }
-
-// replicasSuffix is the suffix of the Lease with the replicas' announcements.
-const replicasSuffix = "-replicas"
 
 // kinds returns the kinds that this replica registers.
 func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }

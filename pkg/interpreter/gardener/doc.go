@@ -32,8 +32,9 @@ func Optional() []string {
 	return names
 }
 
-// Files returns the files of the profiles, with the named optional ones. It fails for an unknown name.
-func Files(optional ...string) ([]source.File, error) {
+// Profiles returns the profiles, with the named optional ones. It fails for an unknown name, or if a file of
+// the program is invalid.
+func Profiles(optional ...string) ([]*profile.Interpreter, error) {
 	names, err := fs.Glob(files, "*.yaml")
 	if err != nil {
 		return nil, err
@@ -53,16 +54,6 @@ func Files(optional ...string) ([]source.File, error) {
 			return nil, err
 		}
 		all[i] = source.File{Name: "gardener/" + name, Data: data}
-	}
-	return all, nil
-}
-
-// Profiles returns the profiles, with the named optional ones. It fails for an unknown name, or if a file of
-// the program is invalid.
-func Profiles(optional ...string) ([]*profile.Interpreter, error) {
-	all, err := Files(optional...)
-	if err != nil {
-		return nil, err
 	}
 	documents, findings := profile.LoadInterpreters(all...)
 	return documents, findings.Err()

@@ -137,8 +137,8 @@ func TestOptional(t *testing.T) {
 	if _, err := gardener.Profiles("none"); err == nil {
 		t.Error("there is a profile none")
 	}
-	if all, err := gardener.Files(append(gardener.Optional(), gardener.Optional()...)...); err != nil || len(all) != 6+len(gardener.Optional()) {
-		t.Errorf("the files are %d: %v", len(all), err)
+	if all, err := gardener.Profiles(append(gardener.Optional(), gardener.Optional()...)...); err != nil || len(all) != 6+len(gardener.Optional()) {
+		t.Errorf("the profiles are %d: %v", len(all), err)
 	}
 	worker := interpreter.Kind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "Worker"}
 	network := interpreter.Kind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "Network"}

@@ -37,8 +37,6 @@ const (
 	heartbeat, lifetime = 10 * time.Second, 30 * time.Second
 	// readPeriod is the interval at which the writer reads announcements.
 	readPeriod = time.Second
-	// farewell is the time limit for withdrawing an announcement at shutdown.
-	farewell = 2 * time.Second
 )
 
 // Replicas announces the operations that this replica answers, so that only operations that all replicas answer
@@ -71,7 +69,7 @@ type announcement struct {
 	kinds []interpreter.Known
 }
 
-// Run announces until the context ends, and then withdraws the announcement.
+// Run announces until the context ends. The announcement then expires.
 func (r *Replicas) Run(ctx context.Context) {
 	problem := ""
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
@@ -80,9 +78,6 @@ func (r *Replicas) Run(ctx context.Context) {
 			r.Log.Error(err, "Announcing this replica failed; retrying")
 		}
 	}, readPeriod)
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer cancel()
-	_ = r.withdraw(ending) // after a failure, the announcement expires
 }
 
 // Update makes the announcement and reads the others if that is due. Only one goroutine may call it.
@@ -158,16 +153,6 @@ func (r *Replicas) learn(lease *coordinationapi.Lease, now time.Time) map[string
 	defer r.mutex.Unlock()
 	r.seen, r.read = seen, now
 	return seen
-}
-
-func (r *Replicas) withdraw(ctx context.Context) error {
-	lease, err := r.Leases.Get(ctx, r.Name, metav1.GetOptions{})
-	if err != nil {
-		return err
-	}
-	delete(lease.Annotations, replicaPrefix+r.ID)
-	_, err = r.Leases.Update(ctx, lease, metav1.UpdateOptions{})
-	return err
 }
 
 // Common returns the kinds and operations that all replicas answer. It returns false until the other replicas

@@ -10,6 +10,7 @@
 package reload
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -42,7 +43,7 @@ type Options struct {
 	Changed func(*InForce)
 	// Retires keeps previous programs for dropped operations until Forget is called.
 	Retires bool
-	// Metrics may be nil.
+	// Metrics is optional.
 	Metrics *Metrics
 	Log     logr.Logger
 }
@@ -77,6 +78,7 @@ func Open(o Options) (*Reloader, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Metrics = cmp.Or(o.Metrics, NewMetrics(prometheus.NewRegistry()))
 	r := &Reloader{options: o, tried: watch.DigestOf(files)}
 	r.put(next)
 	return r, nil
@@ -206,7 +208,7 @@ func (r *Reloader) Load() error {
 	if sum == r.tried {
 		if r.outcome == nil && r.problem != "" {
 			r.problem = ""
-			r.options.Metrics.recovered()
+			r.options.Metrics.wrong.Set(0)
 		}
 		return r.outcome
 	}
@@ -292,9 +294,6 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 }
 
 func (m *Metrics) succeeded(next *InForce) {
-	if m == nil {
-		return
-	}
 	m.attempts.WithLabelValues("success").Inc()
 	m.info.Reset()
 	for _, d := range next.Documents {
@@ -302,19 +301,10 @@ func (m *Metrics) succeeded(next *InForce) {
 	}
 	m.policy.Reset()
 	m.policy.WithLabelValues(next.Hash).Set(1)
-	m.recovered()
-}
-
-// recovered clears the failure: the active profiles match the files.
-func (m *Metrics) recovered() {
-	if m != nil {
-		m.wrong.Set(0)
-	}
+	m.wrong.Set(0)
 }
 
 func (m *Metrics) failed() {
-	if m != nil {
-		m.attempts.WithLabelValues("failure").Inc()
-		m.wrong.Set(1)
-	}
+	m.attempts.WithLabelValues("failure").Inc()
+	m.wrong.Set(1)
 }
