@@ -184,15 +184,15 @@ func (w *writer) selection(e ast.Expr) code {
 	}
 	switch {
 	case s.IsTestOnly() && w.optional(s.Operand()):
-		return compared(w.found("find", e), "~=", atom(w.use("none")))
+		return w.exists(e)
 	case s.IsTestOnly():
-		return w.call("has", w.text(s.Operand()), quote(s.FieldName()))
+		return compared(w.call("child", w.text(s.Operand()), quote(s.FieldName())), "~=", atom("nil"))
 	case w.named(s.Operand(), memberType) && s.FieldName() != "status" && s.Operand().Kind() == ast.IdentKind:
 		return atom(w.text(s.Operand()) + "." + s.FieldName())
 	case w.optional(e):
-		return w.found("find", e)
+		return w.found(e, w.use("none"))
 	}
-	return w.found("at", e)
+	return w.required(e)
 }
 
 // kindField returns a field of the variable kind, which is a constant.
@@ -203,10 +203,24 @@ func (w *writer) kindField(s ast.SelectExpr) (string, bool) {
 	return map[string]string{"group": w.kind.Group, "version": w.kind.Version, "kind": w.kind.Kind}[s.FieldName()], !s.IsTestOnly()
 }
 
-// found calls a runtime function with a base value and the keys of a path.
-func (w *writer) found(function string, e ast.Expr) code {
-	base, keys := w.way(e, function != "at")
-	return w.call(function, append([]string{w.text(base)}, keys...)...)
+// found returns the value at the end of a chain of optional steps, or a default.
+func (w *writer) found(e ast.Expr, otherwise string) code {
+	base, keys := w.way(e, true)
+	return w.call("get", append([]string{otherwise, w.text(base)}, keys...)...)
+}
+
+// exists reports whether an optional has a value.
+func (w *writer) exists(e ast.Expr) code {
+	if _, keys := w.way(e, true); len(keys) > 0 {
+		return compared(w.found(e, "nil"), "~=", atom("nil"))
+	}
+	return compared(w.write(e), "~=", atom(w.use("none")))
+}
+
+// required returns the value at the end of a chain of required steps.
+func (w *writer) required(e ast.Expr) code {
+	base, keys := w.way(e, false)
+	return w.call("at", append([]string{w.text(base)}, keys...)...)
 }
 
 // way splits a chain of fields and indexes into its base and the keys, either of optional steps or of required

@@ -113,6 +113,9 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	}[name]
 	switch {
 	case name == operators.In:
+		if fields := choices(arguments[1]); len(fields) > 0 {
+			return compared(atom("("+table(fields).text+")["+w.text(arguments[0])+"]"), "~=", atom("nil")), true
+		}
 		function := "is_in"
 		if w.scalar(arguments[0]) {
 			function = "holds_item"
@@ -136,6 +139,22 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 		return code{"not " + w.call("equal", w.text(a), w.text(b)).text, rankUnary}, true
 	}
 	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0")), true
+}
+
+// choices returns the items of a list of string literals as fields of a table, or none for another part.
+func choices(e ast.Expr) []string {
+	if e.Kind() != ast.ListKind {
+		return nil
+	}
+	var fields []string
+	for _, item := range e.AsList().Elements() {
+		text, ok := literalText(item)
+		if !ok {
+			return nil
+		}
+		fields = append(fields, member(text, atom("true")))
+	}
+	return fields
 }
 
 // compares returns the runtime function that compares two values of a type that Lua lacks, or "".
@@ -191,13 +210,13 @@ func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code
 func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	switch name {
 	case operators.OptSelect, operators.OptIndex:
-		return w.found("find", e), true
+		return w.found(e, w.use("none")), true
 	case operators.Index:
 		switch {
 		case w.optional(arguments[0]):
-			return w.found("find", e), true
+			return w.found(e, w.use("none")), true
 		case arguments[1].Kind() == ast.LiteralKind:
-			return w.found("at", e), true
+			return w.required(e), true
 		}
 		w.positions = true
 		return w.call("index", w.text(arguments[0]), w.text(arguments[1])), true
@@ -209,7 +228,7 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 		if invalid, ok := w.invalid(arguments[0]); ok {
 			return invalid, true
 		}
-		return compared(w.write(arguments[0]), "~=", atom(w.use("none"))), true
+		return w.exists(arguments[0]), true
 	case "value":
 		return w.call("present", w.text(arguments[0])), true
 	case "optional.of":
@@ -224,11 +243,10 @@ func (w *writer) optionals(e ast.Expr, name string, arguments []ast.Expr) (code,
 
 // orValue translates an optional value with a default.
 func (w *writer) orValue(e, otherwise ast.Expr) code {
-	base, keys := w.way(e, true)
-	if len(keys) == 0 || !fixed(otherwise) {
+	if _, keys := w.way(e, true); len(keys) == 0 || !fixed(otherwise) {
 		return w.call("or_else", w.text(e), closure(w.write(otherwise)))
 	}
-	return w.call("get", append([]string{w.text(otherwise), w.text(base)}, keys...)...)
+	return w.found(e, w.text(otherwise))
 }
 
 // fixed reports whether a part does not depend on the object.

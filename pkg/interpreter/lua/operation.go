@@ -58,7 +58,7 @@ func (s *script) write(all []documented) {
 		s.block("function GetReplicas(object)", func() { s.first(all, s.replicas) })
 	case interpreter.Health:
 		s.block("function InterpretHealth(object)", func() {
-			s.fitting()
+			s.line(invoke(s.use("fit_status"), "object").text)
 			s.first(all, s.health)
 		})
 	case interpreter.Revise:
@@ -77,9 +77,6 @@ func (s *script) write(all []documented) {
 		s.collecting("function GetComponents(object)", "components", all, s.components)
 	}
 }
-
-// fitting rejects an object with an invalid status.
-func (s *script) fitting() { s.line(invoke(s.use("fit_status"), "object").text) }
 
 // rule begins a rule with a comment of its place.
 func (s *script) rule(d documented) scope {
@@ -125,7 +122,7 @@ func (s *script) editing(head, before string, all []documented, edit func(scope,
 func (s *script) collecting(head, name string, all []documented, add func(scope, place)) {
 	s.block(head, func() {
 		if s.operation == interpreter.Status {
-			s.fitting()
+			s.line(invoke(s.use("fit_status"), "object").text)
 		}
 		if s.flat {
 			s.line("local status = object.status or {}")

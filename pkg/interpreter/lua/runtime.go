@@ -27,6 +27,8 @@ type variant struct {
 	// selects is true if a path of the profile selects a list item, positions if an expression has an index that may be
 	// a number.
 	selects, positions bool
+	// nulls is true if an expression has the value null.
+	nulls bool
 }
 
 // simpler returns the files with the simpler functions of a variant.
@@ -36,6 +38,9 @@ func (v variant) simpler() (files []string) {
 	}
 	if !v.positions {
 		files = append(files, "named")
+	}
+	if !v.nulls {
+		files = append(files, "nonnull")
 	}
 	return files
 }
@@ -48,7 +53,8 @@ type function struct {
 
 var (
 	functionHead = regexp.MustCompile(`(?m)^local function (\w+)\(`)
-	comment      = regexp.MustCompile(`(?m)^ *--.*\n`)
+	// comment matches what scripts do not contain: comments and indentation.
+	comment = regexp.MustCompile(`(?m)^ *--.*\n|^ +`)
 	// These expressions find words that do not refer to runtime functions: strings, fields, and local names.
 	texts    = regexp.MustCompile(`"(\\.|[^"\\])*"`)
 	word     = regexp.MustCompile(`\.?\w+`)
@@ -58,7 +64,8 @@ var (
 // functions returns the functions of each variant, in order.
 var functions = sync.OnceValue(func() map[variant][]function {
 	all := map[variant][]function{}
-	for _, v := range []variant{{}, {selects: true}, {positions: true}, {true, true}} {
+	for bits := range 8 {
+		v := variant{selects: bits&1 > 0, positions: bits&2 > 0, nulls: bits&4 > 0}
 		simpler := map[string]function{}
 		for _, file := range v.simpler() {
 			for _, f := range parsed(file) {

@@ -310,7 +310,11 @@ func (s scope) assign(p place, target, text, value string, certain bool) {
 
 // finished returns the complete script.
 func (s *script) finished() *Script {
-	texts := append([]string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}, prelude(s.used, s.variant)...)
+	s.nulls = s.used["null"]
+	texts := []string{"-- " + s.kind.String() + ": " + string(s.operation) + ", written by graft from InterpreterProfiles."}
+	if runtime := prelude(s.used, s.variant); len(runtime) > 0 {
+		texts = append(texts, strings.Join(runtime, "\n"))
+	}
 	return &Script{LuaScript: strings.Join(append(texts, s.lines.String()), "\n\n")}
 }
 

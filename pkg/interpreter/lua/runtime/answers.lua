@@ -14,7 +14,8 @@ end
 
 -- fit_status fails if the object's status is not an object.
 local function fit_status(object)
-  if object.status ~= nil and not is_map(object.status) then
+  local status = object.status
+  if status ~= nil and (type(status) ~= "table" or status[1] ~= nil) then
     error("the status of the object must be an object", 0)
   end
 end

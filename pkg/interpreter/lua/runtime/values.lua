@@ -30,22 +30,6 @@ local function child(value, key)
   return value[key]
 end
 
--- find returns the value at keys and positions, or none.
-local function find(value, ...)
-  for _, key in ipairs({...}) do
-    value = child(value, key)
-    if value == nil then
-      return none
-    end
-  end
-  return value
-end
-
--- has reports whether a value has a field.
-local function has(value, key)
-  return child(value, key) ~= nil
-end
-
 -- at returns the value at keys. It fails if there is none.
 local function at(value, ...)
   for _, key in ipairs({...}) do
