@@ -27,7 +27,7 @@ func TestCameText(t *testing.T) {
 		t.Errorf("of a part: %q", got)
 	}
 	if got := (*Document)(nil).CameText("a"); got != "" {
-		t.Errorf("of no document: %q", got)
+		t.Errorf("CameText of a nil document = %q, want nothing", got)
 	}
 }
 
@@ -80,6 +80,6 @@ func TestArenaBytesDoNotOverlap(t *testing.T) {
 	s.take(maxScratch + 1)
 	s.reset()
 	if len(s.buffer) > maxScratch+1 {
-		t.Errorf("%d bytes are kept", len(s.buffer))
+		t.Errorf("the scratch buffer has %d bytes, want at most maxScratch", len(s.buffer))
 	}
 }

@@ -19,7 +19,7 @@ func TestLiteral(t *testing.T) {
 		}
 		taken, ok := from.Root().Get("a").Literal()
 		if !ok || string(taken.Raw()) != written {
-			t.Fatalf("%s is taken as %s, %t", written, taken.Raw(), ok)
+			t.Fatalf("Literal of %s = %s, %t, want the written text", written, taken.Raw(), ok)
 		}
 		kept := taken.Clone()
 		from.Release()
@@ -53,15 +53,15 @@ func TestLiteralOfOtherKinds(t *testing.T) {
 	d := parse(t, `{"number":1,"text":"x"}`)
 	for _, n := range []*Node{nil, d.Root(), d.Root().Get("number")} {
 		if l, ok := n.Literal(); ok || l.Raw() != nil {
-			t.Errorf("%s is taken as a string: %s", n.Kind(), l.Raw())
+			t.Errorf("a node of the kind %s has the literal %s, want none", n.Kind(), l.Raw())
 		}
 	}
 	text, _ := d.Root().Get("text").Literal()
 	if err := (*Node)(nil).ReplaceLiteral(text); !errors.Is(err, ErrKind) {
-		t.Errorf("nothing is replaced: %v", err)
+		t.Errorf("want ErrKind for a nil node, got %v", err)
 	}
 	if err := d.Root().Get("text").ReplaceLiteral(Literal{}); !errors.Is(err, ErrKind) {
-		t.Errorf("no string is put: %v", err)
+		t.Errorf("want ErrKind for an empty literal, got %v", err)
 	}
 	if err := d.Original().Get("text").ReplaceLiteral(text); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("the original is edited: %v", err)

@@ -48,13 +48,13 @@ func TestAbsent(t *testing.T) {
 	n := parse(t, `{}`).Root().Find("a", "b")
 	if n != nil || n.Kind() != Invalid || n.Len() != 0 || n.Raw() != nil || n.Value() != nil || n.Pointer() != "" ||
 		n.Items() != nil || n.Item(0) != nil || n.Index() != -1 || n.Is("") || n.Document().Root() != nil {
-		t.Error("an absent place shows something")
+		t.Error("an absent node has a value")
 	}
 	for range n.Members() {
-		t.Error("an absent place has members")
+		t.Error("an absent node has members")
 	}
 	if _, ok := n.Text(); ok {
-		t.Error("an absent place has a text")
+		t.Error("an absent node has a text")
 	}
 	_, err := n.Set("a", []byte(`1`))
 	for _, err := range []error{err, n.Replace([]byte(`1`))} {
@@ -137,7 +137,7 @@ func TestDuplicateKeys(t *testing.T) {
 			d := parse(t, test.in)
 			o := d.Root().Get("o")
 			if d.Err() != nil {
-				t.Errorf("an object that nobody looked into is an error: %v", d.Err())
+				t.Errorf("want no error before the object is read, got %v", d.Err())
 			}
 			if got := o.Get("a").Value(); got != int64(3) {
 				t.Errorf("got %v, not the last", got)

@@ -46,7 +46,7 @@ func TestCompileErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := env.Template(c.text, source.Position{File: "f.yaml", Line: 10, Column: 17})
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			var findings source.Findings
 			if !errors.As(err, &findings) {
@@ -95,13 +95,13 @@ func TestEvaluationErrors(t *testing.T) {
 			}
 			_, err = template.String(context.Background(), vars)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %s\nwant %s", err, c.want)
 			}
 			if strings.Contains(err.Error(), "hunter2") {
-				t.Error("the error holds a secret")
+				t.Error("the error contains a secret")
 			}
 			var failed *EvaluationError
 			if !errors.As(err, &failed) {
@@ -128,7 +128,7 @@ func TestDeclarationErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := NewEnvironment(c.variables...); err == nil {
-				t.Error("no error")
+				t.Error("no error, want one")
 			}
 		})
 	}

@@ -149,7 +149,7 @@ func TestLimit(t *testing.T) {
 					return
 				}
 			}
-			t.Error("nothing bounds the sum")
+			t.Error("the total size of concurrent evaluations is not limited")
 		})
 	}
 }
@@ -179,7 +179,7 @@ func TestLargeRequestsWait(t *testing.T) {
 	}()
 	cancel()
 	if err := <-result; err == nil {
-		t.Error("a request did not wait")
+		t.Error("the request beyond the limit did not wait until its context ended")
 	}
 	end()
 	for _, end := range ends {
@@ -188,7 +188,7 @@ func TestLargeRequestsWait(t *testing.T) {
 	ctx, end = Limit(context.Background())
 	defer end()
 	if _, err := template.Evaluate(ctx, vars); err != nil {
-		t.Errorf("when the others have ended: %v", err)
+		t.Errorf("evaluation fails after the other evaluations have ended: %v", err)
 	}
 }
 

@@ -52,7 +52,7 @@ func TestMisfits(t *testing.T) {
 			_, err = template.Evaluate(context.Background(), known)
 		}
 		if err == nil {
-			t.Errorf("%s: no error", text)
+			t.Errorf("%s: no error, want one", text)
 			continue
 		}
 		for _, word := range []string{"overload", "hunter2", "null_type"} {

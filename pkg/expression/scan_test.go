@@ -92,7 +92,7 @@ func FuzzScan(f *testing.F) {
 				continue
 			}
 			if text[p.offset:p.offset+len(p.text)] != p.text {
-				t.Fatal("the expression does not stand at its offset")
+				t.Fatal("the offset of the expression is wrong")
 			}
 			again.WriteString("${" + p.text + "}")
 		}

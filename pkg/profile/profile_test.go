@@ -87,7 +87,7 @@ func TestLoad(t *testing.T) {
 		t.Errorf("the summary is %s", d.Summary())
 	}
 	if len(d.ControlPlane) != 2 || d.ControlPlane[0].Target != "kube-apiserver" || d.ControlPlane[1].Target != "kube-scheduler" {
-		t.Fatalf("the targets are not in their order: %+v", d.ControlPlane)
+		t.Fatalf("the targets are not in the order of the document: %+v", d.ControlPlane)
 	}
 	rule := d.ControlPlane[1].Rules[0]
 	if rule.Name != "n" || rule.When.Value != "${ true }" || rule.At.Position().String() != "1.yaml:10:5" ||

@@ -47,14 +47,14 @@ func TestDeadline(t *testing.T) {
 			} else {
 				select {
 				case <-d.Done():
-					t.Error("it has ended")
+					t.Error("the context has ended, want it open")
 				case <-below.Done():
-					t.Error("a context below has ended")
+					t.Error("the derived context has ended, want it open")
 				default:
 				}
 			}
 			if err := d.Err(); !errors.Is(err, c.err) {
-				t.Errorf("error when somebody waits: %v", err)
+				t.Errorf("unexpected error while Done is used: %v", err)
 			}
 			d.End()
 			<-d.Done()
@@ -86,14 +86,14 @@ func TestDeadlineAfterEnd(t *testing.T) {
 			select {
 			case <-d.Done():
 			default:
-				t.Fatal("who waits now waits until the time")
+				t.Fatal("a waiter after the end is not released at once")
 			}
 			below, stop := context.WithCancel(d)
 			defer stop()
 			<-below.Done()
 			d.End()
 			if err := d.Err(); !errors.Is(err, c.err) {
-				t.Errorf("error when somebody waits: %v", err)
+				t.Errorf("unexpected error while Done is used: %v", err)
 			}
 		})
 	}
@@ -101,7 +101,7 @@ func TestDeadlineAfterEnd(t *testing.T) {
 	if made := testing.AllocsPerRun(100, func() {
 		d := EndAt(parent, future)
 		if d.Err() != nil {
-			t.Error("it has ended")
+			t.Error("the context has ended, want it open")
 		}
 		d.End()
 	}); made > 1 {

@@ -53,6 +53,6 @@ func TestReadyUntilShutdown(t *testing.T) {
 		t.Error(err)
 	}
 	if ends = true; stays(t.Context()) == nil {
-		t.Error("it is ready while it ends")
+		t.Error("the program is ready during its shutdown")
 	}
 }

@@ -123,7 +123,7 @@ func (f *guarded) eventually(about string, right func() bool) {
 	f.t.Helper()
 	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			f.t.Fatalf("%s: it does not come", about)
+			f.t.Fatalf("%s: timed out waiting for this condition", about)
 		}
 	}
 }
@@ -204,11 +204,11 @@ func TestSlowBody(t *testing.T) {
 	})
 	f.dial(partial(10, "abc"))
 	if err := <-got; !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("it did not come: %v", err)
+		t.Errorf("want a timeout of the read, got %v", err)
 	}
 	f.dial(partial(3, "abc"))
 	if err := <-got; err != nil {
-		t.Errorf("it came: %v", err)
+		t.Errorf("want the body to be read without an error, got %v", err)
 	}
 }
 
@@ -307,7 +307,7 @@ func TestBytes(t *testing.T) {
 	}
 	for range 20 {
 		if got := f.post(strings.NewReader("abc")); got != "200 3 <nil>" {
-			t.Errorf("a small one: %s", got)
+			t.Errorf("want a small body to be answered, got %s", got)
 		}
 	}
 	all.Wait()
@@ -377,7 +377,7 @@ func TestWorkAfterAnswerKeepsPlace(t *testing.T) {
 	done.Wait()
 	taken(0, 0)
 	if f.count("graft_server_body_bytes", nil) != 0 || !f.guard.places.TryAcquire(3) {
-		t.Error("not all is given back")
+		t.Error("bytes of the limit were not released")
 	}
 }
 
@@ -404,11 +404,11 @@ func TestNewConnectionReplacesIdleOne(t *testing.T) {
 		}
 	}
 	if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the first one is open: %v", err)
+		t.Errorf("want the first connection closed, got %v", err)
 	}
 	close(release)
 	if response, err := http.ReadResponse(bufio.NewReader(worked), nil); err != nil || response.StatusCode != http.StatusOK {
-		t.Errorf("what was worked on was closed: %v", err)
+		t.Errorf("the connection of an open request was closed: %v", err)
 	} else {
 		_ = response.Body.Close()
 	}
@@ -429,7 +429,7 @@ func TestBusyConnectionsAreKept(t *testing.T) {
 		<-entered
 	}
 	if _, err := f.dial("").Read(make([]byte, 1)); err == nil {
-		t.Error("there is something to read")
+		t.Error("the connection is open, want it closed")
 	}
 	if got := f.count("graft_server_refused_total", map[string]string{"what": "connection", "reason": "busy"}); got != 1 {
 		t.Errorf("%v were refused", got)

@@ -16,12 +16,12 @@ func TestRequestIsReleasedByLastHolder(t *testing.T) {
 	worker := Hold(ctx)
 	release()
 	if left != 0 {
-		t.Error("it has left while somebody works for it")
+		t.Error("the place was released during the work")
 	}
 	worker()
 	Hold(ctx)()
 	if left != 1 {
-		t.Errorf("it has left %d times", left)
+		t.Errorf("the place was released %d times, want once", left)
 	}
 	Hold(context.Background())()
 }

@@ -57,7 +57,7 @@ func TestMonitorOpens(t *testing.T) {
 	var said []string
 	log := funcr.New(func(_, what string) { said = append(said, what) }, funcr.Options{})
 	if stop, err := (&Monitor{Address: "0"}).Open(t.Context(), log); err != nil || len(said) > 0 {
-		t.Errorf("nobody watches: %v, %q", err, said)
+		t.Errorf("with the address 0: want no server and no log, got %v, %q", err, said)
 	} else {
 		stop()
 	}
@@ -80,9 +80,9 @@ func TestMonitorOpens(t *testing.T) {
 		return response.StatusCode == http.StatusOK
 	}
 	if !ask() {
-		t.Error("it does not answer")
+		t.Error("the monitoring server does not answer")
 	}
 	if stop(); ask() {
-		t.Error("it still answers")
+		t.Error("the stopped monitoring server still answers")
 	}
 }

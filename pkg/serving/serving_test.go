@@ -30,7 +30,7 @@ func TestPanicked(t *testing.T) {
 		}
 	}
 	if !serving.Aborted(fmt.Errorf("it: %w", http.ErrAbortHandler)) || serving.Aborted("x") || serving.Aborted(errors.New("x")) {
-		t.Error("what ends a connection on purpose is not known")
+		t.Error("Aborted does not recognize http.ErrAbortHandler")
 	}
 }
 
@@ -40,10 +40,10 @@ func TestResourcesAreReleasedOnce(t *testing.T) {
 	ctx, release := serving.WithHold(t.Context(), func() { left++ })
 	worker := serving.Hold(ctx)
 	if release(); left != 0 {
-		t.Error("it was left while somebody works")
+		t.Error("the place was released during the work")
 	}
 	if worker(); left != 1 {
-		t.Errorf("it was left %d times", left)
+		t.Errorf("the place was released %d times, want once", left)
 	}
 	serving.Hold(t.Context())() // nothing is held
 }

@@ -45,6 +45,6 @@ func TestConnectionsAreClosedAtRandom(t *testing.T) {
 	chance := httptest.NewRecorder()
 	Spread{Handler: http.NotFoundHandler(), Calls: 1}.ServeHTTP(chance, httptest.NewRequest(http.MethodGet, "/", http.NoBody))
 	if chance.Header().Get("Connection") != "close" {
-		t.Error("each call is the last, and this one is not")
+		t.Error("with a chance of one, the connection is not closed")
 	}
 }

@@ -37,6 +37,6 @@ func TestTimeout(t *testing.T) {
 	}
 	r := httptest.NewRequest(http.MethodPost, "/?timeout=10s", nil)
 	if n := testing.AllocsPerRun(100, func() { Timeout(r) }); n != 0 {
-		t.Errorf("it takes memory %v times", n)
+		t.Errorf("Timeout allocates %v times, want none", n)
 	}
 }

@@ -63,7 +63,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if c.pair.Key.Curve != elliptic.P256() || !c.pair.Key.PublicKey.Equal(its.PublicKey) {
-			t.Errorf("%s: the certificate is of another key", name)
+			t.Errorf("%s: the certificate does not match its key", name)
 		}
 	}
 	if root.Key.Equal(other.Key) || root.Certificate.SerialNumber.Cmp(other.Certificate.SerialNumber) == 0 {
@@ -97,7 +97,7 @@ func TestPEM(t *testing.T) {
 	own := pair.TLS()
 	same := read.Leaf.Equal(own.Leaf) && pair.Key.Equal(read.PrivateKey) && len(own.Certificate) == 1 && bytes.Equal(own.Certificate[0], read.Certificate[0])
 	if !same {
-		t.Error("what is read is not what was written")
+		t.Error("the read pair differs from the written one")
 	}
 }
 

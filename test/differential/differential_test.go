@@ -92,7 +92,7 @@ func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targe
 			for _, d := range compare(t, s.gardener(t, o), s.graft(t, o)) {
 				listed := explain(o, d)
 				if listed == nil || !listed.onSamples {
-					t.Errorf("%s %s on %s: a difference that is not listed: %s", o.Target, o.Object.Object.GetName(), operation(o), d)
+					t.Errorf("%s %s on %s: not listed: %s", o.Target, o.Object.Object.GetName(), operation(o), d)
 					continue
 				}
 				seen[listed.name] = true
@@ -125,7 +125,7 @@ func testListed(t *testing.T, d difference, changed, seen map[string]bool) {
 		listed := explain(o, got)
 		switch {
 		case listed == nil:
-			t.Errorf("a difference that is not listed: %s", got)
+			t.Errorf("unlisted difference: %s", got)
 		case listed.name == d.name:
 			found = true
 		}

@@ -25,7 +25,7 @@ func TestDocument(t *testing.T) {
 	}
 	before, _, found := strings.Cut(string(content), tableHead)
 	if !found {
-		t.Fatal("there is no table")
+		t.Fatal("docs/differences.md has no table")
 	}
 	golden.Compare(t, documentPath, before+tableHead+table())
 }

@@ -166,7 +166,7 @@ func testStatements(t *testing.T) {
 		}
 		statements++
 		if cell := cells[len(cells)-1]; !citation.MatchString(cell) && !spec.MatchString(cell) {
-			t.Errorf("nothing holds the statement %s", cells[0])
+			t.Errorf("no test or spec is cited for the statement %s", cells[0])
 		}
 	}
 	if statements < 50 {
@@ -426,7 +426,7 @@ func testSwitches(t *testing.T) {
 		return options.Complete()
 	}
 	if start("--disable-webhooks=controlplane,controlplaneexposure") == nil {
-		t.Error("Gardener's code takes a name that no webhook has")
+		t.Error("Gardener's code accepts an unknown webhook name")
 	}
 	count := 0
 	for _, file := range documents(t) {
@@ -441,7 +441,7 @@ func testSwitches(t *testing.T) {
 		}
 	}
 	if count < 3 {
-		t.Errorf("the pages say --disable-webhooks= %d times: is it written otherwise now?", count)
+		t.Errorf("the pages have --disable-webhooks= %d times, want at least 3", count)
 	}
 }
 

@@ -136,7 +136,7 @@ func TestInProcess(t *testing.T) {
 	})
 	var left *InProcess
 	if t.Run("stopped by cleanup", func(t *testing.T) { left = main.Start(t, "--listen") }); !strings.HasSuffix(left.Log.String(), "Ended\n") {
-		t.Errorf("the program still runs after its test: %q", left.Log)
+		t.Errorf("want the program stopped after its test, got the log %q", left.Log)
 	}
 	p := main.Start(t, "--listen")
 	p.Stop(t)

@@ -43,6 +43,6 @@ func TestDiffWildcard(t *testing.T) {
 	}
 	if want := map[string]any{"x": "*"}; DiffWildcard(want, map[string]any{"x": "*", "y": "a"}) == "" ||
 		DiffWildcard(want, map[string]any{"x": "a"}) != "" || want["x"] != "*" {
-		t.Error("what is wanted is compared once")
+		t.Error("want a difference for the extra key, none for a wildcard, and unchanged arguments")
 	}
 }

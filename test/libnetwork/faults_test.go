@@ -104,7 +104,7 @@ func TestServerRestartsBetweenSteps(t *testing.T) {
 		one.reaches(other, other.one().Addresses[0])
 		again()
 		if diff := cmp.Diff(before, one.one()); diff != "" {
-			t.Errorf("a new life of the server has changed a container (-before +after)\n%s", diff)
+			t.Errorf("a restart of the server changed a container (-before +after)\n%s", diff)
 		}
 		one.reaches(other, other.one().Addresses[0])
 		w.try("leaving", w.Leave(engine.Attachment{Network: "net", Endpoint: "one", Sandbox: "one"}))
@@ -149,7 +149,7 @@ func TestControllerRestarts(t *testing.T) {
 		}
 		made := w.endpoint(engine.Endpoint{Network: "net", Name: "third"})
 		if made.Four != "10.64.0.5/24" {
-			t.Errorf("another endpoint has %s", made.Four)
+			t.Errorf("another endpoint has %s, want 10.64.0.5/24", made.Four)
 		}
 		w.try("deleting", w.DeleteEndpoint("net", "third"))
 
@@ -271,7 +271,7 @@ func TestControllerForgetsContainers(t *testing.T) {
 		w.again()
 		_, b := w.attach(engine.Endpoint{Network: "net", Name: "later"})
 		if got := b.one().Addresses; len(got) != 1 {
-			t.Errorf("a later container has %v", got)
+			t.Errorf("a later container has %v, want one address", got)
 		}
 		w.eventually("all but one container is forgotten", func() bool { return len(w.owners()) == 1 && len(strings.Fields(w.links(""))) == 3 })
 		w.detach("net", "later")

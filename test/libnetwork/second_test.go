@@ -28,7 +28,7 @@ func TestSecondServerRefused(t *testing.T) {
 				second.launch()
 				<-second.ended
 				if said := second.log.String(); second.process.ProcessState.ExitCode() == 0 || !strings.Contains(said, "another process manages Docker's links") {
-					t.Errorf("it ended with %d, and said\n%s", second.process.ProcessState.ExitCode(), said)
+					t.Errorf("want an error, got status %d and\n%s", second.process.ProcessState.ExitCode(), said)
 				}
 			})
 		}

@@ -71,7 +71,7 @@ func serve(t *testing.T, driver, space, document, more string) *server {
 		s.stop()
 		for _, never := range []string{"panic", "goroutine ", "DATA RACE", "is it the right ledger"} {
 			if strings.Contains(s.log.String(), never) {
-				t.Errorf("the server said %q", never)
+				t.Errorf("the log contains %q", never)
 			}
 		}
 		if t.Failed() {
@@ -120,11 +120,11 @@ func (s *server) ready() {
 		}
 		select {
 		case <-s.ended:
-			s.t.Fatalf("the server has ended by itself; it said\n%s", s.log)
+			s.t.Fatalf("the server exited unexpectedly; its output:\n%s", s.log)
 		default:
 		}
 	}
-	s.t.Fatalf("the server does not answer; it said\n%s", s.log)
+	s.t.Fatalf("the server does not answer; its output:\n%s", s.log)
 }
 
 // post makes a call as the client does; status 0: there was no answer.
@@ -178,10 +178,10 @@ func (s *server) stop() {
 	case <-time.After(patience):
 		s.signal(syscall.SIGQUIT)
 		<-s.ended
-		s.t.Errorf("the server does not end; it said\n%s", s.log)
+		s.t.Errorf("the server does not exit; its output:\n%s", s.log)
 	}
 	if status := s.process.ProcessState.ExitCode(); status != 0 {
-		s.t.Errorf("the server ended with %d; it said\n%s", status, s.log)
+		s.t.Errorf("the server exited with %d; its output:\n%s", status, s.log)
 	}
 }
 

@@ -170,7 +170,7 @@ func (w *world) remove(networks ...string) {
 func (w *world) refused(what string, err error, texts ...string) {
 	w.t.Helper()
 	if err == nil {
-		w.t.Errorf("%s: there is no error", what)
+		w.t.Errorf("%s: no error, want one", what)
 		return
 	}
 	for _, text := range texts {
@@ -193,7 +193,7 @@ func (w *world) clean() {
 func (w *world) empty() {
 	w.t.Helper()
 	if said := w.ledger("inspect"); said != "No allocations." {
-		w.t.Errorf("the ledger has\n%s", said)
+		w.t.Errorf("want an empty ledger, got\n%s", said)
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("not after %s: %s", patience, what)
+			w.t.Fatalf("timed out after %s waiting until: %s", patience, what)
 		}
 	}
 }

@@ -77,10 +77,10 @@ profiles: {paths: [one]}
 		t.Fatal(err)
 	}
 	if o.Config.Server.WebhookPort != 9443 || o.Config.Server.MetricsBindAddress != "0" || *o.Config.LeaderElection.Enabled {
-		t.Errorf("flags do not win: %+v", o.Config)
+		t.Errorf("want the values of the flags, got %+v", o.Config)
 	}
 	if o.Config.Server.HealthBindAddress != ":3" || o.Config.Logging.Level != "error" {
-		t.Errorf("flags that were not given win: %+v", o.Config)
+		t.Errorf("want the values of the configuration where no flag is set, got %+v", o.Config)
 	}
 	if diff := cmp.Diff([]string{"one", "two", "three"}, o.Config.Profiles.Paths); diff != "" {
 		t.Error(diff)
@@ -123,7 +123,7 @@ func TestCompleteWrong(t *testing.T) {
 			t.Setenv("WEBHOOK_CONFIG_NAMESPACE", "")
 			_, err := complete(t, strings.Fields(test.arguments)...)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if diff := cmp.Diff(strings.ToLower(test.want), strings.ToLower(err.Error())); diff != "" {
 				t.Error(diff)

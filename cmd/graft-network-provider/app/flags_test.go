@@ -139,7 +139,7 @@ func TestFlagsWrong(t *testing.T) {
 	for _, test := range cases {
 		_, err := complete(t, test.Arguments...)
 		if err == nil {
-			t.Errorf("%v: no error", test.Arguments)
+			t.Errorf("%v: no error, want one", test.Arguments)
 		} else if diff := cmp.Diff(test.Want, err.Error()); diff != "" {
 			t.Errorf("%v:\n%s", test.Arguments, diff)
 		}

@@ -118,7 +118,7 @@ func TestProgram(t *testing.T) {
 		}
 	}
 	if got := get("c"); !strings.HasPrefix(got, "503") && !strings.HasPrefix(got, "500") {
-		t.Errorf("more than there is: %s", got)
+		t.Errorf("want an answer of status 503 or 500 beyond the limit, got %s", got)
 	}
 
 	n.profile(t, "10.0.0.7-10.0.0.8", "")
@@ -131,7 +131,7 @@ func TestProgram(t *testing.T) {
 	}
 	n.Stop(t)
 	if _, err := os.Stat(n.path("d.sock")); err == nil {
-		t.Error("the socket is left")
+		t.Error("the socket still exists after the program has exited")
 	}
 	if status, said := n.try(t); status != 1 || said != stranded {
 		t.Errorf("a start: %d\n%s", status, cmp.Diff(stranded, said))
@@ -177,7 +177,7 @@ shutdown: {delay: 0s}
 	n.start(t)
 	address := regexp.MustCompile(`tcp://(127\.0\.0\.1:[0-9]+)`).FindStringSubmatch(n.Log.String())
 	if len(address) < 2 || strings.HasSuffix(address[1], ":0") {
-		t.Fatalf("the log does not say where it listens: %s", n.Log)
+		t.Fatalf("the log has no address of the listener: %s", n.Log)
 	}
 	post := func(path, body string) string {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address[1]+path, strings.NewReader(body))
@@ -231,19 +231,19 @@ func TestRefusesToStart(t *testing.T) {
 	}
 	n.profile(t, "10.0.0.9", "")
 	if status, said := n.try(t, "--node=worker-2"); status != 1 || !strings.Contains(said, `no pool is for the node "worker-2"`) {
-		t.Errorf("another node: %d, %s", status, said)
+		t.Errorf("with another node: status %d, want 1 and an error about the pools: %s", status, said)
 	}
 	if err := os.WriteFile(n.path("d.sock"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if status, said := n.try(t); status != 1 || !strings.Contains(said, "d.sock is there and no socket") {
-		t.Errorf("no socket: %d, %s", status, said)
+		t.Errorf("with a file in place of the socket: status %d, want 1 and an error that names it: %s", status, said)
 	}
 	if left, err := filepath.Glob(n.path("*.sock")); err != nil || len(left) != 1 {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("want one socket to remain, got %v, %v", left, err)
 	}
 	if status, said := n.try(t, "--metrics-address=256.0.0.1:1"); status != 1 || said == "" {
-		t.Errorf("an address that is none: %d, %s", status, said)
+		t.Errorf("with an invalid address: status %d, want 1 and an error: %s", status, said)
 	}
 }
 

@@ -65,7 +65,7 @@ func TestSharedFolder(t *testing.T) {
 	}
 	one.start(t)
 	if both(); !two.served(t, bundle).Equal(known) {
-		t.Error("a program that comes back issues what is there")
+		t.Error("a restarted program does not serve the certificate of the folder")
 	}
 	one.Stop(t)
 	two.Stop(t)

@@ -152,7 +152,7 @@ func TestProgram(t *testing.T) {
 		t.Error(got)
 	}
 	if status, text := m.watch(t, "/readyz"); status != http.StatusOK {
-		t.Errorf("it is not ready: %s", text)
+		t.Errorf("the program is not ready: %s", text)
 	}
 	m.Stop(t)
 	m.profile(t, "5")
@@ -239,7 +239,7 @@ func TestRefuses(t *testing.T) {
 		t.Error("--check issues a certificate")
 	}
 	if status, said := m.try(t, "--certificate-secret=a/b", "--kubeconfig="+m.path("none")); status != 1 || !strings.HasPrefix(said, "Error: reading the kubeconfig: ") {
-		t.Errorf("no kubeconfig: %d, %s", status, said)
+		t.Errorf("without a kubeconfig: status %d, want 1 and an error: %s", status, said)
 	}
 }
 

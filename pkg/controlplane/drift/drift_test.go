@@ -86,7 +86,7 @@ func TestStates(t *testing.T) {
 				t.Errorf("touched: %s, %v", outcome, err)
 			}
 			if got, _, _ = s.find(e); !cmp.Equal(append([]string{}, c.after...), got) {
-				t.Errorf("after it was touched: %v", got)
+				t.Errorf("unexpected findings after the touch: %v", got)
 			}
 			want := []string{"PATCH /api/v1/namespaces/shoot/configmaps/cloud-a?fieldManager=graft-drift application/merge-patch+json {}"}
 			if diff := cmp.Diff(want, s.calls); diff != "" {
@@ -232,12 +232,12 @@ func TestListsAreReadInPages(t *testing.T) {
 		t.Errorf("%d found, %+v, %v", len(got), summary, err)
 	}
 	if s.largest > 500 {
-		t.Errorf("a page of %d was asked for", s.largest)
+		t.Errorf("a page of %d objects was requested, want at most 500", s.largest)
 	}
 	stopped := errors.New("enough")
 	f := drift.Finder{API: s, Engine: compile(t, silver)}
 	if _, err := f.Find(t.Context(), func(drift.Finding) error { return stopped }); !errors.Is(err, stopped) {
-		t.Errorf("whoever has enough is told %v", err)
+		t.Errorf("want the error of the callback, got %v", err)
 	}
 }
 

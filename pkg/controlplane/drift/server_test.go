@@ -67,7 +67,7 @@ func TestServer(t *testing.T) {
 	}
 	s.Host = &url.URL{Scheme: "http", Host: "127.0.0.1:0"}
 	if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); err == nil {
-		t.Error("a server that is away answers")
+		t.Error("a call to a stopped server succeeds, want an error")
 	}
 }
 
@@ -116,7 +116,7 @@ func TestServerHangs(t *testing.T) {
 			})
 			s.Timeout = 20 * time.Millisecond
 			if _, err := s.Call(t.Context(), drift.Read("/api/x", nil)); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
-				t.Errorf("it ended with %v", err)
+				t.Errorf("want a deadline error, got %v", err)
 			}
 		})
 	}

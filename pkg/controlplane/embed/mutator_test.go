@@ -64,7 +64,7 @@ func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !strings.Contains(string(raw), `["/kube-scheduler","--v=2","--a=CREATE"]`) {
-				t.Errorf("the flag is not there: %s", raw)
+				t.Errorf("the object lacks the flag: %s", raw)
 			}
 			if got := strings.Contains(string(raw), `"ofTomorrow":1.5`); got != (name == "unstructured") {
 				t.Errorf("the unknown field is there: %t", got)
@@ -74,7 +74,7 @@ func TestMutatorEditsTypedAndUnstructuredObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			if raw, _ := json.Marshal(object); !strings.Contains(string(raw), `"--a=UPDATE"`) {
-				t.Errorf("the request is no update: %s", raw)
+				t.Errorf("want the flag of an update, got %s", raw)
 			}
 		})
 	}

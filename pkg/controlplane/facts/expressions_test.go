@@ -114,7 +114,7 @@ func TestExpressionErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := evaluate(env, c.text, undecodable.Activation(broken, "UPDATE"))
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got %q, want %q", err, c.want)

@@ -110,7 +110,7 @@ func TestResourceIsDecodedOnce(t *testing.T) {
 		t.Errorf("got %v and %v", seed, cloudProfile)
 	}
 	if _, err := evaluate(environment(t), "${ seed.name }", f.Activation(Object{}, "CREATE")); err == nil || strings.Contains(err.Error(), "Pod") {
-		t.Errorf("the expression gave %v", err)
+		t.Errorf("want an evaluation error, got %v", err)
 	}
 }
 

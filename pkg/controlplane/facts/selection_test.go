@@ -109,6 +109,6 @@ func TestSelections(t *testing.T) {
 		t.Error(diff)
 	}
 	if !both.Covers(a) || !both.Covers(b) || a.Covers(b) || b.Covers(a) || !a.Covers(Selection{}) || (Selection{Keys: a.Keys}).Covers(a) {
-		t.Error("what covers what is wrong")
+		t.Error("Covers reports the wrong result")
 	}
 }

@@ -203,10 +203,10 @@ func TestAnswerKeepsNewerRequest(t *testing.T) {
 			}
 		}
 		if w.reconcile(t, e).RequeueAfter == 0 {
-			t.Errorf("write %d: it is not tried again", nth)
+			t.Errorf("write %d failed and is not retried", nth)
 		}
 		if found := w.read(t, e); found.Annotations["gardener.cloud/operation"] != "migrate" {
-			t.Errorf("write %d: a question has been lost: %+v", nth, found.Annotations)
+			t.Errorf("write %d: the newer operation annotation was removed: %+v", nth, found.Annotations)
 		}
 		w.reconcile(t, e)
 		if last := w.read(t, e).Status.LastOperation; last.Type != "Migrate" || last.State != "Succeeded" {

@@ -125,7 +125,7 @@ func TestFormerFlagsAreNotInTable(t *testing.T) {
 		}
 	}
 	if _, ok := kubeflags.Former(kubelet, "max-pods"); ok {
-		t.Error("--max-pods is taken for one from before the table")
+		t.Error("--max-pods is reported as a former flag, want a current one")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestGate(t *testing.T) {
 		for _, component := range kubeflags.Components() {
 			history, ok := kubeflags.Gate(component, name)
 			if ok != (len(want) > 0) {
-				t.Errorf("%s knows %s: %t", component, name, ok)
+				t.Errorf("Gate(%s, %s) found = %t, want the opposite", component, name, ok)
 			}
 			for m, state := range want {
 				if got := history[m]; got != *state || !history.In(m) {
@@ -214,7 +214,7 @@ func TestField(t *testing.T) {
 		}
 	}
 	if _, ok := kubeflags.Field("enablecontrollerattachdetach"); ok {
-		t.Error("case does not count")
+		t.Error("a field in lower case was found, want case-sensitive names")
 	}
 	if got := kubeflags.Fields("authentication.webhook", 34); !slices.Equal(got, []string{"cacheTTL", "enabled"}) {
 		t.Errorf("the fields of authentication.webhook are %q", got)

@@ -100,7 +100,7 @@ func eachAdmitted(t *testing.T, do func(t *testing.T, folder string, r request, 
 	t.Helper()
 	folders, err := filepath.Glob("testdata/admit/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

@@ -111,7 +111,7 @@ func TestExplainShowsNoSecret(t *testing.T) {
 			said := strings.Join(withoutStates(got), "\n")
 			expectNoSecret(t, said)
 			if !strings.Contains(said, "(from Secret ") && !strings.Contains(said, "failed: ") && !strings.Contains(said, "cannot take the value") {
-				t.Errorf("nothing is said to be from a Secret:\n%s", said)
+				t.Errorf("the text names no Secret as the source of a value:\n%s", said)
 			}
 		})
 	}
@@ -139,7 +139,7 @@ controlplane:
 	said := strings.Join(withoutStates(got), "\n")
 	expectNoSecret(t, said)
 	if !strings.Contains(said, `object.name → "cloud-x"`) {
-		t.Errorf("the name of the object is no secret:\n%s", said)
+		t.Errorf("the object's name is hidden, want it shown:\n%s", said)
 	}
 }
 

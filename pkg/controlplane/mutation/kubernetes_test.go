@@ -20,7 +20,7 @@ import (
 func TestVersions(t *testing.T) {
 	folders, err := filepath.Glob("testdata/versions/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

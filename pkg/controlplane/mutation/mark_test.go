@@ -78,7 +78,7 @@ func TestMark(t *testing.T) {
 	}
 	request.Object = bytes.ReplaceAll(request.Object, []byte("graft.provider"), []byte("nobody"))
 	if result, err := program.Admit(t.Context(), request, &facts.Static{}); err != nil || result.Patch != nil {
-		t.Errorf("an object that is right and has no mark: %s, %v", result.Patch, err)
+		t.Errorf("want no patch for a conforming object without a mark, got %s, %v", result.Patch, err)
 	}
 }
 

@@ -161,7 +161,7 @@ func TestObserverSeesCachedSteps(t *testing.T) {
 		t.Fatalf("%d outcomes are remembered", entries)
 	}
 	if diff := cmp.Diff(before, steps()); diff != "" || len(before) != 4 {
-		t.Errorf("%d steps were seen, and others than before:\n%s", len(before), diff)
+		t.Errorf("want the same 4 steps as before, got %d before and this difference:\n%s", len(before), diff)
 	}
 }
 

@@ -76,13 +76,13 @@ controlplane:
 	var failure *mutation.Failure
 	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed || !strings.Contains(err.Error(), "too costly") ||
 		!strings.Contains(err.Error(), "quadratic.yaml:8") {
-		t.Errorf("it is not denied for its cost with its place: %v", err)
+		t.Errorf("want a denial with the cost and the position, got %v", err)
 	}
 	if grown > mostMemory {
-		t.Errorf("it has taken %d MiB", grown>>20)
+		t.Errorf("the admission took too much memory: %d MiB", grown>>20)
 	}
 	if took > mostTime {
-		t.Errorf("it has taken %s of CPU time", took)
+		t.Errorf("the admission took too much CPU time: %s", took)
 	}
 	t.Logf("it has taken %s of CPU time and %d MiB", took, grown>>20)
 }

@@ -58,7 +58,7 @@ func TestRestoredAfterRuleIsRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			written := taken(t, writing, []byte(etcdBefore), nil)
 			if strings.Contains(annotationsOf(t, written)["graft.provider.extensions.gardener.cloud/written-controlplane"], "s3cr3t") {
-				t.Errorf("the record tells a value of a Secret: %s", written)
+				t.Errorf("the record contains a value of a Secret: %s", written)
 			}
 			now := written
 			if test.meanwhile != nil {
@@ -69,7 +69,7 @@ func TestRestoredAfterRuleIsRemoved(t *testing.T) {
 				t.Errorf("labels, annotations and etcd (-want +got):\n%s", diff)
 			}
 			if !bytes.Contains(after, []byte(`"storageClass":"fast"`)) {
-				t.Errorf("the storage class, which cannot change, was taken back: %s", after)
+				t.Errorf("the immutable storage class was restored: %s", after)
 			}
 			if test.want == original && (bytes.Contains(after, []byte("/written-")) || bytes.Contains(after, []byte("/mutated-by-"))) {
 				t.Errorf("the record or the mark stays: %s", after)

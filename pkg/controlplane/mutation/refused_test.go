@@ -23,7 +23,7 @@ import (
 func TestRefused(t *testing.T) {
 	folders, err := filepath.Glob("testdata/refused/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestRefused(t *testing.T) {
 func TestWarned(t *testing.T) {
 	folders, err := filepath.Glob("testdata/warned/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

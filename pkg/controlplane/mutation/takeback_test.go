@@ -50,7 +50,7 @@ func TestTakeBack(t *testing.T) {
 			}
 			again, err := annotation.Unmarked(got.Object)
 			if err != nil || !bytes.Equal(again, got.Object) {
-				t.Errorf("there is something to unmark: %s, %v", again, err)
+				t.Errorf("removing the marks a second time changed the object: %s, %v", again, err)
 			}
 		})
 	}

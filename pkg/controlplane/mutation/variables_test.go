@@ -55,11 +55,11 @@ func TestChainedVariables(t *testing.T) {
 	before, peak := heap(), watchHeap(t)
 	_, err := compileVariables(t, "v30", variables...)
 	if grown := peak() - before; grown > smallMemory {
-		t.Errorf("it has taken %d MiB", grown>>20)
+		t.Errorf("evaluation took too much memory: %d MiB", grown>>20)
 	}
 	var problems source.Findings
 	if !errors.As(err, &problems) || !strings.Contains(err.Error(), ": variables.v17: too costly") {
-		t.Errorf("it is not refused at a variable: %v", err)
+		t.Errorf("want a finding at variables.v17, got %v", err)
 	}
 }
 
@@ -95,11 +95,11 @@ func TestLargeAnnotation(t *testing.T) {
 		Group: "apps", Version: "v1", Kind: "Deployment", Object: object,
 	}, &facts.Static{Facts: found})
 	if grown := peak() - before; grown > smallMemory {
-		t.Errorf("it has taken %d MiB", grown>>20)
+		t.Errorf("evaluation took too much memory: %d MiB", grown>>20)
 	}
 	var failure *mutation.Failure
 	if !errors.As(err, &failure) || failure.Reason != mutation.ExpressionFailed ||
 		!strings.Contains(err.Error(), "p.yaml:7:") {
-		t.Errorf("it is not denied with the place of the variable: %v", err)
+		t.Errorf("want a denial with the position of the variable, got %v", err)
 	}
 }

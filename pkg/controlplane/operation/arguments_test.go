@@ -46,7 +46,7 @@ func TestArguments(t *testing.T) {
 					t.Errorf("%s has no summary", path)
 				}
 				if !slices.ContainsFunc(places, func(p place) bool { return p.path == path }) {
-					t.Errorf("%s stands in no example", path)
+					t.Errorf("no example uses the argument %s", path)
 				}
 			}
 			for _, p := range places {

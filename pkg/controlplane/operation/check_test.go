@@ -28,7 +28,7 @@ func TestChecks(t *testing.T) {
 		On, Rule string
 	}
 	if err := yaml.Unmarshal(data, &rules); err != nil || len(rules) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	bench := newBench(t)
 	var got strings.Builder

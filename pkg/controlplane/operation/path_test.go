@@ -39,7 +39,7 @@ func TestPathMerge(t *testing.T) {
 	for name, path := range map[string]string{"through a scalar": "a.b", "an item that is not an object": "l[n=x]", "a list that is none": "a[n=x].c"} {
 		t.Run(name, func(t *testing.T) {
 			if err := mustPath(t, path).merge(parsed(t, `{"a":1,"l":[]}`).Root(), []byte(`1`)); err == nil {
-				t.Error("no error")
+				t.Error("no error, want one")
 			}
 		})
 	}

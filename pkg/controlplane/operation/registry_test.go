@@ -21,7 +21,7 @@ func TestRegistry(t *testing.T) {
 	for _, definition := range operation.All() {
 		t.Run(definition.Name, func(t *testing.T) {
 			if seen[definition.Name] {
-				t.Error("the name is taken")
+				t.Error("two operations have this name")
 			}
 			seen[definition.Name] = true
 			if _, err := os.Stat(strings.ToLower(definition.Name) + ".go"); err != nil {
@@ -38,7 +38,7 @@ func TestRegistry(t *testing.T) {
 					writes, _ := bench.compile(definition, on, e.arguments)
 					for _, write := range writes {
 						if write.Apply == nil || write.Place.Name == "" || write.At.Node == nil || write.Path == "" {
-							t.Errorf("a write of %s is not whole: %+v", text, write.Place)
+							t.Errorf("a write of %s lacks a function, name, node or path: %+v", text, write.Place)
 						}
 					}
 				}
@@ -51,6 +51,6 @@ func TestRegistry(t *testing.T) {
 		})
 	}
 	if _, ok := operation.Lookup("nothing"); ok {
-		t.Error("an operation that does not exist is found")
+		t.Error("an unknown operation is found")
 	}
 }

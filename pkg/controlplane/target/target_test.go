@@ -52,7 +52,7 @@ func TestNames(t *testing.T) {
 	for _, name := range names {
 		found, ok := target.Lookup(name)
 		if !ok || len(found.Forms) == 0 || found.Summary == "" {
-			t.Errorf("%s is not whole: %+v", name, found)
+			t.Errorf("the target %s lacks forms or a summary: %+v", name, found)
 			continue
 		}
 		if found.Has(target.PodTemplate) && (found.Container == "" || found.Component == "") {

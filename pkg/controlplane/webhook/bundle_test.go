@@ -53,7 +53,7 @@ func TestReadBundle(t *testing.T) {
 			builder := fake.NewClientBuilder()
 			for _, secret := range test.secrets {
 				if !certificates.SecretSelector().Matches(labels.Set(secret.Labels)) {
-					t.Error("the cache would not hold the Secret")
+					t.Error("the selector of the cache does not match the Secret")
 				}
 				builder.WithObjects(secret)
 			}

@@ -109,15 +109,15 @@ func TestCallers(t *testing.T) {
 	c.expectAccepted(t, "", paths...)
 
 	if got := metrics.Count(t, c.registry, "graft_unauthorized_reviews_total", map[string]string{"lacked": "path"}); got == 0 {
-		t.Error("nothing was counted")
+		t.Error("the rejected request was not counted")
 	}
 	c.known = nil
 	if err := c.Refresh(t.Context()); err == nil {
-		t.Error("no segments are no error")
+		t.Error("no error without segments, want one")
 	}
 	recorder := httptest.NewRecorder()
 	if !c.Allow(recorder, httptest.NewRequest(http.MethodPost, "/webhooks/third/controlplane/openstack", nil)) {
-		t.Error("a read that failed has changed what is accepted")
+		t.Error("a failed read changed the accepted segments")
 	}
 }
 
@@ -185,7 +185,7 @@ func TestUnauthorized(t *testing.T) {
 		}
 	}
 	if asked != 0 || f.log.Len() > 0 {
-		t.Errorf("the engine was asked %d times; logged is %q", asked, f.log.String())
+		t.Errorf("unexpected admissions or log lines: %d admissions, log %q", asked, f.log.String())
 	}
 	f.review(t, firstPath, reviewOf(nil))
 	if status, _ := f.post(t, "/webhooks/first/controlplane/openstack/x", []byte("x")); status != http.StatusNotFound {
@@ -193,7 +193,7 @@ func TestUnauthorized(t *testing.T) {
 	}
 	f.post(t, firstPath, []byte("x"))
 	if asked != 1 || strings.Contains(f.log.String(), "first") {
-		t.Errorf("the engine was asked %d times; logged is %q", asked, f.log.String())
+		t.Errorf("unexpected admissions or log lines: %d admissions, log %q", asked, f.log.String())
 	}
 }
 
@@ -223,7 +223,7 @@ func TestReadSegments(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	if _, err := (secretBundle{c, Certificates{Component: "provider-graft", Namespace: "other"}}).ReadSegments(t.Context()); err == nil {
-		t.Error("no CA is no error")
+		t.Error("no error without a CA, want one")
 	}
 }
 
@@ -270,7 +270,7 @@ func TestInstallations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.Installations.Yields(route) {
-				t.Error("it yields before every API server calls the other")
+				t.Error("the installation yields before every API server calls the newer one")
 			}
 			b.clock.SetTime(b.clock.Now().Add(yieldAfter))
 			if err := b.Installations.Refresh(t.Context()); err != nil {
@@ -285,12 +285,12 @@ func TestInstallations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := b.Installations.Refresh(t.Context()); err != nil || b.Installations.Yields(route) {
-				t.Errorf("it yields to one that goes (%v)", err)
+				t.Errorf("the installation yields to one that is being removed (%v)", err)
 			}
 		})
 	}
 	var none *Installations
 	if none.Yields(route) {
-		t.Error("without others it yields")
+		t.Error("the only installation yields")
 	}
 }

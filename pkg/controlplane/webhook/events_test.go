@@ -143,7 +143,7 @@ func TestShorten(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := shorten(message)
 			if len(message) <= maximumEventBytes && got != message || len(got) > maximumEventBytes || len(got) < min(len(message), maximumEventBytes-8) {
-				t.Errorf("of %d bytes %d are left", len(message), len(got))
+				t.Errorf("a message of %d bytes was shortened to %d bytes", len(message), len(got))
 			}
 			if utf8.ValidString(message) && !utf8.ValidString(got) {
 				t.Error("a letter is cut")

@@ -111,7 +111,7 @@ func TestExpiredCertificatesAreReported(t *testing.T) {
 				e.Bundle = staticBundle(nil)
 			}
 			if e.Check(t.Context(), time.Now()) == nil {
-				t.Error("without a file there is nothing wrong")
+				t.Error("the check passes without a certificate file, want an error")
 			}
 			if err := os.WriteFile(e.File, test.file, 0o600); err != nil {
 				t.Fatal(err)
@@ -137,14 +137,14 @@ func TestExpiryCheckStopsAtDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	if e.Check(t.Context(), time.Now()) == nil {
-		t.Error("the check does not say that the CA is another")
+		t.Error("the check passes with another CA, want an error")
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := e.Check(ended, time.Now()); err != nil {
-		t.Errorf("the check says %v", err)
+		t.Errorf("the check fails: %v", err)
 	}
 	if e.Check(ended, time.Now().Add(2*time.Hour)) == nil {
-		t.Error("the check does not say that the certificate has ended")
+		t.Error("the check passes with an expired certificate, want an error")
 	}
 }

@@ -75,7 +75,7 @@ func TestLastGood(t *testing.T) {
 	}
 	for _, kept := range keptVersions(t, c) {
 		if kept.Annotations[SourceAnnotation] == a.Name && (len(kept.OwnerReferences) != 1 || kept.OwnerReferences[0].UID != "u-1") {
-			t.Errorf("it would not be deleted with its ConfigMap: %+v", kept.OwnerReferences)
+			t.Errorf("the ConfigMap is not the only owner of the stored version: %+v", kept.OwnerReferences)
 		}
 	}
 	first.load(t, typo(a), b)
@@ -96,7 +96,7 @@ func TestLastGood(t *testing.T) {
 	}
 	again.load(t, b)
 	if got := keptVersions(t, c); len(got) != 1 || got[0].Annotations[SourceAnnotation] != b.Name {
-		t.Errorf("the version of a profile that is gone is kept: %d", len(got))
+		t.Errorf("want only the version of the remaining profile, got %d versions", len(got))
 	}
 }
 

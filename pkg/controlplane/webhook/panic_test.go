@@ -43,16 +43,16 @@ func TestPanicWhileLoading(t *testing.T) {
 	}
 	for range 2 {
 		if err := load("aws"); err == nil {
-			t.Fatal("there is no error")
+			t.Fatal("no error, want the panic as an error")
 		}
 	}
 	if result, err := store.Admit(context.Background(), mutation.Request{}); err != nil || result.Target != "one" || !store.Serves(Route{Set: target.ControlPlane, Provider: "openstack"}) {
-		t.Errorf("what was active is not: %v", err)
+		t.Errorf("the active profile does not answer: %v", err)
 	}
 	if count := strings.Count(log.String(), "panic_test.go"); count == 0 || strings.Count(log.String(), "this is a bug") != 2 {
 		t.Errorf("the log is\n%s", log.String())
 	}
 	if err := load("gcp"); err != nil || !store.Serves(Route{Set: target.ControlPlane, Provider: "gcp"}) {
-		t.Errorf("what is right again is not loaded: %v", err)
+		t.Errorf("the fixed profile is not loaded: %v", err)
 	}
 }

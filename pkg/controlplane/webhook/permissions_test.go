@@ -47,14 +47,14 @@ func TestPermissions(t *testing.T) {
 	files := &reader{}
 	files.set(reading("a", "a"))
 	if err := store.Load(ctx, files); err != nil || !store.Serves(a) {
-		t.Fatalf("a profile that reads what it may is refused: %v", err)
+		t.Fatalf("a profile with all permissions is rejected: %v", err)
 	}
 	files.set(reading("b", "b"))
 	err := store.Load(ctx, files)
 	const want = `p.yaml:5:36: lookups.x: the profile one may not get, list, watch this: a ClusterRole with {apiGroups: [""], resources: [secrets], ` +
 		`resourceNames: [b], verbs: [get, list, watch]} is missing; the chart makes it of the value lookups.secrets: [b]`
 	if err == nil || err.Error() != want || !store.Serves(a) || store.Serves(b) {
-		t.Fatalf("a profile that reads what it may not is loaded, or not: %s", cmp.Diff(want, err.Error()))
+		t.Fatalf("want a rejected profile and the earlier one active: %s", cmp.Diff(want, err.Error()))
 	}
 	if got := f.count(t, "graft_profile_reload_failed", nil); got != 1 {
 		t.Errorf("graft_profile_reload_failed is %v", got)
@@ -62,17 +62,17 @@ func TestPermissions(t *testing.T) {
 
 	asked := permitted.asked
 	if again := store.Load(ctx, files); again == nil || permitted.asked != asked {
-		t.Errorf("the permission is asked for at once again: %v", again)
+		t.Errorf("the permission is checked again before the retry delay: %v", again)
 	}
 	permitted.names["b"], permitted.not = true, "watch"
 	store.waiting.next = time.Now().Add(-time.Second)
 	if err := store.Load(ctx, files); err == nil || !strings.Contains(err.Error(), "may not watch this") {
-		t.Errorf("a profile that may only get what it is to follow is loaded: %v", err)
+		t.Errorf("a profile without the watch permission is loaded: %v", err)
 	}
 	permitted.not = ""
 	store.waiting.next = time.Now().Add(-time.Second)
 	if err := store.Load(ctx, files); err != nil || !store.Serves(b) {
-		t.Errorf("a permission that came later changes nothing: %v", err)
+		t.Errorf("a profile is not loaded after its permission was granted: %v", err)
 	}
 
 	permitted.err = errors.New("nobody is there")

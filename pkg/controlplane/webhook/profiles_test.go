@@ -60,7 +60,7 @@ func TestPathsOfKubelet(t *testing.T) {
 		link("..v2", "..data")
 	}
 	if _, err := (Paths{filepath.Join(folder, "missing.yaml")}).Read(context.Background()); err == nil {
-		t.Error("a missing file is no error")
+		t.Error("no error for a missing file, want one")
 	}
 }
 

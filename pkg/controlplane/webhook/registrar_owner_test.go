@@ -39,7 +39,7 @@ func TestRegistrarKeepsRegistrationOfOtherNamespace(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if got := b.read(t); (len(got.Webhooks) > 0) != test.want || (got.OwnerReferences[0].Name == "another") == test.want {
-				t.Errorf("it is %+v", got)
+				t.Errorf("unexpected registration: %+v", got)
 			}
 			if err := b.Check(t.Context(), false); (err == nil) != test.want {
 				t.Errorf("ready: %v", err)
@@ -64,6 +64,6 @@ func TestObservedWebhookLetsNoInstallationYield(t *testing.T) {
 	b.registrations = append(b.registrations, mutation.Registration{Set: "controlplane", Provider: "aws", Forms: forms(t, "kube-apiserver"), Observed: true})
 	b.reconcile(t)
 	if got := b.read(t).Annotations[ServesAnnotation]; got != openstackName {
-		t.Errorf("it serves %s", got)
+		t.Errorf("unexpected providers in the annotation: %s", got)
 	}
 }

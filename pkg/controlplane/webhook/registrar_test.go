@@ -124,11 +124,11 @@ func TestRegistrar(t *testing.T) {
 	b.bundle = staticBundle("NEW PEM")
 	before, err := b.Registered().ReadBundle(ctx)
 	if b.Check(ctx, true) != nil || err != nil || string(before) != "PEM" {
-		t.Errorf("while CAs are rotated, it is not ready, or trusts by %q (%v)", before, err)
+		t.Errorf("during a rotation: want a ready registrar and the old bundle, got %q (%v)", before, err)
 	}
 	b.reconcile(t)
 	if after, err := b.Registered().ReadBundle(ctx); err != nil || string(after) != "NEW PEM" {
-		t.Errorf("after CAs were rotated, it trusts by %q (%v)", after, err)
+		t.Errorf("after a rotation: want the new bundle, got %q (%v)", after, err)
 	}
 	if got := b.read(t).Webhooks[1].ClientConfig.CABundle; string(got) != "NEW PEM" {
 		t.Errorf("the bundle is %s", got)
@@ -140,7 +140,7 @@ func TestRegistrar(t *testing.T) {
 		t.Errorf("without a bundle the next look is in %s", got.RequeueAfter)
 	}
 	if got := b.read(t); len(got.Webhooks) != 2 || string(got.Webhooks[0].ClientConfig.CABundle) != "NEW PEM" {
-		t.Error("an empty bundle was written over a good one")
+		t.Error("an empty bundle replaced the registered one")
 	}
 	if bundle, err := b.Registered().ReadBundle(ctx); err != nil || string(bundle) != "NEW PEM" {
 		t.Errorf("without a bundle, callers trust by %q (%v)", bundle, err)
@@ -162,10 +162,10 @@ func TestRegistrarRepairsRegistration(t *testing.T) {
 	b.reconcile(t)
 	got := b.read(t)
 	if got.Webhooks[0].NamespaceSelector == nil || len(got.Webhooks[0].MatchConditions) != 2 || got.Labels["remediation.webhook.shoot.gardener.cloud/exclude"] != "true" {
-		t.Errorf("not fixed: %+v", got)
+		t.Errorf("the registration was not repaired: %+v", got)
 	}
 	if got.Annotations["someone"] != "else" || got.Labels["other"] != "label" {
-		t.Errorf("what others wrote is gone: %+v", got.ObjectMeta)
+		t.Errorf("labels or annotations of other clients were removed: %+v", got.ObjectMeta)
 	}
 }
 

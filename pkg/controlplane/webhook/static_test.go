@@ -43,7 +43,7 @@ func TestStatic(t *testing.T) {
 		}
 	}
 	if _, err := writeStatic("/dev/null/x", "127.0.0.1", now); err == nil {
-		t.Error("a folder that cannot be made is no error")
+		t.Error("no error for a folder that cannot be created, want one")
 	}
 }
 
@@ -77,9 +77,9 @@ func TestStaticWritesNewPrivateFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := writeStatic(blocked, "127.0.0.1", time.Now()); err == nil {
-		t.Error("a key that cannot be written is no error")
+		t.Error("no error for a key that cannot be written, want one")
 	}
 	if left, err := os.ReadDir(blocked); err != nil || len(left) != 1 {
-		t.Errorf("%v is left where the key cannot be written: %v", left, err)
+		t.Errorf("want no new files after the failed write, got %v (%v)", left, err)
 	}
 }

@@ -116,7 +116,7 @@ func TestStore(t *testing.T) {
 	files.set(text2profile("one", "openstack", "true"))
 	var findings source.Findings
 	if err := store.Load(ctx, files); !errors.As(err, &findings) || !store.Loaded() || !notified() {
-		t.Fatalf("a wrong profile is loaded, or keeps the store from serving: %v", err)
+		t.Fatalf("want findings and a loaded store with an invalid profile, got %v", err)
 	}
 	_, err := store.Admit(ctx, mutation.Request{Set: openstack.Set, Provider: openstack.Provider})
 	if !errors.As(err, &failure) || failure.Reason != mutation.ProfileInvalid || !strings.Contains(failure.Message, "p.yaml:5:22: parameters.refuse: is true") {
@@ -126,7 +126,7 @@ func TestStore(t *testing.T) {
 
 	files.set(text2profile("one", "openstack", "false"))
 	if err := store.Load(ctx, files); err != nil || !store.Serves(openstack) || !notified() {
-		t.Fatalf("a right profile is not loaded: %v", err)
+		t.Fatalf("a valid profile is not loaded: %v", err)
 	}
 	counted(t, 1, 1, 0)
 	if got := f.count(t, "graft_profile_info", map[string]string{"profile": "one"}); got != 1 {
@@ -140,11 +140,11 @@ func TestStore(t *testing.T) {
 	for range 3 {
 		files.set(text2profile("two", "aws", "true"))
 		if err := store.Load(ctx, files); !errors.As(err, &findings) {
-			t.Fatalf("no findings: %v", err)
+			t.Fatalf("want findings, got %v", err)
 		}
 	}
 	if store.Serves(aws) || !store.Serves(openstack) {
-		t.Error("a wrong profile replaced the one before")
+		t.Error("an invalid profile replaced the active one")
 	}
 	if got := strings.Count(f.log.String(), "p.yaml:5:22: parameters.refuse: is true"); got != 4 {
 		t.Errorf("the finding stands %d times in the log, want for each failure once as error and once in the list: %s", got, f.log.String())
@@ -276,7 +276,7 @@ func TestCountersOfRemovedRulesAreDeleted(t *testing.T) {
 	count("two")
 	one, two := f.count(t, "graft_rules_total", map[string]string{"rule": "one"}), f.count(t, "graft_rules_total", map[string]string{"rule": "two"})
 	if one != 0 || two != 1 {
-		t.Errorf("the rule that is gone was counted %v times, the other one %v times", one, two)
+		t.Errorf("the removed rule has the counter %v, want 0; the remaining rule %v, want 1", one, two)
 	}
 }
 

@@ -66,7 +66,7 @@ func TestSpans(t *testing.T) {
 			}
 			span := spans[0]
 			if span.Parent().SpanID().String() != "1112131415161718" || span.SpanContext().TraceID().String() != "0102030405060708090a0b0c0d0e0f10" {
-				t.Errorf("it is of %s, below %s", span.SpanContext().TraceID(), span.Parent().SpanID())
+				t.Errorf("unexpected trace %s and parent span %s", span.SpanContext().TraceID(), span.Parent().SpanID())
 			}
 			var got []string
 			for _, a := range span.Attributes() {

@@ -78,7 +78,7 @@ func TestUninstallDeletesRegistrations(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := b.Uninstalling(t.Context()); got != test.gone {
-				t.Errorf("it is uninstalling: %v", got)
+				t.Errorf("Uninstalling() = %v, want the opposite", got)
 			}
 			b.reconcile(t) // which must not write it again
 			if webhooks, validation := b.isRegistered(t); webhooks == test.gone || validation == test.gone {
@@ -166,7 +166,7 @@ func TestWithdrawWithoutPermission(t *testing.T) {
 			b.Client, b.Reader = c, c
 			for range 3 {
 				if result := b.reconcile(t); result != (reconcile.Result{}) {
-					t.Errorf("it is tried again: %+v", result)
+					t.Errorf("want no retry, got %+v", result)
 				}
 			}
 			if calls != allowed+1 {
@@ -210,7 +210,7 @@ func TestUninstallAnnouncesDeletionFirst(t *testing.T) {
 		}
 		time.Sleep(noticeTime / 2)
 		if got := b.read(t); got.Annotations[ServesAnnotation] != "" || len(got.Webhooks) == 0 {
-			t.Errorf("before the others have noticed: %+v", got)
+			t.Errorf("want only the annotation removed before the delay has passed, got %+v", got)
 		}
 		for range 2 {
 			if err := <-ended; err != nil {

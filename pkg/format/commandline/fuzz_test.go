@@ -84,7 +84,7 @@ func FuzzCommandLine(f *testing.F) {
 		if err := again.Remove(name); err == nil && !slices.Equal(rest, others(again, name)) {
 			t.Fatalf("removal left %s", after.Bytes())
 		} else if err == nil && again.Has(name) {
-			t.Fatal("not removed")
+			t.Fatal("the flag is still there after its removal")
 		}
 	})
 }
@@ -117,7 +117,7 @@ func FuzzChanged(f *testing.F) {
 		must(t, err)
 		got, ok := c.Changed(was, is)
 		if ok == early {
-			t.Fatalf("told is %t after an early edit %t", ok, early)
+			t.Fatalf("Changed reports %t after an early edit %t", ok, early)
 		}
 		if want := before.Differences(&after.FlagList); ok && !slices.Equal(want, got) {
 			t.Fatalf("changed %q, differs %q", got, want)
@@ -164,7 +164,7 @@ func checkList(t *testing.T, l ListValue, item string) {
 	added := l.Add(item)
 	for _, part := range ListValue(item).Items() {
 		if !added.Has(part) || added.Remove(item).Has(part) {
-			t.Fatalf("%q is not right for %q", added, part)
+			t.Fatalf("adding or removing an item of %q gives a wrong result for %q", added, part)
 		}
 	}
 	were := l.Items()

@@ -34,7 +34,7 @@ func TestLongTexts(t *testing.T) {
 			must(t, u.Set("S", "A", "c"))
 			u.Remove("S", "E")
 			if c.Has("a") || u.Values("S", "E") != nil {
-				t.Error("not removed")
+				t.Error("the removed flag or option is still there")
 			}
 		})
 	}

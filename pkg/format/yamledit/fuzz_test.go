@@ -165,7 +165,7 @@ func checkYAMLResult(t *testing.T, text string, path []string, others any, raw s
 	}
 	if raw == "" {
 		if y.Kind(path...) != document.Invalid {
-			t.Fatalf("%q: not removed", text)
+			t.Fatalf("%q: the node is still there after its removal", text)
 		}
 		return y
 	}

@@ -105,7 +105,7 @@ func TestProblemOf(t *testing.T) {
 		})
 	}
 	if api.ProblemOf(nil) != nil {
-		t.Error("nothing is a problem")
+		t.Error("ProblemOf(nil) returns a problem, want nil")
 	}
 }
 

@@ -49,7 +49,7 @@ type step struct {
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no cases", err)
+		t.Fatal("no test cases found", err)
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {

@@ -43,11 +43,11 @@ func TestDockerLosesItsData(t *testing.T) {
 		must("IpamDriver.RequestAddress", `{"PoolID":"local/overlay/10.64.0.0/24"}`)
 	}
 	if left := sweep(); left != 4 {
-		t.Fatalf("of 4 addresses of a network of another driver, %d are held", left)
+		t.Fatalf("want all 4 addresses of another driver's network to stay, got %d", left)
 	}
 	must("NetworkDriver.CreateNetwork", fmt.Sprintf(create, "another"))
 	must("NetworkDriver.CreateEndpoint", `{"NetworkID":"another","EndpointID":"one","Interface":{"Address":"10.64.0.10/24"}}`)
 	if left := sweep(); left != 1 {
-		t.Errorf("of a network that has one address, %d are held", left)
+		t.Errorf("want one address of the network, got %d", left)
 	}
 }

@@ -19,7 +19,7 @@ func seeds(f *testing.F, prefix string) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {
-		f.Fatal("no cases", err)
+		f.Fatal("no test cases found", err)
 	}
 	for _, file := range files {
 		for _, s := range readSteps(f, file) {
@@ -30,7 +30,7 @@ func seeds(f *testing.F, prefix string) {
 	}
 	files, err = filepath.Glob("testdata/transcripts/v2/*.json")
 	if err != nil || len(files) == 0 {
-		f.Fatal("no transcripts", err)
+		f.Fatal("no transcripts found", err)
 	}
 	for _, file := range files {
 		for _, e := range readTranscript(f, file) {
@@ -148,7 +148,7 @@ func FuzzIPAMDriver(f *testing.F) {
 				t.Fatal(err)
 			}
 			if answered(t, w, "IpamDriver.ReleasePool", string(pool)) == nil {
-				t.Fatal("it cannot be released")
+				t.Fatal("releasing the allocated pool or address failed")
 			}
 		case "RequestAddress":
 			var asked struct{ PoolID string }
@@ -161,7 +161,7 @@ func FuzzIPAMDriver(f *testing.F) {
 			}
 			back, _ := json.Marshal(map[string]any{"PoolID": asked.PoolID, "Address": given.Addr().String()})
 			if answered(t, w, "IpamDriver.ReleaseAddress", string(back)) == nil {
-				t.Fatal("it cannot be released")
+				t.Fatal("releasing the allocated pool or address failed")
 			}
 		}
 	})

@@ -99,7 +99,7 @@ func TestPanic(t *testing.T) {
 		}
 	}()
 	w.call("NetworkDriver.CreateEndpoint", endpointOne)
-	t.Error("there is no panic")
+	t.Error("want a panic, got none")
 }
 
 // TestKernelErrors checks which parts of kernel errors are shown to users, and which only in the log.
@@ -242,7 +242,7 @@ func TestConcurrent(t *testing.T) {
 	all.Wait()
 	w.must("NetworkDriver.DeleteNetwork", `{"NetworkID":"n1"}`)
 	if links := w.kernel.links(); len(links) > 0 {
-		t.Errorf("left are %s", links)
+		t.Errorf("links remain: %s", links)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestManaged(t *testing.T) {
 			}
 			_, answer, _ := w.send(http.MethodPost, "/IpamDriver.RequestPool", pool)
 			if refused := strings.Contains(answer, taken); refused == c.again {
-				t.Errorf("the pool, asked for again: %s", answer)
+				t.Errorf("unexpected answer to the repeated request for the pool: %s", answer)
 			}
 		})
 	}

@@ -46,7 +46,7 @@ var kept = map[string][]string{
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/transcripts/*/*.json")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no transcripts", err)
+		t.Fatal("no transcripts found", err)
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".json")
@@ -60,7 +60,7 @@ func TestTranscripts(t *testing.T) {
 				w.replay(fmt.Sprintf("%d %s", i+1, e.Method), e, refusals[name])
 			}
 			if held := w.held(); len(held) > 0 {
-				t.Errorf("at the end are held %s", held)
+				t.Errorf("allocations remain at the end: %s", held)
 			}
 		})
 	}
@@ -143,7 +143,7 @@ func (w *world) accepted(name string, e exchange, text string) {
 	said := []string{asked.Interface.Address, asked.Interface.AddressIPv6, asked.Interface.MacAddress}
 	for i, of := range []string{answer.Interface.Address, answer.Interface.AddressIPv6, answer.Interface.MacAddress} {
 		if of != "" && said[i] != "" {
-			w.t.Errorf("%s: %s was said, and %s is answered", name, said[i], of)
+			w.t.Errorf("%s: the recorded answer is %s, the actual one %s", name, said[i], of)
 		}
 	}
 	if e.Method == "NetworkDriver.CreateEndpoint" && asked.Interface.MacAddress+answer.Interface.MacAddress == "" {
@@ -154,7 +154,7 @@ func (w *world) accepted(name string, e exchange, text string) {
 	}
 	for key := range answer.Value {
 		if strings.Contains(key, ".") || !slices.Contains([]string{"interface", "kind", "profile", "mac", "addresses", "gateways", "mtu", "vni"}, key) {
-			w.t.Errorf("%s: %s is told", name, key)
+			w.t.Errorf("%s: the unexpected option %s was sent", name, key)
 		}
 	}
 }

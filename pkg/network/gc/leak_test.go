@@ -182,7 +182,7 @@ func TestLeakIsFreedInSecondPass(t *testing.T) {
 		after := map[bool]string{true: "", false: "gone gone first=false freed=false; same name, another UID gone first=false freed=false"}
 		w.want("the third", after[free], w.pass(r))
 		if len(w.failed) > 0 || len(w.held) != map[bool]int{true: 4, false: 6}[free] {
-			t.Errorf("free is %v: %d are held, and it failed %q", free, len(w.held), w.failed)
+			t.Errorf("with free %v: %d allocations are held, and releases failed: %q", free, len(w.held), w.failed)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestDockerCollector(t *testing.T) {
 	}
 	broken := dockerCollector{func(context.Context) (driver.Usage, error) { return usage, network.ErrUnavailable }}
 	if got := gathered(t, broken); len(got) != 0 {
-		t.Errorf("told is %v", got)
+		t.Errorf("want no metrics, got %v", got)
 	}
 }
 
@@ -89,10 +89,10 @@ func TestDockerCollector(t *testing.T) {
 // stable.
 func TestSandboxLives(t *testing.T) {
 	if folder := t.TempDir(); !lives(folder) || lives(filepath.Join(folder, "none")) {
-		t.Error("a sandbox is there where its file is")
+		t.Error("the sandbox with an existing file is reported as gone")
 	}
 	if !lives(string([]byte{0})) {
-		t.Error("where it cannot be looked, a sandbox may be there")
+		t.Error("an unreadable sandbox is reported as gone, want it to be kept")
 	}
 	if first := boot(); first != boot() {
 		t.Error("the start of the machine is called by two names")

@@ -49,7 +49,7 @@ func TestQuotaAmongServers(t *testing.T) {
 	}
 	group.Wait()
 	if most.Load() > 2 || refused.Load() == 0 {
-		t.Errorf("up to %d held it at a time, and %d requests were refused", most.Load(), refused.Load())
+		t.Errorf("up to %d owners had the address at once, and %d requests were refused", most.Load(), refused.Load())
 	}
 }
 

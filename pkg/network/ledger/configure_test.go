@@ -55,7 +55,7 @@ func TestConfigureExcludesOldChoice(t *testing.T) {
 		t.Errorf("what may be stranded: got %v and %v", stranded, err)
 	}
 	if _, _, err := l.Reserve(t.Context(), intent()); err != nil {
-		t.Errorf("who holds something of a pool that is gone: %v", err)
+		t.Errorf("reserving again for an owner in a removed pool fails: %v", err)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestInvalidOwnersAreNotWritten(t *testing.T) {
 		"unknown pools": {{Owner: test("a"), Pool: "pool"}, {Owner: test("b"), Pool: "pol"}},
 	} {
 		if _, _, err := l.ReserveAll(t.Context(), intents); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("%s: no error, want one", name)
 		}
 	}
 	if got := l.Taken("pool"); got != 0 {
@@ -232,7 +232,7 @@ func TestCloudChoosesAddressInQuarantine(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := add("c"); err != nil {
-		t.Errorf("while it rests: %v", err)
+		t.Errorf("reserving during the quarantine fails: %v", err)
 	}
 	if _, err := l.Wake(t.Context(), now.Add(time.Hour)); err != nil {
 		t.Error(err)

@@ -268,7 +268,7 @@ func TestServersAgree(t *testing.T) {
 			store.breaks.Store(0)
 			one := servers[rand.IntN(len(servers))]
 			if _, err := one.Wake(t.Context(), time.Unix(2e9, 0)); err != nil || one.Taken("pool") != held {
-				t.Errorf("one server alone wakes what rests: %d are taken, and %d held; %v", one.Taken("pool"), held, err)
+				t.Errorf("one server alone ended the quarantine: %d taken, %d held; %v", one.Taken("pool"), held, err)
 			}
 		})
 	}

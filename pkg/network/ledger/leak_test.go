@@ -33,7 +33,7 @@ func TestRefusedChoiceFreesOtherAddresses(t *testing.T) {
 	}
 	in.Addresses = nil
 	if _, _, err := servers[1].Reserve(t.Context(), in); err != nil {
-		t.Errorf("the VLAN is not free again: %v", err)
+		t.Errorf("the released VLAN cannot be allocated again: %v", err)
 	}
 }
 

@@ -80,7 +80,7 @@ func TestQuotaOfSeveral(t *testing.T) {
 		t.Errorf("got error %v, want %v", err, network.ErrQuota)
 	}
 	if got := l.Usage("pool"); got.Held != 0 || len(got.Quotas) != 0 {
-		t.Errorf("what was refused is held: %+v", got)
+		t.Errorf("the refused allocation counts: %+v", got)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestQuotaAfterLostAnswer(t *testing.T) {
 			t.Fatalf("got error %v, want %v", err, errBroken)
 		}
 		if got := l.Usage("pool"); got.Held != 1 {
-			t.Errorf("while it is dark: %+v", got)
+			t.Errorf("want one allocation while the store is unreadable, got %+v", got)
 		}
 		dark.falls, dark.dark, dark.before = false, false, false
 		if _, err := l.Wake(t.Context(), time.Unix(1e9, 0)); err != nil {

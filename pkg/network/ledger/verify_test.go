@@ -88,7 +88,7 @@ func TestVerifyMany(t *testing.T) {
 		t.Errorf("got %d rows, %d faults, more: %v", report.Rows, len(report.Faults), report.More)
 	}
 	if report = verify(t, rewrite(t, store), 0); len(report.Faults) != 0 || report.Held != count {
-		t.Errorf("after it: %d faults, %d held", len(report.Faults), report.Held)
+		t.Errorf("want no faults and all allocations, got %d faults, %d held", len(report.Faults), report.Held)
 	}
 }
 

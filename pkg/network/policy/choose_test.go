@@ -21,7 +21,7 @@ func TestChoose(t *testing.T) {
 	}
 	_, err := p.Choose(known[0] + "s")
 	if err == nil || !strings.Contains(err.Error(), "did you mean") || !strings.Contains(err.Error(), "; there are "+known[0]) {
-		t.Errorf("of a profile that there is not: %v", err)
+		t.Errorf("want a suggestion for an unknown profile, got %v", err)
 	}
 }
 
@@ -30,9 +30,9 @@ func TestPermit(t *testing.T) {
 	p := load(t)
 	denied := policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}}
 	if err := p.Permit(t.Context(), denied); !errors.Is(err, policy.ErrDenied) || err.Error() != "denied: denied by the rule no-pods" {
-		t.Errorf("of what a rule denies: %v", err)
+		t.Errorf("want ErrDenied with the rule's message, got %v", err)
 	}
 	if err := p.Permit(t.Context(), policy.Subject{}); err != nil {
-		t.Errorf("of what no rule denies: %v", err)
+		t.Errorf("want no denial, got %v", err)
 	}
 }

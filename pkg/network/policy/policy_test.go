@@ -133,7 +133,7 @@ func TestPoolConfig(t *testing.T) {
 	config := p.Pool("four").Config(network.Allocation{})
 	*config.Interface.MTU, config.Routes[0].Gateway = 1, "changed"
 	if again := p.Pool("four").Config(network.Allocation{}); *again.Interface.MTU != 1450 || again.Routes[0].Gateway != "10.64.0.1" {
-		t.Error("the pool has been changed")
+		t.Error("the pool was changed by its caller")
 	}
 }
 

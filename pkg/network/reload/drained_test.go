@@ -49,7 +49,7 @@ func TestPoolOverDrainedAddresses(t *testing.T) {
 		last = w.allocate(t, key)
 	}
 	if last != "10.1.0.6" {
-		t.Fatalf("the last has %s", last)
+		t.Fatalf("the last owner has %s, want 10.1.0.6", last)
 	}
 	if problem := w.load(t, two("10.1.0.0/30", "10.1.0.4/30")); problem != "" {
 		t.Fatal(problem)

@@ -218,7 +218,7 @@ func TestPoolMustNotShrinkBelowAllocations(t *testing.T) {
 		t.Errorf("the log is %s", w.log.String())
 	}
 	if got := w.allocate(t, "c"); !strings.Contains(got, network.ErrExhausted.Error()) {
-		t.Errorf("the pool before is not active: c has %s", got)
+		t.Errorf("want the earlier pool, which is exhausted; c got %s", got)
 	}
 	if _, err := w.try(t, shrunk); err == nil || err.Error() != strandedText {
 		t.Errorf("a start: %v", err)
@@ -232,7 +232,7 @@ func TestPoolMustNotShrinkBelowAllocations(t *testing.T) {
 	}
 	w.release(t, "b")
 	if got := w.allocate(t, "d"); !strings.Contains(got, network.ErrExhausted.Error()) {
-		t.Errorf("what was drained is given: d has %s", got)
+		t.Errorf("a drained address was allocated: d got %s", got)
 	}
 	if diff := cmp.Diff([4]float64{2, 1, 0, 0}, w.counts(t)); diff != "" {
 		t.Error(diff)
@@ -250,7 +250,7 @@ func TestRefusedProfilesBecomeActiveAfterRelease(t *testing.T) {
 	}
 	w.release(t, "b")
 	if problem := w.load(t, shrunk); problem != strandedText {
-		t.Errorf("it is tried all the time: %s", problem)
+		t.Errorf("want no second attempt before a release, got %s", problem)
 	}
 	w.clock.Step(10 * time.Second)
 	if problem := w.load(t, shrunk); problem != "" {
@@ -277,7 +277,7 @@ func TestPoolWithAllocationsMustNotBeRemoved(t *testing.T) {
 	w.options.Shared = true
 	shared, err := w.try(t, other)
 	if err != nil {
-		t.Fatalf("a pool of another server: %v", err)
+		t.Fatalf("loading a pool of another server fails: %v", err)
 	}
 	w.text = head + "pools: {third: {subnets: [{prefix: 10.0.1.0/24}]}}\n"
 	if err := shared.Load(t.Context()); err != nil {
@@ -312,7 +312,7 @@ func TestInvalidDocumentsKeepActiveProfiles(t *testing.T) {
 	}
 	w.missing = errors.New("the folder is gone")
 	if problem := w.load(t, w.text); problem != "the folder is gone" || w.Policy() != before {
-		t.Errorf("no files: %q", problem)
+		t.Errorf("without files: want the error and the earlier policy, got %q", problem)
 	}
 	if diff := cmp.Diff([4]float64{1, 8, 1, 0}, w.counts(t)); diff != "" {
 		t.Error(diff)
@@ -428,6 +428,6 @@ func TestCheck(t *testing.T) {
 	}
 	w.options.Node = "worker-2"
 	if _, _, err := reload.Check(w.options); err == nil {
-		t.Error("no pool is for the node, and nobody says so")
+		t.Error("no error without a pool for the node, want one")
 	}
 }

@@ -57,7 +57,7 @@ func TestAdmit(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 			if test.of.Insecure != test.insecure {
-				t.Errorf("it is insecure: %t", test.of.Insecure)
+				t.Errorf("Insecure() = %t, want the opposite", test.of.Insecure)
 			}
 		})
 	}

@@ -231,7 +231,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	defer send("ab").Close()
 	if err := <-outcomes; err != nil {
-		t.Errorf("what takes long is broken off: %v", err)
+		t.Errorf("a long request was aborted: %v", err)
 	}
 	send("go").Close()
 	if err := <-outcomes; !errors.Is(err, context.Canceled) {
@@ -279,7 +279,7 @@ func TestShutdown(t *testing.T) {
 				t.Error(err)
 			}
 			if got := w.ask(t, w.client(nil), "http", "/do", "x"); got != "error" {
-				t.Errorf("it still answers: %s", got)
+				t.Errorf("the stopped server still answers: %s", got)
 			}
 		})
 	}

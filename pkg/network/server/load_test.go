@@ -65,7 +65,7 @@ func TestDepartedCallersUseHalfOfThePlaces(t *testing.T) {
 	working(1)
 	leave := call()
 	if got := w.ask(t, w.client(nil), "http", "/do", "plain"); !strings.HasPrefix(got, busy) {
-		t.Errorf("with one that waits, and one behind: %s", got)
+		t.Errorf("want a busy answer beyond the waiting requests, got %s", got)
 	}
 	leave()
 	working(1)

@@ -54,7 +54,7 @@ func TestPartialBody(t *testing.T) {
 			reader := bufio.NewReader(connection)
 			response, err := http.ReadResponse(reader, nil)
 			if err != nil {
-				t.Fatalf("no answer: %v", err)
+				t.Fatalf("the partial request got no answer: %v", err)
 			}
 			defer func() { _ = response.Body.Close() }()
 			_, _ = io.Copy(io.Discard, response.Body)

@@ -38,7 +38,7 @@ func TestSocketFolderAndMode(t *testing.T) {
 		}
 		left, err := os.ReadDir(filepath.Dir(path))
 		if err != nil || len(left) != 0 {
-			t.Errorf("left are %v, %v", left, err)
+			t.Errorf("want no sockets to remain, got %v, %v", left, err)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 	}
 	dead.SetUnlinkOnClose(false)
 	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "another server answers at "+path) {
-		t.Fatalf("one that answers: %v", err)
+		t.Fatalf("want an error for a socket in use, got %v", err)
 	}
 	_ = dead.Close()
 	first, err := unix(path, 0o600).listen(t.Context())
@@ -60,7 +60,7 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := unix(path, 0o600).listen(t.Context()); err == nil {
-		t.Fatal("two servers have one socket")
+		t.Fatal("a second server listens on a used socket, want an error")
 	}
 	// Another process replaces the path: its socket must not be removed.
 	if err := os.Remove(path); err != nil {
@@ -76,7 +76,7 @@ func TestSocketOfDeadServerIsReplaced(t *testing.T) {
 	}
 	_ = second.Close()
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the socket is left: %v", err)
+		t.Errorf("the socket still exists: %v", err)
 	}
 	write(t, path, []byte("x"))
 	if _, err := unix(path, 0o600).listen(t.Context()); err == nil || !strings.Contains(err.Error(), "is there and no socket") {

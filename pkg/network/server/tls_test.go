@@ -27,7 +27,7 @@ func TestTLS(t *testing.T) {
 	write(t, in("ca.crt"), clients.PEM)
 	w := newWorld(t, Listener{Network: "tcp", Address: "127.0.0.1:0", TLS: &TLS{in("tls.crt"), in("tls.key"), in("ca.crt")}}, echo)
 	if w.count(t, "graft_network_certificate_expiry_timestamp_seconds", map[string]string{"listener": "tcp://127.0.0.1:0"}) == 0 {
-		t.Error("nobody knows when the certificate ends")
+		t.Error("the metric of the certificate's expiry is missing")
 	}
 	config := func(of *env.Authority, version uint16) *tls.Config {
 		c := &tls.Config{RootCAs: servers.Pool(), ServerName: "localhost", MaxVersion: version}
@@ -70,10 +70,10 @@ func TestTLS(t *testing.T) {
 		w.look()
 	}
 	if w.places[0].tls.current.Load() != before || ask(config(clients, 0)) != "200 OK: x" {
-		t.Error("a broken certificate was taken")
+		t.Error("a broken certificate replaced the active one")
 	}
 	if n := strings.Count(w.logged(), "Loading certificates failed"); n != 1 {
-		t.Errorf("it is logged %d times", n)
+		t.Errorf("the failure is logged %d times, want once", n)
 	}
 	put("second")
 	write(t, in("ca.crt"), servers.PEM)
@@ -82,6 +82,6 @@ func TestTLS(t *testing.T) {
 		t.Errorf("the certificate is the %s", name)
 	}
 	if known, other := ask(config(clients, 0)), ask(config(servers, 0)); known != "error" || other != "200 OK: x" {
-		t.Errorf("after the authority has changed: %s, %s", known, other)
+		t.Errorf("after a change of the CA: want only its clients accepted, got %s, %s", known, other)
 	}
 }

@@ -77,7 +77,7 @@ func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 			old, another := newFake(), newFake()
 			w.anew(named("old", old))
 			if got := w.allocate(request("cloudy", "a")); got.Cloud != "old" {
-				t.Errorf("it is of the cloud %q", got.Cloud)
+				t.Errorf("the allocation has the cloud %q", got.Cloud)
 			}
 			old.hook = func(call string, _ network.Allocation) error {
 				if call == "bind b" || call == "bind c" {
@@ -95,11 +95,11 @@ func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 			w.Configure(pools, nil)
 			w.allocate(request("cloudy", "a"))
 			if got := w.allocate(request("cloudy", "b")); got.Cloud != "old" {
-				t.Errorf("what was begun goes on at %q", got.Cloud)
+				t.Errorf("the unfinished allocation continues in the cloud %q, want old", got.Cloud)
 			}
 			fresh := w.allocate(request("cloudy", "d"))
 			if fresh.Cloud != pools["cloudy"].CloudName || fresh.State != network.Bound {
-				t.Errorf("what is begun is of %q, and %s", fresh.Cloud, fresh.State)
+				t.Errorf("a new allocation has the cloud %q and the state %s", fresh.Cloud, fresh.State)
 			}
 			if err := w.Recover(t.Context()); err != nil {
 				t.Error(err)
@@ -129,7 +129,7 @@ func TestRowsWithoutACloud(t *testing.T) {
 		return nil
 	}
 	if got := w.allocate(request("cloudy", "a")); got.Cloud != "" {
-		t.Errorf("it is of the cloud %q", got.Cloud)
+		t.Errorf("the allocation has the cloud %q", got.Cloud)
 	}
 	if _, err := w.Allocate(t.Context(), request("cloudy", "b")); !errors.Is(err, network.ErrUnavailable) {
 		t.Errorf("got error %v", err)
@@ -137,7 +137,7 @@ func TestRowsWithoutACloud(t *testing.T) {
 	fabric := newFake()
 	w.Configure(named("fabric", fabric), nil)
 	if got := w.allocate(request("cloudy", "b")); got.Cloud != "fabric" {
-		t.Errorf("it is of the cloud %q", got.Cloud)
+		t.Errorf("the allocation has the cloud %q", got.Cloud)
 	}
 	w.run()
 	w.release("a")
@@ -172,7 +172,7 @@ func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	w.gone("d")
 	w.eventually("it is reported", func() bool { return slices.Contains(w.reported(), "c: "+text) })
 	if _, err := w.Allocate(t.Context(), request("cloudy", "a")); !errors.Is(err, network.ErrUnavailable) || !strings.Contains(err.Error(), text) {
-		t.Errorf("who wants what waits is told: %v", err)
+		t.Errorf("want ErrUnavailable for an allocation that waits for its cloud, got %v", err)
 	}
 	w.eventually("a and c wait", func() bool { return w.Pending() == 2 })
 	if got := w.reported(); len(got) != 2 {
@@ -183,7 +183,7 @@ func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	w.release("b")
 	w.gone("b")
 	if got := old.said(); strings.Count(got, "unbind") != 3 || strings.Count(got, "bind") != 6 {
-		t.Errorf("the old cloud was asked: %s", got)
+		t.Errorf("unexpected calls of the old cloud: %s", got)
 	}
 	said(t, "new", another, "bind d, unbind d")
 	w.eventually("nothing waits", func() bool { return w.Pending() == 0 })

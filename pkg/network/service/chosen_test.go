@@ -57,7 +57,7 @@ func TestCloudChoosesAddressDuringItsRelease(t *testing.T) {
 	group.Wait()
 	w.asked("bind a, unbind a, bind b")
 	if w.state("a") != "none" {
-		t.Errorf("who has released it is %s", w.state("a"))
+		t.Errorf("the owner that released the address is %s, want none", w.state("a"))
 	}
 }
 
@@ -97,7 +97,7 @@ func TestCloudChoosesHeldAddress(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "a" || held.State != network.Bound {
-		t.Errorf("it is that of %v, %v", held, err)
+		t.Errorf("the address belongs to %v (%v)", held, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestCloudChoosesAddressBeforeCrash(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 	if held, err := w.ledger.At(t.Context(), "chosen", address); err != nil || held.Owner.Key != "b" {
-		t.Errorf("it is that of %v, %v", held, err)
+		t.Errorf("the address belongs to %v (%v)", held, err)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestLateBind(t *testing.T) {
 		group.Go(func() { s.Run(ctx) })
 		time.Sleep(10 * time.Second)
 		if a, err := s.Get(t.Context(), request("slow", "a").Owner); err != nil || a.State != network.Releasing {
-			t.Errorf("while the call may take effect: it is %s, %v", a.State, err)
+			t.Errorf("while the call may take effect: the state is %s, %v", a.State, err)
 		}
 		time.Sleep(time.Minute)
 		if _, err := s.Get(t.Context(), request("slow", "a").Owner); !errors.Is(err, network.ErrNotHeld) || cloud.has["a"] {
@@ -92,11 +92,11 @@ func TestLateUnbind(t *testing.T) {
 		}
 		time.Sleep(5 * time.Second)
 		if a, err := s.Allocate(t.Context(), r); err != nil || a.State != network.Bound {
-			t.Errorf("the owner comes back: it is %s, %v", a.State, err)
+			t.Errorf("after the owner's next request: the state is %s, want bound: %v", a.State, err)
 		}
 		time.Sleep(time.Minute)
 		if a, err := s.Get(t.Context(), r.Owner); err != nil || a.State != network.Bound || !cloud.has["a"] {
-			t.Errorf("afterwards it is %s, %v, and the cloud has it: %v", a.State, err, cloud.has["a"])
+			t.Errorf("at the end: the state is %s (%v), in the cloud: %v", a.State, err, cloud.has["a"])
 		}
 		cancel()
 		group.Wait()
@@ -252,7 +252,7 @@ func TestAddressInUseInTheCloud(t *testing.T) {
 		t.Errorf("got %v, %s", a.Addresses, a.State)
 	}
 	if b := w.allocate(request("cloudy", "b")); b.Addresses[0].String() == "10.0.0.1" {
-		t.Errorf("another owner is given %v", b.Addresses)
+		t.Errorf("another owner got %v during the doubtful call", b.Addresses)
 	}
 }
 
@@ -315,11 +315,11 @@ func TestRetractKeepsAllocationOfAnotherRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Retract(t.Context(), a); err != nil || w.state("a") != network.Bound {
-		t.Errorf("it is %s, %v", w.state("a"), err)
+		t.Errorf("the state is %s, want bound: %v", w.state("a"), err)
 	}
 	b := w.allocate(request("plain", "b"))
 	if err := w.Retract(t.Context(), b); err != nil || w.state("b") != "none" {
-		t.Errorf("what nobody was given is %s, %v", w.state("b"), err)
+		t.Errorf("the unanswered allocation is %s, want none: %v", w.state("b"), err)
 	}
 }
 

@@ -129,7 +129,7 @@ func TestBusyRequestWritesNothing(t *testing.T) {
 		for i := range 5 {
 			group.Go(func() { // the same owners once more, with little time: they wait as long as they can
 				if err := within(fmt.Sprint(i), time.Second); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("an owner whose work is under way: %v", err)
+					t.Errorf("a repeated request of a waiting owner fails: %v", err)
 				}
 			})
 		}
@@ -141,7 +141,7 @@ func TestBusyRequestWritesNothing(t *testing.T) {
 			t.Errorf("got %d calls, up to %d at a time", l.calls, l.most)
 		}
 		if err := within("late", 3*time.Second); err != nil {
-			t.Errorf("when it is quiet again: %v", err)
+			t.Errorf("allocation fails after the load has ended: %v", err)
 		}
 	})
 }
@@ -187,7 +187,7 @@ func TestNoCallsDuringRetryAfter(t *testing.T) {
 		}
 		time.Sleep(19 * time.Second)
 		if l.calls != 1 {
-			t.Errorf("the cloud was asked %d times", l.calls)
+			t.Errorf("the cloud got %d calls, want one", l.calls)
 		}
 		var busy *network.Busy
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
@@ -197,7 +197,7 @@ func TestNoCallsDuringRetryAfter(t *testing.T) {
 		}
 		group.Wait()
 		if took := time.Since(began); took < 20*time.Second+500*time.Millisecond {
-			t.Errorf("after %s all was done: what was saved meanwhile was spent at once", took)
+			t.Errorf("all calls were done after %s: tokens saved during Retry-After were spent at once", took)
 		}
 		if got := strings.Join(l.order, ", "); got != "bind a, bind a, bind b, bind c, bind d" {
 			t.Errorf("got the calls %s", got)

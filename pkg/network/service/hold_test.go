@@ -40,7 +40,7 @@ func TestRequestKeepsPlaceUntilWorkEnds(t *testing.T) {
 	ask(func(ctx context.Context) error { _, err := w.Allocate(ctx, request("cloudy", "a")); return err })
 	ask(func(ctx context.Context) error { return w.Release(ctx, request("cloudy", "a").Owner) })
 	if got := left.Load(); got != 0 {
-		t.Errorf("%d places are free while the cloud is asked", got)
+		t.Errorf("%d places are free during the cloud's call, want none", got)
 	}
 	w.cloud.mutex.Lock()
 	w.cloud.hook = nil

@@ -177,13 +177,13 @@ func killed(t *testing.T, pools string, limit int, steps ...int) {
 		}
 		time.Sleep(time.Minute)
 		if held := holders(t, s, requests, clouds); held != 0 && held != len(requests) {
-			t.Errorf("%d of %d owners hold what was asked for", held, len(requests))
+			t.Errorf("want all or no owners with an allocation, got %d of %d", held, len(requests))
 		}
 		if _, err := s.AllocateAll(t.Context(), requests...); err != nil {
 			t.Errorf("asking again: %v", err)
 		}
 		if held := holders(t, s, requests, clouds); held != len(requests) {
-			t.Errorf("%d of %d owners hold what they were answered", held, len(requests))
+			t.Errorf("%d of %d owners have the allocation of their answer", held, len(requests))
 		}
 		for _, r := range requests {
 			if err := s.Release(t.Context(), r.Owner); err != nil {
@@ -192,7 +192,7 @@ func killed(t *testing.T, pools string, limit int, steps ...int) {
 		}
 		time.Sleep(time.Minute)
 		if held := holders(t, s, requests, clouds); held != 0 {
-			t.Errorf("%d owners hold what they have released", held)
+			t.Errorf("%d owners still have their released allocation", held)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func TestReleasesBeyondMemoryWaitInLedger(t *testing.T) {
 					}
 				}
 				if left > 0 || l.calls != 2*owners || s.Pending() != 0 {
-					t.Errorf("%d are left after %d calls, and %d wait", left, l.calls, s.Pending())
+					t.Errorf("%d allocations remain after %d calls, %d waiting", left, l.calls, s.Pending())
 				}
 			})
 		})
@@ -140,7 +140,7 @@ func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 				}
 				if of.found {
 					if one = two; one.Recover(t.Context()) != nil {
-						t.Fatal("it does not recover")
+						t.Fatal("recovery fails after the restart")
 					}
 				}
 				end := one.run(t)
@@ -152,7 +152,7 @@ func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 				}
 				time.Sleep(5 * time.Second)
 				if said := good.said(); said != "bind a, unbind a" {
-					t.Errorf("the other cloud was asked: %s; %d wait", said, one.Pending())
+					t.Errorf("unexpected calls of the other cloud: %s; %d releases wait", said, one.Pending())
 				}
 				if reads := one.store.count() - before; of.limit.Parallel > 0 && reads > 100 {
 					t.Errorf("%d rows were read in five seconds", reads)
@@ -205,7 +205,7 @@ func TestReleasesBehindManyOfUnreachableCloud(t *testing.T) {
 			time.Sleep(10 * time.Second)
 		}
 		if looks == 30 {
-			t.Errorf("the other cloud was asked: %s; %d wait", good.said(), one.Pending())
+			t.Errorf("unexpected calls of the other cloud: %s; %d releases wait", good.said(), one.Pending())
 		}
 		end()
 	})
@@ -245,7 +245,7 @@ func TestReleaseContinuesAfterMoveToOtherCloud(t *testing.T) {
 		release("x")
 		time.Sleep(5 * time.Second)
 		if said := good.said(); said != "bind x, unbind x" {
-			t.Errorf("the other cloud was asked: %s", said)
+			t.Errorf("unexpected calls of the other cloud: %s", said)
 		}
 		go end()
 		time.Sleep(2000 * time.Hour)

@@ -108,7 +108,7 @@ func TestBindAfterReleaseIsUndone(t *testing.T) {
 				if of.again {
 					two.holds(t, r)
 				} else if _, err := two.Get(t.Context(), r.Owner); !errors.Is(err, network.ErrNotHeld) || one.way.has["a"] {
-					t.Errorf("the ledger says %v, and the cloud has it: %v", err, one.way.has["a"])
+					t.Errorf("want no allocation in ledger and cloud, got %v and %v", err, one.way.has["a"])
 				}
 			})
 		})
@@ -161,7 +161,7 @@ func TestReleaseIsStoredWhenServiceEnds(t *testing.T) {
 		close(goOn)
 		group.Wait()
 		if a, err := one.Get(t.Context(), r.Owner); err != nil || a.State != network.Releasing {
-			t.Errorf("it was released, and is %s, %v", a.State, err)
+			t.Errorf("after the release: want releasing, got %s, %v", a.State, err)
 		}
 		if _, err := one.Allocate(t.Context(), r); !errors.Is(err, network.ErrUnavailable) {
 			t.Errorf("afterwards: got error %v", err)
@@ -187,7 +187,7 @@ func TestConcurrentReleasesOfDifferentHolders(t *testing.T) {
 		}
 		group.Wait()
 		if state := w.state("a"); state != "none" {
-			t.Fatalf("it was released without an error, and is %s", state)
+			t.Fatalf("after the release without an error: want none, got %s", state)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func TestIntentIsStoredBeforeBind(t *testing.T) {
 	w := newWorld(t)
 	w.cloud.hook = func(call string, a network.Allocation) error {
 		if got := w.state("a"); got != network.Intended {
-			t.Errorf("%s: the ledger says %s", call, got)
+			t.Errorf("%s: want intended in the ledger, got %s", call, got)
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func TestRefusedBindIsUndone(t *testing.T) {
 		t.Errorf("got error %v, want %v", err, network.ErrRefused)
 	}
 	if got := w.state("a"); got != network.Releasing {
-		t.Errorf("the ledger says %s", got)
+		t.Errorf("unexpected state in the ledger: %s", got)
 	}
 	w.run()
 	w.eventually("it is undone", func() bool { return w.state("a") == "none" })
@@ -192,7 +192,7 @@ func TestReleaseIsStoredAndThenDone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := w.state("a"); got != network.Releasing {
-		t.Errorf("the ledger says %s", got)
+		t.Errorf("unexpected state in the ledger: %s", got)
 	}
 	w.asked("bind a")
 	w.run()
@@ -230,7 +230,7 @@ func TestOwnerReturnsDuringRelease(t *testing.T) {
 	w.run()
 	time.Sleep(20 * time.Millisecond)
 	if got := w.state("a"); got != network.Bound {
-		t.Errorf("the ledger says %s", got)
+		t.Errorf("unexpected state in the ledger: %s", got)
 	}
 }
 

@@ -134,7 +134,7 @@ func (s *server) holds(t *testing.T, r service.Request) {
 	s.way.mutex.Lock()
 	defer s.way.mutex.Unlock()
 	if has := s.way.has[r.Owner.Key]; err != nil || a.State != network.Bound || !has {
-		t.Errorf("%s was given it, the ledger says %s (%v), and the cloud has it: %v", r.Owner, a.State, err, has)
+		t.Errorf("%s got the address: want it bound in ledger and cloud, got %s (%v) and %v", r.Owner, a.State, err, has)
 	}
 }
 

@@ -26,7 +26,7 @@ func TestPreempt(t *testing.T) {
 	fresh.TakeOver = true
 	w.allocate(fresh)
 	if got := w.state("old"); got != "none" {
-		t.Errorf("the ledger says of the old owner %s", got)
+		t.Errorf("the old owner's state is %s, want none", got)
 	}
 	w.asked("bind old, unbind old, bind new")
 
@@ -163,7 +163,7 @@ func TestFailedPreemptionLeavesQuarantine(t *testing.T) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
 	if got := w.state("old"); got != "none" {
-		t.Errorf("the ledger says of the old owner %s", got)
+		t.Errorf("the old owner's state is %s, want none", got)
 	}
 	if _, err := w.Allocate(t.Context(), request("plain", "other", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want that it rests", err)

@@ -120,10 +120,10 @@ func TestOneOwnerAfterFailedGroup(t *testing.T) {
 				t.Error(err)
 			}
 			if got := w.states("a", "b"); got != "a bound, b bound" {
-				t.Errorf("the ledger says: %s", got)
+				t.Errorf("unexpected states in the ledger: %s", got)
 			}
 			if said := w.cloud.said(); strings.Count(" "+said, " bind b") != 2 {
-				t.Errorf("the cloud was asked: %s", said)
+				t.Errorf("unexpected calls of the cloud: %s", said)
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestGroupKeepsEarlierAllocations(t *testing.T) {
 	}
 	w.eventually("b is undone", func() bool { return w.state("b") == "none" })
 	if got := w.state("a"); got != network.Bound {
-		t.Errorf("the ledger says of a: %s", got)
+		t.Errorf("the state of a is %s, want bound", got)
 	}
 	w.told(map[string]error{"unbind a": errBroken})
 	if err := w.Release(t.Context(), network.Owner{Contract: "test", Key: "a"}); err != nil {
@@ -151,7 +151,7 @@ func TestGroupKeepsEarlierAllocations(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	if got := w.state("c"); got != "none" {
-		t.Errorf("the ledger says of c: %s: nothing is chosen while a is being released", got)
+		t.Errorf("the state of c is %s, want none while a is being released", got)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestInvalidGroups(t *testing.T) {
 		t.Errorf("nobody: got %v and %v", all, err)
 	}
 	if _, err := w.AllocateAll(t.Context(), request("plain", "a"), request("plain", "b"), request("plain", "a")); err == nil {
-		t.Error("an owner twice: no error")
+		t.Error("a request with one owner twice succeeds, want an error")
 	}
 	w.allocate(request("cloudy", "old", "10.0.0.1"))
 	r := request("cloudy", "new", "10.0.0.1")
@@ -247,7 +247,7 @@ func TestRemovedPool(t *testing.T) {
 		t.Error(err)
 	}
 	if got := w.state("c"); got != network.Releasing {
-		t.Errorf("the ledger says %s: it must be kept until somebody knows the cloud", got)
+		t.Errorf("the state is %s, want releasing until its cloud is declared again", got)
 	}
 }
 

@@ -48,7 +48,7 @@ func TestUndoFails(t *testing.T) {
 			}
 			w.told(map[string]error{"bind c": fmt.Errorf("%w: no", network.ErrNotSent)})
 			if _, err := begin().AllocateAll(t.Context(), request("cloudy", "a"), request("cloudy", "b"), request("cloudy", "c")); err == nil {
-				t.Error("it was given, and one of three was refused")
+				t.Error("the group succeeds although one of three was refused, want an error")
 			}
 			w.told(nil)
 			next := begin()

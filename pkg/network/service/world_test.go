@@ -163,7 +163,7 @@ func (w *world) eventually(what string, is func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			w.t.Fatalf("it does not come true: %s; the cloud was asked: %s", what, w.cloud.said())
+			w.t.Fatalf("timed out waiting until: %s; calls of the cloud: %s", what, w.cloud.said())
 		}
 	}
 }

@@ -13,22 +13,22 @@ import (
 func TestReplicaDoesNotLeadAfterItsTerm(t *testing.T) {
 	var l Term
 	if l.Leads() {
-		t.Error("it leads without having begun")
+		t.Error("Leads() = true before a term began")
 	}
 	first, end := context.WithCancel(t.Context())
 	if !l.begin(first) || !l.Leads() {
-		t.Error("it does not lead")
+		t.Error("Leads() = false during a term")
 	}
 	if end(); l.Leads() {
-		t.Error("it leads when that has ended")
+		t.Error("Leads() = true after the term ended")
 	}
 	if l.begin(first) || l.Leads() {
-		t.Error("it leads, as it was told late")
+		t.Error("a term that had ended before it began made the replica lead")
 	}
 	if !l.begin(t.Context()) || l.begin(first) || !l.Leads() {
-		t.Error("what is told late ends what goes on")
+		t.Error("a late term ended the current one")
 	}
 	if alone := (&Term{Alone: true}); !alone.Leads() {
-		t.Error("there is no election, and it does not lead")
+		t.Error("Leads() = false without an election, want true")
 	}
 }

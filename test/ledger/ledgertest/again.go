@@ -62,7 +62,7 @@ func testAgain(t *testing.T, open Open) {
 			t.Fatalf("%s, of the kin %q: got error %v, want %v", c.of, c.kin, err, c.err)
 		case err != nil && !strings.Contains(err.Error(),
 			"10.0.0.5, which is in quarantine until "+until.UTC().Format(time.RFC3339)+" after its release"):
-			t.Errorf("%s, of the kin %q: the error does not say that it rests: %v", c.of, c.kin, err)
+			t.Errorf("%s, previous owner %q: the error does not name the quarantine: %v", c.of, c.kin, err)
 		case err == nil:
 			words := strings.Fields(show(a))
 			if diff := cmp.Diff([]string{address, first.MAC.String(), "100"}, []string{words[0], words[2], words[3]}); diff != "" {
@@ -147,7 +147,7 @@ func testAgainAmongTwo(t *testing.T, open Open) {
 			}
 		}
 		if _, _, err := one.Reserve(t.Context(), in); err != nil {
-			t.Fatalf("at once, of the server that has released it: %v", err)
+			t.Fatalf("allocation on the releasing server fails without a delay: %v", err)
 		}
 		if err := two.Forget(t.Context(), in.Owner, now, now.Add(time.Duration(i+1)*time.Minute)); err != nil {
 			t.Fatal(err)

@@ -172,7 +172,7 @@ func testRest(t *testing.T, open Open) {
 		t.Errorf("got %s after the rest", got)
 	}
 	if err := l.Forget(t.Context(), owner("nobody"), now, until); err != nil {
-		t.Errorf("an owner that holds nothing: %v", err)
+		t.Errorf("forgetting an owner without an allocation fails: %v", err)
 	}
 }
 
@@ -200,7 +200,7 @@ func testUpdate(t *testing.T, open Open) {
 		}
 	}
 	if got, _ := l.Get(t.Context(), owner("a")); !cmp.Equal(got, bound, comparing) {
-		t.Errorf("updates that were refused have left %+v", got)
+		t.Errorf("refused updates changed the row: %+v", got)
 	}
 	if _, err := l.Update(t.Context(), owner("b"), func(*network.Allocation) error { return nil }); !errors.Is(err, network.ErrNotHeld) {
 		t.Errorf("got error %v, want %v", err, network.ErrNotHeld)
@@ -312,7 +312,7 @@ func consistent(t *testing.T, l *ledger.Ledger) int {
 			things = append(things, address.String())
 			at, err := l.At(context.WithoutCancel(t.Context()), a.Pool, address)
 			if err != nil || at.Owner != a.Owner {
-				t.Errorf("the row of %s says %v (%v), not %v", address, at.Owner, err, a.Owner)
+				t.Errorf("the row of %s has the owner %v (%v), want %v", address, at.Owner, err, a.Owner)
 			}
 		}
 		for _, thing := range things {

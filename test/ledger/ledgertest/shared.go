@@ -61,7 +61,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("in vain it was waited that %s", what)
+			t.Fatalf("timed out waiting until %s", what)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func testLostAnswers(t *testing.T, open Open) {
 		store := open(t)
 		watcher, ok := store.(ledger.Watcher)
 		if !ok {
-			t.Fatal("a store that is shared must tell what is committed")
+			t.Fatal("a shared store must implement the watch of commits")
 		}
 		lossy := &losing{Store: store, Watcher: watcher}
 		stores, servers = append(stores, lossy), append(servers, following(t, lossy))
@@ -396,7 +396,7 @@ func testBatches(t *testing.T, open Open) {
 		t.Errorf("%d rows: got error %v, want %v", limit+1, err, ledger.ErrTooLarge)
 	}
 	if value, err := store.Get(t.Context(), "row0again"); value != nil || err != nil {
-		t.Errorf("a part of it was written: %q, %v", value, err)
+		t.Errorf("a part of the failed commit was written: %q, %v", value, err)
 	}
 }
 
@@ -433,6 +433,6 @@ func testQuotaAmongTwo(t *testing.T, open Open) {
 	}
 	group.Wait()
 	if most.Load() > limit || refused.Load() == 0 {
-		t.Errorf("up to %d were held at a time, and %d requests were refused", most.Load(), refused.Load())
+		t.Errorf("up to %d addresses were held at once, and %d requests were refused", most.Load(), refused.Load())
 	}
 }

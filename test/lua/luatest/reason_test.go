@@ -31,6 +31,6 @@ func TestEqualReasons(t *testing.T) {
 		}
 	}
 	if len(all) == 0 {
-		t.Error("there are no cases")
+		t.Error("no test cases found")
 	}
 }

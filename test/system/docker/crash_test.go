@@ -118,7 +118,7 @@ func TestDockerdKilled(t *testing.T) {
 	w.start(&w.dockerd.Process)
 	w.await("one", "two")
 	if got := w.attached("two", "shared"); got.IPAddress != before.IPAddress || got.MacAddress != before.MacAddress {
-		t.Errorf("it has %+v, and had %+v", got, before)
+		t.Errorf("the container's address changed: got %+v, want %+v", got, before)
 	}
 	w.usable()
 
@@ -189,7 +189,7 @@ func TestReboot(t *testing.T) {
 	w.start(&w.dockerd.Process)
 	w.await("one", "two")
 	if got := w.attached("two", "shared"); got.IPAddress != before.IPAddress || got.MacAddress != before.MacAddress {
-		t.Errorf("it has %+v, and had %+v", got, before)
+		t.Errorf("the container's address changed: got %+v, want %+v", got, before)
 	}
 	w.usable()
 

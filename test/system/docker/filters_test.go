@@ -31,7 +31,7 @@ func TestFilters(t *testing.T) {
 	t.Cleanup(w.none)
 	w.links = w.allLinks() // with docker0
 	if policy := w.must("iptables", "-S", "FORWARD"); !strings.HasPrefix(policy, "-P FORWARD DROP") {
-		t.Fatalf("dockerd was to drop what is forwarded: %s", policy)
+		t.Fatalf("want the policy FORWARD DROP of dockerd, got %s", policy)
 	}
 	inside, way := pageRules(t)
 

@@ -30,11 +30,11 @@ func TestNetworks(t *testing.T) {
 	w.run("one", "plain")
 	link := w.link("one", "net0")
 	if link.MTU != 1400 {
-		t.Errorf("the profile says an MTU of 1400: %+v", link)
+		t.Errorf("want the profile's MTU of 1400, got %+v", link)
 	}
 	if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "192.0.2.0/24 via 172.31.9.1") ||
 		!strings.Contains(routes, "default via 172.31.9.1") {
-		t.Errorf("routes of the profile, and the way out: %s", routes)
+		t.Errorf("want the profile's routes and the default route, got %s", routes)
 	}
 	w.docker("rm", "--force", "one")
 	w.docker("network", "rm", "plain")
@@ -118,7 +118,7 @@ func TestTalk(t *testing.T) {
 	t.Log("TCP")
 	w.docker("exec", "--detach", "two", "/bin/sh", "-c", "echo hello | nc -l -p 8080")
 	if got := w.in("one", "/bin/sh", "-c", "i=0; while [ $i -lt 100 ]; do nc -w 2 172.31.9.77 8080 </dev/null && exit; i=$((i+1)); sleep 0.2; done"); got != "hello" {
-		t.Errorf("two said %q", got)
+		t.Errorf("unexpected output of the container two: %q", got)
 	}
 
 	t.Log("stopped and started, with the same addresses where they were asked for")
@@ -126,7 +126,7 @@ func TestTalk(t *testing.T) {
 	w.docker("stop", "--time=0", "two")
 	w.docker("start", "two")
 	if got := w.attached("two", "plain"); got != second {
-		t.Errorf("it has %+v, and had %+v", got, second)
+		t.Errorf("the container's address changed: got %+v, want %+v", got, second)
 	}
 	w.both("one", "two", "plain")
 
@@ -212,7 +212,7 @@ func TestKinds(t *testing.T) {
 		w.run("two", network)
 		w.both("one", "two", network)
 		if routes := w.in("one", "/bin/ip", "route"); strings.Contains(routes, "default") {
-			t.Errorf("%s has a way out: %s", network, routes)
+			t.Errorf("%s: want no default route, got %s", network, routes)
 		}
 		if links := w.in("one", "/bin/ip", "-o", "link"); strings.Count(links, "\n") != 1 {
 			t.Errorf("%s has other interfaces: %s", network, links)
@@ -220,6 +220,6 @@ func TestKinds(t *testing.T) {
 		w.docker("rm", "--force", "one", "two")
 	}
 	if networks := w.docker("network", "ls", "--format={{.Name}}"); strings.Contains(networks, "docker_gwbridge") {
-		t.Errorf("docker made a way out by itself: %s", networks)
+		t.Errorf("Docker created its own gateway network: %s", networks)
 	}
 }

@@ -130,7 +130,7 @@ func TestPools(t *testing.T) {
 	kept := w.ledger()
 	time.Sleep(leaksFor)
 	if diff := cmp.Diff(kept, w.ledger()); diff != "" || len(kept) < 2 {
-		t.Errorf("what is held (-before +after):\n%s", diff)
+		t.Errorf("the ledger changed (-before +after):\n%s", diff)
 	}
 	w.none()
 

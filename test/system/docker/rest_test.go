@@ -36,7 +36,7 @@ func TestRestartDuringQuarantine(t *testing.T) {
 		for range 2 {
 			w.docker("restart", "-t", "0", name)
 			if got := has(); got != test.wanted+"/24" {
-				t.Errorf("%s: restarted, the container has %s", name, got)
+				t.Errorf("%s: after the restart the container has %s", name, got)
 			}
 		}
 		w.docker("rm", "--force", name)

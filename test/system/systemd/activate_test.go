@@ -134,7 +134,7 @@ func (u *unit) run(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("there is no socket; it said\n%s", u.log.String())
+			t.Fatalf("the socket was not created in time; output:\n%s", u.log.String())
 		}
 	}
 }

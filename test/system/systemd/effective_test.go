@@ -147,7 +147,7 @@ func TestEffective(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 	if want := fmt.Sprintf("%d cases", len(effectiveCases)); !strings.Contains(out.String(), want) {
-		t.Errorf("the guest compared others than %s:\n%s", want, out.String())
+		t.Errorf("the guest did not compare %s:\n%s", want, out.String())
 	}
 	t.Log(out.String())
 }

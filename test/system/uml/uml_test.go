@@ -45,23 +45,23 @@ func TestGuest(t *testing.T) {
 			case c.status == 0 && err != nil:
 				t.Fatalf("%v\n%s", err, out)
 			case c.status != 0 && (!errors.As(err, &failed) || failed.Status != c.status):
-				t.Fatalf("it ended with %v and not status %d\n%s", err, c.status, out)
+				t.Fatalf("the guest ended with %v, want status %d\n%s", err, c.status, out)
 			}
 			if !strings.Contains(out, c.says) {
-				t.Errorf("it did not say %q:\n%s", c.says, out)
+				t.Errorf("the output lacks %q:\n%s", c.says, out)
 			}
 		})
 	}
 	t.Run("ends at the deadline", func(t *testing.T) {
 		_, err := run(t, 5*time.Second, uml.Job{Command: []string{"sh", "-c", "sleep 600"}, Files: map[string]string{"sh": "/bin/sh"}})
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("unexpected error of the guest: %v", err)
 		}
 	})
 	t.Run("no such module", func(t *testing.T) {
 		_, err := run(t, 5*time.Minute, uml.Job{Command: []string{"sh"}, Files: map[string]string{"sh": "/bin/sh"}, Modules: []string{"nothing"}})
 		if err == nil || !strings.Contains(err.Error(), "there is no nothing") {
-			t.Errorf("it ended with %v", err)
+			t.Errorf("unexpected error of the guest: %v", err)
 		}
 	})
 }

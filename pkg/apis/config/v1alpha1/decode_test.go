@@ -104,7 +104,7 @@ func TestWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := decode(test.text)
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
 				t.Error(diff)

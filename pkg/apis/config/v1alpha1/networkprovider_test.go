@@ -134,7 +134,7 @@ func mistakes(t *testing.T, file, head string, decode func(string) error) {
 		t.Run(test.Text, func(t *testing.T) {
 			err := decode(head + test.Text + "\n")
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if diff := cmp.Diff(test.Want, err.Error()); diff != "" {
 				t.Error(diff)

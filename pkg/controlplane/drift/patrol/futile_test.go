@@ -38,12 +38,12 @@ func TestEveryFutileObjectGetsItsTurn(t *testing.T) {
 				s.patches = nil
 				for name, at := range last {
 					if at < 0 && look >= round-1 || look-at > round+longestRest {
-						t.Fatalf("%s was touched last at look %d, and it is look %d", name, at, look)
+						t.Fatalf("%s was last touched in search %d and not again until search %d", name, at, look)
 					}
 				}
 			}
 			if got := int(value(t, p.Metrics.touched.WithLabelValues("stays"))); got < 2*count {
-				t.Errorf("%d touches have fixed nothing", got)
+				t.Errorf("want more touches without effect, got %d", got)
 			}
 		})
 	}

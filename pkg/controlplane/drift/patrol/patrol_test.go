@@ -123,7 +123,7 @@ func run(t *testing.T, p *Patrol, clock *clocktesting.FakeClock) (sleeps func())
 		t.Helper()
 		for deadline := time.Now().Add(30 * time.Second); !clock.HasWaiters(); time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("the patrol does not come to rest")
+				t.Fatal("the patrol did not stop touching objects in time")
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func TestTouchingStopsAfterThreeWithoutEffect(t *testing.T) {
 	sleeps()
 	p.counted(t, "5 drifted, 3 touched, 0 fixed, 0 failures, at 1000")
 	if got := value(t, p.Metrics.givenUp); got != 1 {
-		t.Errorf("given up %v times", got)
+		t.Errorf("the patrol gave up %v times, want once", got)
 	}
 	s.mutex.Lock()
 	s.all = false
@@ -223,7 +223,7 @@ func TestTouchingStopsAfterThreeWithoutEffect(t *testing.T) {
 	sleeps()
 	p.counted(t, "3 drifted, 8 touched, 5 fixed, 0 failures, at 8200")
 	if got := value(t, p.Metrics.givenUp); got != 1 {
-		t.Errorf("given up %v times when they are fixed", got)
+		t.Errorf("the patrol gave up %v times although the objects were fixed, want once", got)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 		f.seen(drift.Object{}, drift.Failed)
 	}
 	if got := f.objects[drift.Object{}]; got.of != longestRest {
-		t.Errorf("it rests for %d looks", got.of)
+		t.Errorf("the object is skipped for %d searches, want the longest pause", got.of)
 	}
 }
 

@@ -77,7 +77,7 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 		return found.Keys["region"]
 	}
 	if got := region("a"); got != "eu" || len(asked) != 1 {
-		t.Errorf("before it is followed: %s, asked for %v", got, asked)
+		t.Errorf("before the watch: want eu and one request, got %s and %v", got, asked)
 	}
 	s.Serve([]facts.LookupRequest{request, {GroupVersionKind: facts.Secret, Computed: true}})
 	key := keyOf(request)
@@ -90,19 +90,19 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 		t.Errorf("the watchers %v store %v, want the key region of the Secret a/cloudprovider only", s.lookups.watchers, stored)
 	}
 	if got := region("a"); got != "eu" || len(asked) != 0 {
-		t.Errorf("followed: %s, asked for %v", got, asked)
+		t.Errorf("while watched: want eu and no request, got %s and %v", got, asked)
 	}
 	if got := region("b"); got != "none" || len(asked) != 1 {
-		t.Errorf("not there: %s, asked for %v", got, asked)
+		t.Errorf("missing object: want none and one request, got %s and %v", got, asked)
 	}
 	optional := request
 	optional.Optional = true
 	if found, err := s.Lookup(ctx, "b", optional); found != nil || err != nil || len(asked) != 1 {
-		t.Errorf("not there and optional: %v, %v, asked for %v", found, err, asked)
+		t.Errorf("missing optional object: want nothing and one request, got %v, %v, requests %v", found, err, asked)
 	}
 	s.lookups.watchers[key].watches.Store(false)
 	if found, err := s.Lookup(ctx, "b", optional); found != nil || err != nil || len(asked) != 2 {
-		t.Errorf("not there, and nobody watches: %v, %v, asked for %v", found, err, asked)
+		t.Errorf("without a watch: want no object and two requests, got %v, %v, %v", found, err, asked)
 	}
 	s.lookups.watchers[key].watches.Store(true)
 	if err := c.Update(ctx, makeSecret("a", "cloudprovider", map[string]string{"region": "us"})); err != nil {
@@ -121,7 +121,7 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	more := request
 	more.Keys = []string{"zone"}
 	if s.lookups.watcher(more) != nil {
-		t.Error("a watcher that keeps less than is asked for has answered")
+		t.Error("a watcher that lacks a requested key answered the lookup")
 	}
 	before := s.lookups.watchers[key]
 	s.Serve([]facts.LookupRequest{request})
@@ -130,11 +130,11 @@ func TestLookupOfConstantNameIsWatched(t *testing.T) {
 	}
 	s.Serve([]facts.LookupRequest{request, more})
 	if w := s.lookups.watchers[key]; w == before || !w.selection.Covers(more.Selection()) {
-		t.Error("the watcher of a program that needs more was not replaced")
+		t.Error("the watcher was not replaced although the new program needs more keys")
 	}
 	s.Serve(nil)
 	if len(s.lookups.watchers) != 0 {
-		t.Error("what no program needs is still followed")
+		t.Error("objects that no program needs are still watched")
 	}
 	cancel()
 	s.lookups.group.Wait()
@@ -154,7 +154,7 @@ func TestLookupOfComputedNameIsNotCached(t *testing.T) {
 		}
 	}
 	if len(asked) != 2 || len(s.lookups.watchers) != 0 {
-		t.Errorf("asked for %v, followed %v", asked, s.lookups.watchers)
+		t.Errorf("want two requests and no watcher, got requests %v, watchers %v", asked, s.lookups.watchers)
 	}
 	slow := interceptor.NewClient(c, interceptor.Funcs{
 		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {

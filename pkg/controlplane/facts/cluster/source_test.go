@@ -172,7 +172,7 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("got %v of %v", err, garden)
 	}
 	if _, err := s.Refresh(ctx, "garden"); !errors.Is(err, facts.ErrNotFound) {
-		t.Errorf("the Garden is not stored: %v", err)
+		t.Errorf("want ErrNotFound for the Garden, got %v", err)
 	}
 }
 
@@ -256,7 +256,7 @@ func TestLookup(t *testing.T) {
 				t.Error(diff)
 			}
 			if err != nil && strings.Contains(err.Error(), "hunter2") {
-				t.Error("the error holds a secret")
+				t.Error("the error contains a secret")
 			}
 		})
 	}
@@ -309,10 +309,10 @@ func TestCache(t *testing.T) {
 	}
 	made = 9
 	if get("d"); get("d") != 11 {
-		t.Error("a value that is not good was kept")
+		t.Error("a rejected value was cached")
 	}
 	if _, err := c.get("e", func(int) bool { return true }, func() (int, error) { return 0, errors.New("no") }); err == nil {
-		t.Error("no error")
+		t.Error("no error, want one")
 	}
 	if c.recent.Len() != 2 {
 		t.Errorf("%d entries are kept, want 2", c.recent.Len())

@@ -118,10 +118,10 @@ func TestOnlyNamedPartsAreKept(t *testing.T) {
 	}
 	f := read(facts.Parts{})
 	if f.Seed != nil || f.CloudProfile != nil || f.Shoot == nil {
-		t.Errorf("without names, these are kept: %+v", f)
+		t.Errorf("want only the Shoot without named parts, got %+v", f)
 	}
 	if _, failed := f.Shoot.Manifest.Spec().(error); !failed || f.Kubernetes() != "1.33.4" {
-		t.Error("the whole shoot is known without being named")
+		t.Error("the whole Shoot is kept although no rule names it")
 	}
 	if f := read(facts.Parts{CloudProfile: true}); f.Seed != nil || part(t, f.CloudProfile).Name != "metal" {
 		t.Errorf("got %+v", f)
@@ -131,7 +131,7 @@ func TestOnlyNamedPartsAreKept(t *testing.T) {
 		t.Errorf("got %+v, and the Cluster %d times", all, got.Load())
 	}
 	if read(facts.Parts{Seed: true}) != all || got.Load() != 3 {
-		t.Error("what is kept was read again for who names less")
+		t.Error("a cached Cluster was read again for fewer parts")
 	}
 	if f, err := s.Naming(facts.Parts{Seed: true}).Refresh(t.Context(), namespace); err != nil || f != all || got.Load() != 4 {
 		t.Errorf("refreshed: %v, %+v", err, f)

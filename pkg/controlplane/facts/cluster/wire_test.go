@@ -166,10 +166,10 @@ func TestAnswers(t *testing.T) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
 			if test.want != facts.ErrNotFound && errors.Is(err, facts.ErrNotFound) {
-				t.Errorf("it is taken for absent: %v", err)
+				t.Errorf("want an error other than ErrNotFound, got %v", err)
 			}
 			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error holds what was answered: %v", err)
+				t.Errorf("the error contains the server's answer: %v", err)
 			}
 		})
 	}

@@ -121,7 +121,7 @@ func TestConcurrentRequestsForOneDevice(t *testing.T) {
 				t.Errorf("answers (-want +got):\n%s", diff)
 			}
 			if a, err := w.ledger.Get(t.Context(), network.Owner{Contract: "dranet", Key: "c1/name/net7"}); err != nil || a.State != c.State {
-				t.Errorf("it is %q, and not %q: %v", a.State, c.State, err)
+				t.Errorf("the allocation is %q, want %q: %v", a.State, c.State, err)
 			}
 		})
 	}

@@ -41,7 +41,7 @@ type step struct {
 func TestCases(t *testing.T) {
 	files, err := filepath.Glob("testdata/*/steps.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatal("no cases", err)
+		t.Fatal("no test cases found", err)
 	}
 	for _, file := range files {
 		folder := filepath.Dir(file)
@@ -117,7 +117,7 @@ func (w *world) request(name string, s step) {
 		return
 	}
 	if strings.Contains(answer, "\n") && status != http.StatusOK || len(answer) > 1000 {
-		w.t.Errorf("%s: %q is not for an event of a Pod", name, answer)
+		w.t.Errorf("%s: want one line of at most 1000 bytes for an Event, got %q", name, answer)
 	}
 	var got any = answer
 	if header.Get("Content-Type") == "application/json" {

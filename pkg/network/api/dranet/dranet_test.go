@@ -56,7 +56,7 @@ func TestRetryStorm(t *testing.T) {
 		t.Error(diff)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud was asked %d times", behind.binds)
+		t.Errorf("the cloud got %d bind calls", behind.binds)
 	}
 	for _, device := range []string{`{"name":"net7"}`, `{"mac_address":"46:8f:01:02:03:04"}`} {
 		if _, answer := w.post("/GetProfileConfig", ask("c1", device)); !strings.Contains(answer, "10.64.0.10/24") {
@@ -83,7 +83,7 @@ func TestDeviceByMACWhileCloudIsAsked(t *testing.T) {
 		t.Errorf("got %s and %s", first, second)
 	}
 	if behind.binds != 1 || len(w.held()) != 1 {
-		t.Errorf("the cloud was asked %d times, and held is %v", behind.binds, w.held())
+		t.Errorf("the cloud got %d bind calls, and the ledger holds %v", behind.binds, w.held())
 	}
 }
 
@@ -161,7 +161,7 @@ func TestAnswerBeforeCallersTimeout(t *testing.T) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud was asked %d times", behind.binds)
+		t.Errorf("the cloud got %d bind calls", behind.binds)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAllocateDuringRelease(t *testing.T) {
 		t.Errorf("got %d, and held is %v", status, w.held())
 	}
 	if behind.binds != 4 {
-		t.Errorf("the cloud was asked %d times", behind.binds)
+		t.Errorf("the cloud got %d bind calls", behind.binds)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestWorkOfDepartedCallerIsFinished(t *testing.T) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud was asked %d times", behind.binds)
+		t.Errorf("the cloud got %d bind calls", behind.binds)
 	}
 }
 
@@ -256,6 +256,6 @@ func TestCloudMAC(t *testing.T) {
 		t.Errorf("got %d (-want +got):\n%s", status, diff)
 	}
 	if got, err := w.ledger.Get(t.Context(), network.Owner{Contract: "dranet", Key: "c1/name/a"}); err == nil && got.State != network.Releasing {
-		t.Errorf("what was refused is %s", got.State)
+		t.Errorf("the refused allocation is %s", got.State)
 	}
 }

@@ -20,7 +20,7 @@ func seeds(f *testing.F, path string) {
 	f.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", "*.http"))
 	if err != nil || len(files) == 0 {
-		f.Fatalf("there are no cases (%v)", err)
+		f.Fatalf("no test cases found: %v", err)
 	}
 	for _, file := range files {
 		content, err := os.ReadFile(file)
@@ -76,7 +76,7 @@ func FuzzAllocate(f *testing.F) {
 			canonical(t, item.IPv6Address)
 		}
 		if again := w.send(http.MethodPost, allocatePath, nil, body); again.Body.String() != recorder.Body.String() {
-			t.Fatalf("the second time it is answered\n%swhere it was\n%s", again.Body, recorder.Body)
+			t.Fatalf("want the same answer to the repeated request, got\n%sand before\n%s", again.Body, recorder.Body)
 		}
 	})
 }

@@ -100,14 +100,14 @@ func TestManyPodsRequestOneAddress(t *testing.T) {
 		return recorder.Code
 	}
 	if look() != http.StatusOK || len(w.held()) != 1 {
-		t.Fatalf("nobody has it, or several do: %v", w.held())
+		t.Fatalf("want one owner of the address, got %v", w.held())
 	}
 	var winner int
 	if _, err := fmt.Sscanf(status.Entry["nodeName"].(string), "worker-%d", &winner); err != nil {
 		t.Fatal(err)
 	}
 	if got := told[winner]; got["macAddress"] != status.Entry["mac"] || got["vlanId"] != status.Entry["vlanID"] {
-		t.Errorf("the winner was told %v, where it has %v", got, status.Entry)
+		t.Errorf("the winner's answer is %v, and the ledger has %v", got, status.Entry)
 	}
 	for pod := range pods {
 		if pod != winner {
@@ -115,10 +115,10 @@ func TestManyPodsRequestOneAddress(t *testing.T) {
 		}
 	}
 	if look() != http.StatusOK {
-		t.Error("a late release has taken the address")
+		t.Error("a late release of another Pod released the address")
 	}
 	if w.send(http.MethodPost, releasePath, nil, body(winner, "10.1.0.7", true)); look() != http.StatusNotFound {
-		t.Error("its own release has not")
+		t.Error("the owner's release did not release the address")
 	}
 }
 
@@ -174,7 +174,7 @@ func TestNextAttemptFindsFinishedWork(t *testing.T) {
 				t.Errorf("the next attempt is answered %s", recorder.Body)
 			}
 			if calls := w.fabric.asked(); len(calls) != 1 {
-				t.Errorf("the cloud was asked %v", calls)
+				t.Errorf("want one call of the cloud, got %v", calls)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestRequestWithTooLittleTimeIsRefused(t *testing.T) {
 		t.Errorf("status %d, Retry-After %q: %s", recorder.Code, after, recorder.Body)
 	}
 	if held, calls := w.held(), w.fabric.asked(); len(held) != 1 || len(calls) != 1 {
-		t.Errorf("held: %v, the cloud was asked %v", held, calls)
+		t.Errorf("want one allocation and one call of the cloud, got %v and %v", held, calls)
 	}
 	w.pass(55 * time.Second)
 	if recorder := ask(2, "120000"); recorder.Code != http.StatusOK {
@@ -213,7 +213,7 @@ func TestNewDenyRuleKeepsAllocation(t *testing.T) {
 	}
 	for pod, address := range map[int]string{1: "10.1.0.8", 2: "10.1.0.7"} {
 		if recorder := w.send(http.MethodPost, allocatePath, nil, body(pod, address, false)); recorder.Code != http.StatusConflict || recorder.Body.String() != "no more" {
-			t.Errorf("%s for another: status %d: %s", address, recorder.Code, recorder.Body)
+			t.Errorf("%s requested by another Pod: status %d: %s", address, recorder.Code, recorder.Body)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestReleaseFromRemovedPool(t *testing.T) {
 	}
 	release("uid-1", "10.2.0.7")
 	if held := w.held(); len(held) != 2 {
-		t.Errorf("the release of another Pod leaves %v", held)
+		t.Errorf("want two allocations after the release of another Pod, got %v", held)
 	}
 	release("uid-0", "10.2.0.7")
 	if diff := cmp.Diff([]string{"[10.2.0.8] uid-1 bound"}, w.held()); diff != "" {
@@ -271,7 +271,7 @@ func TestReleaseIdentifiesPodByNameOrUID(t *testing.T) {
 			for _, uid := range []string{"a", "a/b", "a%2Fb%20%252F", "a.b_2F"} {
 				w.send(http.MethodPost, releasePath, nil, fmt.Sprintf(`{"podUID":%q,"nodeName":"","subnet":"10.2.0.0/24","ipAddress":"10.2.0.7"}`, uid))
 				if held := len(w.held()); held == 1 != (uid != "a.b_2F") {
-					t.Errorf("after the release of %q %d are held", uid, held)
+					t.Errorf("after the release of %q: %d allocations are held", uid, held)
 				}
 			}
 		})
@@ -290,7 +290,7 @@ func TestNode(t *testing.T) {
 	}
 	for _, path := range []string{"/records", "/reset"} {
 		if recorder := w.send(http.MethodPost, path, nil, ""); recorder.Code != http.StatusNotFound {
-			t.Errorf("%s, which is not switched on: status %d", path, recorder.Code)
+			t.Errorf("want 404 for %s, which is disabled, got status %d", path, recorder.Code)
 		}
 	}
 }
@@ -323,7 +323,7 @@ func TestReleaseDuringBind(t *testing.T) {
 			go func() { released <- w.send(http.MethodPost, releasePath, nil, body(1, "10.1.0.7", true)).Code }()
 			select {
 			case <-released:
-				t.Error("the release does not wait")
+				t.Error("the release did not wait for the open request")
 			case <-time.After(20 * time.Millisecond):
 			}
 			letGo()

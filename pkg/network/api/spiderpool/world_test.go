@@ -198,7 +198,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("it does not come true: %s", what)
+			t.Fatalf("timed out waiting until: %s", what)
 		}
 	}
 }

@@ -88,6 +88,6 @@ wrong.yaml:17:22: clouds.neutron.openstack.trunk.vlans: "1-4095" must be a range
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
 	if made, _ := catalog.New(p.Clouds, catalog.Options{}); len(made) > 0 {
-		t.Errorf("made of what is wrong: %v", made)
+		t.Errorf("clouds were created from invalid declarations: %v", made)
 	}
 }

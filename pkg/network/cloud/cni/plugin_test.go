@@ -53,13 +53,13 @@ func TestCall(t *testing.T) {
 	}
 	for i, call := range calls {
 		if call.value("SECRET_OF_THE_SERVER") != "" {
-			t.Error("the plugin sees what is the server's")
+			t.Error("the plugin sees an environment variable of the server")
 		}
 		if name := call.value("CNI_IFNAME"); len(name) > 15 || name != calls[0].value("CNI_IFNAME") || call.value("CNI_CONTAINERID") != calls[0].value("CNI_CONTAINERID") {
 			t.Errorf("call %d is of the interface %q in %q", i, name, call.value("CNI_CONTAINERID"))
 		}
 		if call.Input["name"] != "lan" || call.Input["cniVersion"] != "1.0.0" || call.value("CNI_PATH") != st.options.Plugins {
-			t.Errorf("call %d is told %v", i, call.Input)
+			t.Errorf("call %d has an unexpected configuration or environment: %v", i, call.Input)
 		}
 	}
 	wanted := map[string]any{"ips": []any{"10.0.0.5"}}
@@ -175,7 +175,7 @@ func TestFailures(t *testing.T) {
 			}
 			var later *cloud.RetryAfter
 			if errors.As(err, &later); c.after > 0 && (later == nil || later.After != c.after) {
-				t.Errorf("to be asked again: %v", later)
+				t.Errorf("unexpected delay before the next attempt: %v", later)
 			}
 			if diff := cmp.Diff(c.commands, st.commands()); diff != "" {
 				t.Errorf("commands (-want +got):\n%s", diff)
@@ -220,13 +220,13 @@ func TestHangingPluginIsKilled(t *testing.T) {
 	var child []byte
 	for deadline := time.Now().Add(time.Minute); len(child) == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the plugin starts nothing")
+			t.Fatal("the plugin did not start its child process in time")
 		}
 		child, _ = os.ReadFile(st.record + ".child") // there is none before
 	}
 	leave()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("the caller has left: %v", err)
+		t.Errorf("want context.Canceled after the caller has left, got %v", err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		state, err := os.ReadFile("/proc/" + string(child) + "/stat")
@@ -234,13 +234,13 @@ func TestHangingPluginIsKilled(t *testing.T) {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("what the plugin has started still runs: %s", state)
+			t.Fatalf("the plugin's child process still runs: %s", state)
 		}
 	}
 	short, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := cni.New("lan", st.options).Bind(short, intent(1)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the caller's context has ended: %v", err)
+		t.Errorf("want the deadline error of the caller's context, got %v", err)
 	}
 }
 

@@ -87,6 +87,6 @@ func TestFiles(t *testing.T) {
 	write("token", []byte("two"))
 	write("ca", env.NewAuthority(t).PEM)
 	if err := bind(); err == nil || strings.Contains(err.Error(), "127.0.0.1") || !strings.Contains(err.Error(), "asking the cloud to bind: tls: failed to verify") {
-		t.Errorf("with another authority: %v", err)
+		t.Errorf("want a certificate error without the address for another CA, got %v", err)
 	}
 }

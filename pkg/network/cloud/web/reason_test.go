@@ -24,7 +24,7 @@ func FuzzReason(f *testing.F) {
 			t.Errorf("the reason is %q", reason)
 		}
 		if after, ok := retryAfter(header, time.Unix(1e9, 0)); ok && r.failure("bind", time.Unix(1e9, 0)) == nil {
-			t.Errorf("no error, after %s", after)
+			t.Errorf("want an error with a Retry-After of %s, got none", after)
 		}
 	})
 }

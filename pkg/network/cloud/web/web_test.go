@@ -50,7 +50,7 @@ func TestWrong(t *testing.T) {
 			var lines []string
 			for _, finding := range findings {
 				if finding.Line != 1 || finding.Rule == "" {
-					t.Errorf("no place or no rule: %#v", finding)
+					t.Errorf("the finding lacks a line or a rule: %#v", finding)
 				}
 				lines = append(lines, finding.Path+": "+finding.Message)
 			}
@@ -116,7 +116,7 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error has what the cloud has said: %v", err)
+				t.Errorf("the error contains the cloud's answer: %v", err)
 			}
 			if errors.Is(err, network.ErrRefused) != c.Refused {
 				t.Errorf("refused is %v", !c.Refused)
@@ -179,12 +179,12 @@ func TestRequest(t *testing.T) {
 	for _, part := range []string{`""`, `"."`, `".."`} {
 		a.Binding.Reference = json.RawMessage(`{"id": ` + part + `}`)
 		if err := made.Unbind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || !strings.Contains(err.Error(), "a segment of the path is empty") {
-			t.Errorf("releasing what is named %s: %v", part, err)
+			t.Errorf("releasing with the invalid name %s: want ErrNotSent, got %v", part, err)
 		}
 	}
 	a.Pool = ".."
 	if _, err := made.Bind(t.Context(), a); !errors.Is(err, network.ErrNotSent) || len(sent) != 2 {
-		t.Errorf("binding what cannot be named: %v; sent: %v", err, sent[2:])
+		t.Errorf("binding with an invalid name: want ErrNotSent and no request, got %v, sent %v", err, sent[2:])
 	}
 }
 

@@ -50,7 +50,7 @@ func TestPanicBeforeRow(t *testing.T) {
 		func() {
 			defer func() { _ = recover() }()
 			_ = ask("net", "one", "172.30.0.2/24")
-			t.Error("nothing has panicked")
+			t.Error("want a panic in the injected step, got none")
 		}()
 		store.now = false
 		if options == nil {

@@ -43,7 +43,7 @@ func (m made) create(e driver.Endpoint) func(w *world) error {
 		}
 		if before, ok := m[e.ID]; ok {
 			if diff := cmp.Diff(before, got, alike); diff != "" {
-				w.t.Errorf("endpoint %s is another one when it is asked for again:\n%s", e.ID, diff)
+				w.t.Errorf("endpoint %s differs after the repeated request:\n%s", e.ID, diff)
 			}
 		}
 		m[e.ID] = got
@@ -146,7 +146,7 @@ func TestFailAndRepeat(t *testing.T) {
 						return
 					}
 					if came = s.tell(w, came); came != len(s) {
-						t.Fatalf("it came to %d", came)
+						t.Fatalf("the scenario stopped at step %d", came)
 					}
 					w.must(w.Reconcile(t.Context()))
 					w.empty()
@@ -168,7 +168,7 @@ func (w *world) empty() {
 func TestCrashAndRepeat(t *testing.T) {
 	each(t, func(t *testing.T, w *world, s story, at int) {
 		if came := s.tell(w, at); came != len(s) {
-			t.Fatalf("it came to %d", came)
+			t.Fatalf("the scenario stopped at step %d", came)
 		}
 		w.empty()
 	})
@@ -186,7 +186,7 @@ func TestCrashAndForget(t *testing.T) {
 		w.same("held", nil, w.held())
 		for _, row := range w.rows() {
 			if row != "network/net" && row != "node/192.0.2.2" {
-				w.t.Errorf("the row %s is left", row)
+				w.t.Errorf("the row %s still exists", row)
 			}
 		}
 		w.must(w.DeleteNetwork(w.t.Context(), "net"))

@@ -43,7 +43,7 @@ func TestNetworkLifecycleWithRepeatedCalls(t *testing.T) {
 		w.create(n)
 		made := w.attach(asked)
 		if len(made.MAC) != 6 || made.MAC[0]&3 != 2 {
-			t.Errorf("the MAC address %s is not a local one of one interface", made.MAC)
+			t.Errorf("the MAC address %s is not a locally administered unicast address", made.MAC)
 		}
 		want.MAC = made.MAC
 		if diff := cmp.Diff(want, made, alike); diff != "" {
@@ -197,7 +197,7 @@ func TestEndpointWithLeasedAddresses(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "0a:58:01:02:03:04 is requested, but the cloud chose 02:09:09:09:09:09")
 	e.MAC = nil
 	if got := w.attach(e); got.MAC.String() != "02:09:09:09:09:09" {
-		t.Errorf("the MAC address is %s, and the cloud's is another", got.MAC)
+		t.Errorf("the MAC address is %s, want the cloud's", got.MAC)
 	}
 }
 
@@ -208,7 +208,7 @@ func TestOwned(t *testing.T) {
 	w.create(bare("net", "profile=acme.com/overlay"))
 	one := w.attach(endpoint("net", "one"))
 	if diff := cmp.Diff(one, w.attach(endpoint("net", "one")), alike); diff != "" {
-		t.Errorf("asked again (-first +second):\n%s", diff)
+		t.Errorf("the repeated request has another answer (-first +second):\n%s", diff)
 	}
 	want := driver.Endpoint{
 		Network: "net", ID: "one", Owned: true, MAC: one.MAC,
@@ -267,7 +267,7 @@ func TestVLANs(t *testing.T) {
 	w.fails(err, driver.ErrImpossible, "needs the option vlan")
 	taken := driver.Endpoint{Network: "own", ID: "a", Options: mapOf("vlan=100")}
 	if one.VLAN != 100 && two.VLAN != 100 {
-		t.Fatalf("nobody has the VLAN 100: %d, %d", one.VLAN, two.VLAN)
+		t.Fatalf("want VLAN 100 for one of the endpoints, got %d and %d", one.VLAN, two.VLAN)
 	}
 	_, err = w.CreateEndpoint(ctx, taken)
 	w.fails(err, network.ErrTaken, "another endpoint has the VLAN 100 of eth0")
@@ -304,7 +304,7 @@ func TestRoutesOfEachKind(t *testing.T) {
 			checked, err := w.Check(t.Context(), n)
 			w.must(err)
 			if checked.NeedsGateway() != c.needs {
-				t.Errorf("it needs a gateway: %v", !c.needs)
+				t.Errorf("NeedsGateway() = %v, want the opposite", !c.needs)
 			}
 			w.create(n)
 			made := w.attach(endpoint("net", "ep", "172.30.0.2/24"))
@@ -330,7 +330,7 @@ func TestPassthru(t *testing.T) {
 	w.create(bare("net", "kind=macvlan", "parent=eth0", "mode=passthru"))
 	w.attach(endpoint("net", "ep"))
 	if mac := w.kernel.ports["ep"].MAC; len(mac) > 0 {
-		t.Errorf("the kernel was asked for %s", mac)
+		t.Errorf("the kernel got the MAC address %s, want none", mac)
 	}
 }
 

@@ -241,7 +241,7 @@ func TestKernelSandboxGone(t *testing.T) {
 	h.must(h.look.LinkAdd(&netlink.Bridge{LinkAttrs: other}))
 	for deadline := time.Now().Add(20 * time.Second); len(h.links()) > 4; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("the pair does not go: %s", h.links())
+			t.Fatalf("the veth pair was not removed: %s", h.links())
 		}
 	}
 	h.must(h.Reconcile(ctx))
@@ -275,7 +275,7 @@ func TestKernelCrash(t *testing.T) {
 					if over = !h.crash.stopped; !over {
 						h.restart()
 						if came = s.tell(h.world, came); came != len(s) {
-							t.Fatalf("it came to %d", came)
+							t.Fatalf("the scenario stopped at step %d", came)
 						}
 					}
 					h.same("links", nil, h.links())

@@ -89,7 +89,7 @@ func TestOverlappingPoolAllocatesNothing(t *testing.T) {
 			again, err := give("new", "before")
 			w.must(err)
 			if again.Addresses[0] != before.Addresses[0] {
-				t.Errorf("who held %s has %s", before.Addresses[0], again.Addresses[0])
+				t.Errorf("the owner of %s has now %s", before.Addresses[0], again.Addresses[0])
 			}
 			_, err = give("beside", "other")
 			w.must(err)

@@ -52,14 +52,14 @@ func TestSweepRemovesStaleEndpoints(t *testing.T) {
 			for range 2 {
 				w.must(w.Reconcile(ctx))
 				if _, _, err := w.Endpoint(ctx, "net", "ep"); err != nil {
-					t.Fatal("it went before the grace was over:", err)
+					t.Fatal("the endpoint was removed before the grace period ended:", err)
 				}
 				w.clock.Step(9 * time.Minute)
 			}
 			w.must(w.Reconcile(ctx))
 			_, _, err := w.Endpoint(ctx, "net", "ep")
 			if gone := errors.Is(err, driver.ErrUnknownEndpoint); gone != c.stale {
-				t.Fatalf("it was removed: %v", gone)
+				t.Fatalf("the endpoint was removed: %v", gone)
 			}
 			if c.stale {
 				w.same("removed", []string{"net/ep"}, w.swept.Endpoints)
@@ -203,7 +203,7 @@ func TestRun(t *testing.T) {
 	ended.Go(func() { w.Run(ctx) })
 	for deadline := time.Now().Add(10 * time.Second); len(w.kernel.has()) > 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("nothing was swept")
+			t.Fatal("the sweep did not run in time")
 		}
 		w.clock.Step(time.Minute)
 	}

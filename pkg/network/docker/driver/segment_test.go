@@ -58,14 +58,14 @@ func TestTunnelOmitsPeersOfOtherFamily(t *testing.T) {
 			w.same("ends", c.ends, w.ends("net"))
 			s := w.kernel.segments["net"]
 			if problems := s.Problems(); len(problems) > 0 {
-				t.Errorf("the kernel was told what cannot be: %v", problems)
+				t.Errorf("the kernel got impossible settings: %v", problems)
 			}
 			if len(w.reports) != len(c.left) {
 				t.Errorf("reported %s, not %s", w.reports, c.left)
 			}
 			for i, left := range c.left {
 				if i < len(w.reports) && !strings.Contains(w.reports[i], "leaves out the machine "+left) {
-					t.Errorf("reported %q, not that %s is left out", w.reports[i], left)
+					t.Errorf("got the report %q, want one that leaves out %s", w.reports[i], left)
 				}
 			}
 		})
@@ -113,7 +113,7 @@ func TestKernelSweepRestoresLinks(t *testing.T) {
 	h.must(h.Reconcile(ctx))
 	h.same("links", want, h.links())
 	if master := h.link("eth0").Attrs().MasterIndex; master == 0 {
-		t.Error("the parent is no port of the bridge")
+		t.Error("the parent is not a port of the bridge")
 	}
 }
 

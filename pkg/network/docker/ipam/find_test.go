@@ -51,10 +51,10 @@ func TestFind(t *testing.T) {
 		t.Errorf("rows are looked through %d times", scans)
 	}
 	if _, _, err := w.Find(ctx, ipam.LocalSpace, subnet, address.Next()); !errors.Is(err, network.ErrNotHeld) {
-		t.Errorf("of an address that nobody has: %v", err)
+		t.Errorf("want ErrNotHeld for a free address, got %v", err)
 	}
 	if _, _, err := w.Find(ctx, "elsewhere", subnet, address); !errors.Is(err, network.ErrNotHeld) {
-		t.Errorf("of a space that there is not: %v", err)
+		t.Errorf("want ErrNotHeld for an unknown address space, got %v", err)
 	}
 	w.retire("spare")
 	if a, pool, err = w.Find(ctx, ipam.LocalSpace, subnet, address); err != nil || pool == nil && a.Holder.Name != "one" {

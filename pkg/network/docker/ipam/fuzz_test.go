@@ -24,7 +24,7 @@ func FuzzIdentifier(f *testing.F) {
 		for _, s := range []*space{{short: "local", owners: "pool/" + node + "/"}, {short: "global", owners: "pool/", shared: true}} {
 			pool, prefix, ok := s.parse(id)
 			if ok && s.id(pool, prefix) != id {
-				t.Errorf("%q has another way to be written: %q", id, s.id(pool, prefix))
+				t.Errorf("the identifier %q has a second form: %q", id, s.id(pool, prefix))
 			}
 			if !ok {
 				continue

@@ -252,7 +252,7 @@ func TestConcurrentRequestsAndSweeps(t *testing.T) {
 				}
 				mutex.Lock()
 				if having[given.Addr()]++; having[given.Addr()] > 1 {
-					t.Errorf("%s is had by two", given)
+					t.Errorf("%s has two owners", given)
 				}
 				mutex.Unlock()
 				if round%8 == 0 {

@@ -77,7 +77,7 @@ func TestSwarm(t *testing.T) {
 		t.Errorf("held at last (-want +got):\n%s", diff)
 	}
 	if left := leases(t, m1); len(left) > 0 {
-		t.Errorf("left: %s", left)
+		t.Errorf("leases remain: %s", left)
 	}
 	m1.even()
 }

@@ -62,7 +62,7 @@ func TestKernelBridge(t *testing.T) {
 	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if names := m.names(t); len(names) > 0 {
-		t.Errorf("left over: %s", names)
+		t.Errorf("links are left: %s", names)
 	}
 }
 

@@ -136,7 +136,7 @@ func (m machine) refused(t *testing.T, s Segment) bool {
 	need := modules[string(kind)]
 	says := "this kernel has no " + string(kind) + " (" + need.option + "): modprobe " + need.module
 	if !strings.Contains(lacks.Error(), says) {
-		t.Errorf("the probe says %v", lacks)
+		t.Errorf("unexpected error of the probe: %v", lacks)
 	}
 	err := m.EnsureSegment(t.Context(), s)
 	if err == nil {
@@ -146,7 +146,7 @@ func (m machine) refused(t *testing.T, s Segment) bool {
 	m.must(t, m.RemovePort(t.Context(), s, id(1)))
 	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if names := m.names(t); slices.ContainsFunc(names, func(name string) bool { return name[0] == 'g' }) {
-		t.Errorf("left over: %s", names)
+		t.Errorf("links are left: %s", names)
 	}
 	return true
 }
@@ -196,7 +196,7 @@ func TestKernelMacvlanPassthru(t *testing.T) {
 	made, err := m.EnsurePort(t.Context(), s, Port{Endpoint: id(1)})
 	m.must(t, err)
 	if made.MAC.String() != own.String() {
-		t.Errorf("%s is not the parent's", made.MAC)
+		t.Errorf("the MAC address %s is not the parent's", made.MAC)
 	}
 	_, err = m.EnsurePort(t.Context(), s, Port{Endpoint: id(2)})
 	holds(t, err, network.ErrTaken, "its parent has links of another kind or mode")

@@ -180,7 +180,7 @@ func TestKernelRemovePartialNetwork(t *testing.T) {
 	m.must(t, m.RemovePort(t.Context(), s, id(1)))
 	m.must(t, m.RemoveSegment(t.Context(), s, false))
 	if names := m.names(t); len(names) > 0 {
-		t.Errorf("left over: %s", names)
+		t.Errorf("links are left: %s", names)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestKernelManyAtATime(t *testing.T) {
 							seen[marked.Endpoint] = true
 						}
 						if !seen[id(0)] {
-							t.Error("what was there all the time was not listed")
+							t.Error("a link that existed during the whole listing is missing from it")
 						}
 					}
 				})
@@ -301,7 +301,7 @@ func TestKernelSegmentsAtATime(t *testing.T) {
 	}
 	all.Wait()
 	if names := m.names(t); len(names) > 0 {
-		t.Errorf("left over: %s", names)
+		t.Errorf("links are left: %s", names)
 	}
 }
 

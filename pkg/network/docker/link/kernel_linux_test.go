@@ -123,7 +123,7 @@ func TestKernelProbe(t *testing.T) {
 		}
 	}
 	if names := m.names(t); len(names) > 0 {
-		t.Errorf("left over: %s", names)
+		t.Errorf("links are left: %s", names)
 	}
 }
 

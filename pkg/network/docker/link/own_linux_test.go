@@ -26,7 +26,7 @@ func TestKernelOneOwnerOfNamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := second.Own(); !errors.Is(err, network.ErrTaken) {
-		t.Errorf("the second has it, too: %v", err)
+		t.Errorf("want ErrTaken for the second owner, got %v", err)
 	}
 	if err := errors.Join(first.Close(), second.Own(), second.Close()); err != nil {
 		t.Error(err)

@@ -29,7 +29,7 @@ func TestKernelRouterAdvertisements(t *testing.T) {
 	sandbox.advertise(t, "eth0")
 	talk(t, sandbox, m, "2001:db8::1", false) // by then it has come
 	if m.defaultRoute(t) {
-		t.Error("a container has given the machine a route")
+		t.Error("the machine's network namespace got a default route")
 	}
 
 	// If it were taken, this test would see it.
@@ -38,13 +38,13 @@ func TestKernelRouterAdvertisements(t *testing.T) {
 		sandbox.advertise(t, "eth0")
 	}
 	if !m.defaultRoute(t) {
-		t.Error("this test shows nothing")
+		t.Error("the container has no default route, so this test proves nothing")
 	}
 	m.must(t, m.EnsureSegment(t.Context(), s))
 	m.Do(t, func() error {
 		accepts, err := os.ReadFile(file)
 		if string(accepts) != "0\n" {
-			t.Errorf("router advertisements are taken: %q", accepts)
+			t.Errorf("router advertisements are accepted: accept_ra is %q", accepts)
 		}
 		return err
 	})

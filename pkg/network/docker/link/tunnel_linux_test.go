@@ -79,7 +79,7 @@ func TestKernelTunnel(t *testing.T) {
 			m.must(t, machines[1].EnsureSegment(t.Context(), segments[1])) // no packets arrive from there, so no addresses are learned
 			m.must(t, m.EnsureSegment(t.Context(), segments[0]))
 			if peers := m.peers(t, id(0)); len(peers) > 0 {
-				t.Errorf("left over: %s", peers)
+				t.Errorf("links are left: %s", peers)
 			}
 			talk(t, sandboxes[0], sandboxes[1], "192.0.2.12", true)
 			m.must(t, m.RemovePort(t.Context(), segments[0], id(1)))

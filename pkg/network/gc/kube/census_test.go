@@ -31,7 +31,7 @@ func TestHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := everywhere.add(nil); err == nil {
-		t.Error("no error of an object without metadata")
+		t.Error("no error for an object without metadata, want one")
 	}
 	here := &count{uids: everywhere.uids, names: everywhere.names, node: "here"}
 	for name, c := range map[string]struct {

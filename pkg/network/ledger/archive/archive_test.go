@@ -39,7 +39,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatalf("imported %+v, %v", read, err)
 	}
 	if again, _ := export(t, to); first != again {
-		t.Errorf("the export of what was imported is another one:\n%s", cmp.Diff(first, again))
+		t.Errorf("the export differs after an import:\n%s", cmp.Diff(first, again))
 	}
 	if diff := cmp.Diff(rows(t, from), rows(t, to)); diff != "" {
 		t.Errorf("rows (-exported +imported):\n%s", diff)

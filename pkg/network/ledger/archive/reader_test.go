@@ -34,7 +34,7 @@ func TestMistakes(t *testing.T) {
 		t.Run(c.Name, func(t *testing.T) {
 			_, err := archive.Read(strings.NewReader(summed(c.Text)), func(int, []ledger.Change) error { return nil })
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("no error, want one")
 			}
 			if diff := cmp.Diff(c.Error, err.Error()); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
@@ -96,7 +96,7 @@ func FuzzReader(f *testing.F) {
 		}
 		reread, err := archive.Read(&again, func(int, []ledger.Change) error { return nil })
 		if err != nil {
-			t.Fatalf("what was written again cannot be read: %v", err)
+			t.Fatalf("the rewritten export cannot be read: %v", err)
 		}
 		if reread != written.Summary || read.Allocations != written.Allocations || read.Resting != written.Resting || read.Records != written.Records {
 			t.Errorf("read %+v, written %+v, read again %+v", read, written, reread)

@@ -122,7 +122,7 @@ func TestFenceCannotBeRaised(t *testing.T) {
 		caller, returned := newPatience(t), make(chan struct{})
 		s.set(func() { s.before = func() { close(caller.over); <-returned } })
 		if err := store.Commit(caller, ledger.Change{Key: "lost", Value: []byte("1")}); err == nil {
-			t.Error("no error, though there was no answer")
+			t.Error("no error without an answer of etcd, want one")
 		}
 		close(returned)
 		s.set(func() { s.before = nil })

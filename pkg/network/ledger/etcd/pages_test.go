@@ -40,7 +40,7 @@ func TestPages(t *testing.T) {
 			calls, counted := 0, 0
 			for p := newPages(prefix, end); !p.over(); calls++ {
 				if p.to <= p.from || p.to > end {
-					t.Fatalf("asked for what is from %q to %q", p.from, p.to)
+					t.Fatalf("invalid range from %q to %q", p.from, p.to)
 				}
 				first, _ := slices.BinarySearch(all, p.from)
 				last, _ := slices.BinarySearch(all, p.to)
@@ -53,7 +53,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 			if !slices.Equal(got, all) {
-				t.Errorf("%d rows are there, and %d others were read", len(all), len(got))
+				t.Errorf("want all %d rows, got %d or different ones", len(all), len(got))
 			}
 			if counted > 12*len(all) || calls > 10+10*len(all)/page {
 				t.Errorf("of %d rows, %d were counted in %d calls", len(all), counted, calls)
