@@ -59,7 +59,7 @@ func deployed(t *testing.T, manifests []string) *seed.Seed {
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		selector, err := labels.Parse(r.URL.Query().Get("labelSelector"))
 		if err != nil || r.URL.Path != "/apis/apps/v1/deployments" {
-			t.Errorf("%s was asked: %v", r.URL, err)
+			t.Errorf("unexpected request to %s: %v", r.URL, err)
 		}
 		list := appsv1.DeploymentList{}
 		for _, manifest := range manifests {

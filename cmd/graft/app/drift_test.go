@@ -95,7 +95,7 @@ func TestDriftFindsProfiles(t *testing.T) {
 			var out, problems bytes.Buffer
 			status := Main("test", arguments, &Streams{In: strings.NewReader(""), Out: &out, Err: &problems})
 			if status != statusFailed || !strings.Contains(problems.String(), c.want) {
-				t.Errorf("the status is %d, and %q is not said: %s%s", status, c.want, out.String(), problems.String())
+				t.Errorf("got status %d, want 2 and %q: %s%s", status, c.want, out.String(), problems.String())
 			}
 		})
 	}

@@ -42,6 +42,6 @@ func TestNoteDoesNotFailComparison(t *testing.T) {
 		t.Error(err)
 	}
 	if err := incomplete(&compare.Result{Incomplete: true}); err == nil {
-		t.Error("a control plane that could not be read is not told")
+		t.Error("no error although a control plane could not be read, want one")
 	}
 }

@@ -70,7 +70,7 @@ func TestOutputFileFails(t *testing.T) {
 	}
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) != 1 {
-		t.Errorf("there is %v, %v", left, err)
+		t.Errorf("want one file, got %v, %v", left, err)
 	}
 }
 

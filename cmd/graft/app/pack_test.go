@@ -42,7 +42,7 @@ func TestPack(t *testing.T) {
 		digest := strings.TrimSpace(out)
 		digests = append(digests, digest)
 		if index := entry(t, file, "index.json"); !strings.Contains(index, digest) || !strings.Contains(index, `"org.opencontainers.image.ref.name":"v1.2.3"`) {
-			t.Errorf("the file names %s, not %s", index, digest)
+			t.Errorf("the index has the digest %s, want %s", index, digest)
 		}
 	}
 	if digests[0] != digests[1] || !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(digests[0]) {
@@ -201,7 +201,7 @@ func TestPackRefuses(t *testing.T) {
 				t.Errorf("status %d: %s%s", status, out, problems)
 			}
 			if _, err := os.Stat(file); err == nil {
-				t.Error("there is a file")
+				t.Error("a file was written, want none")
 			}
 		})
 	}
@@ -227,7 +227,7 @@ func TestPackLink(t *testing.T) {
 		t.Errorf("status %d: %s%s", status, out, problems)
 	}
 	if _, err := os.Stat(file); err == nil {
-		t.Error("there is a file")
+		t.Error("a file was written, want none")
 	}
 	if err := errors.Join(os.Remove(link), os.WriteFile(filepath.Join(folder, "real"), []byte("ours"), 0o600), os.Symlink("real", link)); err != nil {
 		t.Fatal(err)

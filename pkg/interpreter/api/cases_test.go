@@ -161,13 +161,13 @@ func TestMessages(t *testing.T) {
 					t.Errorf("status %d, the answer (-want +got):\n%s", status, diff)
 				}
 				if err := verify(c.Body["kind"].(string), c.request(), status, answer); err != nil {
-					t.Errorf("the client refuses it: %v", err)
+					t.Errorf("the client rejects the answer: %v", err)
 				}
 				if c.Asked != nil {
 					c.checkAsked(t, asks.asked)
 				}
 				if told.Code != cmp.Or(c.Code, http.StatusOK) || told.Bytes != len(body) || told.Took < 0 || c.Code == 0 && told.Dialect != c.Body["kind"] {
-					t.Errorf("told %+v", told)
+					t.Errorf("unexpected observation: %+v", told)
 				}
 			})
 		}
@@ -178,7 +178,7 @@ func TestMessages(t *testing.T) {
 func (c messageCase) checkAsked(t *testing.T, r *interpreter.Request) {
 	t.Helper()
 	if r == nil {
-		t.Fatal("nothing was asked")
+		t.Fatal("want one request, got none")
 	}
 	want := map[string]any{"kind": c.request()["kind"], "object": c.request()["object"]}
 	maps.Copy(want, c.Asked)
@@ -235,7 +235,7 @@ func TestUnreadable(t *testing.T) {
 				}
 			}
 			if asks.asked != nil {
-				t.Error("the interpreter was asked")
+				t.Error("the interpreter got a request, want none")
 			}
 		})
 	}

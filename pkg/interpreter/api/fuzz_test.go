@@ -58,11 +58,11 @@ func FuzzMessages(f *testing.F) {
 				t.Fatalf("%d: %s", code, recorder.Body)
 			}
 			if who.dialect != a.dialect || who.uid != a.uid {
-				t.Fatalf("%q asks, and %q is read", a.uid, who.uid)
+				t.Fatalf("the request has the uid %q, and %q was read", a.uid, who.uid)
 			}
 		}
 		if got := answer.Response.UID + answer.Details.UID; len(body) <= 1<<16 && got != who.uid && utf8.Valid(body) {
-			t.Fatalf("%q asks, and %q is answered: %s", who.uid, got, recorder.Body)
+			t.Fatalf("the request has the uid %q, the answer %q: %s", who.uid, got, recorder.Body)
 		}
 	})
 }
@@ -72,7 +72,7 @@ func seed(f *testing.F) {
 	f.Helper()
 	files, err := filepath.Glob("testdata/cases/*.yaml")
 	if err != nil || len(files) == 0 {
-		f.Fatal("no cases", err)
+		f.Fatal("no test cases found", err)
 	}
 	for _, file := range files {
 		raw, err := os.ReadFile(file)

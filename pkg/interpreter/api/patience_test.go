@@ -20,7 +20,7 @@ func TestTimeLimitIsBelowCallersTimeout(t *testing.T) {
 		"?timeout=30s": 10 * time.Second, "?timeout=soon": 10 * time.Second, "?timeout=-1s": 10 * time.Second, "?timeout=0s": 10 * time.Second,
 	} {
 		if got := h.patience(httptest.NewRequest(http.MethodPost, "/"+query, nil)); got != want {
-			t.Errorf("%q: is %s, and must be %s", query, got, want)
+			t.Errorf("%q: got a timeout of %s, want %s", query, got, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ import (
 func TestRules(t *testing.T) {
 	folders, err := filepath.Glob("../rule/testdata/answers/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatal("no cases", err)
+		t.Fatal("no test cases found", err)
 	}
 	for _, folder := range folders {
 		documents, findings := profile.LoadInterpreters(golden.Read(t, filepath.Join(folder, "profile.yaml")))
@@ -100,7 +100,7 @@ func (q asked) check(t *testing.T, h http.Handler, program *rule.Program, kind, 
 	}
 	status, answer := post(t, h, "", body)
 	if err := verify(kind, request, status, answer); err != nil {
-		t.Errorf("%s: the client refuses it: %v: %s", about, err, answer)
+		t.Errorf("%s: the client rejects the answer: %v: %s", about, err, answer)
 	}
 	_, wrong := program.Interpret(context.Background(), interpreter.Request{
 		Operation: q.Operation, Kind: of, Object: q.Object, Observed: q.Observed, Replicas: q.Replicas, Members: q.Members,

@@ -286,6 +286,6 @@ func TestBodyIsNotReusedDuringWork(t *testing.T) {
 	}
 	close(gate)
 	if want, got := `{"spec":{"text":"`+strings.Repeat("x", 2000)+`"}}`, <-after; got != want {
-		t.Errorf("the body has become another one: %s", got)
+		t.Errorf("the body was overwritten during the work: %s", got)
 	}
 }

@@ -145,7 +145,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 			err = acceptContext(uid, operation, m.Response)
 		}
 		if err != nil {
-			t.Errorf("%s: the client refuses it: %v", about, err)
+			t.Errorf("%s: the client rejects the answer: %v", about, err)
 			return
 		}
 		if c.Code != 0 && (m.Response.Successful || int(m.Response.Status.Code) != c.Code || !like(c.Message, m.Response.Status.Message)) {
@@ -162,7 +162,7 @@ func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, 
 			err = dispatch.VerifyReview(uid, operation, m.Response)
 		}
 		if err != nil {
-			t.Errorf("%s: the client refuses it: %v", about, err)
+			t.Errorf("%s: the client rejects the answer: %v", about, err)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestCertificateExpiresWithItsAuthority(t *testing.T) {
 			err = files.Refresh(t.Context())
 			if c.ends == late {
 				if err == nil {
-					t.Error("it is served")
+					t.Error("an incomplete chain is served, want an error")
 				}
 				return
 			}
@@ -87,7 +87,7 @@ func TestCertificateExpiresWithItsAuthority(t *testing.T) {
 				ends = c.ends.Certificate.NotAfter
 			}
 			if held := files.Held(); !held.Ends.Equal(ends) || !held.AuthorityEnds.Equal(root.Certificate.NotAfter) || !held.Covers(held.Bundle) {
-				t.Errorf("it ends at %s, and its authority at %s", held.Ends, held.AuthorityEnds)
+				t.Errorf("unexpected expiry of the certificate %s or its CA %s", held.Ends, held.AuthorityEnds)
 			}
 		})
 	}

@@ -67,7 +67,7 @@ func TestFiles(t *testing.T) {
 	old, young := env.NewAuthority(t), env.NewAuthority(t)
 	f := m.source(true, clock)
 	if err := f.Refresh(t.Context()); err == nil || f.Held() != nil {
-		t.Fatalf("there are no files: %v", err)
+		t.Fatalf("without files: want an error and no certificate, got %v", err)
 	}
 	step := func(served *env.Authority, bundle string) {
 		t.Helper()
@@ -75,7 +75,7 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if held := f.Held(); !held.Covers(served.PEM) || string(held.Bundle) != bundle {
-			t.Errorf("it serves another one, or %d bytes of authorities and not %d", len(held.Bundle), len(bundle))
+			t.Errorf("another certificate is served, or the bundle has %d bytes, want %d", len(held.Bundle), len(bundle))
 		}
 	}
 	tell := func(bundle []byte) {
@@ -91,16 +91,16 @@ func TestFiles(t *testing.T) {
 	first := f.Held().Certificate.Leaf
 	m.issue(old)
 	if step(old, string(old.PEM)); f.Held().Certificate.Leaf.Equal(first) {
-		t.Error("a certificate that callers know is not served")
+		t.Error("a certificate of the registered CA is not served")
 	}
 	m.put(map[string][]byte{"tls.crt": []byte("x"), "tls.key": []byte("x"), "ca.crt": young.PEM})
 	if err := f.Refresh(t.Context()); err == nil || !f.Held().Covers(old.PEM) {
-		t.Errorf("it is broken: %v", err)
+		t.Errorf("with a broken certificate: want an error and the earlier one served, got %v", err)
 	}
 	certificate, key := old.Issue("interpreter")
 	m.put(map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": young.PEM})
 	if err := f.Refresh(t.Context()); err == nil || !f.Held().Covers(old.PEM) {
-		t.Errorf("it is of another authority: %v", err)
+		t.Errorf("with a certificate of another CA: want an error and the earlier one served, got %v", err)
 	}
 	m.issue(young)
 	both := string(young.PEM) + string(old.PEM)
@@ -132,7 +132,7 @@ func TestFilesWithoutRegistration(t *testing.T) {
 		}
 		m.issue(young)
 		if err := f.Refresh(t.Context()); err != nil || !f.Held().Covers(young.PEM) {
-			t.Errorf("%t: it is not served: %v", told, err)
+			t.Errorf("registered %t: the new certificate is not served: %v", told, err)
 		}
 	}
 }
@@ -166,14 +166,14 @@ func TestFilesRestart(t *testing.T) {
 		look(leader, true)
 		for name, f := range map[string]*certificate.Files{"the leader": leader, "the other one": other} {
 			if !f.Held().Covers(registered) {
-				t.Fatalf("after %d minutes callers do not know %s", minute, name)
+				t.Fatalf("after %d minutes callers do not trust %s", minute, name)
 			}
 		}
 		look(other, false)
 		clock.SetTime(clock.Now().Add(time.Minute))
 	}
 	if !other.Held().Covers(young.PEM) || !bytes.Equal(registered, young.PEM) {
-		t.Errorf("the old authority does not go: %d bytes are registered", len(registered))
+		t.Errorf("the old CA is still registered: the bundle has %d bytes", len(registered))
 	}
 }
 
@@ -198,6 +198,6 @@ func TestFilesSigner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ends := f.Held().AuthorityEnds; ends.After(time.Now().Add(2 * time.Hour)) {
-		t.Errorf("it is said to end at %s, as another one does", ends)
+		t.Errorf("the CA's expiry is %s, want the one of the serving chain", ends)
 	}
 }

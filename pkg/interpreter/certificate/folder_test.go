@@ -46,7 +46,7 @@ func TestFolderFiles(t *testing.T) {
 	}
 	bundle, err := os.ReadFile(filepath.Join(folder.Path, "ca.crt"))
 	if err != nil || !bytes.Equal(bundle, one.Held().Bundle) {
-		t.Errorf("what callers need: %v", err)
+		t.Errorf("want the bundle for callers in the folder, got %v", err)
 	}
 	if info, err := os.Stat(filepath.Join(folder.Path, "certificates.json")); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the keys: %v, %v", info, err)
@@ -75,10 +75,10 @@ func TestFolderOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := folder.Write(t.Context(), map[string][]byte{"ca.crt": []byte("1")}, ""); err == nil {
-		t.Error("ca.crt cannot be written, and nobody is told")
+		t.Error("no error although ca.crt cannot be written, want one")
 	}
 	if kept, err := folder.Read(t.Context()); err != nil || len(kept.Data) > 0 {
-		t.Errorf("%v is kept, %v", kept.Data, err)
+		t.Errorf("want no stored certificate, got %v, %v", kept.Data, err)
 	}
 	if err := os.RemoveAll(filepath.Join(folder.Path, "ca.crt")); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestFolderOrder(t *testing.T) {
 		t.Error(err)
 	}
 	if text, err := os.ReadFile(filepath.Join(folder.Path, "ca.crt")); err != nil || string(text) != "1" {
-		t.Errorf("callers are told %q, %v", text, err)
+		t.Errorf("want an unchanged ca.crt, got %q, %v", text, err)
 	}
 }
 

@@ -185,7 +185,7 @@ func TestAuthorityServesWhenRegistrationFails(t *testing.T) {
 	}
 	w.known = next
 	if err := w.call(replica, "a.example.com"); err != nil {
-		t.Errorf("the next one was there for long: %v", err)
+		t.Errorf("a call fails with the renewed certificate: %v", err)
 	}
 	w.clock.SetTime(begin.AddDate(5, 0, 0)) // no replica for years
 	if err := replica.Refresh(t.Context()); err != nil {

@@ -47,7 +47,7 @@ func TestStoredFormLosesNothing(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if !bytes.Equal(got.bundle(), k.bundle()) || len(parseAll(k.bundle())) != 3 {
-		t.Error("the bundle is another one")
+		t.Error("the decoded bundle differs, want three certificates")
 	}
 	for _, field := range []string{"serving", "authority"} {
 		var fields map[string]any

@@ -128,14 +128,14 @@ func TestKinds(t *testing.T) {
 	slices.SortFunc(want, cmp.Compare)
 	slices.SortFunc(got, cmp.Compare)
 	if !slices.Equal(want, got) {
-		t.Errorf("the kinds are %v, and must be %v", got, want)
+		t.Errorf("got the kinds %v, want %v", got, want)
 	}
 }
 
 // TestOptional checks that an optional profile is inactive by default, and that all can be active together.
 func TestOptional(t *testing.T) {
 	if _, err := gardener.Profiles("none"); err == nil {
-		t.Error("there is a profile none")
+		t.Error("Profiles accepts the unknown name none")
 	}
 	if all, err := gardener.Profiles(append(gardener.Optional(), gardener.Optional()...)...); err != nil || len(all) != 6+len(gardener.Optional()) {
 		t.Errorf("the profiles are %d: %v", len(all), err)

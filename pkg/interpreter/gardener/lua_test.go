@@ -64,7 +64,7 @@ func TestHealthInLua(t *testing.T) {
 				want := kind.check(read)
 				answer, err := machine.Answer(all[kind.Kind], interpreter.Request{Operation: interpreter.Health, Kind: kind.Kind, Object: raw})
 				if err != nil || *answer.Healthy != want {
-					t.Fatalf("%s: %v, and must be %t, as %s says", raw, err, want, kind.checks)
+					t.Fatalf("%s: got %v, want healthy %t as in %s", raw, err, want, kind.checks)
 				}
 				seen[want]++
 			})

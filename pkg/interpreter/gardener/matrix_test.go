@@ -89,7 +89,7 @@ func TestHealth(t *testing.T) {
 				want := kind.check(read)
 				response, err := program.Interpret(context.Background(), interpreter.Request{Operation: interpreter.Health, Kind: kind.Kind, Object: raw})
 				if err != nil || *response.Healthy != want {
-					t.Errorf("%s: %v, and must be %t, as %s says", raw, err, want, kind.checks)
+					t.Errorf("%s: got %v, want healthy %t as in %s", raw, err, want, kind.checks)
 					return
 				}
 				seen[want]++

@@ -42,7 +42,7 @@ func accept(t testing.TB, r interpreter.Request, got interpreter.Response, err e
 		interpreter.Status: !json.Valid(got.Status), interpreter.Health: got.Healthy == nil, interpreter.Dependencies: got.Dependencies == nil,
 	}
 	if missing[r.Operation] {
-		t.Errorf("%s of %s: the answer has nothing", r.Operation, r.Object)
+		t.Errorf("%s of %s: the answer is empty", r.Operation, r.Object)
 	}
 	for _, c := range got.Components {
 		if c.Name == "" || utf8.RuneCountInString(c.Name) > 32 || c.Replicas < 0 {
@@ -75,10 +75,10 @@ func ask(t testing.TB, program *rule.Program, r interpreter.Request) {
 	accept(t, r, response, err)
 	again, err2 := program.Interpret(context.Background(), r)
 	if !bytes.Equal(response.Patch, again.Patch) || !bytes.Equal(response.Status, again.Status) || (err == nil) != (err2 == nil) {
-		t.Errorf("%s of %s is answered in another way when it is asked again", r.Operation, r.Object)
+		t.Errorf("%s of %s: the repeated request has another answer", r.Operation, r.Object)
 	}
 	if !bytes.Equal(object, r.Object) || !bytes.Equal(observed, r.Observed) {
-		t.Errorf("%s of %s has changed what was asked about", r.Operation, r.Object)
+		t.Errorf("%s of %s changed the object of the request", r.Operation, r.Object)
 	}
 }
 
@@ -141,7 +141,7 @@ func TestMutations(t *testing.T) {
 		}
 	}
 	if count < 10000 {
-		t.Errorf("only %d questions were asked", count)
+		t.Errorf("want at least 10000 requests, got %d", count)
 	}
 }
 

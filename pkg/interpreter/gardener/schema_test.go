@@ -82,7 +82,7 @@ func definitions(t *testing.T) map[interpreter.Kind]definition {
 	}
 	for kind := range known {
 		if _, ok := all[kind]; !ok && kind.Kind != "Shoot" { // which is no custom resource
-			t.Errorf("there is no definition of %s", kind)
+			t.Errorf("no CustomResourceDefinition of %s found", kind)
 		}
 	}
 	return all
@@ -248,6 +248,6 @@ func TestSchemas(t *testing.T) {
 		}
 	}
 	if answered[interpreter.Aggregate] < 60 || answered[interpreter.Retain] < 10 || answered[interpreter.Revise] < 2 || whole < 40 {
-		t.Errorf("only %v were answered, and %d of them made of what nothing is wrong with", answered, whole)
+		t.Errorf("too few answers: %v, of these %d for valid objects", answered, whole)
 	}
 }

@@ -110,7 +110,7 @@ func FuzzObjects(f *testing.F) {
 	}
 	folders, err := filepath.Glob("../rule/testdata/answers/*")
 	if err != nil || len(folders) == 0 {
-		f.Fatalf("no cases: %v", err)
+		f.Fatalf("no test cases found: %v", err)
 	}
 	folders = append(folders, "../gardener/testdata/answers")
 	pairs, questions := map[string]*luatest.Pair{}, map[string][]asked{}

@@ -30,6 +30,6 @@ func TestOwner(t *testing.T) {
 		t.Errorf("they are named %v", names)
 	}
 	if name, err := registration.LeaseOwner(fake.NewClientset().CoordinationV1().Leases("graft"), "graft", "interpreter")(t.Context()); err == nil {
-		t.Errorf("there is no Lease, and it is named %s", name)
+		t.Errorf("without a Lease: want no owner, got %s", name)
 	}
 }

@@ -143,23 +143,23 @@ func TestRegistrationIsCreatedAndKept(t *testing.T) {
 		_ = unstructured.SetNestedSlice(u.Object, nil, "webhooks")
 	})
 	if r.Look(t.Context()); k.writes != 0 {
-		t.Error("it was looked before the period is over")
+		t.Error("the registration was read before the period ended")
 	}
 	r.later()
 	if k.writes != 1 || k.there().GetLabels()["theirs"] != "stays" {
-		t.Errorf("somebody has changed it: %d writes, %v", k.writes, k.there().GetLabels())
+		t.Errorf("want one write that keeps foreign labels, got %d writes, %v", k.writes, k.there().GetLabels())
 	}
 	if err := k.Resource(Resource).Delete(t.Context(), "graft", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	other.later()
 	if k.writes != 1 || other.told != "" {
-		t.Errorf("who does not lead writes, or is told %q", other.told)
+		t.Errorf("want no write of the follower, got the callback %q", other.told)
 	}
 	r.leads, other.leads = false, true
 	other.Look(t.Context())
 	if k.writes != 2 || other.told != "one" {
-		t.Errorf("another one leads now: %d writes, told %q", k.writes, other.told)
+		t.Errorf("after a change of the leader: want two writes, got %d, callback %q", k.writes, other.told)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestRegistrationOfOtherOwnerIsKept(t *testing.T) {
 	k.change(func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }) // written by hand, as it is printed
 	second.later()
 	if k.writes != 1 || second.problem != "" {
-		t.Errorf("it is adopted: %d writes, %s", k.writes, second.problem)
+		t.Errorf("want the registration adopted with one write, got %d writes, %s", k.writes, second.problem)
 	}
 	k.change(func(u *unstructured.Unstructured) {
 		u.SetAnnotations(nil)
@@ -183,12 +183,12 @@ func TestRegistrationOfOtherOwnerIsKept(t *testing.T) {
 	})
 	second.later()
 	if k.writes != 0 || !strings.Contains(second.problem, "was not written by this program") {
-		t.Errorf("the owner is another program: %d writes, %s", k.writes, second.problem)
+		t.Errorf("with another owner: want an error and no write, got %d writes, %s", k.writes, second.problem)
 	}
 	k.change(func(u *unstructured.Unstructured) { u.Object["webhooks"] = "x" })
 	second.later()
 	if k.writes != 0 || !strings.Contains(second.problem, "the object does not match its kind") {
-		t.Errorf("the object is no registration: %d writes, %s", k.writes, second.problem)
+		t.Errorf("with another kind: want an error and no write, got %d writes, %s", k.writes, second.problem)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestRegistrationChangedByServerIsWrittenOnce(t *testing.T) {
 	}
 	r.bundle = "three"
 	if r.Look(t.Context()); k.writes != 2 {
-		t.Errorf("there is something new to write: %d writes", k.writes)
+		t.Errorf("after a change of the profiles: want two writes, got %d", k.writes)
 	}
 }
 
@@ -236,7 +236,7 @@ func TestFailures(t *testing.T) {
 	}
 	failure = nil
 	if r.Look(t.Context()); r.told != "one" {
-		t.Error("it is not tried again at once")
+		t.Error("the failed write is not retried at once")
 	}
 }
 
@@ -249,7 +249,7 @@ func TestRegistrationIsReadBeforeWrite(t *testing.T) {
 	r = newReplica(k, "a")
 	r.bundle, r.also = "two", " one"
 	if r.Look(t.Context()); k.writes != 2 || r.told != "two one" {
-		t.Errorf("%d writes, told %q", k.writes, r.told)
+		t.Errorf("unexpected writes %d or callback %q", k.writes, r.told)
 	}
 }
 
@@ -275,11 +275,11 @@ func TestFailureIsRetriedWithDelay(t *testing.T) {
 	}
 	failure = nil
 	if seconds(60); r.told != "one" || r.problem != "" {
-		t.Errorf("it is not right again: %s", r.problem)
+		t.Errorf("want the registration repaired, got %s", r.problem)
 	}
 	r.owner, r.owned, r.bundle = "b", "", "two"
 	if got := seconds(60); got != 1 || !strings.Contains(r.problem, "belongs to a") {
-		t.Errorf("%d looks at what belongs to another one: %s", got, r.problem)
+		t.Errorf("want one look at another owner's registration, got %d: %s", got, r.problem)
 	}
 }
 

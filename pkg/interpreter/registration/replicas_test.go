@@ -80,7 +80,7 @@ func TestReplicas(t *testing.T) {
 	}
 	one, two, three := replica("1", "Queue.v1=health,status"), replica("2", "Queue.v1=health,status"), replica("3", "Queue.v1=health")
 	if _, ok := one.Common(one.Kinds()); ok {
-		t.Error("something is common before replicas are known")
+		t.Error("Common reports kinds before any replica is known")
 	}
 	update(one, two)
 	update(one, two)

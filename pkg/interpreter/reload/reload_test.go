@@ -122,7 +122,7 @@ func TestReload(t *testing.T) {
 	metric(t, registry, attemptsHead+"graft_interpreter_profile_reloads_total{result=\"failure\"} 5\ngraft_interpreter_profile_reloads_total{result=\"success\"} 5\n",
 		"graft_interpreter_profile_reloads_total")
 	if changed != 5 || r.InForce().Hash == first {
-		t.Errorf("it was told %d times, and the hash is %s", changed, r.InForce().Hash)
+		t.Errorf("want 5 calls of the callback and a new hash, got %d and %s", changed, r.InForce().Hash)
 	}
 }
 
@@ -167,6 +167,6 @@ func TestEmpty(t *testing.T) {
 	}
 	f.texts = [][]byte{document("one", "1")}
 	if err := r.Load(); err != nil || len(r.InForce().Warnings) > 0 || replicas(t, r) != 1 {
-		t.Errorf("once it is filled: %v, %v", err, r.InForce().Warnings)
+		t.Errorf("with profiles in the folder: want no error and no warnings, got %v, %v", err, r.InForce().Warnings)
 	}
 }

@@ -32,7 +32,7 @@ func checkResponse(t *testing.T, r interpreter.Request, got interpreter.Response
 		interpreter.Health: got.Healthy == nil, interpreter.Dependencies: got.Dependencies == nil,
 	}
 	if missing[r.Operation] {
-		t.Errorf("%s: the answer has nothing", r.Operation)
+		t.Errorf("%s: the answer is empty", r.Operation)
 	}
 	for _, c := range got.Components {
 		if c.Name == "" || len([]rune(c.Name)) > maximumComponent || c.Replicas < 0 {

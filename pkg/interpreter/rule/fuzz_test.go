@@ -21,7 +21,7 @@ func programs(t testing.TB) map[string]*rule.Program {
 	t.Helper()
 	folders, err := filepath.Glob("testdata/answers/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	all := map[string]*rule.Program{}
 	for _, folder := range folders {
@@ -56,11 +56,11 @@ func FuzzInterpret(f *testing.F) {
 					response, err := program.Interpret(context.Background(), r)
 					checkResponse(t, r, response, err)
 					if !bytes.Equal(r.Object, object) || !bytes.Equal(r.Observed, observed) {
-						t.Errorf("%s has changed what was asked about", operation)
+						t.Errorf("%s changed the object of the request", operation)
 					}
 					again, err2 := program.Interpret(context.Background(), r)
 					if describe(response, err) != describe(again, err2) {
-						t.Errorf("%s is answered in another way when it is asked again", operation)
+						t.Errorf("%s: the repeated request has another answer", operation)
 					}
 				}
 			}

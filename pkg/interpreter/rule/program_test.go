@@ -68,7 +68,7 @@ func load(t testing.TB, files ...source.File) *rule.Program {
 func TestAnswers(t *testing.T) {
 	folders, err := filepath.Glob("testdata/answers/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestIndex(t *testing.T) {
 			}
 			for range 2 {
 				if got, err := program.Interpret(context.Background(), r); describe(got, err) != describe(want, wantErr) {
-					t.Errorf("%s: %s: is %s, and must be %s", folder, a.Name, describe(got, err), describe(want, wantErr))
+					t.Errorf("%s: %s: got %s, want %s", folder, a.Name, describe(got, err), describe(want, wantErr))
 				}
 			}
 			if message.Changed() {
@@ -190,7 +190,7 @@ func describe(r interpreter.Response, err error) string {
 func TestFindings(t *testing.T) {
 	folders, err := filepath.Glob("testdata/findings/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -203,7 +203,7 @@ func TestFindings(t *testing.T) {
 			findings = append(findings, more...)
 			findings.Sort()
 			if (program == nil) != (len(findings.Errors()) > 0) {
-				t.Errorf("there is a program: %t", program != nil)
+				t.Errorf("Compile returned a program: %t, want one only without errors", program != nil)
 			}
 			var out strings.Builder
 			for _, f := range findings {

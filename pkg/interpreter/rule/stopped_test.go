@@ -55,12 +55,12 @@ func TestSlowStepsEndWithContext(t *testing.T) {
 	object := json.RawMessage(`{"spec":{"text":"` + strings.Repeat("pq", 10_000) + `","pools":[1,2,3,4,5,6,7,8,9]}}`)
 	a := asked{Operation: interpreter.Health, Object: object}
 	if response, err := program.Interpret(t.Context(), a.request()); err != nil || response.Healthy == nil || !*response.Healthy {
-		t.Errorf("it is healthy: %v", err)
+		t.Errorf("want no answer after the context ended, got %v", err)
 	}
 	for looks := range 9 {
 		_, err := program.Interpret(&ending{t.Context(), looks}, a.request())
 		if got := describe(interpreter.Response{}, err); !strings.HasPrefix(got, "500 ") || !strings.HasSuffix(got, ": stopped: context deadline exceeded\n") {
-			t.Errorf("it may be looked %d times: %s", looks, got)
+			t.Errorf("after %d checks of the context: want status 500, got %s", looks, got)
 		}
 	}
 }

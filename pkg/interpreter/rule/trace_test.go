@@ -22,7 +22,7 @@ import (
 func TestTraceAgrees(t *testing.T) {
 	folders, err := filepath.Glob("testdata/answers/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

@@ -44,7 +44,7 @@ func TestViews(t *testing.T) {
 			continue // which functions there are is not the matter
 		}
 		if got, want := result(t, template, view), result(t, template, whole); got != want {
-			t.Errorf("%s is %s, and must be %s", text, got, want)
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func TestAnswersAreCountedDuringReload(t *testing.T) {
 	}
 	callers.Wait()
 	if len(m.seen) > 0 {
-		t.Errorf("left are %d", len(m.seen))
+		t.Errorf("want no requests to remain, got %d", len(m.seen))
 	}
 }
 
@@ -72,14 +72,14 @@ func TestDepartedCallerFreesItsPlace(t *testing.T) {
 			defer close(left)
 			if response, err := client.Do(request); err == nil {
 				_ = response.Body.Close()
-				t.Errorf("it was answered with %s", response.Status)
+				t.Errorf("want the connection closed without an answer, got %s", response.Status)
 			}
 		}()
 		<-inside
 		leave()
 		<-left
 		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=200s"); text != "0 " {
-			t.Errorf("there is no place: %d %s", status, text)
+			t.Errorf("the request beyond the limit: got %d %s", status, text)
 		}
 	}
 }

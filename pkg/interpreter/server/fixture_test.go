@@ -156,7 +156,7 @@ func eventually(t *testing.T, about string, right func() bool) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !right(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%s: it does not come", about)
+			t.Fatalf("%s: timed out waiting for this condition", about)
 		}
 	}
 }

@@ -117,9 +117,9 @@ func TestRotation(t *testing.T) {
 func TestNoCertificate(t *testing.T) {
 	source := certificate.NewFiles(certificate.FilesOptions{})
 	if _, err := certificate.Serve(source)(nil); err == nil {
-		t.Error("there is one")
+		t.Error("Serve without a certificate returns no error, want one")
 	}
 	if _, err := New(t.Context(), Options{Address: "256.0.0.1:1"}); err == nil {
-		t.Error("the address is none")
+		t.Error("New accepts an invalid address, want an error")
 	}
 }

@@ -54,7 +54,7 @@ func TestRequestsBeyondLimitWait(t *testing.T) {
 	}
 	eventually(t, "two work", func() bool { return inside.Load() == 2 })
 	if status, _ := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=50ms"); status != http.StatusServiceUnavailable {
-		t.Errorf("there is no place: %d", status)
+		t.Errorf("while all places are taken: want a timeout, got status %d", status)
 	}
 	go func() {
 		_, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=200s")
@@ -63,7 +63,7 @@ func TestRequestsBeyondLimitWait(t *testing.T) {
 	close(release)
 	for range 3 {
 		if got := <-answers; got != "0 " {
-			t.Errorf("there is a place again: %s", got)
+			t.Errorf("want the waiting request answered after a place is free, got %s", got)
 		}
 	}
 	if got := testutil.ToFloat64(f.entrance().Metrics.refused); got != 1 {
@@ -100,7 +100,7 @@ func TestLargeBodiesWaitForMemory(t *testing.T) {
 	}
 	close(release)
 	if all.Wait(); most.Load() > 5 {
-		t.Errorf("%d were there at the same time, with a small one", most.Load())
+		t.Errorf("want at most 5 requests at once, got %d", most.Load())
 	}
 }
 
@@ -196,16 +196,16 @@ func TestRequestsBeyondQueueAreRejected(t *testing.T) {
 		t.Errorf("too many wait: %d %s", got.status, got.text)
 	}
 	if waited := time.Since(started); waited > 90*time.Second {
-		t.Errorf("it was rejected after %s, like a request that waits", waited)
+		t.Errorf("want an immediate rejection, got one after %s", waited)
 	}
 	close(release)
 	for range 2 {
 		if got := <-answers; got.text != "0 " {
-			t.Errorf("it has waited: %d %s", got.status, got.text)
+			t.Errorf("the waiting request: want the answer 0, got %d %s", got.status, got.text)
 		}
 	}
 	if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), ""); status != http.StatusOK {
-		t.Errorf("nobody waits any more: %d %s", status, text)
+		t.Errorf("after the waiting requests have ended: want an answer, got %d %s", status, text)
 	}
 }
 
@@ -232,7 +232,7 @@ func TestConcurrentRequestsOfOneConnection(t *testing.T) {
 	}
 	settings, ok := frame.(*http2.SettingsFrame)
 	if !ok {
-		t.Fatalf("it begins with %s", frame)
+		t.Fatalf("unexpected first HTTP/2 frame: %s", frame)
 	}
 	if streams, said := settings.Value(http2.SettingMaxConcurrentStreams); !said || streams != 32 {
 		t.Errorf("%d streams", streams)

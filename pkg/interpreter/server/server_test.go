@@ -79,7 +79,7 @@ func TestDepartedCallerKeepsPlaceUntilWorkEnds(t *testing.T) {
 	client := f.client(nil)
 	for range 6 {
 		if status, text := f.post(client, fmt.Sprintf(message, "InterpretHealth"), "?timeout=30ms"); status == http.StatusOK && text == "0 " {
-			t.Error("it was answered while it worked")
+			t.Error("the request was answered before its timeout")
 		}
 	}
 	if got := inside.Load(); got > 2 {
@@ -179,6 +179,6 @@ graft_interpreter_requests_total{code="404",dialect="ResourceInterpreterContext"
 	metrics.knows = func(interpreter.Kind) bool { return false }
 	metrics.Forget()
 	if text, err := testutil.GatherAndCount(f.registry, name); text != 4 || err != nil {
-		t.Errorf("%d are left, %v", text, err)
+		t.Errorf("unexpected number of metrics: %d, %v", text, err)
 	}
 }

@@ -48,7 +48,7 @@ func BenchmarkMatrix(b *testing.B) {
 			b.Fatal(err)
 		}
 		if !result.Differs() {
-			b.Fatal("nothing is different")
+			b.Fatal("want differences, got none")
 		}
 		rounds, objects = rounds+1, result.Objects
 	}

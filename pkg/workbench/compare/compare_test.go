@@ -73,7 +73,7 @@ func run(t testing.TB, folder string) *compare.Result {
 func TestRun(t *testing.T) {
 	folders, err := filepath.Glob("testdata/*/old.yaml")
 	if err != nil || len(folders) == 0 {
-		t.Fatal("there are no cases", err)
+		t.Fatal("no test cases found", err)
 	}
 	for _, old := range folders {
 		folder := filepath.Dir(old)

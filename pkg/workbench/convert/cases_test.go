@@ -19,7 +19,7 @@ import (
 func TestCases(t *testing.T) {
 	folders, err := filepath.Glob("testdata/cases/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("there are no cases (%v)", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {

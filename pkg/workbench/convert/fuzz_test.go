@@ -28,7 +28,7 @@ import (
 func FuzzPropose(f *testing.F) {
 	befores, err := filepath.Glob("testdata/cases/*/before*.yaml")
 	if err != nil || len(befores) == 0 {
-		f.Fatalf("there are no cases (%v)", err)
+		f.Fatalf("no test cases found: %v", err)
 	}
 	for _, before := range befores {
 		was, err := os.ReadFile(before)

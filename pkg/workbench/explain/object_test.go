@@ -36,7 +36,7 @@ var telltales = []string{"hunter2", "aHVudGVy", "eu-1-secret", "ZXUtMS1zZWNyZXQ"
 func TestObjects(t *testing.T) {
 	folders, err := filepath.Glob("testdata/objects/*/case.yaml")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	plane := readPlane(t)
 	for _, path := range folders {

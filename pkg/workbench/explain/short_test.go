@@ -60,10 +60,10 @@ func TestShortSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 		if shown := regexp.MustCompile(`pin(=|: \\")4.`).FindString(string(written)); shown != "" {
-			t.Errorf("it shows %s:\n%s", shown, written)
+			t.Errorf("the output shows the secret %s:\n%s", shown, written)
 		}
 		if !strings.Contains(string(written), "(from Secret cloudprovider)") {
-			t.Errorf("it does not say where the value is from:\n%s", written)
+			t.Errorf("the output does not name the source of the value:\n%s", written)
 		}
 	}
 }

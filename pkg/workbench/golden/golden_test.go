@@ -191,7 +191,7 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("%s%v %v", diff, updated.Kept, updated.Removed)
 	}
 	if !first[0].OK() || first[1].OK() {
-		t.Error("what was written does not pass, or what is still there does")
+		t.Error("want the updated case to pass and the other one to fail")
 	}
 	updated, err = golden.Update(t.Context(), all(), []string{"stale"}, true)
 	if err != nil {
@@ -208,12 +208,12 @@ func TestUpdate(t *testing.T) {
 		t.Error(diff)
 	}
 	if hidden, _ := filepath.Glob(".*"); len(hidden) > 0 {
-		t.Errorf("left behind: %v", hidden)
+		t.Errorf("temporary files remain: %v", hidden)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if updated, err := golden.Update(ctx, all(), nil, true); err == nil || len(updated.Written) > 0 {
-		t.Errorf("written although nobody waits: %v, %v", updated.Written, err)
+		t.Errorf("want no files after the context ended, got %v, %v", updated.Written, err)
 	}
 }
 

@@ -27,7 +27,7 @@ func TestRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := golden.Read(at("tests/b/in.yaml")); err != nil || string(data) != "a" {
-		t.Errorf("a file of another case: %q, %v", data, err)
+		t.Errorf("want the file of the case, got %q, %v", data, err)
 	}
 	for name, want := range map[string]error{"case.yaml": disk.ErrOutside, "want.yaml": disk.ErrOutside, "want.diff": disk.ErrNotRegular} {
 		path := at("tests/b/" + name)

@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 				t.Errorf("findings (-want +got):\n%s", diff)
 			}
 			if left := strings.ReplaceAll(report.Left(), folder+string(filepath.Separator), ""); left != test.left {
-				t.Errorf("left out: %q", left)
+				t.Errorf("unexpected list of skipped files: %q", left)
 			}
 			if report.Files != test.files {
 				t.Errorf("%d files were looked at, want %d", report.Files, test.files)

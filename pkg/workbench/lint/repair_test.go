@@ -63,7 +63,7 @@ func cases(t testing.TB, pattern string) []string {
 	t.Helper()
 	folders, err := filepath.Glob(pattern)
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("no cases: %v", err)
+		t.Fatalf("no test cases found: %v", err)
 	}
 	return folders
 }
@@ -88,11 +88,11 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the mode is %v, %v", info.Mode(), err)
 	}
 	if err := (Repaired{Name: name, Before: []byte("before"), After: []byte("again")}).Write(); err == nil {
-		t.Error("a file that has changed is overwritten")
+		t.Error("a file that changed in between is overwritten")
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 2 {
-		t.Errorf("left behind: %v, %v", entries, err)
+		t.Errorf("temporary files remain: %v, %v", entries, err)
 	}
 }
 
@@ -120,7 +120,7 @@ func FuzzRepair(f *testing.F) {
 				return
 			}
 			if after := r.inputs[0].Data; isYAML(before) && !isYAML(after) {
-				t.Errorf("no YAML any more: %q", after)
+				t.Errorf("the repaired file is not YAML: %q", after)
 			}
 		}
 	})
@@ -138,12 +138,12 @@ func holdUntouched(t *testing.T, r *repair) {
 	for _, e := range edits {
 		kept := before.data[at:e.begin]
 		if !bytes.HasPrefix(rest, kept) || !bytes.HasPrefix(rest[len(kept):], []byte(e.text)) {
-			t.Fatalf("more has changed than was said: %q", after)
+			t.Fatalf("the repair changed more than its edit: %q", after)
 		}
 		rest, at = rest[len(kept)+len(e.text):], e.end
 	}
 	if !bytes.Equal(rest, before.data[at:]) {
-		t.Errorf("the end has changed: %q", after)
+		t.Errorf("the repair changed the end of the file: %q", after)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestPages(t *testing.T) {
 		t.Run(string(page.Rule), func(t *testing.T) {
 			bad := Run(Options{}, []Input{page.example(page.Bad)})
 			if len(bad.Findings) == 0 {
-				t.Error("nothing is found in the wrong example")
+				t.Error("the wrong example has no finding")
 			}
 			for _, f := range bad.Findings {
 				if f.Rule != page.Rule {
@@ -31,7 +31,7 @@ func TestPages(t *testing.T) {
 					t.Errorf("the finding is of severity %s", f.Severity)
 				}
 				if f.Fix != nil && page.Fix == "" {
-					t.Errorf("there is a fix, of which the page does not know: %s", describe(f.Fix))
+					t.Errorf("the page does not describe the fix: %s", describe(f.Fix))
 				}
 			}
 			for _, f := range Run(Options{}, []Input{page.example(page.Good)}).Findings {

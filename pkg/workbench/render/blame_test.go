@@ -62,7 +62,7 @@ func TestBlame(t *testing.T) {
 				if edit.Op != render.Same {
 					word = string(edit.Op) + word + "/" + edit.By.Rule
 				} else if edit.By != nil {
-					t.Errorf("%s is the same and has an author", word)
+					t.Errorf("the unchanged word %s has an author", word)
 				}
 				got = append(got, word)
 			}
@@ -91,7 +91,7 @@ func TestEditsGiveBothStates(t *testing.T) {
 				last = append(last, edit.Line)
 			}
 			if edit.Op != render.Same && edit.By == nil {
-				t.Errorf("%s %s: nobody has written %q", change.Kind, change.Name, edit.Line)
+				t.Errorf("%s %s: the changed line %q has no author", change.Kind, change.Name, edit.Line)
 			}
 		}
 		if len(first) != len(last) {
@@ -136,7 +136,7 @@ func TestAdmitRefused(t *testing.T) {
 		t.Fatalf("got error %v, want %s", err, mutation.ClusterMissing)
 	}
 	if !bytes.Equal(change.Bytes(), object.JSON) || len(change.Applied) > 0 {
-		t.Error("an object that is refused must stay as it was")
+		t.Error("a denied object was changed")
 	}
 }
 

@@ -32,6 +32,6 @@ func TestPatched(t *testing.T) {
 		})
 	}
 	if err := (render.Style{}).Patched(&strings.Builder{}, []byte(before), []byte(`{`), ""); err == nil {
-		t.Error("what is no JSON must be an error")
+		t.Error("no error for invalid JSON, want one")
 	}
 }

@@ -50,7 +50,7 @@ func TestWhatSecretsHoldIsHidden(t *testing.T) {
 				}
 			}
 			if change.Reveal(); !strings.Contains(write(), "aHVudGVyNg==") {
-				t.Errorf("what is revealed is not shown:\n%s", write())
+				t.Errorf("the revealed value is not shown:\n%s", write())
 			}
 		})
 	}

@@ -87,7 +87,7 @@ func admittedBy(t *testing.T, text, object string, found map[string]string) *ren
 		t.Fatal(err)
 	}
 	if !change.Hides() {
-		t.Error("nothing is hidden")
+		t.Error("Hides() = false, want true")
 	}
 	return change
 }
@@ -134,7 +134,7 @@ func TestSecretsAreHidden(t *testing.T) {
 					t.Fatal(err)
 				}
 				if shows(out.String()) == "" {
-					t.Errorf("%s shows nothing once it is revealed:\n%s", format.Name, &out)
+					t.Errorf("%s does not show the revealed value:\n%s", format.Name, &out)
 				}
 			}
 		})

@@ -66,7 +66,7 @@ func TestWrite(t *testing.T) {
 			got := write(t, c.page)
 			golden.Compare(t, filepath.Join("testdata", c.name+".html"), assets.ReplaceAllString(got, "$1$2$3$4"))
 			if write(t, c.page) != got {
-				t.Error("the same page has other bytes the second time")
+				t.Error("the page is not reproducible")
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestWriteLinks(t *testing.T) {
 	got := write(t, example())
 	for _, link := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(got, -1) {
 		if strings.Count(got, `id="`+link[1]+`"`) != 1 {
-			t.Errorf("there is not one %q", link[1])
+			t.Errorf("want exactly one element with the id %q", link[1])
 		}
 	}
 }

@@ -138,7 +138,7 @@ func TestWrite(t *testing.T) {
 			}
 			entries, err := os.ReadDir(parent)
 			if err != nil || len(entries) > 1 {
-				t.Errorf("beside it is left %v (%v)", entries, err)
+				t.Errorf("other files remain: %v (%v)", entries, err)
 			}
 		})
 	}

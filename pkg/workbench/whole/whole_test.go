@@ -36,7 +36,7 @@ func TestWrite(t *testing.T) {
 		}
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is no link any more (%v)", err)
+		t.Errorf("the symbolic link was replaced (%v)", err)
 	}
 	deep := filepath.Join(folder, "deep", "down", "file")
 	if err := whole.Write(deep, nil); !errors.Is(err, fs.ErrNotExist) {
@@ -46,7 +46,7 @@ func TestWrite(t *testing.T) {
 		t.Errorf("the error names another file: %v", err)
 	}
 	if err := whole.WriteDeep(deep, nil); err != nil {
-		t.Errorf("in a folder that is to be made: %v", err)
+		t.Errorf("writing into a folder that must be created fails: %v", err)
 	}
 	if err := whole.Write(filepath.Join(fresh, "file"), nil); err == nil {
 		t.Error("a file was written into a file")
@@ -55,7 +55,7 @@ func TestWrite(t *testing.T) {
 		t.Error("a folder was written as a file")
 	}
 	if err := whole.Write(os.DevNull, []byte("new")); err != nil {
-		t.Errorf("what is no file: %v", err)
+		t.Errorf("writing to a device fails: %v", err)
 	}
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != 4 {

@@ -89,7 +89,7 @@ func TestEndpoints(t *testing.T) {
 		})
 	}
 	if service.Port != nil {
-		t.Error("the service that was given was changed")
+		t.Error("the given service was changed")
 	}
 }
 

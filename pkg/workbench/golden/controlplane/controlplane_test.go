@@ -99,7 +99,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := golden.Prepare(ctx, found.Cases); err == nil {
-		t.Error("what nobody waits for is prepared")
+		t.Error("Prepare succeeds after its context ended, want an error")
 	}
 }
 

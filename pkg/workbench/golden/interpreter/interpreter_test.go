@@ -121,7 +121,7 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("of %d questions %d are answered", len(questions), answered)
 	}
 	if _, err := interpreter.Questions(t.Context(), "testdata/wrong/questions.yaml"); err == nil {
-		t.Error("questions that are none are asked")
+		t.Error("no error for an invalid table of questions, want one")
 	}
 }
 
