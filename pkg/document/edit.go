@@ -12,7 +12,8 @@ import (
 )
 
 // Set adds a member to an object, or replaces it in place. New members are appended. Setting a JSON-equal value is not
-// an edit; numbers are compared as written.
+// an edit; numbers are compared as written. It fails with ErrKind for another kind of node, and with ErrSyntax for
+// invalid JSON.
 func (n *Node) Set(key string, raw []byte) (*Node, error) {
 	if err := n.editable(Object); err != nil {
 		return nil, fmt.Errorf("setting a member: %w", err)
@@ -270,7 +271,8 @@ func (n *Node) ReplaceLiteral(l Literal) error {
 	return nil
 }
 
-// Insert puts a value before the item at index i of an array; i may be its length.
+// Insert puts a value before the item at index i of an array; i may be its length. It fails with ErrKind, ErrIndex or
+// ErrSyntax.
 func (n *Node) Insert(i int, raw []byte) (*Node, error) {
 	if err := n.editable(Array); err != nil {
 		return nil, fmt.Errorf("inserting an item: %w", err)
@@ -292,7 +294,7 @@ func (n *Node) Insert(i int, raw []byte) (*Node, error) {
 	return k, nil
 }
 
-// Append adds a value to the end of an array.
+// Append adds a value to the end of an array. It fails as Insert does.
 func (n *Node) Append(raw []byte) (*Node, error) {
 	return n.Insert(n.Len(), raw)
 }

@@ -636,7 +636,7 @@ var ownCosts = map[string]float64{
 	"toYAML":        20,
 }
 
-// worstLength is the length of anything that a request may contain.
+// worstLength is the length of anything that a request may contain: the default of webhook.maxReviewBytes.
 const worstLength = 8 << 20
 
 // assumed holds the sizes of values with only a known type.

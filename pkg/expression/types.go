@@ -160,7 +160,7 @@ type Environment struct {
 // Limits of computed values. Sizes are in bytes: a text or bytes count their length plus itemSize, every other scalar,
 // list and map counts itemSize, and a list or a map also counts its content.
 const (
-	// maximumValue is the size of one value.
+	// maximumValue is the size of one value. No object can hold a larger one: etcd accepts 1.5 MiB by default.
 	maximumValue = 4 << 20
 	// maximumTogether is the size of all values that are computed for one request.
 	maximumTogether = 8 << 20

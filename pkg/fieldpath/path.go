@@ -42,7 +42,8 @@ var (
 )
 
 // Parse reads a path: keys with dots between them, ["key"] for keys with dots or brackets, [member=value] for the item of a
-// list, where value may be in double quotes and is text then, and [0] for an item by its position.
+// list, where value may be in double quotes and is text then, and [0] for an item by its position. It fails for an
+// empty path, and for one with more than MaximumSteps.
 func Parse(text string) (Path, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("is not UTF-8")

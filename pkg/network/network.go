@@ -75,7 +75,7 @@ type Owner struct {
 // String returns the owner as one word, for logs and as a key.
 func (o Owner) String() string { return o.Contract + "/" + o.Key }
 
-// ParseOwner parses the text of String.
+// ParseOwner parses the text of String. It fails for any other text.
 func ParseOwner(text string) (Owner, error) {
 	contract, key, ok := strings.Cut(text, "/")
 	if !ok || contract == "" || key == "" {

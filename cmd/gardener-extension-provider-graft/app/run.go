@@ -128,7 +128,8 @@ func start(ctx context.Context, mgr manager.Manager) error {
 	}
 }
 
-// withdrawTimeout limits the removal of the registration of a removed installation.
+// withdrawTimeout limits the removal of the registration of a removed installation. The kubelet kills a Pod 30 seconds
+// after it was told to stop.
 const withdrawTimeout = 5 * time.Second
 
 // drain returns a context that ends a configured delay after ctx. Until then, /readyz fails but requests are

@@ -29,7 +29,8 @@ const (
 // (gardener/gardener#9755, #9770).
 var firstUnlabelled = semver.MustParse("1.96.0")
 
-// GenerationOf tells the generation from the version of Gardener; an empty version means today's.
+// GenerationOf tells the generation from the version of Gardener; an empty version means today's. It fails if the
+// version is not a semantic version.
 func GenerationOf(version string) (Generation, error) {
 	if version == "" {
 		return Today, nil

@@ -24,7 +24,8 @@ const (
 	gardenVersion  = "operator.gardener.cloud/v1alpha1"
 )
 
-// FromCluster decodes a Cluster. The namespace has its name, but no labels: see WithNamespace.
+// FromCluster decodes a Cluster. The namespace has its name, but no labels: see WithNamespace. It fails with
+// ErrUndecodable for another kind, or an unreadable Shoot; other parts are decoded at their first use.
 func FromCluster(raw []byte) (*Facts, error) {
 	var cluster struct {
 		typeMeta

@@ -326,7 +326,7 @@ func (l LookupRequest) Pick(f *Found) (*Found, error) {
 	return picked, nil
 }
 
-// Read returns the requested parts of an object in decoded JSON, with integers as int64.
+// Read returns the requested parts of an object in decoded JSON, with integers as int64. It fails as Pick does.
 func (l LookupRequest) Read(object map[string]any) (*Found, error) {
 	found, err := l.Selection().Of(object)
 	if err != nil {
@@ -347,6 +347,7 @@ type Lookups struct {
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // NewLookups declares the variable for these requests, and fields of any type for other lookups with unknown content.
+// It fails if a name is not an identifier, or occurs twice.
 func NewLookups(requests []LookupRequest, unknown ...string) (*Lookups, error) {
 	l := &Lookups{lookups: map[string]*expression.Object{}}
 	fields := map[string]*cel.Type{}

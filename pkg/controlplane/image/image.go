@@ -23,7 +23,7 @@ type Vector struct {
 	names   []string
 }
 
-// Parse reads an image vector.
+// Parse reads an image vector in Gardener's format. It fails if Gardener's library rejects it.
 func Parse(raw []byte) (*Vector, error) {
 	sources, err := imagevector.Read(raw)
 	if err != nil {

@@ -250,7 +250,8 @@ func (r *Rule) member(ctx context.Context, named *Rule, variables operation.Vari
 	return compiled.Writes, nil
 }
 
-// ItemsFor computes the items, those of a mapping sorted by key.
+// ItemsFor computes the items, those of a mapping sorted by key. It fails if the value is neither a list nor a mapping,
+// or has more than 256 items.
 func (f *ForEach) ItemsFor(ctx context.Context, variables operation.Variables) ([]Item, error) {
 	value, err := f.Items.evaluate(ctx, variables)
 	if err != nil {

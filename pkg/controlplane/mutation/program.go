@@ -22,7 +22,7 @@ import (
 // AnyName is the key of selections for other objects with any name; a name followed by * is a prefix.
 const AnyName = "*"
 
-// markDigits is the number of digits of a profile's hash in a mark.
+// markDigits is the number of digits of a profile's hash in a mark: 32 bits distinguish the versions of one profile.
 const markDigits = 8
 
 // Program is every loaded profile compiled. It is immutable and safe for concurrent use.

@@ -64,7 +64,8 @@ func (o *Object) Purpose() string {
 	return purpose
 }
 
-// OwnContainer returns the container that the contract requires. It ignores init containers.
+// OwnContainer returns the container that the contract requires. It ignores init containers. It fails with
+// ErrContainerMissing.
 func (o *Object) OwnContainer() (*document.Node, error) {
 	if container := o.PodSpec().Get("containers").ItemWith("name", o.Target.Container); container != nil {
 		return container, nil
@@ -88,7 +89,8 @@ func (o *Object) ImageVersion() string {
 	return strings.TrimPrefix(tag, "v")
 }
 
-// Container finds a container of the pod template, or an init container, by its name.
+// Container finds a container of the pod template, or an init container, by its name. It fails with
+// ErrContainerMissing.
 func (o *Object) Container(name string) (*document.Node, error) {
 	for _, list := range []string{"containers", "initContainers"} {
 		if container := o.PodSpec().Get(list).ItemWith("name", name); container != nil {
@@ -103,7 +105,7 @@ func (o *Object) missing(container string) error {
 }
 
 // CommandLine returns the command line of a container, or of the kubelet in an OperatingSystemConfig. It is parsed once
-// and reflects the edits made through it.
+// and reflects the edits made through it. It fails with ErrNested if it cannot be parsed.
 func (o *Object) CommandLine(container string) (Flags, error) {
 	if o.Form.Kind == "OperatingSystemConfig" {
 		return o.kubeletFlags()
@@ -304,7 +306,8 @@ func (o *Object) File(path string) *document.Node {
 	return o.Document.Root().Find("spec", "files").ItemWith("path", path)
 }
 
-// Content returns the inline content of a file.
+// Content returns the inline content of a file. It fails with ErrNodePartMissing if there is none, and with ErrNested if
+// it cannot be decoded.
 func (o *Object) Content(path string) (*document.Content, error) {
 	inline := o.File(path).Find("content", "inline")
 	if inline == nil {
@@ -318,7 +321,7 @@ func (o *Object) Content(path string) (*document.Content, error) {
 }
 
 // KubeletConfiguration returns the kubelet's configuration file. It is parsed once; Flush writes its edits to the
-// object.
+// object. It fails as Content does, and with ErrNested for another kind.
 func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
 	if y := o.texts.yaml; y != nil && y.stands(o, find) {

@@ -71,7 +71,8 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 	}))
 }
 
-// refreshPeriod is the interval of regular checks of callers and other installations.
+// refreshPeriod is the interval of regular checks of callers and other installations. It makes up for a missed event
+// well before yieldAfter.
 const refreshPeriod = 10 * time.Second
 
 // AddPeers updates callers and installations in every replica: when a CA Secret or a registration changes, and

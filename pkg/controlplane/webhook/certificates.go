@@ -486,7 +486,8 @@ type Serving struct {
 	Bundle BundleReader
 }
 
-// Check opens a connection with the server name and the CAs of the registration.
+// Check opens a connection with the server name and the CAs of the registration. It fails if they do not trust the
+// served certificate.
 func (s Serving) Check(ctx context.Context) error {
 	bundle, err := s.Bundle.ReadBundle(ctx)
 	if err != nil {

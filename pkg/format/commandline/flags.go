@@ -295,7 +295,8 @@ func (l *FlagList) SetBare(name string) error {
 	return l.edit("setting", name, []Want{{Bare: true}})
 }
 
-// Remove takes all occurrences of a flag out, with their values, and in a unit with lines of their own.
+// Remove takes all occurrences of a flag out, with their values, and in a unit with lines of their own. It fails with
+// ErrFlag or ErrAmbiguous, and then changes nothing.
 func (l *FlagList) Remove(name string) error {
 	return l.edit("removing", name, nil)
 }

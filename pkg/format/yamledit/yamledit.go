@@ -35,7 +35,9 @@ var (
 )
 
 const (
-	maxSize  = 4 << 20 // bytes
+	// maxSize limits a text, in bytes. A text inside an object is smaller: etcd accepts 1.5 MiB by default.
+	maxSize = 4 << 20
+	// maxDepth limits nested mappings and lists, as fieldpath.MaximumSteps limits a path to them.
 	maxDepth = 100
 )
 

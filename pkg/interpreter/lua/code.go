@@ -144,7 +144,7 @@ func entry(table, key string) string {
 	return table + "[" + quote(key) + "]"
 }
 
-// largest is the number up to which Lua represents all whole numbers exactly.
+// largest is the number up to which Lua 5.1, with IEEE 754 doubles, represents all whole numbers exactly.
 const largest = 1 << 53
 
 // number returns a Lua number literal.

@@ -24,8 +24,9 @@ const (
 	maximumPriority = 32767
 	// longestInterface is IFNAMSIZ without the byte that ends it, and longestSwitch ETH_GSTRING_LEN likewise.
 	longestInterface, longestSwitch = 15, 31
-	longestProfile                  = 253
-	scopeUniverse, scopeLink        = 0, 253
+	// longestProfile is the length of a DNS subdomain (k8s.io/apimachinery, DNS1123SubdomainMaxLength).
+	longestProfile           = 253
+	scopeUniverse, scopeLink = 0, 253
 )
 
 // Validate returns all mistakes of the configuration as Problems: everything that DRANET rejects in a user's

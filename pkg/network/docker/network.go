@@ -191,7 +191,7 @@ type staticRoute struct {
 // defaultPrefix is the default prefix of interface names.
 const defaultPrefix = "eth"
 
-// longestSandbox limits the path of a sandbox, in bytes (PATH_MAX).
+// longestSandbox limits the path of a sandbox, in bytes (PATH_MAX of Linux).
 const longestSandbox = 4096
 
 // join returns the interface to move into the sandbox, with its routes.

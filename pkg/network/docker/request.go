@@ -135,7 +135,7 @@ type portBinding struct {
 	Port  uint16
 }
 
-// nodeDiscovery is the discovery type of nodes, with nodeData.
+// nodeDiscovery is the discovery type of nodes, with nodeData (libnetwork, discoverapi.NodeDiscovery).
 const nodeDiscovery = 1
 
 type nodeData struct {

@@ -93,7 +93,7 @@ var (
 		"Endpoints of Docker's networks on this machine: in a container (joined), or not in one (free).", []string{"state"}, nil)
 )
 
-// usageTimeout limits the reading of rows that are not in memory.
+// usageTimeout limits the reading of rows that are not in memory. Prometheus waits ten seconds by default.
 const usageTimeout = 2 * time.Second
 
 // Describe implements prometheus.Collector.

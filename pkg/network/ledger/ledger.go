@@ -87,7 +87,8 @@ func (l *Ledger) Lease() time.Duration {
 	return l.leaser.Lease()
 }
 
-// Alive reports whether a server's lease is still held. This process counts as alive.
+// Alive reports whether a server's lease is still held. This process counts as alive. It fails if the store cannot be
+// read.
 func (l *Ledger) Alive(ctx context.Context, server string) (bool, error) {
 	if server == "" || l.leaser == nil {
 		return false, nil

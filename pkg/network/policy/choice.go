@@ -103,7 +103,8 @@ func (c *compiler) family(choice *Profile, p place, t source.Text) {
 	}
 }
 
-// Config returns the profile's settings for the device of a request, without those of the pool.
+// Config returns the profile's settings for the device of a request, without those of the pool. It fails if an
+// expression fails.
 func (x *Profile) Config(ctx context.Context, s Subject) (device.Config, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()

@@ -86,7 +86,8 @@ type quota struct {
 }
 
 // Quotas returns the quotas to which a request for an address of the pool counts. Missing data of a caller is empty in
-// their names, so that all callers without it share one. If two have the same name, the smaller one applies.
+// their names, so that all callers without it share one. If two have the same name, the smaller one applies. It fails if
+// an expression fails, or a name is empty or too long.
 func (p *Pool) Quotas(ctx context.Context, s Subject) ([]ledger.Quota, error) {
 	if len(p.quotas) == 0 {
 		return nil, nil

@@ -29,7 +29,8 @@ type facts struct {
 	config     *configuration
 }
 
-// Attributes returns the attributes of a device for its selection. The caller owns the map and its values.
+// Attributes returns the attributes of a device for its selection. The caller owns the map and its values. It fails if
+// an expression fails, or for more than 32 attributes.
 func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]device.Attribute, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()

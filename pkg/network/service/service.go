@@ -335,12 +335,13 @@ func (s *Service) Release(ctx context.Context, owner network.Owner) error {
 }
 
 // ReleaseSince releases the allocation that the owner has held since a time; it ignores another allocation. The owner
-// may return at once.
+// may return at once. After an error, the release may still be recorded.
 func (s *Service) ReleaseSince(ctx context.Context, owner network.Owner, since time.Time) error {
 	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Since.Equal(since) })
 }
 
-// ReleaseOf releases the owner's allocation for a holder with a UID; it ignores another allocation.
+// ReleaseOf releases the owner's allocation for a holder with a UID; it ignores another allocation. After an
+// error, the release may still be recorded.
 func (s *Service) ReleaseOf(ctx context.Context, owner network.Owner, uid string) error {
 	return s.releaseIf(ctx, owner, false, func(a network.Allocation) bool { return a.Holder.UID == uid })
 }

@@ -232,7 +232,7 @@ func (r *Registration) Default() {
 	}
 }
 
-// ParseService parses a Service in the form namespace/name or namespace/name:port.
+// ParseService parses a Service in the form namespace/name or namespace/name:port. It fails for any other form.
 func ParseService(text string) (*RegisteredService, error) {
 	namespace, rest, ok := strings.Cut(text, "/")
 	name, port, numbered := strings.Cut(rest, ":")

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// recordedBytes limits a recorded value, in bytes. Longer values are not restored.
+	// recordedBytes limits a recorded value, in bytes, so that a record has room for hundreds. Longer values are not restored.
 	recordedBytes = 1024
 	// recordBytes limits a record, in bytes: Kubernetes allows 256 KiB for all annotations (k8s.io/apimachinery:
 	// pkg/api/validation, TotalAnnotationSizeLimitB). Values of an object with a longer record are not restored.

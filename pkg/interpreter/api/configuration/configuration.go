@@ -39,7 +39,7 @@ const (
 
 	// DefaultTimeoutSeconds is the timeout of a webhook that sets none.
 	DefaultTimeoutSeconds = 10
-	// LeastTimeoutSeconds is the shortest timeout that a webhook can set.
+	// LeastTimeoutSeconds is the shortest timeout that a webhook can set (Karmada validates 1 to 30 seconds).
 	LeastTimeoutSeconds = 1
 	// MostTimeoutSeconds is the longest timeout that a webhook can set.
 	MostTimeoutSeconds = 30

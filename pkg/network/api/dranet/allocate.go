@@ -295,7 +295,7 @@ func (a *allocation) echo(answer device.Config) device.Config {
 	return answer
 }
 
-// mostAliases limits the stored names of a device.
+// mostAliases limits the stored names of a device, so that requests with ever new names cannot let its row grow.
 const mostAliases = 16
 
 // learn records further names of the device, so that a release can use them.

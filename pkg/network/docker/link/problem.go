@@ -19,6 +19,7 @@ import (
 
 // The limits of the settings in a Spec.
 const (
+	// MaxVLAN is the largest VLAN of IEEE 802.1Q, which reserves 4095. MaxVNI has 24 bits (RFC 7348, 5).
 	MaxVLAN = 4094
 	MaxVNI  = 1<<24 - 1
 	// MinMTU is the minimum of IPv4 (RFC 791), MaxMTU the maximum packet size.

@@ -35,7 +35,7 @@ type fence struct {
 	raising atomic.Bool
 }
 
-// fences is the number of fences, which all servers share.
+// fences is the number of fences, which all servers share: a few servers seldom choose the same one.
 const fences = 64
 
 func (f *fence) init(s *Store, prefix string) {

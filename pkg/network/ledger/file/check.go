@@ -65,6 +65,7 @@ const (
 	leafPage     = 0x02
 	metaPage     = 0x04
 	bucketRow    = 0x01
+	// maximumDepth limits recursion in a damaged file: 32 levels of branch pages hold more rows than any disk.
 	maximumDepth = 32
 )
 

@@ -54,7 +54,7 @@ const (
 	pageSize = 4096
 	// mapBytes is the address space reserved for the file. bbolt never remaps below this size; a remap would wait for all readers.
 	mapBytes = 64 << 30
-	// growBytes is the number of bytes by which the file grows.
+	// growBytes is the number of bytes by which the file grows. Small steps keep a small ledger small.
 	growBytes = 128 << 10
 	// maximumGroup bounds the commits of one bbolt transaction.
 	maximumGroup = 1024

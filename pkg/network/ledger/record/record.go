@@ -33,7 +33,7 @@ func New[T any](store ledger.Store, node, table string) *Table[T] {
 	return &Table[T]{store: store, prefix: ledger.RecordPrefix(node, table)}
 }
 
-// Get returns the value of a row, or false if there is none.
+// Get returns the value of a row, or false if there is none. It fails if the store or the row cannot be read.
 func (t *Table[T]) Get(ctx context.Context, key string) (value T, ok bool, err error) {
 	raw, err := t.read(ctx, key)
 	if err != nil || raw == nil {

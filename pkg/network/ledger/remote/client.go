@@ -35,7 +35,8 @@ type Client struct {
 
 var _ ledger.Store = (*Client)(nil)
 
-// Dial returns a client for an address such as unix:///var/lib/graft/ledger.sock. It does not connect yet.
+// Dial returns a client for an address such as unix:///var/lib/graft/ledger.sock. It fails for any
+// other form, and does not connect yet.
 func Dial(address string) (*Client, error) {
 	path, ok := strings.CutPrefix(address, "unix://")
 	if !ok || !strings.HasPrefix(path, "/") {
