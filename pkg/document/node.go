@@ -417,7 +417,7 @@ func (n *Node) Document() *Document {
 	return d
 }
 
-// newDocument returns a document in the room of another one.
+// newDocument returns a document that uses the buffers of an earlier document.
 func newDocument(t *text, base uint32, room *room) *Document {
 	d := &room.documents.take(1)[0]
 	d.init(t, base, room)

@@ -119,7 +119,7 @@ type Term struct {
 	Position source.Position
 	// References are the variables and fields that the part names, as dotted paths, sorted.
 	References []string
-	// Skipped says that the part was not evaluated, as another one had decided already.
+	// Skipped reports that the part was not evaluated, because an earlier part decided.
 	Skipped bool
 	// Value is the value of the part; nil if it was not evaluated or failed.
 	Value ref.Val

@@ -116,7 +116,7 @@ func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, esc
 	return t.write(ctx, vars, func(_ *program, before, computed string) (string, error) { return escape(before, computed) })
 }
 
-// write writes the parts of a text, each computed one as put says, which is told the text before it, too.
+// write writes the parts of a text. put writes each computed part, and also receives the text before it.
 func (t *Template) write(ctx context.Context, vars interpreter.Activation, put func(p *program, before, computed string) (string, error)) (string, error) {
 	var text strings.Builder
 	for _, part := range t.parts {
@@ -634,7 +634,7 @@ func (c *partsCompiler) each(e ast.Expr) (*each, error) {
 	return &each{variable: loop.IterVar(), of: of, condition: asks, decides: decides}, err
 }
 
-// evaluate explains the condition for one item after the other, up to the one that decides; more counts those that are left out.
+// evaluate explains the condition for each item, up to the deciding one; more counts the omitted items.
 func (a *each) evaluate(ctx context.Context, vars interpreter.Activation) (terms []Term, more int) {
 	value, err := a.of.program.evaluate(ctx, vars)
 	if err != nil {

@@ -137,7 +137,7 @@ type Variable struct {
 	Type *cel.Type
 	// Object declares the object type in Type, for variables with fields.
 	Object *Object
-	// Keys are all keys that a map may have, where they are known: another one that is written out is then an error.
+	// Keys are all keys that a map can have, if they are known: any other literal key is then an error.
 	Keys []string
 }
 

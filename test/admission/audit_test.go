@@ -18,7 +18,7 @@ import (
 // auditWebhook is the prefix of the webhook's keys in the audit log of the API server.
 const auditWebhook = "controlplane.acme.graft.extensions.gardener.cloud/"
 
-// audited are the audit annotations that the webhook has given for a request of a namespace, by the verb of the
+// audited returns the webhook's audit annotations for a request of a namespace, by the verb of the
 // request, without the webhook's name.
 func audited(namespace, verb string) map[string]string {
 	GinkgoHelper()

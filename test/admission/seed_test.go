@@ -49,7 +49,7 @@ func version(kubernetes string) func(*landscape.ShootOptions) {
 	return func(o *landscape.ShootOptions) { o.Shoot.Spec.Kubernetes.Version = kubernetes }
 }
 
-// newNamespace makes a namespace with the labels given and no other.
+// newNamespace creates a namespace with exactly the given labels.
 func newNamespace(ctx context.Context, name string, labels map[string]string) string {
 	GinkgoHelper()
 	Expect(land.Client().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})).

@@ -70,7 +70,7 @@ type target struct {
 	address, health, path string
 }
 
-// start runs a program with as many files as are given.
+// start runs a program with the given limit of open files.
 func start(ctx SpecContext, name string, files int) *target {
 	GinkgoHelper()
 	addresses, err := env.FreeAddresses(ctx, 3)
@@ -107,7 +107,7 @@ func write(folder, name string, content []byte) string {
 	return path
 }
 
-// extension is told to the kube-apiserver by URL, with a namespace of its own.
+// extension is registered in kube-apiserver by URL, with its own namespace.
 func extension(ctx SpecContext, folder string, addresses []string) []string {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-"}}

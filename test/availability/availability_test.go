@@ -123,7 +123,7 @@ func serials(replicas []*replica) map[string]bool {
 	return found
 }
 
-// kill kills the replica that leads. The calls on their way to it are lost, and another one leads.
+// kill kills the replica that leads. Its open calls are lost, and another replica leads.
 func (s scene) kill() {
 	leader, _ := s.leader()
 	s.lose(leader, func() {
@@ -170,7 +170,7 @@ func (s scene) lose(r *replica, do func()) {
 }
 
 // etcd stops etcd until no replica leads. Only calls that need kube-apiserver's own store fail: the replica that led
-// answers all calls, and exits when there are no more. Afterwards another one leads.
+// answers all calls, and exits when there are no more. Afterwards another replica leads.
 func (s scene) etcd() {
 	pid, _ := server("etcd")
 	leader, _ := s.leader()

@@ -176,7 +176,7 @@ func (r *replica) leads() bool {
 	return r.metric(`leader_election_master_status{name="` + program + `-leader-election"} 1`)
 }
 
-// leader waits until a replica leads, and returns it and another one.
+// leader waits until a replica leads, and returns it and another replica.
 func (f *fleet) leader() (leader, other *replica) {
 	GinkgoHelper()
 	Eventually(func() bool {

@@ -10,7 +10,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// bindAgain holds that an owner who asks again has what it had, and no second one.
+// bindAgain checks that a repeated bind returns the same binding and creates no second one.
 func (s *suite) bindAgain() {
 	a := s.allocation(1)
 	first := s.bind(a)
@@ -59,7 +59,7 @@ func (s *suite) ownersApart() {
 	s.unbind(second)
 }
 
-// comeAgain holds that an owner who has given back what it had can have something again.
+// comeAgain checks that an owner can bind again after its release.
 func (s *suite) comeAgain() {
 	s.unbind(s.bind(s.allocation(1)))
 	again := s.allocation(1)
@@ -68,7 +68,7 @@ func (s *suite) comeAgain() {
 	s.gone(again)
 }
 
-// lateRelease holds that what one owner had is another's when it has been given back, and that releasing it once more does not take it away.
+// lateRelease checks that a repeated release does not unbind a released address that another owner has bound.
 func (s *suite) lateRelease() {
 	late := s.bind(s.allocation(1))
 	s.unbind(late)
@@ -95,7 +95,7 @@ func (s *suite) endedContext() {
 	s.gone(a)
 }
 
-// manyOwners binds and releases at the same time; what was given back is there again.
+// manyOwners binds and releases concurrently, and checks that released addresses can be bound again.
 func (s *suite) manyOwners() {
 	for range 2 {
 		all := make([]network.Allocation, Many)

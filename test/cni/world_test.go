@@ -69,7 +69,7 @@ func newHost(t testing.TB, subnet, first, last string) *host {
 	return h
 }
 
-// kept returns the addresses that host-local has given and not taken back, sorted.
+// kept returns the addresses that host-local has allocated and not released, sorted.
 func (h *host) kept() []string {
 	h.Helper()
 	entries, err := os.ReadDir(filepath.Join(h.data, "lan"))

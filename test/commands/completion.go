@@ -114,7 +114,7 @@ func (i Interactive) Complete(ctx context.Context, folder, bin string, c Complet
 	return await(terminal, i.Name, c)
 }
 
-// await waits until everything behind the prompt shows what is to be offered.
+// await waits until the text after the prompt shows the expected completions.
 func await(terminal *Terminal, name string, c Completion) (string, error) {
 	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
 		screen := terminal.Screen()

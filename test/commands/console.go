@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Step is a command of a console block and what it is said to print.
+// Step is a command of a console block with its expected output.
 type Step struct {
 	// Command may have several lines; Shown is how it stands in the block.
 	Command, Shown string

@@ -23,7 +23,7 @@ type Block struct {
 	end    int // index of the line with the closing fence
 }
 
-// fence opens or closes a block: indentation, backquotes, and what is said about the content.
+// fence opens or closes a block: indentation, backquotes and info string.
 var fence = regexp.MustCompile("^([ ]*)(```+|~~~+)[ ]*([^`]*)$")
 
 // Blocks are the fenced blocks of a page. A fence that is not closed is an error.

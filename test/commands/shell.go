@@ -93,7 +93,7 @@ func (s *Shell) command(ctx context.Context, script string) *exec.Cmd {
 	return command
 }
 
-// RunUntil runs a command that goes on until Ctrl-C: it waits until the command has printed a text, and interrupts it
+// RunUntil runs a command that runs until Ctrl-C: it waits until the command has printed a text, and interrupts it
 // then. The command must end by itself then; its status is not an error.
 func (s *Shell) RunUntil(ctx context.Context, script, text string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)

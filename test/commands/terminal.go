@@ -96,7 +96,7 @@ func (t *Terminal) Type(text string) error {
 	return nil
 }
 
-// Resize changes the width of the terminal; the program is told by a signal.
+// Resize changes the width of the terminal; the program gets a signal.
 func (t *Terminal) Resize(width int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,7 +27,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
 )
 
-// fromFile is how kubectl is told of a file of a ConfigMap, with or without a key.
+// fromFile matches kubectl's argument for a file of a ConfigMap, with or without a key.
 var fromFile = regexp.MustCompile(`--from-file=(?:([^=\s]+)=)?(\S+)`)
 
 // TestProfileWithFiles follows docs/usage/installation.md with a profile that names files: the extension can load the

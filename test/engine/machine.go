@@ -177,7 +177,7 @@ func (m *Machine) Run(ctx context.Context, name string, arguments ...string) (st
 	return said(m.command(ctx, name, arguments...))
 }
 
-// said runs a command; what it says on standard error is in the error.
+// said runs a command and returns its output; the error contains its standard error.
 func said(c *exec.Cmd) (string, error) {
 	var problems strings.Builder
 	c.Stderr = &problems

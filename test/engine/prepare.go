@@ -27,7 +27,7 @@ var (
 )
 
 // Prepare looks for the programs, in a checkout. Those that are missing come with Debian's packages: root installs
-// them, others unpack them into a folder. What is done is said.
+// them, others unpack them into a folder. It logs each step.
 func Prepare(ctx context.Context, out io.Writer) (Options, error) {
 	o := Options{Unprivileged: os.Geteuid() != 0}
 	if o.Unprivileged {

@@ -35,7 +35,7 @@ type Process struct {
 	ended chan struct{}
 }
 
-// Log is the path of what the process has said, in all its lives.
+// Log is the path of the process's output, over all its restarts.
 func (p *Process) Log() string { return filepath.Join(p.machine.Folder, p.Name+".log") }
 
 // Begin starts the program and does not wait, with arguments beside those that it always has.
@@ -96,7 +96,7 @@ func (p *Process) Tail() string {
 	return strings.Join(lines[max(0, len(lines)-15):], "\n")
 }
 
-// Kill ends the program as a loss of power does, and waits until it is gone. What it has started goes on.
+// Kill ends the program as a loss of power does, and waits for its end. Its child processes continue.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
 // Stop asks the program to end, and waits until it has.

@@ -73,7 +73,7 @@ func (o Options) attributes() *syscall.SysProcAttr {
 
 func (m *Machine) wrappers() string { return filepath.Join(m.Folder, "bin") }
 
-// wrapper runs runc without the group of terminals: whoever is not root has a single group in a namespace.
+// wrapper runs runc without the group of terminals: a user other than root has a single group in a namespace.
 const wrapper = `#!/bin/sh
 for argument; do
   if [ "$last" = --bundle ]; then sed -i 's/,"gid=5"//' "$argument/config.json"; fi

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
-// hold writes into the ledger, which no server has, who has been holding an address of the pool overlay since when.
+// hold writes an allocation of the pool overlay with a holder and a start time into a ledger without a server.
 func (n *node) hold(t *testing.T, owners map[string]time.Time) {
 	t.Helper()
 	store, err := file.Open(n.path("ledger"), file.Options{})

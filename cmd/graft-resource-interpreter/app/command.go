@@ -259,7 +259,7 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 // kinds returns the kinds that this replica registers.
 func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
 
-// told records the authorities that callers trust.
+// told records the CAs that callers trust.
 func (p *program) told(ctx context.Context, bundle []byte) {
 	if held := p.source.Held(); held != nil && held.Covers(bundle) {
 		p.known.Store(true)

@@ -56,7 +56,7 @@ type Finder struct {
 	Namespace string
 	// Parallel is how many namespaces are looked at at a time; 0: one.
 	Parallel int
-	// Progress is told how many namespaces are done, and Left that one was looked at; each may be nil.
+	// Progress receives the number of checked namespaces, and Left is called for each checked one; each may be nil.
 	Progress func(done, of int)
 	Left     func(namespace string)
 }
@@ -66,7 +66,7 @@ type Summary struct {
 	// ControlPlanes counts the namespaces, and Objects the objects in them with rules.
 	ControlPlanes int `json:"controlPlanes"`
 	Objects       int `json:"objects"`
-	// OptedOut are namespaces that are left alone as they say so.
+	// OptedOut are the namespaces with the opt-out annotation. They are not checked.
 	OptedOut []string `json:"optedOut,omitempty"`
 	// Unread lists namespaces that could not be read completely.
 	Unread []Unread `json:"unread,omitempty"`
@@ -423,7 +423,7 @@ var namespaceForm = target.Form{Version: "v1", Kind: "Namespace", Resource: "nam
 type namespace struct {
 	name   string
 	labels map[string]string
-	// optOut is why it is left alone; empty: it is not.
+	// optOut is the reason in the opt-out annotation; empty without one.
 	optOut string
 }
 

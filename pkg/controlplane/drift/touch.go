@@ -24,7 +24,7 @@ type Toucher struct {
 	Pause time.Duration
 
 	mutex sync.Mutex
-	// next is when there may be another one.
+	// next is the earliest time of the next touch.
 	next time.Time
 }
 

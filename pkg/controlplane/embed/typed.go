@@ -22,7 +22,8 @@ import (
 // ErrFieldUnknown means that a rule writes a field that the Go type of the object does not have, so that it would be lost.
 var ErrFieldUnknown = errors.New("field unknown to this program")
 
-// ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The value is not told: it may come from a Secret.
+// ErrFieldType means that a rule writes a value that the Go type of a field cannot hold. The error omits the value: it may
+// come from a Secret.
 var ErrFieldType = errors.New("value of another type than the field has")
 
 // encode returns the object as JSON with apiVersion and kind, which typed objects often lack. It returns nil for nil.

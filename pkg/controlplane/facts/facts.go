@@ -427,7 +427,7 @@ type Static struct {
 	Facts *Facts
 	// Secrets and ConfigMaps are the decoded data by object name.
 	Secrets, ConfigMaps map[string]map[string]string
-	// Objects are whole objects, of any kind, as JSON decodes them. Those that have a namespace must be in the one that is asked for.
+	// Objects are whole decoded objects of any kind. Namespaced objects must be in the requested namespace.
 	Objects []map[string]any
 }
 

@@ -78,7 +78,7 @@ type computedName struct {
 	Path     string
 	key      bool
 	Template *expression.Template
-	// number tells samples of different names apart, and shape is the one of sampleShapes that is tried.
+	// number distinguishes samples of different names, and shape is an index of sampleShapes.
 	number, shape int
 }
 

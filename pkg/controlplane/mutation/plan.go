@@ -31,7 +31,7 @@ type planBuffer struct {
 	steps []Step
 }
 
-// Observer is told of each step after it was applied, with the object as it then is.
+// Observer is called after each applied step, with the changed object.
 type Observer func(rule Applied, step Step, object *target.Object)
 
 // Plan is the list of changes to an object: every rule of its target with its condition and values evaluated. It is

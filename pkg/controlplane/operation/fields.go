@@ -229,7 +229,7 @@ func (f *fieldCompiler) set(p fieldPath, n source.Node, at string) {
 	}
 }
 
-// add makes a write, unless another one of the rule is for a part of the place or for the whole.
+// add creates a write, unless another write of the rule covers the place or a part of it.
 func (f *fieldCompiler) add(p fieldPath, value Value, n source.Node, at string) {
 	if constant, ok := value.Constant(); f.check != nil {
 		if problem := f.check(p, ok && constant.Absent); problem != "" {

@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
 )
 
-// told is an event as a recorder is given it.
+// told is a recorded Event.
 type told struct {
 	Object                *corev1.ObjectReference
 	Kind, Reason, Message string

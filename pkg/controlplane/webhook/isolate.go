@@ -55,7 +55,7 @@ func (u *unit) best() *version {
 	return nil
 }
 
-// established reports whether the newest version is the one that was served last.
+// established reports whether the newest version is also the last served version.
 func (u *unit) established() bool { return u.good == u.newest }
 
 // Unreadable has the errors of paths that cannot be read. A reader returns it together with the files of the

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// replica is one process: a store with the restored state of another one.
+// replica is one process: a store with the restored state of another process.
 type replica struct {
 	*Store
 	lastGood *LastGood

@@ -263,7 +263,7 @@ func skipBlank(text string, at, end int) int {
 
 func isUnitComment(c byte) bool { return c == '#' || c == ';' }
 
-// endsInBackslash reports whether a line goes on: an even number of backslashes are escaped ones.
+// endsInBackslash reports whether a line is continued: an even number of backslashes are escaped ones.
 func endsInBackslash(line string) bool {
 	return (len(line)-len(strings.TrimRight(line, `\`)))%2 == 1
 }
@@ -318,7 +318,7 @@ func (s *wordScanner) skip() {
 	}
 }
 
-// newline passes the end of a line that goes on.
+// newline skips the end of a continued line.
 func (s *wordScanner) newline() bool {
 	if s.text[s.at] != '\\' || s.at+1 >= s.end || s.text[s.at+1] != '\n' && s.text[s.at+1] != '\r' {
 		return false
@@ -379,7 +379,7 @@ func (s *wordScanner) decode(out []byte) (string, error) {
 	return string(out), nil
 }
 
-// continues reports whether a line ends here that goes on.
+// continues reports whether a continued line ends here.
 func (s *wordScanner) continues() bool {
 	ahead := *s
 	return ahead.newline()

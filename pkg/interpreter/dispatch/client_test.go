@@ -154,7 +154,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestTimeout tests that a webhook that does not answer is given up.
+// TestTimeout tests that a call to a webhook without an answer ends at its timeout.
 func TestTimeout(t *testing.T) {
 	hold := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-hold }))

@@ -101,7 +101,7 @@ func mutations(t testing.TB, raw []byte, run func([]byte)) {
 	})
 }
 
-// mutate calls with the value as it is with another one in each place below, and in its own.
+// mutate calls the function with each variant of the value: one place below it, or the value itself, is replaced.
 func mutate(value any, run func(any)) {
 	for _, text := range wrong {
 		run(json.RawMessage(text))

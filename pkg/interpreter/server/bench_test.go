@@ -43,7 +43,7 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// nobody discards the response.
+// nobody is a ResponseWriter that discards the response.
 type nobody struct {
 	header http.Header
 	status int

@@ -114,7 +114,7 @@ func TestIndex(t *testing.T) {
 	}
 	choose("10.0.0.4")
 
-	// An address that is only given to who asks for it.
+	// A reserved address is only allocated by name.
 	reserved := netip.MustParseAddr("10.0.0.0")
 	if has(x, reserved) || !x.Take(reserved) || x.Take(reserved) || !has(x, reserved) || x.Len() != 7 {
 		t.Error("a reserved address must be taken once, and be counted")

@@ -70,7 +70,7 @@ func (x *Index) Free(address netip.Addr) {
 // Len returns the number of taken addresses.
 func (x *Index) Len() uint64 { return x.space.size - x.room + uint64(len(x.others)) }
 
-// Choose takes the next free address behind the one that was chosen last, and after the highest goes on at the lowest; false
+// Choose takes the next free address after the last chosen one, and starts again at the lowest after the highest; false
 // when none is free.
 func (x *Index) Choose() (netip.Addr, bool) {
 	if x.space.size == 0 {

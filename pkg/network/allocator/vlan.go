@@ -53,7 +53,7 @@ func (v *VLANs) Taken(first, last uint16) int {
 	return count
 }
 
-// Choose takes the next free VLAN of first to last behind the one that was chosen last; false when none is free.
+// Choose takes the next free VLAN from first to last, after the last chosen one; false if none is free.
 func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 	first, last = max(first, FirstVLAN), min(last, LastVLAN)
 	if first > last {

@@ -67,7 +67,7 @@ type Orphan struct {
 // RetryAfter is the error of a call that a cloud refused because of too many requests. A rate limiter finds it with
 // errors.As and sends no requests to the cloud for this time.
 type RetryAfter struct {
-	// After is how long the cloud wants to be left alone; at least a second, at most MaximumRetryAfter.
+	// After is the pause before the next call; at least a second, at most MaximumRetryAfter.
 	After time.Duration
 	// Reason is the cloud's message.
 	Reason string

@@ -206,7 +206,7 @@ func (m *moved) Get(ctx context.Context, key string) ([]byte, error) {
 	return value, err
 }
 
-// TestCloudChoosesAddressInQuarantine adds an address to an allocation that rests here, since the cloud has given it out again.
+// TestCloudChoosesAddressInQuarantine checks that a cloud can choose an address in quarantine.
 func TestCloudChoosesAddressInQuarantine(t *testing.T) {
 	_, l := newDoubtful(t)
 	now, chosen := time.Unix(1e9, 0), netip.MustParseAddr("10.9.0.1")

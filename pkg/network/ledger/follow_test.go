@@ -33,7 +33,7 @@ type telling struct {
 	mutex   sync.Mutex
 	changed *sync.Cond
 	log     []logged
-	// watches are how many of the log each watch has told.
+	// watches has the number of log entries that each watch has delivered.
 	watches map[*int]struct{}
 }
 
@@ -102,7 +102,7 @@ func (s *telling) revision() int64 {
 	return s.log[len(s.log)-1].revision
 }
 
-// toldAll waits until so many watches have told all.
+// toldAll waits until that many watches have delivered all changes.
 func (s *telling) toldAll(watches int) {
 	for told := false; !told; time.Sleep(time.Millisecond) {
 		s.mutex.Lock()

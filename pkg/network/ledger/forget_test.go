@@ -37,7 +37,7 @@ func TestReleaseIf(t *testing.T) {
 		meanwhile func(context.Context, *ledger.Ledger) error
 		// uid is the UID of the holder to release.
 		uid string
-		// left is the holder that ReleaseIf has found instead, and there who has something afterwards.
+		// left is the holder that ReleaseIf found instead, and there lists the owners with allocations afterwards.
 		left, there string
 	}{
 		"nothing":                           {func(context.Context, *ledger.Ledger) error { return nil }, "first", "", ""},

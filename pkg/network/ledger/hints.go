@@ -30,7 +30,7 @@ type hints struct {
 	// uncertain holds keys of rows that could not be read after a commit with an unknown outcome.
 	uncertain map[string]struct{}
 	inFlight  map[string]*inFlight
-	// revision is the last that the watch has told, and ahead are own commits that it has not told yet.
+	// revision is the last one that the watch has delivered, and ahead are own commits that it has not delivered yet.
 	revision int64
 	ahead    map[string]ownCommit
 	// abandoned is called without the mutex when work of another server may be found.
@@ -109,7 +109,7 @@ func (h *hints) expect(revision int64, changes []Change) {
 	}
 }
 
-// told reports whether the watch tells something that is not older than an own commit.
+// told reports whether a delivered change is at least as new as an own commit.
 func (h *hints) told(revision int64, key string) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

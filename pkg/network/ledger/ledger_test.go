@@ -95,7 +95,7 @@ func TestLostAnswerWithUnreadableStore(t *testing.T) {
 	}
 }
 
-// darkness is a store that can be neither asked nor told after the first commit.
+// darkness is a store that can be neither read nor written after the first commit.
 type darkness struct {
 	*doubtful
 	falls, dark bool

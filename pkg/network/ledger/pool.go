@@ -82,7 +82,7 @@ func newPools(pools []Pool) (map[string]*pool, error) {
 	return all, nil
 }
 
-// subnet finds the one of an address's family.
+// subnet returns the subnet of an address's family.
 func (p *pool) subnet(address netip.Addr) (int, error) {
 	for i, subnet := range p.Subnets {
 		if subnet.Dynamic.Contains(address) || subnet.Static != nil && subnet.Static.Contains(address) {

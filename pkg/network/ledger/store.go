@@ -105,7 +105,7 @@ type Leaser interface {
 // Observer receives the commits to a store. If it returns an error, the watch ends.
 type Observer interface {
 	// Begin is called first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
-	// Later commits are told by Change.
+	// Change reports later commits.
 	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
 	// Change tells that a row has a value since the revision; nil means that it was removed.
 	Change(revision int64, key string, value []byte) error

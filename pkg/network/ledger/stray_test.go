@@ -23,7 +23,7 @@ import (
 type strayWorld struct {
 	// does reserves and gives back, and asked is the one that must know; both are the same on a store that is not shared.
 	does, asked *ledger.Ledger
-	// told waits until asked was told all.
+	// told waits until asked has received all changes.
 	told func()
 }
 

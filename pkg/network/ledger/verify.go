@@ -35,7 +35,7 @@ const (
 type VerifyOptions struct {
 	// Now is the current time for comparisons.
 	Now time.Time
-	// Maximum bounds the faults that are told. Default 10,000.
+	// Maximum limits the reported faults. Default 10,000.
 	Maximum int
 	// Progress is called periodically with the number of rows read; it may be nil.
 	Progress func(rows int)

@@ -43,7 +43,7 @@ type world struct {
 	// broken are the clouds that cannot be made.
 	broken map[string]bool
 	mutex  sync.Mutex
-	// unbound are releases that clouds were told of.
+	// unbound are the allocations that clouds have unbound.
 	unbound []string
 }
 
@@ -135,7 +135,7 @@ func (w *world) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-done })
 }
 
-// told waits until clouds were told of releases.
+// told waits until clouds have unbound the released allocations.
 func (w *world) told(t *testing.T, want ...string) {
 	t.Helper()
 	var got []string

@@ -25,7 +25,7 @@ func named(name string, cloud *fakeCloud) map[string]service.Pool {
 	return map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: cloud, CloudName: name, Rest: rest}}
 }
 
-// anew starts a new service on the same ledger, as after a restart.
+// anew returns a second service on the same ledger, as after a restart.
 func (w *world) anew(pools map[string]service.Pool) {
 	w.Service = service.New(w.ledger, pools, service.Options{Clock: w.clock, Report: func(owner network.Owner, err error) {
 		w.mutex.Lock()

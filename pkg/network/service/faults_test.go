@@ -307,7 +307,7 @@ func TestRequestWithoutRulesNeedsAllocation(t *testing.T) {
 	w.allocate(r)
 }
 
-// TestRetractKeepsAllocationOfAnotherRequest leaves an allocation that another request was given.
+// TestRetractKeepsAllocationOfAnotherRequest checks that Retract keeps an allocation that another request got.
 func TestRetractKeepsAllocationOfAnotherRequest(t *testing.T) {
 	w := newWorld(t)
 	a := w.allocate(request("plain", "a"))

@@ -35,7 +35,7 @@ func doubling(random *rand.Rand, attempt int, _ error) time.Duration {
 	return time.Duration(float64(min(5*time.Minute, time.Second<<min(attempt, 10))) * (0.5 + random.Float64()/2))
 }
 
-// obedient comes back when it is told to.
+// obedient retries after Retry-After.
 func obedient(random *rand.Rand, attempt int, err error) time.Duration {
 	var busy *network.Busy
 	if errors.As(err, &busy) {

@@ -28,7 +28,7 @@ func (w *world) states(keys ...string) string {
 	return strings.Join(all, ", ")
 }
 
-// told makes the cloud answer calls with errors.
+// told lets the cloud answer calls with the given errors.
 func (w *world) told(answers map[string]error) {
 	w.cloud.mutex.Lock()
 	defer w.cloud.mutex.Unlock()

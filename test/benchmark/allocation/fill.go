@@ -38,7 +38,7 @@ func prepare(ctx context.Context, store ledger.Store, held int) error {
 	return nil
 }
 
-// telling is how often those who wait are told how far it is.
+// telling is the interval of progress messages.
 const telling = 5 * time.Second
 
 // settle waits until a store has put in order what was written to it: until the process does nothing for a second.

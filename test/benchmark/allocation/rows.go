@@ -44,7 +44,7 @@ type round struct {
 // cycle makes two transactions: it takes something under a name, and gives it back.
 type cycle func(ctx context.Context, name string) error
 
-// wanted are the rows that are to be measured, of all numbers of callers.
+// wanted returns the rows to measure, for all numbers of callers.
 func wanted(o options, k kind, held int, order []string) (rows []*result) {
 	for _, what := range order {
 		if what != "store" && !o.rows.MatchString(what) {

@@ -126,7 +126,7 @@ func (w *work) script(c lua.Customizations, r interpreter.Request) error {
 	return err
 }
 
-// discard is a response that nobody reads.
+// discard is a ResponseWriter that discards the response.
 type discard struct {
 	header http.Header
 	status int

@@ -53,7 +53,7 @@ func Written(t testing.TB, results []golden.Result) string {
 	return out.String()
 }
 
-// Failing holds that no case in testdata/failing passes, and what is said of them.
+// Failing checks that no case in testdata/failing passes, and compares the messages.
 func Failing(t *testing.T, kind golden.Kind) {
 	t.Helper()
 	results := Run(t, Find(t, kind, "testdata/failing"))
@@ -65,7 +65,7 @@ func Failing(t *testing.T, kind golden.Kind) {
 	}
 }
 
-// Wrong holds what is said of each table and folder in testdata/wrong, which are none.
+// Wrong compares the errors of each invalid table and folder in testdata/wrong.
 func Wrong(t *testing.T, kind golden.Kind) {
 	t.Helper()
 	entries, err := os.ReadDir("testdata/wrong")
@@ -104,7 +104,7 @@ func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	})
 }
 
-// placed holds that a table has become cases, of which each has a name and a place, or findings.
+// placed checks that a table gives findings, or cases with a name and a position each.
 func placed(t *testing.T, suite golden.Suite, findings source.Findings) {
 	t.Helper()
 	if len(findings) == 0 && len(suite.Cases) == 0 {

@@ -101,7 +101,7 @@ func testRestOfNobody(t *testing.T, open Open) {
 	reserve(t, l, in)
 }
 
-// testAgainInVain holds that what is not given again for some other reason rests on.
+// testAgainInVain checks that an address stays in quarantine if its reallocation fails for another reason.
 func testAgainInVain(t *testing.T, open Open) {
 	until := now.Add(time.Minute)
 	l := opened(t, open(t))

@@ -404,7 +404,7 @@ func reserve(t *testing.T, l *ledger.Ledger, in ledger.Intent) network.Allocatio
 	return a
 }
 
-// show is what was given, in one line.
+// show returns the allocation in one line.
 func show(a network.Allocation) string {
 	var words []string
 	for _, address := range a.Addresses {

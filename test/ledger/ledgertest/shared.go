@@ -114,7 +114,7 @@ func testRestIsSeen(t *testing.T, open Open) {
 	}
 }
 
-// testReleasesAreFound lets servers that are told of nothing ask for addresses by name that others have released.
+// testReleasesAreFound lets servers without a watch request addresses by name that other servers have released.
 func testReleasesAreFound(t *testing.T, open Open) {
 	store, other := open(t), open(t)
 	defer closing(t, store)
@@ -292,7 +292,7 @@ func testLostAnswers(t *testing.T, open Open) {
 	}
 }
 
-// recording is an observer that writes down what it is told.
+// recording is an observer that records its calls.
 type recording struct {
 	mutex sync.Mutex
 	rows  map[string]string

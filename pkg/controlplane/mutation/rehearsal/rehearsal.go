@@ -349,7 +349,7 @@ func (s trial) applyTo(object *target.Object, selected *mutation.Selection, requ
 
 // failed is an expression that has no result on a sample.
 type failed struct {
-	// rule is the one that has it; nil for the name of an object that is looked up.
+	// rule is the rule with the expression; nil for the name of a looked-up object.
 	rule *mutation.Rule
 	err  *expression.EvaluationError
 	// scope defines the variables of the expression, and references lists those that this part of the rule uses.

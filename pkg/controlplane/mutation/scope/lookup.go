@@ -30,7 +30,7 @@ type Lookup struct {
 	At source.Position
 	// Shown is the name of the object as messages have it.
 	Shown string
-	// Profile is the one that declares it.
+	// Profile is the profile that declares the lookup.
 	Profile string
 	// Skip says that rules which name the lookup are left out where something is missing.
 	Skip bool

@@ -235,7 +235,7 @@ func TestCloudErrors(t *testing.T) {
 	}
 }
 
-// TestCloudMAC refuses another MAC address than the cloud has given, and leaves nothing behind.
+// TestCloudMAC checks that a MAC address other than the cloud's is refused without a leftover.
 func TestCloudMAC(t *testing.T) {
 	mac := network.HardwareAddr{0xfa, 0x16, 0x3e, 0, 0, 1}
 	behind := &fakeCloud{binding: network.Binding{MAC: mac, Gateways: []netip.Addr{netip.MustParseAddr("10.64.0.1")}, Routes: []network.Route{

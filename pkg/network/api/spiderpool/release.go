@@ -81,7 +81,7 @@ func (h *handler) find(ctx context.Context, what *released) (owner network.Owner
 	return owner, reason, nil
 }
 
-// holder returns the owner of the address, or the reason why it is another one.
+// holder returns the owner of the address, or the reason why the request does not match it.
 func (h *handler) holder(ctx context.Context, what *released) (owner network.Owner, reason string, err error) {
 	pool := h.Policy().PoolOf(what.subnet)
 	if pool == nil {

@@ -45,7 +45,7 @@ type Cloud struct {
 	recent *lru.Cache
 }
 
-// generation is an allocation of an owner: when it comes again after a release, it is another one.
+// generation identifies one allocation of an owner. It changes when the owner allocates again after a release.
 type generation struct {
 	owner network.Owner
 	since int64
@@ -185,7 +185,7 @@ func attached(configuration string, a network.Allocation) (attachment, error) {
 	return at, nil
 }
 
-// noNamespace is told where the holder's is not known.
+// noNamespace is the namespace in CNI_ARGS if the holder's is unknown.
 const noNamespace = "graft"
 
 // namespace returns a path without a network namespace: IPAM plugins need none, and must not use the server's own.

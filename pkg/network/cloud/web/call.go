@@ -77,7 +77,7 @@ func exchange(client *http.Client, request *http.Request) (*response, error) {
 	return &response{raw.StatusCode, raw.Header, body}, nil
 }
 
-// request writes a call, but for its token. One that cannot be written is network.ErrNotSent: it will be the same until the document is another one.
+// request builds a call without its token. It fails with network.ErrNotSent until the document is fixed.
 func (c *Cloud) request(ctx context.Context, asked *call, vars map[string]any) (*http.Request, error) {
 	request, err := c.write(ctx, asked, vars)
 	if err != nil && ctx.Err() == nil {

@@ -19,7 +19,7 @@ import (
 // story is a sequence of Docker's calls.
 type story []func(w *world) error
 
-// tell goes on with a story until something is stopped, and says how far it came.
+// tell continues a scenario until a step is stopped, and returns the number of completed steps.
 func (s story) tell(w *world, from int) int {
 	for i := from; i < len(s); i++ {
 		if err := s[i](w); err != nil {

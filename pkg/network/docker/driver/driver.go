@@ -101,7 +101,7 @@ type Driver struct {
 	reconciling sync.Mutex
 	seen        map[string]time.Time
 
-	// reserving is held while a row is written that must not share addresses with another one.
+	// reserving is locked while a row is written, because two rows must not have the same address.
 	reserving sync.Mutex
 
 	// mutex guards reported, which has the persistent conditions that were reported.

@@ -22,7 +22,7 @@ const (
 	// reconcileTimeout limits a reconciliation, and busyTimeout the wait for a resource that a request uses.
 	reconcileTimeout = 2 * time.Minute
 	busyTimeout      = time.Second
-	// joinTimeout is the time for which an endpoint without a sandbox counts as joining if another one needs its
+	// joinTimeout is the time for which an endpoint without a sandbox counts as joining if another endpoint needs its
 	// address.
 	joinTimeout = 30 * time.Second
 )
@@ -212,7 +212,7 @@ func (d *Driver) reconcileNetwork(ctx context.Context, id string, before state) 
 	})
 }
 
-// reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of another one. names are
+// reconcileEndpoint removes an endpoint that is incomplete or gone, and repairs the port of any other. names are
 // those of its links here; listed is true if they are known.
 func (d *Driver) reconcileEndpoint(ctx context.Context, before endpointRow, names []string, listed bool,
 	found map[string]time.Time) error {

@@ -183,7 +183,7 @@ func (w *world) foreign(pool, address string) error {
 	return err
 }
 
-// fakeCloud has addresses, and fails as it is told.
+// fakeCloud is a cloud with addresses and configured failures.
 type fakeCloud struct {
 	mutex sync.Mutex
 	has   map[netip.Addr]bool

@@ -130,7 +130,7 @@ func TestKernelProbe(t *testing.T) {
 // powerless is set in the environment of a process that may not change links.
 const powerless = "GRAFT_TEST_POWERLESS"
 
-// Without the capability all is refused, and said to be for want of it.
+// Without the capability, each operation fails with an error that names it.
 func TestKernelWithoutCapability(t *testing.T) {
 	if os.Getenv(powerless) != "" {
 		k, err := Open(Options{})

@@ -140,7 +140,7 @@ func (m machine) give(t testing.TB, endpoint string, sandbox machine, name strin
 	m.must(t, sandbox.look.LinkSetUp(inside))
 }
 
-// talk has one machine send a line to an address of another one, which sends it back; or holds that they do not reach each other.
+// talk sends a line from one machine to an address of another and back, or checks that they do not reach each other.
 func talk(t testing.TB, from, to machine, address string, never bool) {
 	t.Helper()
 	switch err := try(t, from, to, address, never); {

@@ -158,7 +158,7 @@ func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return f.Store.Commit(ctx, changes...)
 }
 
-// filled is a store with allocations that are held; of each seven, one has been given back and rests.
+// filled returns a store with allocations, of which every seventh is released and in quarantine.
 func filled(t *testing.T, count int) ledger.Store {
 	t.Helper()
 	var b netipx.IPSetBuilder

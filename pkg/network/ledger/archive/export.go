@@ -20,7 +20,7 @@ import (
 
 // ExportOptions say how a ledger is exported.
 type ExportOptions struct {
-	// Broken is told of rows that cannot be read, which are left out then; nil: such a row is an error.
+	// Broken is called for each unreadable row, which the export omits; nil: such a row is an error.
 	Broken func(*ledger.BrokenRow)
 	// Progress is called periodically with the number of rows read; it may be nil.
 	Progress func(rows int)

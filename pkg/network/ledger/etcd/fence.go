@@ -28,7 +28,7 @@ type fence struct {
 	key   string
 	// known is the last known revision of the fence, or 0. An older one costs a repeated commit.
 	known atomic.Int64
-	// lost counts lost responses, and settled those for which the fence was raised. turn is held by the one who raises it.
+	// lost counts lost responses, and settled those for which the fence was raised. turn is locked while it is raised.
 	lost, settled atomic.Int64
 	turn          chan struct{}
 	// raising says that the fence is being raised in the background.

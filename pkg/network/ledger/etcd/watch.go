@@ -113,7 +113,7 @@ func (w *watch) tell(event *clientv3.Event) error {
 		value = append([]byte{}, event.Kv.Value...)
 	}
 	w.refused = w.to.Change(event.Kv.ModRevision, string(event.Kv.Key[len(w.store.rows):]), value)
-	// The other rows of the commit may still come, and are told twice then when the watch breaks off in between: that changes nothing.
+	// If the watch is interrupted before the other rows of the commit, they are reported twice, which is harmless.
 	w.next = event.Kv.ModRevision
 	return w.refused
 }

@@ -29,7 +29,7 @@ func Socket(folder string) string { return strings.TrimRight(folder, "/") + ".so
 // Client reads the ledger of a server. Everything that reads a store can use it.
 type Client struct {
 	http *http.Client
-	// Address is the one that was dialled.
+	// Address is the server's address.
 	Address string
 }
 
