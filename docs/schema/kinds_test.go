@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/docs/schema"
 )
 
-// TestKinds holds that every schema in this folder is of a kind, under its name.
+// TestKinds checks that every schema in this folder is of a kind, under its name.
 func TestKinds(t *testing.T) {
 	files, err := filepath.Glob("*.json")
 	if err != nil {
@@ -53,7 +53,7 @@ func TestKinds(t *testing.T) {
 
 var modeline = regexp.MustCompile(`(?m)^# yaml-language-server: \$schema=(\S+)$`)
 
-// TestExamples holds that the examples name their schema for editors, and that it is there.
+// TestExamples checks that the examples name their schema for editors, and that it is there.
 func TestExamples(t *testing.T) {
 	var paths []string
 	for _, pattern := range []string{"profiles/*/profile.yaml", "profiles/*/legacy.yaml", "profiles/*/tests/*.yaml", "network/*.yaml"} {

@@ -111,7 +111,7 @@ func webhooks(t *testing.T, mgr manager.Manager) []hook {
 	return []hook{{controlPlane, target.ControlPlane}, {seedProvider, target.Exposure}}
 }
 
-// selects says whether the API server would call the webhook for an object.
+// selects reports whether the API server would call the webhook for an object.
 func selects(h hook, o sample.Object) bool {
 	selector, err := metav1.LabelSelectorAsSelector(h.ObjectSelector)
 	if h.ObjectSelector == nil {
@@ -205,7 +205,7 @@ func patched(t *testing.T, object, patch []byte) []byte {
 	return out
 }
 
-// expectTargets holds that the profile had something to do on each target that the shoot has.
+// expectTargets checks that the profile had something to do on each target that the shoot has.
 func expectTargets(t *testing.T, shoot sample.Options, changed map[string]bool) {
 	t.Helper()
 	want := map[string]bool{sample.TargetKubeControllerManager: true, sample.TargetETCDMain: true, sample.TargetETCDEvents: true}

@@ -166,7 +166,7 @@ func mustHash(t *testing.T, data []byte) ggcr.Hash {
 	return hash
 }
 
-// holdSPDX looks for the parts, and holds that whatever is named is there.
+// holdSPDX looks for the parts, and checks that whatever is named is there.
 func holdSPDX(t *testing.T, data []byte) {
 	t.Helper()
 	var document struct {

@@ -22,7 +22,7 @@ import (
 
 var commitTime = time.Unix(1_700_000_000, 0).UTC()
 
-// sample are the options of an image of testdata/program, copied into a folder of its own.
+// sample are the options of an image of testdata/program, copied into a separate folder.
 func sample(t *testing.T) options {
 	t.Helper()
 	root := t.TempDir()

@@ -156,7 +156,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// held says whether a validator found something wrong at the place.
+// held reports whether a validator found something wrong at the place.
 func held(t *testing.T, err error, at string) {
 	t.Helper()
 	var wrong *jsonschema.ValidationError

@@ -158,7 +158,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// byName says whether a rule is for named objects, and for reading only.
+// byName reports whether a rule is for named objects, and for reading only.
 func byName(rule rbacv1.PolicyRule) bool {
 	return len(rule.ResourceNames) > 0 && !slices.ContainsFunc(rule.Verbs, func(verb string) bool {
 		return !slices.Contains([]string{"get", "list", "watch"}, verb)

@@ -58,7 +58,7 @@ func expectShut(ctx context.Context, e *extensionsv1alpha1.Extension, text strin
 	}).Should(Succeed(), "an error that gardenlet shows")
 }
 
-// expectUnanswered holds that an Extension is as it was made.
+// expectUnanswered checks that an Extension is as it was made.
 func expectUnanswered(ctx context.Context, e *extensionsv1alpha1.Extension) {
 	GinkgoHelper()
 	Expect(land.Client().Get(ctx, client.ObjectKeyFromObject(e), e)).To(Succeed())

@@ -31,7 +31,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 )
 
-// expectRegistration holds whether a program has a registration of its own.
+// expectRegistration checks whether a program has a registration of its own.
 func (p *program) expectRegistration(ctx context.Context, want bool) {
 	GinkgoHelper()
 	Eventually(func() error {

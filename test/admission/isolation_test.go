@@ -128,7 +128,7 @@ func (p *isolated) update(ctx context.Context, object *corev1.ConfigMap, text st
 	Expect(land.Client().Update(ctx, current)).To(Succeed())
 }
 
-// expectState waits until the first profile has a state, and holds that the second one is valid.
+// expectState waits until the first profile has a state, and checks that the second one is valid.
 func (p *isolated) expectState(ctx context.Context, state string) {
 	GinkgoHelper()
 	Eventually(func() error {

@@ -119,7 +119,7 @@ func testRegistration(ctx context.Context) {
 	}).Should(Succeed(), "the heartbeat")
 }
 
-// sameWebhooks says whether the registration has the webhooks.
+// sameWebhooks reports whether the registration has the webhooks.
 func sameWebhooks(ctx context.Context, want *admissionregistrationv1.MutatingWebhookConfiguration) error {
 	GinkgoHelper()
 	got := &admissionregistrationv1.MutatingWebhookConfiguration{}

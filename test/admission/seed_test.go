@@ -90,7 +90,7 @@ func stored(ctx context.Context, object *unstructured.Unstructured) *unstructure
 	return found
 }
 
-// expectAbsent holds that an object was not stored.
+// expectAbsent checks that an object was not stored.
 func expectAbsent(ctx context.Context, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	found := &unstructured.Unstructured{}

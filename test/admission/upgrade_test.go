@@ -106,7 +106,7 @@ func (l *line) holdUp() (pass func()) {
 	return sync.OnceFunc(func() { close(open) })
 }
 
-// holds says whether news of a Cluster are held up.
+// holds reports whether news of a Cluster are held up.
 func (l *line) holds(cluster string) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

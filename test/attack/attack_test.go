@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attack_test holds that callers who send little and announce much, or who connect and send nothing, neither
+// Package attack_test checks that callers who send little and announce much, or who connect and send nothing, neither
 // fill the memory of the programs nor keep health checks from being answered. The programs run as processes; the
 // extension does so with a real kube-apiserver.
 package attack_test

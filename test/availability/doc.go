@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package availability holds that admissions go on while replicas of the extension, their certificates, their profiles,
+// Package availability checks that admissions go on while replicas of the extension, their certificates, their profiles,
 // their leader, the kube-apiserver and etcd change, end, hang and come back. Real replicas stand behind a real Service,
 // steady clients write real objects through a real kube-apiserver, and each answer is looked at: a call that failed, or
 // an object without its provider's changes, is never passed over in silence.

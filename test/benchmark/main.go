@@ -6,7 +6,7 @@
 // and through handlers that do less and less down to the bare transport. docs/benchmarks.md explains the rows and keeps
 // a table.
 //
-// The server is a process of its own, so that its CPU time and allocations are counted apart from the caller's. It
+// The server is a separate process, so that its CPU time and allocations are counted apart from the caller's. It
 // speaks TLS
 // 1.3 and HTTP/1.1 with kept connections, as kube-apiserver calls webhooks. In each round every row is measured in
 // turn, and a row is compared with its floor in the same round; the medians over the rounds are printed. Nothing here

@@ -33,7 +33,7 @@ type row struct {
 	sent atomic.Int64
 	// floor is the row that this one is compared with; nil for a floor itself.
 	floor *row
-	// patches says whether the answer has a patch.
+	// patches reports whether the answer has a patch.
 	patches bool
 
 	rounds []round

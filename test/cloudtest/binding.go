@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
-// Sound holds that a binding, which was made of what a cloud has answered, has addresses as the ledger knows them, and is read as it was written.
+// Sound checks that a binding, which was made of what a cloud has answered, has addresses as the ledger knows them, and is read as it was written.
 func Sound(t *testing.T, binding network.Binding) {
 	t.Helper()
 	for _, address := range binding.Addresses {

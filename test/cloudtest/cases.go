@@ -50,7 +50,7 @@ func (s *suite) unbindBlind() {
 	s.gone(a)
 }
 
-// ownersApart holds that a release for one owner takes nothing from another.
+// ownersApart checks that a release for one owner takes nothing from another.
 func (s *suite) ownersApart() {
 	first, second := s.bind(s.allocation(1)), s.bind(s.allocation(2))
 	s.apart(first, second)
@@ -82,7 +82,7 @@ func (s *suite) lateRelease() {
 	s.unbind(next)
 }
 
-// endedContext holds that nothing hangs when the context has ended, and that what follows finds an order of things.
+// endedContext checks that nothing hangs when the context has ended, and that what follows finds an order of things.
 func (s *suite) endedContext() {
 	a, ctx := s.allocation(1), ended(s.T)
 	if _, err := s.Bind(ctx, a); err == nil || errors.Is(err, network.ErrRefused) {

@@ -156,7 +156,7 @@ func (s *suite) same(what string, want, got network.Binding) {
 	}
 }
 
-// apart holds that no two bindings share an address, a MAC address or a reference.
+// apart checks that no two bindings share an address, a MAC address or a reference.
 func (s *suite) apart(all ...network.Allocation) {
 	s.Helper()
 	seen := map[string]string{}

@@ -17,7 +17,7 @@ type Step struct {
 	// Want is the output, each line with its newline. `…` stands for any text in a line, and alone on a line for any
 	// lines.
 	Want string
-	// Status says whether the next command shows the exit status, so that one other than 0 is no surprise.
+	// Status reports whether the next command shows the exit status, so that one other than 0 is no surprise.
 	Status bool
 }
 
@@ -53,7 +53,7 @@ func Steps(block string) ([]Step, error) {
 	return out, nil
 }
 
-// Matches says whether an output is what a step wants.
+// Matches reports whether an output is what a step wants.
 func Matches(want, got string) bool {
 	return matchLines(split(want), split(got))
 }

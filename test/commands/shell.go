@@ -30,7 +30,7 @@ type Shell struct {
 	left        []int // process groups in which something went on when its command had ended
 }
 
-// NewShell is a shell in a folder. State is a folder of its own; environment is laid over that of the test.
+// NewShell is a shell in a folder. State is a separate folder; environment is laid over that of the test.
 func NewShell(folder, state string, environment ...string) (*Shell, error) {
 	if err := os.WriteFile(filepath.Join(state, "folder"), []byte(folder), 0o600); err != nil {
 		return nil, fmt.Errorf("preparing a shell: %w", err)

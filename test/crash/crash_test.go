@@ -149,7 +149,7 @@ func (s *story) missing(hit map[point]int) string {
 	return ""
 }
 
-// live is one life of the program, until it is killed; it says whether it was killed at the point.
+// live is one life of the program, until it is killed; it reports whether it was killed at the point.
 func (s *story) live(at point) (hit bool) {
 	s.at.Store(at)
 	s.count.Store(1 + int64(s.random.IntN(6)))
@@ -214,7 +214,7 @@ func (s *story) check() {
 	}
 }
 
-// is says whether an owner of the ledger is this one.
+// is reports whether an owner of the ledger is this one.
 func (o *owner) is(key string) bool { return key == "dranet/"+o.uid+"/name/"+o.device }
 
 // post makes a call of DRANET's for an owner.

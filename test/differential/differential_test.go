@@ -101,7 +101,7 @@ func compareObjects(t *testing.T, s *sides, objects []sample.Object, seen, targe
 	}
 }
 
-// testTargets holds that the samples have all targets of a shoot but the Service, which is Gardener's alone.
+// testTargets checks that the samples have all targets of a shoot but the Service, which is Gardener's alone.
 func testTargets(t *testing.T, targets map[string]bool) {
 	want := []string{
 		sample.TargetClusterAutoscaler, sample.TargetETCDEvents, sample.TargetETCDMain, sample.TargetKubeAPIServer,
@@ -113,7 +113,7 @@ func testTargets(t *testing.T, targets map[string]bool) {
 	}
 }
 
-// testListed holds that a listed difference occurs as it is described, and nothing else that is not listed.
+// testListed checks that a listed difference occurs as it is described, and nothing else that is not listed.
 func testListed(t *testing.T, d difference, changed, seen map[string]bool) {
 	if d.onSamples && !seen[d.name] {
 		t.Error("the difference no longer occurs on any sample")
@@ -135,7 +135,7 @@ func testListed(t *testing.T, d difference, changed, seen map[string]bool) {
 	}
 }
 
-// testSame holds that there is no difference but those that samples have as well.
+// testSame checks that there is no difference but those that samples have as well.
 func testSame(t *testing.T, in input, changed map[string]bool) {
 	o, s := in.build(t, changed)
 	gardener, graft := s.gardener(t, o), s.graft(t, o)
@@ -151,7 +151,7 @@ func testSame(t *testing.T, in input, changed map[string]bool) {
 	}
 }
 
-// testRules holds that no rule of the profile was compared without having anything to do.
+// testRules checks that no rule of the profile was compared without having anything to do.
 func testRules(t *testing.T, changed map[string]bool) {
 	data, err := os.ReadFile("testdata/profile.yaml")
 	if err != nil {

@@ -32,7 +32,7 @@ type ensurer struct {
 	genericmutator.NoopEnsurer
 }
 
-// attributesClass says whether the shoot's version of Kubernetes needs the gate.
+// attributesClass reports whether the shoot's version of Kubernetes needs the gate.
 func attributesClass(ctx context.Context, gctx extensionscontextwebhook.GardenContext) (bool, error) {
 	cluster, err := gctx.GetCluster(ctx)
 	if err != nil {

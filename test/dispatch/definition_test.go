@@ -85,7 +85,7 @@ func install(t *testing.T, c *rest.Config) {
 	}
 }
 
-// agrees holds that kube-apiserver and validate agree on a list of webhooks, and says whether both take it.
+// agrees checks that kube-apiserver and validate agree on a list of webhooks, and reports whether both take it.
 func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	t.Helper()
 	object := map[string]any{"apiVersion": configuration.APIVersion, "kind": configuration.KindExploring, "metadata": map[string]any{"name": "a"}}
@@ -123,7 +123,7 @@ func agrees(t *testing.T, c client.Client, webhooks any) bool {
 	return true
 }
 
-// blames says whether an error of kube-apiserver is about a field, or about the one that it is in.
+// blames reports whether an error of kube-apiserver is about a field, or about the one that it is in.
 func blames(err error, field string) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && status.ErrStatus.Details != nil &&
@@ -132,7 +132,7 @@ func blames(err error, field string) bool {
 		})
 }
 
-// same holds that the webhooks of both are the same.
+// same checks that the webhooks of both are the same.
 func same(t *testing.T, ours *configuration.Configuration, theirs *unstructured.Unstructured) {
 	t.Helper()
 	raw, err := json.Marshal(ours)
@@ -154,7 +154,7 @@ func same(t *testing.T, ours *configuration.Configuration, theirs *unstructured.
 	}
 }
 
-// generated holds that the configuration of Gardener's kinds is taken as it is written.
+// generated checks that the configuration of Gardener's kinds is taken as it is written.
 func generated(t *testing.T, c client.Client) {
 	documents, err := gardener.Profiles()
 	if err != nil {

@@ -157,7 +157,7 @@ func testSources(t *testing.T, folder string) string {
 	return out.String()
 }
 
-// testStatements holds that no row of the contract is without a test.
+// testStatements checks that no row of the contract is without a test.
 func testStatements(t *testing.T) {
 	statements := 0
 	for _, cells := range rows(t, "docs/contract.md") {
@@ -255,7 +255,7 @@ func reasonsIn(t *testing.T, file string) []string {
 	return reasons
 }
 
-// isReason says whether a type is Reason or mutation.Reason.
+// isReason reports whether a type is Reason or mutation.Reason.
 func isReason(expression ast.Expr) bool {
 	switch expression := expression.(type) {
 	case *ast.Ident:
@@ -267,7 +267,7 @@ func isReason(expression ast.Expr) bool {
 	}
 }
 
-// testMetrics holds that the metrics in the documents are those that the program has, and the other way round.
+// testMetrics checks that the metrics in the documents are those that the program has, and the other way round.
 func testMetrics(t *testing.T) {
 	inCode := map[string]bool{}
 	named := regexp.MustCompile(`(?:Name: +|NewDesc\(|gauge\(|counter\()"(graft_[a-z_]+)"`)

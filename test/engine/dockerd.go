@@ -77,7 +77,7 @@ func (d *Dockerd) Command(ctx context.Context, arguments ...string) *exec.Cmd {
 	return c
 }
 
-// Do runs docker, and gives what it says.
+// Do runs docker, and returns its output.
 func (d *Dockerd) Do(ctx context.Context, arguments ...string) (string, error) {
 	return said(d.Command(ctx, arguments...))
 }

@@ -52,10 +52,10 @@ type Machine struct {
 	hold    io.Closer
 }
 
-// Boot makes a machine with a folder of its own. It needs root, and all packages installed.
+// Boot makes a machine with a separate folder. It needs root, and all packages installed.
 func Boot(ctx context.Context) (*Machine, error) { return Options{}.Boot(ctx) }
 
-// Boot makes a machine with a folder of its own.
+// Boot makes a machine with a separate folder.
 func (o Options) Boot(ctx context.Context) (*Machine, error) {
 	folder, err := os.MkdirTemp("", "graft-engine-") // the names of sockets are short
 	if err != nil {
@@ -172,7 +172,7 @@ func (m *Machine) command(ctx context.Context, name string, arguments ...string)
 	return c
 }
 
-// Run runs a command on the machine, and gives what it says.
+// Run runs a command on the machine, and returns its output.
 func (m *Machine) Run(ctx context.Context, name string, arguments ...string) (string, error) {
 	return said(m.command(ctx, name, arguments...))
 }

@@ -65,7 +65,7 @@ func (o Options) missing() string {
 	return ""
 }
 
-// static says whether a program needs no other file: it is all that there is in a container.
+// static reports whether a program needs no other file: it is all that there is in a container.
 func static(path string) bool {
 	file, err := elf.Open(path)
 	if err != nil {

@@ -27,7 +27,7 @@ var update = flag.Bool("update", false, "write what the tests got as what they w
 // Updating says that the tests are to write what they got, which Compare does by itself.
 func Updating() bool { return *update }
 
-// Compare holds that got is what the file says; with -update it writes the file.
+// Compare checks that got is what the file says; with -update it writes the file.
 func Compare(t testing.TB, path, got string) {
 	t.Helper()
 	if Updating() {

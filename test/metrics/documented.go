@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Documented holds that the table of a page has the metrics whose names begin with a prefix and stand in the Go files
+// Documented checks that the table of a page has the metrics whose names begin with a prefix and stand in the Go files
 // of folders, each once, and no others.
 func Documented(t *testing.T, page, prefix string, folders ...string) {
 	t.Helper()

@@ -41,7 +41,7 @@ const (
 // have no such code.
 const powerless = 126
 
-// Inside says whether this process runs in namespaces that Main has made.
+// Inside reports whether this process runs in namespaces that Main has made.
 func Inside() bool { return os.Getenv(inside) != "" }
 
 // without is the variable of the environment by which somebody says that tests which need a kernel are to be left out.

@@ -59,7 +59,7 @@ func readRows(t *testing.T, provider string) []row {
 	return table.Mutations
 }
 
-// checkMutations holds that each row has a rule that changes something in its case, or a reason, and that few have a
+// checkMutations checks that each row has a rule that changes something in its case, or a reason, and that few have a
 // reason.
 func checkMutations(t *testing.T, all shown) {
 	t.Helper()
@@ -97,7 +97,7 @@ func checkMutations(t *testing.T, all shown) {
 // tableHead begins the table at the end of the README of the profiles.
 const tableHead = "| provider | mutations of its own program | with a rule | golden cases |\n|---|---|---|---|\n"
 
-// compareTable holds that the README of the profiles ends in the table; with -update it writes it.
+// compareTable checks that the README of the profiles ends in the table; with -update it writes it.
 func compareTable(t *testing.T, lines string) {
 	t.Helper()
 	path := filepath.Join(root, "README.md")
@@ -121,7 +121,7 @@ func (s shown) cases() int {
 	return count
 }
 
-// check holds that the rule exists and changes an object in the case.
+// check checks that the rule exists and changes an object in the case.
 func (r row) check(t *testing.T, provider string, d *profile.Document, cases map[string]map[string]mutation.Outcome) {
 	t.Helper()
 	rule, ok := r.find(d)

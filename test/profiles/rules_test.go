@@ -37,7 +37,7 @@ func profilesOf(t *testing.T, provider string) []string {
 	return append([]string{filepath.Join(root, provider, "profile.yaml")}, older...)
 }
 
-// checkRules holds that every rule changes an object in some case.
+// checkRules checks that every rule changes an object in some case.
 func checkRules(t *testing.T, all shown) {
 	t.Helper()
 	for _, provider := range providers(t) {
@@ -55,7 +55,7 @@ func checkRules(t *testing.T, all shown) {
 	}
 }
 
-// changes says whether a rule changes an object in some case.
+// changes reports whether a rule changes an object in some case.
 func (s shown) changes(provider string, rule v1alpha1.Rule) bool {
 	for _, outcomes := range s[provider] {
 		if outcomes[rule.At.Position().String()] == mutation.Changed {

@@ -241,7 +241,7 @@ func parseState(word string) GateState {
 // PluginHistory is the history of an admission plugin of kube-apiserver.
 type PluginHistory struct {
 	Span
-	// Default says that kube-apiserver enables the plugin unless it is told otherwise, in the newest version that has it.
+	// Default reports that kube-apiserver enables the plugin by default, in the newest version that has it.
 	Default bool `json:"default,omitempty"`
 }
 

@@ -149,7 +149,7 @@ func tags(t *testing.T) []string {
 	return slices.Compact(found)
 }
 
-// holdNames holds that the names which a mapping may have are those that are known, and which of them are required.
+// holdNames checks that the names which a mapping may have are those that are known, and which of them are required.
 func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candidates []string) {
 	t.Helper()
 	kind := chosen(p.argument.Type, p.value)
@@ -180,7 +180,7 @@ func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candida
 	b.holdWithout(t, d, p, kind.Without)
 }
 
-// holdWithout holds that no member has one of the names.
+// holdWithout checks that no member has one of the names.
 func (b *bench) holdWithout(t *testing.T, d operation.Definition, p place, names []string) {
 	t.Helper()
 	for _, name := range names {
@@ -214,7 +214,7 @@ func scalar(tag, value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value}
 }
 
-// holdValue holds that a value is judged as its type says.
+// holdValue checks that a value is judged as its type says.
 func (b *bench) holdValue(t *testing.T, d operation.Definition, p place) {
 	t.Helper()
 	refused := func(why string, value *yaml.Node) {

@@ -135,7 +135,7 @@ func inForceValues(s *Store) []string {
 	return all
 }
 
-// holdDenied holds whether objects of a provider are denied with the finding, by Admit and for the gate.
+// holdDenied checks whether objects of a provider are denied with the finding, by Admit and for the gate.
 func holdDenied(t *testing.T, s *Store, provider string, want bool) {
 	t.Helper()
 	route := Route{Set: target.ControlPlane, Provider: provider}

@@ -241,7 +241,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// checkStatus holds that an answer is a status of HTTP that clients of Kubernetes understand.
+// checkStatus checks that an answer is a status of HTTP that clients of Kubernetes understand.
 func checkStatus(t *testing.T, status int, answer []byte, code int, message, uid string) {
 	t.Helper()
 	var s metav1.Status
@@ -280,7 +280,7 @@ func decoded(t testing.TB, raw []byte) any {
 var star = gocmp.FilterValues(func(a, b string) bool { return strings.Contains(a, "*") || strings.Contains(b, "*") },
 	gocmp.Comparer(func(a, b string) bool { return like(a, b) || like(b, a) }))
 
-// like says whether a text is a pattern with stars.
+// like reports whether a text is a pattern with stars.
 func like(pattern, text string) bool {
 	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$").MatchString(text)
 }

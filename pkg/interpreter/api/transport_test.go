@@ -135,7 +135,7 @@ func typed(c messageCase) (question, answer runtime.Object) {
 	return question, answer
 }
 
-// accepted holds that the client understands an answer.
+// accepted checks that the client understands an answer.
 func accepted(t *testing.T, about string, c messageCase, answer runtime.Object, err error) {
 	t.Helper()
 	uid, operation := c.request()["uid"].(string), c.request()["operation"].(string)

@@ -67,7 +67,7 @@ func accept(t testing.TB, r interpreter.Request, got interpreter.Response, err e
 	}
 }
 
-// ask asks twice, and holds that the answers are the same and that nothing of the question is changed.
+// ask asks twice, and checks that the answers are the same and that nothing of the question is changed.
 func ask(t testing.TB, program *rule.Program, r interpreter.Request) {
 	t.Helper()
 	object, observed := bytes.Clone(r.Object), bytes.Clone(r.Observed)

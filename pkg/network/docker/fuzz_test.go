@@ -64,7 +64,7 @@ func answered(t *testing.T, w *world, method, body string) map[string]any {
 	return answer
 }
 
-// path says whether a method can be in a URL.
+// path reports whether a method can be in a URL.
 func path(method string) bool {
 	return strings.IndexFunc(method, func(r rune) bool { return r < 'A' || r > 'z' }) < 0
 }
@@ -107,7 +107,7 @@ func FuzzNetworkDriver(f *testing.F) {
 	})
 }
 
-// acceptable holds that Docker's client takes a part of an interface.
+// acceptable checks that Docker's client takes a part of an interface.
 func acceptable(t *testing.T, key, was string, is any) {
 	t.Helper()
 	text, _ := is.(string)

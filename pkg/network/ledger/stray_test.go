@@ -154,7 +154,7 @@ func TestAddressesOfAnotherPoolAreNotAllocated(t *testing.T) {
 	}
 }
 
-// expectFull holds that the pool b gives nothing, and that asking for it changes nothing.
+// expectFull checks that the pool b gives nothing, and that asking for it changes nothing.
 func expectFull(t *testing.T, l *ledger.Ledger) {
 	t.Helper()
 	for range 2 {

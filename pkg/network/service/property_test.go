@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/memory"
 )
 
-// faults says whether something fails, by chance.
+// faults reports whether something fails, by chance.
 type faults struct{ on atomic.Bool }
 
 // strike is an error, one time of so many.

@@ -87,7 +87,7 @@ func TestSeveralOwnersAllOrNone(t *testing.T) {
 	}
 }
 
-// TestOneOwnerAfterFailedGroup holds that an owner which comes alone after a request for several owners has failed does not complete the rest
+// TestOneOwnerAfterFailedGroup checks that an owner which comes alone after a request for several owners has failed does not complete the rest
 // of that request.
 func TestOneOwnerAfterFailedGroup(t *testing.T) {
 	for name, ask := range map[string]func(w *world) error{

@@ -64,7 +64,7 @@ func FuzzPropose(f *testing.F) {
 	})
 }
 
-// holdReproduced applies the profile on its own, and holds that there is nothing left to propose.
+// holdReproduced applies the profile on its own, and checks that there is nothing left to propose.
 func holdReproduced(t *testing.T, proposal *convert.Proposal, before, after []manifest.Object) {
 	t.Helper()
 	documents, findings := profile.Load(source.File{Name: "profile.yaml", Data: proposal.Profile})

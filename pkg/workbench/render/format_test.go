@@ -130,7 +130,7 @@ func TestYAMLReadsBack(t *testing.T) {
 	readsBack(t, raw)
 }
 
-// readsBack holds that an object which is written as YAML is read as it was.
+// readsBack checks that an object which is written as YAML is read as it was.
 func readsBack(t *testing.T, raw []byte) {
 	t.Helper()
 	change, err := render.NewChange(raw)

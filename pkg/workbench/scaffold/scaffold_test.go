@@ -57,7 +57,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// holdTests holds that each case of the tests expects something.
+// holdTests checks that each case of the tests expects something.
 func holdTests(t *testing.T, files scaffold.Files) {
 	t.Helper()
 	var tests struct {
@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestWrite holds that a folder is written whole or not at all.
+// TestWrite checks that a folder is written whole or not at all.
 func TestWrite(t *testing.T) {
 	files := scaffold.Files{"profile.yaml": []byte("a\n"), "files/b": []byte("b\n")}
 	ended, end := context.WithCancel(t.Context())

@@ -41,7 +41,7 @@ type cost struct {
 
 func (r *row) name() string { return fmt.Sprintf("%s, %d kB", r.Operation, r.kilobytes) }
 
-// prepare makes the rows, and holds that all ways answer, and as they should.
+// prepare makes the rows, and checks that all ways answer, and as they should.
 func prepare(ctx context.Context, s servers, w *work, chosen *regexp.Regexp) ([]*row, error) {
 	var rows []*row
 	for _, a := range asked {

@@ -87,7 +87,7 @@ func Wrong(t *testing.T, kind golden.Kind) {
 	}
 }
 
-// FuzzTable holds that whatever a table says, it becomes cases with names of their own or findings with a place, also
+// FuzzTable checks that whatever a table says, it becomes cases with names of their own or findings with a place, also
 // where something is wrong with its text, as graft lint reads it. It begins with the tables of testdata, and with those
 // in which keys stand twice; fresh gives the kind anew for each.
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {

@@ -101,7 +101,7 @@ func verifyComponents(all []Component) error {
 	return nil
 }
 
-// verifyPatch holds that there is a patch with its type, or neither.
+// verifyPatch checks that there is a patch with its type, or neither.
 func verifyPatch(patch []byte, kind *string) error {
 	switch {
 	case len(patch) == 0 && kind == nil:

@@ -125,7 +125,7 @@ func TestEtcd(t *testing.T) {
 	compare(t, "etcd.member.yaml", "The same Etcd in a member, in which no backup was made.", made)
 }
 
-// compare holds that a file has an object as it is encoded.
+// compare checks that a file has an object as it is encoded.
 func compare(t *testing.T, name, says string, object any) {
 	t.Helper()
 	raw, err := yaml.Marshal(object)

@@ -81,7 +81,7 @@ func testAgain(t *testing.T, open Open) {
 	consistent(t, l)
 }
 
-// testRestOfNobody holds that a row which does not say who had it, as older ones do not, rests for everybody, and ends.
+// testRestOfNobody checks that a row which does not say who had it, as older ones do not, rests for everybody, and ends.
 func testRestOfNobody(t *testing.T, open Open) {
 	until := now.Add(time.Minute)
 	store := open(t)

@@ -301,7 +301,7 @@ func testFormat(t *testing.T, open Open) {
 	}
 }
 
-// consistent holds that nothing has two holders, and that every allocation has its rows; it counts the allocations.
+// consistent checks that nothing has two holders, and that every allocation has its rows; it counts the allocations.
 func consistent(t *testing.T, l *ledger.Ledger) int {
 	t.Helper()
 	holders, count := map[string]network.Owner{}, 0

@@ -78,7 +78,7 @@ func testRecords(t *testing.T, open Open) {
 	}
 }
 
-// testSharedRecords holds that no change is lost of two processes which change the same rows, and that only those are
+// testSharedRecords checks that no change is lost of two processes which change the same rows, and that only those are
 // written that change.
 func testSharedRecords(t *testing.T, open Open) {
 	store := open(t)
@@ -138,7 +138,7 @@ func testSharedRecords(t *testing.T, open Open) {
 	group.Wait()
 }
 
-// testRecordsBeside holds that a ledger lives with records, and that they go with it into exports.
+// testRecordsBeside checks that a ledger lives with records, and that they go with it into exports.
 func testRecordsBeside(t *testing.T, open Open) {
 	store := open(t)
 	l := opened(t, store)
@@ -178,7 +178,7 @@ func testRecordsBeside(t *testing.T, open Open) {
 	}
 }
 
-// testNext holds that who asks for an address to come is told one that is free, in the part that is asked for, until
+// testNext checks that who asks for an address to come is told one that is free, in the part that is asked for, until
 // none is.
 func testNext(t *testing.T, open Open) {
 	l := opened(t, open(t))

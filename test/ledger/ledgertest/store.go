@@ -48,7 +48,7 @@ func testCommit(t *testing.T, open Open) {
 	}
 }
 
-// testTwice holds that a commit that is about a row twice is refused, whatever it does with the row, and however many
+// testTwice checks that a commit that is about a row twice is refused, whatever it does with the row, and however many
 // others there are.
 func testTwice(t *testing.T, open Open) {
 	store := open(t)
@@ -79,7 +79,7 @@ func testTwice(t *testing.T, open Open) {
 	}
 }
 
-// testKept holds that values are the caller's again after a commit: what he writes over them then changes no row, and
+// testKept checks that values are the caller's again after a commit: what he writes over them then changes no row, and
 // nothing that rows are compared with.
 func testKept(t *testing.T, open Open) {
 	store := open(t)

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package engine is libnetwork's controller in a process of its own, as dockerd has it, without containers and images. The programs below this
+// Package engine is libnetwork's controller in a separate process, as dockerd has it, without containers and images. The programs below this
 // package put one version each behind the same calls: two versions cannot live in one process, and only a process can be killed. It
 // knows nothing of Graft. Enter at Start; the programs enter at Serve.
 package engine

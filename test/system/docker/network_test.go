@@ -165,7 +165,7 @@ func (w *world) both(one, two, network string) {
 	}
 }
 
-// outside gives the machine an interface up0, which leads to a router in a namespace of its own.
+// outside gives the machine an interface up0, which leads to a router in a separate namespace.
 func (w *world) outside() {
 	w.Helper()
 	for _, line := range []string{

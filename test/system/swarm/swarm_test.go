@@ -179,7 +179,7 @@ func running(nodes ...*node) []task {
 	return tasks
 }
 
-// across holds that each task reaches the addresses of all.
+// across checks that each task reaches the addresses of all.
 func across(tasks []task) {
 	for _, from := range tasks {
 		from.Helper()

@@ -131,7 +131,7 @@ func owned(path string, mode os.FileMode) error {
 	return nil
 }
 
-// narrow holds that the service is not root, and may change the network alone.
+// narrow checks that the service is not root, and may change the network alone.
 func narrow() error {
 	pid, err := exec.Command("systemctl", "show", "--property=MainPID", "--value", service).Output()
 	if err != nil {
@@ -144,7 +144,7 @@ func narrow() error {
 	return nil
 }
 
-// links holds whether there are links of networks.
+// links checks whether there are links of networks.
 func links(want bool) error {
 	all, err := net.Interfaces()
 	if err != nil {

@@ -162,7 +162,7 @@ func (w *world) held() []string {
 	return all
 }
 
-// even holds that the rows of the store fit together.
+// even checks that the rows of the store fit together.
 func (w *world) even() {
 	w.t.Helper()
 	report, err := ledger.Verify(context.Background(), w.store, ledger.VerifyOptions{Now: w.clock.Now()})

@@ -74,7 +74,7 @@ func (m machine) advertise(t *testing.T, name string) {
 	})
 }
 
-// defaultRoute says whether a machine has one of IPv6.
+// defaultRoute reports whether a machine has one of IPv6.
 func (m machine) defaultRoute(t *testing.T) bool {
 	t.Helper()
 	routes, err := m.look.RouteList(nil, unix.AF_INET6)
