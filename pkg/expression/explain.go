@@ -449,7 +449,7 @@ type Function struct {
 	Summary string
 	// Signatures are the types that it takes and gives, such as string.satisfies(string) -> bool, sorted.
 	Signatures []string
-	// Own says that it is one of Graft's own.
+	// Own reports that it is one of Graft's own.
 	Own bool
 }
 

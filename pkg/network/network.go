@@ -20,23 +20,23 @@ import (
 
 // The errors of the network provider. Each contract maps them to the errors of its protocol.
 var (
-	// ErrUnknownPool says that there is no pool of this name.
+	// ErrUnknownPool means that there is no pool of this name.
 	ErrUnknownPool = errors.New("unknown pool")
-	// ErrOutside says that an address that was asked for is in no range of the pool.
+	// ErrOutside means that a requested address is in no range of the pool.
 	ErrOutside = errors.New("the address is outside of the pool")
 	// ErrTaken means that another owner has the requested resource, or that its quarantine has not ended.
 	ErrTaken = errors.New("in use")
-	// ErrExhausted says that nothing is free.
+	// ErrExhausted means that the pool has no free address, VLAN or MAC address.
 	ErrExhausted = errors.New("exhausted")
-	// ErrNotHeld says that the owner holds nothing.
+	// ErrNotHeld means that the owner has no allocation.
 	ErrNotHeld = errors.New("not held")
 	// ErrQuota means that the owner, or the group that shares its quota, has reached the quota.
 	ErrQuota = errors.New("the quota is used up")
-	// ErrBusy says that it would not be done in time, and was not begun. It comes as a Busy.
+	// ErrBusy means that the work was not started, because it would take longer than the caller waits. Its type is Busy.
 	ErrBusy = errors.New("busy")
-	// ErrRefused says that the cloud will not have it, however often it is asked.
+	// ErrRefused is a permanent rejection by the cloud: a retry does not help.
 	ErrRefused = errors.New("refused by the cloud")
-	// ErrNotSent says that a call of a cloud cannot be written, so that nothing was sent by this attempt.
+	// ErrNotSent means that a call to a cloud cannot be built: this attempt sent nothing.
 	ErrNotSent = errors.New("nothing was sent to the cloud, as the call cannot be written")
 	// ErrInUse is returned by a cloud for an address that something outside of the ledger uses. It is an ErrRefused, too.
 	ErrInUse = fmt.Errorf("%w: the address is in use there", ErrRefused)

@@ -107,7 +107,7 @@ func (p Place) FindingOf(rule Rule, format string, arguments ...any) Finding {
 type Limits struct {
 	// OneOf are all texts that are allowed; nil: any.
 	OneOf []string
-	// Bounded says that a number must be Least to Most.
+	// Bounded reports that a number must be Least to Most.
 	Bounded     bool
 	Least, Most int64
 }

@@ -233,7 +233,7 @@ type keeper interface {
 // opened is a ledger that this program has.
 type opened struct {
 	store ledger.Store
-	// shared says that servers may have the ledger, too.
+	// shared reports that servers may have the ledger, too.
 	shared bool
 }
 

@@ -38,11 +38,11 @@ type celValues struct {
 }
 
 var (
-	// ErrNotFound says that a namespace has no facts, or that a lookup's object or key does not exist.
+	// ErrNotFound means that a namespace has no facts, or that a lookup's object or key does not exist.
 	ErrNotFound = errors.New("not found")
 	// ErrUndecodable means that a resource has an unexpected form.
 	ErrUndecodable = errors.New("cannot be decoded")
-	// ErrUnavailable says that the facts could not be read now; a later attempt may succeed.
+	// ErrUnavailable means that the facts could not be read now; a later attempt may succeed.
 	ErrUnavailable = errors.New("unavailable")
 )
 
@@ -124,7 +124,7 @@ type Shoot struct {
 	CloudProfile string
 	Networking   Networking
 	Hibernated   bool
-	// Workerless says that there are no workers; spec.provider.workers is empty then.
+	// Workerless reports that there are no workers; spec.provider.workers is empty then.
 	Workerless bool
 	// HighAvailability is the failure tolerance: "", node or zone.
 	HighAvailability string
@@ -164,7 +164,7 @@ type Worker struct {
 	Taints            []Taint
 	Sysctls           map[string]string
 	ContainerRuntimes []string
-	// SystemComponents says that system components may run on the pool's nodes, which is the default.
+	// SystemComponents reports that system components may run on the pool's nodes, which is the default.
 	SystemComponents bool
 	Priority         *int64
 	UpdateStrategy   string
@@ -221,7 +221,7 @@ var (
 	BackupBucket   = schema.GroupVersionKind{Group: "extensions.gardener.cloud", Version: "v1alpha1", Kind: "BackupBucket"}
 )
 
-// LookupScope says whether the objects of a kind live in namespaces.
+// LookupScope reports whether the objects of a kind live in namespaces.
 type LookupScope string
 
 // The scopes; of a kind that only a profile names it is not known before the API server was asked.
@@ -241,7 +241,7 @@ type LookupRequest struct {
 	Scope    LookupScope
 	// Namespace is that of the object where it is not the control plane's.
 	Namespace string
-	// ObjectName is the name of the object; Computed says that an expression gave it for this one admission.
+	// ObjectName is the name of the object; Computed reports that an expression gave it for this one admission.
 	ObjectName string
 	Computed   bool
 	// Keys are keys of the data of a Secret or ConfigMap.
@@ -252,7 +252,7 @@ type LookupRequest struct {
 	Labels, Annotations []string
 	// Checksum is that of the data of a Secret or ConfigMap.
 	Checksum bool
-	// Optional says that the object and each of its keys and paths may be missing.
+	// Optional reports that the object and each of its keys and paths may be missing.
 	Optional bool
 }
 

@@ -53,7 +53,7 @@ type field[T any] struct {
 	summary string
 	// get returns the value; nil for one that is not set.
 	get func(T) any
-	// whole says that the value is read from the whole resource, which is decoded when an expression names it.
+	// whole reports that the value is read from the whole resource, which is decoded when an expression names it.
 	whole bool
 }
 

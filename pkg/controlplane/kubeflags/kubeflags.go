@@ -146,7 +146,7 @@ type GateState struct {
 	Stage Stage
 	// Default is the value where nothing is said.
 	Default bool
-	// Locked says that the gate takes no other value than the default.
+	// Locked reports that the gate takes no other value than the default.
 	Locked bool
 }
 

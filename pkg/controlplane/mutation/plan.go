@@ -43,7 +43,7 @@ type Plan struct {
 // PlannedRule is a rule of the plan.
 type PlannedRule struct {
 	Rule *Rule
-	// Skipped says why the rule is not applied; empty when it is.
+	// Skipped explains why the rule is not applied; empty when it is.
 	Skipped string
 	Steps   []Step
 }

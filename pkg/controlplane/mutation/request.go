@@ -46,7 +46,7 @@ type Registration struct {
 	Garden bool
 	// Forms are the objects that rules exist for, sorted.
 	Forms []target.Form
-	// Observed says that no rule changes anything: all are only observed.
+	// Observed reports that no rule changes anything: all are only observed.
 	Observed bool
 }
 

@@ -35,7 +35,7 @@ type Rule struct {
 	Writes    []operation.Write
 	// Keep means that places keep the values of the old object on UPDATE.
 	Keep bool
-	// Observed says that the rule is computed and not applied.
+	// Observed reports that the rule is computed and not applied.
 	Observed bool
 	// Override means that the rule gave a reason for writing a reserved place.
 	Override bool
@@ -48,7 +48,7 @@ type Rule struct {
 	// Needs holds the needs of its expressions; early means that its condition needs no lookup, although the rule does.
 	Needs *scope.Needs
 	early bool
-	// inKubelet says that it writes nothing but the texts of the kubelet.
+	// inKubelet reports that it writes nothing but the texts of the kubelet.
 	inKubelet bool
 }
 

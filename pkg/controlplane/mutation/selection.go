@@ -48,7 +48,7 @@ type conflicts struct {
 
 // PlanMode selects the way in which a plan is made.
 type PlanMode struct {
-	// Exists says that the object is being updated.
+	// Exists reports that the object is being updated.
 	Exists bool
 	// Rehearsed leaves out a rule that cannot be computed, and forced takes every condition for true: for samples only.
 	Rehearsed, Forced bool

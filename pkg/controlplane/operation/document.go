@@ -166,7 +166,7 @@ type embedded struct {
 	edits int
 }
 
-// errNoDocument says that there is nothing at the place of a document.
+// errNoDocument means that there is nothing at the place of a document.
 var errNoDocument = errors.New("there is no document")
 
 // edit opens the document, once in a rule, and edits it.

@@ -75,7 +75,7 @@ type owner struct {
 	path      string
 	parts     target.Part
 	operation string
-	// parted says that the operation cannot remove a part of an entry, which fields may therefore do.
+	// parted reports that the operation cannot remove a part of an entry, which fields may therefore do.
 	parted bool
 }
 

@@ -41,7 +41,7 @@ type Trace struct {
 
 // Resolved is a value after its expressions were evaluated. Exactly one of the three is meant.
 type Resolved struct {
-	// Absent says that the place must not be there.
+	// Absent reports that the place must not be there.
 	Absent bool
 	// Texts are one or several strings: the value of a label, or each occurrence of a flag. An empty list that is not nil
 	// means a flag without a value.
@@ -228,7 +228,7 @@ type Argument struct {
 	Type Type
 	// Summary describes the argument in one line, without a full stop.
 	Summary string
-	// Required says that the operation is refused without it.
+	// Required reports that the operation is refused without it.
 	Required bool
 }
 
@@ -279,7 +279,7 @@ type Type struct {
 	Of reflect.Type
 	// Types are the possibilities of Either.
 	Types []Type
-	// Null says that null may stand there too, which the summary explains.
+	// Null reports that null may stand there too, which the summary explains.
 	Null bool
 }
 

@@ -30,7 +30,7 @@ func withMember(raw []byte, key, value string) []byte {
 // fieldPath is the way to a field that can be written.
 type fieldPath fieldpath.Path
 
-// errPosition says why [0] cannot be part of a path that is written.
+// errPosition explains why [0] cannot be part of a path that is written.
 var errPosition = errors.New("select an item by a member, as in [name=x]: positions change when items are added")
 
 // parsePath reads a path without positions.

@@ -84,7 +84,7 @@ type Form struct {
 	Name string
 	// Parts are the parts that objects of this form have.
 	Parts Part
-	// Older says that only the older generation of Gardener has objects of this form.
+	// Older reports that only the older generation of Gardener has objects of this form.
 	Older bool
 }
 
@@ -109,15 +109,15 @@ type Target struct {
 	Container string
 	// Component is the name under which the contract lists reserved flags; it is the same for the virtual garden.
 	Component string
-	// Garden says that the object is the virtual garden's, in the garden namespace.
+	// Garden reports that the object is the virtual garden's, in the garden namespace.
 	Garden bool
-	// Other says that the contract does not name the object, and requires no container in it.
+	// Other reports that the contract does not name the object, and requires no container in it.
 	Other bool
 	// Forms are the kinds of object as which the target is found.
 	Forms []Form
-	// Versioned says that the tag of the container's image is the version of Kubernetes.
+	// Versioned reports that the tag of the container's image is the version of Kubernetes.
 	Versioned bool
-	// Purposed says that the target is found in objects of several purposes, among which a rule chooses.
+	// Purposed reports that the target is found in objects of several purposes, among which a rule chooses.
 	Purposed bool
 }
 

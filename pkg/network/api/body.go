@@ -16,7 +16,7 @@ import (
 	"strings"
 )
 
-// ErrNoBody says that a request has no body where one is wanted.
+// ErrNoBody means that a request lacks its required body.
 var ErrNoBody = errors.New("the body is empty: send a JSON object")
 
 // Read parses a JSON body. It ignores unknown fields, because callers may be newer, and the content type. For a body

@@ -53,7 +53,7 @@ type Ledger interface {
 	All(ctx context.Context, each func(network.Allocation) error) error
 }
 
-// Reason says why an allocation is suspected.
+// Reason is the reason why an allocation counts as leaked.
 type Reason string
 
 // The reasons.
@@ -70,9 +70,9 @@ const (
 type Suspect struct {
 	Allocation network.Allocation
 	Reason     Reason
-	// Freed says that it was released.
+	// Freed reports that it was released.
 	Freed bool
-	// First says that it was not reported before.
+	// First reports that it was not reported before.
 	First bool
 }
 
@@ -83,7 +83,7 @@ type Summary struct {
 	// Suspects are how many there are by reason, those among them that were freed.
 	Suspects map[Reason]int
 	Freed    int
-	// Withheld says that more are gone than are freed without being asked; see Options.Share.
+	// Withheld reports that more are gone than are freed without being asked; see Options.Share.
 	Withheld bool
 }
 

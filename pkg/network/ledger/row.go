@@ -53,7 +53,7 @@ const (
 	format1 = "1"
 )
 
-// ErrFormat says that another version of Graft has written the rows.
+// ErrFormat means that another version of Graft has written the rows.
 var ErrFormat = errors.New("the ledger has a format that this version does not know")
 
 func ownerKey(o network.Owner) string { return prefixOwner + o.Contract + "/" + o.Key }

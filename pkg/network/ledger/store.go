@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// ErrConflict says that a row is not as a change expects it; nothing of the commit was done then.
+// ErrConflict means that a row does not have the expected value. Nothing of the commit was written.
 var ErrConflict = errors.New("a row has changed")
 
 // Store keeps rows. All its methods are safe for concurrent use.
@@ -36,7 +36,7 @@ type Change struct {
 	Value []byte
 }
 
-// ErrTwice says that two changes of a commit are about one row; nothing of it was done then.
+// ErrTwice means that a commit has two changes of one row. Nothing of the commit was written.
 var ErrTwice = errors.New("a row is changed twice in one commit")
 
 // Distinct returns ErrTwice if two changes concern the same row. Every store calls it before a commit, because the

@@ -16,7 +16,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// ErrDenied says that a rule of the author denies a request. The text is for the people who asked.
+// ErrDenied means that a deny rule of the profile rejects the request. Users see its text.
 var ErrDenied = errors.New("denied")
 
 // Denial is why a request is denied.

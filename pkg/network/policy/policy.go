@@ -53,7 +53,7 @@ type Pool struct {
 	Rest time.Duration
 	// Cloud is the name of the cloud behind the pool; empty: the builtin one.
 	Cloud string
-	// Drain says that the pool may shrink while addresses that would be outside of it are held.
+	// Drain reports that the pool may shrink while addresses that would be outside of it are held.
 	Drain bool
 	// Nodes are the only nodes with servers for the pool; nil means all. Exclusive means that its author guarantees a
 	// single server.

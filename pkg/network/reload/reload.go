@@ -40,9 +40,9 @@ type Options struct {
 	LeftAlone func() []string
 	// Node is the one that is served; empty: the server is for many.
 	Node string
-	// EachNode says that other nodes have servers with the same profiles, as a DaemonSet makes them.
+	// EachNode reports that other nodes have servers with the same profiles, as a DaemonSet makes them.
 	EachNode bool
-	// Shared says that several servers share the ledger.
+	// Shared reports that several servers share the ledger.
 	Shared bool
 	// Clouds makes clouds as they are declared.
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)

@@ -42,7 +42,7 @@ type Contract struct {
 	Timeout time.Duration
 	// MaximumBytes bounds the body of a request; 0: api.DefaultMaximumBytes does, and nothing where it is answered Always.
 	MaximumBytes int64
-	// Always says that it is answered however much there is to do.
+	// Always reports that it is answered however much there is to do.
 	Always bool
 }
 
@@ -75,7 +75,7 @@ type Options struct {
 	Listeners []Listener
 	// Limits are those of all listeners together.
 	Limits serving.Limits
-	// Draining says that the program is about to end, so that callers are sent elsewhere; nil: never.
+	// Draining reports that the program is about to end, so that callers are sent elsewhere; nil: never.
 	Draining func() bool
 	Metrics  *Metrics
 	Log      logr.Logger

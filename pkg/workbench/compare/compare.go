@@ -52,7 +52,7 @@ type Options struct {
 	Scenes []*scene.Scene
 	// Notes are said with the result.
 	Notes []string
-	// Incomplete says that there are more scenes, which could not be had; the notes say which.
+	// Incomplete reports that there are more scenes, which could not be had; the notes say which.
 	Incomplete bool
 	// More returns further effects for an object that both sides admit; nil for none.
 	More func(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error)

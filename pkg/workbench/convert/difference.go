@@ -438,7 +438,7 @@ const (
 	disableFlag = "disable-admission-plugins"
 )
 
-// flags compares flags; own says that they are the component's.
+// flags compares flags; own reports that they are the component's.
 func (d *differ) flags(own bool, fixed []argument, before, after map[string]flagValue) {
 	if own {
 		d.gates(mapIn(before[gatesFlag]), mapIn(after[gatesFlag]))
@@ -562,7 +562,7 @@ func scalarText(value any) string {
 type comparison struct {
 	set    func(fieldpath.Path, any)
 	remove func(fieldpath.Path)
-	// items says that paths may lead to items of lists; lists are set whole otherwise.
+	// items reports that paths may lead to items of lists; lists are set whole otherwise.
 	items bool
 }
 

@@ -43,7 +43,7 @@ type Object struct {
 	Missing []Lookup `json:"missing,omitempty"`
 	// Denied is why the object is not admitted.
 	Denied string `json:"denied,omitempty"`
-	// Note says why no rule is applied where that is not a matter of the rules.
+	// Note explains why no rule is applied where that is not a matter of the rules.
 	Note string `json:"note,omitempty"`
 
 	sets map[string]bool
@@ -87,7 +87,7 @@ type Term struct {
 	Position *Position `json:"position,omitempty"`
 	// Value is the value of the term; for a value from a Secret, it only says so.
 	Value string `json:"value,omitempty"`
-	// Failed is why it came to nothing; NotEvaluated says that another part had decided already.
+	// Failed is why it came to nothing; NotEvaluated reports that another part had decided already.
 	Failed       string `json:"failed,omitempty"`
 	NotEvaluated bool   `json:"notEvaluated,omitempty"`
 	// Terms are the parts that had a say in it.

@@ -20,9 +20,9 @@ type Rule struct {
 	Document string          `json:"document"`
 	Name     string          `json:"name"`
 	At       source.Position `json:"-"`
-	// Conditional says that it has a condition.
+	// Conditional reports that it has a condition.
 	Conditional bool `json:"conditional,omitempty"`
-	// Applied says that it changed an object, or that the object already had the value.
+	// Applied reports that it changed an object, or that the object already had the value.
 	Applied bool `json:"applied"`
 	// Held and Failed say that its condition was true, and false, for some object.
 	Held   bool `json:"conditionTrue,omitempty"`

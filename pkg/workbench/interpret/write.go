@@ -171,7 +171,7 @@ type DocumentAnswer struct {
 	Because []string `json:"because,omitempty"`
 	// Lacks says which input was not given, so that nothing was asked.
 	Lacks string `json:"lacks,omitempty"`
-	// Error says why there is no answer.
+	// Error explains why there is no answer.
 	Error *DocumentError `json:"error,omitempty"`
 }
 

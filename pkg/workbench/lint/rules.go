@@ -36,7 +36,7 @@ type Page struct {
 	Summary string `yaml:"summary"`
 	// Why describes the consequences, and the required action.
 	Why string `yaml:"why"`
-	// Warning says that the findings are warnings; Both that some are.
+	// Warning reports that the findings are warnings; Both that some are.
 	Warning bool `yaml:"warning"`
 	Both    bool `yaml:"both"`
 	// Fix describes the effect of --fix; empty means that there is no fix.

@@ -297,14 +297,14 @@ type Options struct {
 	ImageOverwrite *image.Vector
 	// Override sets parameters; nil for none.
 	Override func([]*profile.Document) error
-	// Together says that the documents of all files are active together; else those of a file are.
+	// Together reports that the documents of all files are active together; else those of a file are.
 	Together bool
 }
 
 // Kind is a kind of document.
 type Kind struct {
 	APIVersion, Kind string
-	// Heads says that the check judges the kind itself, where another one is written that is near.
+	// Heads reports that the check judges the kind itself, where another one is written that is near.
 	Heads bool
 	// Check returns the known and all further findings of documents that are active together.
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings

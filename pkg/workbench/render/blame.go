@@ -173,7 +173,7 @@ type Row struct {
 	Edit
 	// Indent counts the steps of indentation below the section's heading.
 	Indent int
-	// Gap says that lines are left out before this one.
+	// Gap reports that lines are left out before this one.
 	Gap bool
 	// Folded means that the line has hidden lines below it.
 	Folded bool

@@ -40,7 +40,7 @@ type Change struct {
 	blame             *Blame
 	original, current []byte
 	veil              veil
-	// revealed says that nothing is hidden.
+	// revealed reports that nothing is hidden.
 	revealed bool
 }
 

@@ -58,7 +58,7 @@ type ObjectDifference struct {
 	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the change.
 	Note   string   `json:"note,omitempty"`
 	Shoots []string `json:"shoots,omitempty"`
-	// Changed says whether any line is different.
+	// Changed reports whether any line is different.
 	Changed bool `json:"changed"`
 	// Denied is why the object is not admitted; absent where it is.
 	Denied *Denial `json:"denied,omitempty"`

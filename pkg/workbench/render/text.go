@@ -89,7 +89,7 @@ func (p place) deeper() place { return place{p.path, p.shape, p.depth + 1} }
 type projection struct {
 	lines  []Line
 	inside []Inside
-	// whole says that nothing is left out.
+	// whole reports that nothing is left out.
 	whole bool
 }
 

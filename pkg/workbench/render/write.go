@@ -130,13 +130,13 @@ func (s Style) withDefaults() Style {
 type row struct {
 	left, right         string
 	leftTone, rightTone colour.Tone
-	// clip says that the left text may be cut to keep the columns.
+	// clip reports that the left text may be cut to keep the columns.
 	clip bool
 }
 
 type block struct {
 	rows []row
-	// apart says that empty lines stand around it, also if it is one line.
+	// apart reports that empty lines stand around it, also if it is one line.
 	apart bool
 }
 

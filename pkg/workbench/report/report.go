@@ -92,7 +92,7 @@ type Line struct {
 	// Indent counts steps of two characters.
 	Indent int
 	Text   string
-	// Gap says that lines are left out before this one, Folded that lines below it are.
+	// Gap reports that lines are left out before this one, Folded that lines below it are.
 	Gap, Folded bool
 	// By is who changed the line; nil for one that stayed.
 	By *Rule
@@ -103,7 +103,7 @@ type Rule struct {
 	Name, Profile string
 	// At is the position of the rule, such as acme/profile.yaml:12; empty if there is no rule.
 	At string
-	// Alarm says that there should be a rule, and is none.
+	// Alarm reports that there should be a rule, and is none.
 	Alarm bool
 }
 
@@ -139,7 +139,7 @@ type view struct {
 	Sections []*sectionView
 	// Rules is in the order of appearance; Sorted is ordered by position.
 	Rules, Sorted []*ruleView
-	// Filter says that there is enough to choose from.
+	// Filter reports that there is enough to choose from.
 	Filter bool
 	CSS    any
 	JS     any

@@ -345,7 +345,7 @@ type Generated struct {
 	Cluster   json.RawMessage `json:"cluster"`
 	// Objects are those of the control plane, sorted by kind and name.
 	Objects []json.RawMessage `json:"objects"`
-	// Error says why there is none.
+	// Error explains why there is none.
 	Error string `json:"error,omitempty"`
 }
 

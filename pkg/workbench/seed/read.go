@@ -320,7 +320,7 @@ func decodeNamespace(raw []byte) (facts.Namespace, error) {
 
 // memo keeps values by key. Callers of one key wait for the first.
 type memo[V any] struct {
-	// failures says that errors are kept, except if the caller gave up or timed out.
+	// failures reports that errors are kept, except if the caller gave up or timed out.
 	failures bool
 	known    sync.Map
 }

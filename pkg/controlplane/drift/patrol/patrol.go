@@ -26,7 +26,7 @@ type Patrol struct {
 	Toucher *drift.Toucher
 	// Interval is the time between the end of a look and the next one.
 	Interval time.Duration
-	// Ready says whether the webhooks are registered, before which nothing is looked at; nil: they are.
+	// Ready reports whether the webhooks are registered, before which no search starts; nil: they are.
 	Ready   func(context.Context) error
 	Clock   clock.Clock
 	Metrics *Metrics

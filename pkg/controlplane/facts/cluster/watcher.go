@@ -35,7 +35,7 @@ type watcher struct {
 	controller toolscache.Controller
 	stop       context.CancelFunc
 
-	// watches says that the last request for a watch was granted.
+	// watches reports that the last request for a watch was granted.
 	watches atomic.Bool
 }
 

@@ -55,7 +55,7 @@ type Explanation struct {
 	Lookups []ExplainedLookup
 	// Denied is the reason for denying the object, or nil. Outcomes then describe the decisions made before.
 	Denied *mutation.Failure
-	// Deleting says that the object is being deleted, so that no rule is applied.
+	// Deleting reports that the object is being deleted, so that no rule is applied.
 	Deleting bool
 	// After is the object, as JSON, after the rules were applied. If it was denied, it is the original object.
 	After []byte
@@ -106,7 +106,7 @@ type ExplainedLookup struct {
 	Profile, Name, Kind, Object string
 	// Failed is why nothing was found; nil when something was, or when nothing had to be.
 	Failed error
-	// Skips says that rules which need it are left out then, rather than the object denied.
+	// Skips reports that rules which need it are left out then, rather than the object denied.
 	Skips bool
 }
 
@@ -127,7 +127,7 @@ type ExplainedTerm struct {
 	From []string
 	// Failed is why it came to nothing.
 	Failed string
-	// Skipped says that it was not evaluated, as another part had decided already.
+	// Skipped reports that it was not evaluated, as another part had decided already.
 	Skipped bool
 	// Terms are the parts that had a say in it; below a variable of the profile those of its expression.
 	Terms []ExplainedTerm

@@ -63,7 +63,7 @@ type rehearsal struct {
 	done map[string]bool
 	// seen are the findings and warnings so far.
 	seen map[string]bool
-	// sound says that nothing else is wrong with the profiles.
+	// sound reports that nothing else is wrong with the profiles.
 	sound              bool
 	findings, warnings source.Findings
 }
@@ -461,7 +461,7 @@ const neutral = "sample"
 type sample struct {
 	plane *static.Plane
 	facts *facts.Facts
-	// bare says that optional lookups find nothing.
+	// bare reports that optional lookups find nothing.
 	bare bool
 }
 

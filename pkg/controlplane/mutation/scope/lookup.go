@@ -32,7 +32,7 @@ type Lookup struct {
 	Shown string
 	// Profile is the profile that declares the lookup.
 	Profile string
-	// Skip says that rules which name the lookup are left out where something is missing.
+	// Skip reports that rules which name the lookup are left out where something is missing.
 	Skip bool
 }
 
@@ -44,7 +44,7 @@ type LookupError struct {
 	Cause      error
 }
 
-// errUnnamed says that a name was computed, and is empty.
+// errUnnamed means that a name was computed, and is empty.
 var errUnnamed = fmt.Errorf("its name is empty: %w", facts.ErrNotFound)
 
 // declarable reports whether expressions can use the lookup by name and whether it names exactly one object.

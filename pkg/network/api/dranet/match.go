@@ -69,7 +69,7 @@ type search struct {
 	as string
 	// addresses are those of the configuration.
 	addresses []netip.Addr
-	// single says that the claim has one device only: then another name is that of the same device.
+	// single reports that the claim has one device only: then another name is that of the same device.
 	single bool
 }
 

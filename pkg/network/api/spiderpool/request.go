@@ -235,7 +235,7 @@ const maximumItems = 128
 // DNS1123SubdomainMaxLength).
 const maximumName = 253
 
-// errRequired says that a field is missing.
+// errRequired means that a field is missing.
 var errRequired = errors.New("is required")
 
 // faults lists the mistakes of a request, each with its field.

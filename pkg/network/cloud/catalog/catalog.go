@@ -35,7 +35,7 @@ var kinds = []kind{
 type kind struct {
 	// field is that of the declaration.
 	field string
-	// has says whether a declaration is of this kind.
+	// has reports whether a declaration is of this kind.
 	has func(policy.CloudSpec) bool
 	// compile checks a declaration, given with the node and the path of its field, without reading files.
 	compile func(spec policy.CloudSpec, n source.Node, path string) (maker, source.Findings)

@@ -32,7 +32,7 @@ type kind struct {
 	resource string
 	// versions are those of the API that have it, the first that is served is taken.
 	versions []schema.GroupVersion
-	// node says that its objects can be selected by node.
+	// node reports that its objects can be selected by node.
 	node bool
 }
 

@@ -25,13 +25,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ErrUnreachable says that no endpoint of etcd has answered.
+// ErrUnreachable means that no endpoint of etcd has answered.
 var ErrUnreachable = errors.New("no endpoint of etcd answers")
 
-// ErrFull says that etcd has used up the space that it may have: it takes releases, and nothing new.
+// ErrFull means that etcd has used up its quota (--quota-backend-bytes): it accepts releases, but no new rows.
 var ErrFull = errors.New("etcd has used up its quota of space: compact and defragment it or raise --quota-backend-bytes, and then disarm its alarm")
 
-// ErrRefused says that etcd does not let this user in, or not to these keys.
+// ErrRefused means that etcd rejects the user, or its access to these keys.
 var ErrRefused = errors.New("etcd refuses")
 
 // refusals lists the errors with which etcd denies access.

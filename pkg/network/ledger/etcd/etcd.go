@@ -32,7 +32,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// ErrClosed says that the store has been closed.
+// ErrClosed means that the store has been closed.
 var ErrClosed = errors.New("the ledger is closed")
 
 // Options say where etcd is and how it is asked.
@@ -73,7 +73,7 @@ type Store struct {
 	// life ends when the store is closed, and with it the background work.
 	life context.Context
 	end  context.CancelFunc
-	// tending says that members that hang are looked after.
+	// tending reports that members that hang are looked after.
 	tending atomic.Bool
 }
 

@@ -31,7 +31,7 @@ type fence struct {
 	// lost counts lost responses, and settled those for which the fence was raised. turn is locked while it is raised.
 	lost, settled atomic.Int64
 	turn          chan struct{}
-	// raising says that the fence is being raised in the background.
+	// raising reports that the fence is being raised in the background.
 	raising atomic.Bool
 }
 

@@ -42,7 +42,7 @@ type released struct {
 // Suspect is an allocation with a holder that probably no longer exists.
 type Suspect struct {
 	Allocation network.Allocation `json:"allocation"`
-	// Reason says why, and Freed whether it was released.
+	// Reason explains why, and Freed whether it was released.
 	Reason string `json:"reason"`
 	Freed  bool   `json:"freed"`
 }

@@ -177,7 +177,7 @@ type program struct {
 // programs caches programs by their inputs.
 type programs map[string]*program
 
-// load reads the profiles with these parameters; fresh says that they are still to be compiled.
+// load reads the profiles with these parameters; fresh reports that they are still to be compiled.
 func (p programs) load(paths []string, g contract.Generation, parameters map[string]source.Node) (loaded *program, fresh bool) {
 	values, err := json.Marshal(plainValues(parameters))
 	key := fmt.Sprintf("%s\x00%v\x00%s", strings.Join(paths, "\x00"), g, values)
