@@ -265,7 +265,7 @@ func (p *typeProvider) NewValue(name string, fields map[string]ref.Val) ref.Val 
 	return p.Provider.NewValue(name, fields)
 }
 
-// Scalar is a text, a number or a boolean within a value, with the parts of it that expressions gave.
+// Scalar is a text, a number or a boolean inside a value, with its computed parts.
 type Scalar struct {
 	// Keys lead to it: those of mappings, and the names of items that have one.
 	Keys []string

@@ -234,7 +234,7 @@ type Streams struct {
 	Out, Err io.Writer
 	// Interactive and ErrInteractive say that a terminal reads Out and Err along.
 	Interactive, ErrInteractive bool
-	// Width is that of the terminal in characters; 0 when it is not known.
+	// Width is the width of the terminal in characters; 0 when it is not known.
 	Width int
 
 	colour colourMode

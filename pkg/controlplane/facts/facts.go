@@ -233,13 +233,13 @@ const (
 
 // LookupRequest names an object and the parts of it to read.
 type LookupRequest struct {
-	// Name is that of the lookup in expressions: lookups.<name>.
+	// Name is the name of the lookup in expressions: lookups.<name>.
 	Name string
 	schema.GroupVersionKind
 	// Resource is the plural name of the kind in the API.
 	Resource string
 	Scope    LookupScope
-	// Namespace is that of the object where it is not the control plane's.
+	// Namespace is the namespace of the object where it is not the control plane's.
 	Namespace string
 	// ObjectName is the name of the object; Computed reports that an expression gave it for this one admission.
 	ObjectName string
@@ -250,7 +250,7 @@ type LookupRequest struct {
 	Fields map[string]Path
 	// Labels and Annotations are keys of those.
 	Labels, Annotations []string
-	// Checksum is that of the data of a Secret or ConfigMap.
+	// Checksum is the checksum of the data of a Secret or ConfigMap.
 	Checksum bool
 	// Optional reports that the object and each of its keys and paths may be missing.
 	Optional bool

@@ -74,13 +74,13 @@ const RuntimeNamespacePrefix = "runtime-extension-"
 
 // Installation is an extension as its flags and its configuration describe it.
 type Installation struct {
-	// Name is that of the program.
+	// Name is the name of the program.
 	Name string
 	// Config is the component configuration, with the flags that were given laid over it.
 	Config *configv1alpha1.ControllerConfiguration
 	// Kubeconfig and Master reach the cluster; both empty inside it.
 	Kubeconfig, Master string
-	// GardenerVersion is that of the installation; empty for today's.
+	// GardenerVersion is the Gardener version of the installation; empty for today's.
 	GardenerVersion string
 	// Generation follows from GardenerVersion.
 	Generation contract.Generation

@@ -33,7 +33,7 @@ type Trace struct {
 	// Document is the path of the field that contains the document, with its format and encoding. It is empty for the
 	// object itself.
 	Document, Format, Encoding string
-	// Path is that of the field or list, without positions.
+	// Path is the path of the field or list, without positions.
 	Path string
 	// Item is the digest of the item, or AnyItem; empty: the trace is the field.
 	Item string

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Confided is a scalar of a value with the parts of it that are made of Secrets.
+// Confided is a scalar of a value with its parts that come from Secrets.
 type Confided struct {
 	// Keys lead to it in a structured value: those of mappings, and the names of items.
 	Keys []string

@@ -29,7 +29,7 @@ import (
 
 // Contract is a protocol served at an address.
 type Contract struct {
-	// Name is that of the contract in metrics.
+	// Name is the name of the contract in metrics.
 	Name    string
 	Handler http.Handler
 	// Refuse writes the response to a request that the server refuses before it calls the contract, or that panicked;

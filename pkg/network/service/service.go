@@ -274,7 +274,7 @@ func (s *Service) Claim(ctx context.Context, owner network.Owner, change func(*n
 	})
 }
 
-// MarkAnswered notes that a request which has not created an allocation was given it, so that Retract leaves it alone. The error wraps
+// MarkAnswered records that another request also got an allocation, so that Retract keeps it. The error wraps
 // network.ErrNotHeld if the owner holds another one by now.
 func (s *Service) MarkAnswered(ctx context.Context, of network.Allocation) error {
 	if of.Answered {

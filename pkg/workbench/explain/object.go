@@ -30,7 +30,7 @@ import (
 // Object describes the effect of each rule for one object, and the reason. docs/usage/output.md describes it as a
 // document. Fields may be added, but their meaning does not change within a version.
 type Object struct {
-	// APIVersion is that of profiles; Kind is Explanation.
+	// APIVersion is the apiVersion of profiles; Kind is Explanation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Object is the object that is explained.
@@ -63,7 +63,7 @@ func (i Identity) String() string { return i.Kind + " " + i.Name }
 // Rule is one rule with its outcome.
 type Rule struct {
 	Profile string `json:"profile"`
-	// Name is that of the rule with its item.
+	// Name is the name of the rule with its item.
 	Name     string    `json:"name"`
 	Set      string    `json:"set"`
 	Target   string    `json:"target"`

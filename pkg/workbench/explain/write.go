@@ -26,7 +26,7 @@ import (
 type Style struct {
 	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
 	Colour bool
-	// Width is that of the terminal in characters; 100 when it is 0.
+	// Width is the width of the terminal in characters; 100 when it is 0.
 	Width int
 	// File shortens the name of a profile's file; without it the last folder and the name are written.
 	File func(string) string

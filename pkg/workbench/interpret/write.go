@@ -139,7 +139,7 @@ func yamlOf(value any) string {
 // Document is the output in the formats json and yaml; docs/usage/output.md describes it. Fields may be added, but
 // their meaning does not change within a version.
 type Document struct {
-	// APIVersion is that of profiles; Kind is Interpretation.
+	// APIVersion is the apiVersion of profiles; Kind is Interpretation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Objects lists all objects in the order of the input.

@@ -159,9 +159,9 @@ func count(n int, what string) string {
 type Style struct {
 	// Colour allows colours.
 	Colour bool
-	// Width is that of the terminal in characters; 0: lines are cut at 120.
+	// Width is the width of the terminal in characters; 0: lines are cut at 120.
 	Width int
-	// Version is that of the program, for SARIF.
+	// Version is the version of the program, for SARIF.
 	Version string
 }
 

@@ -25,7 +25,7 @@ import (
 type Options struct {
 	// Name is that of the extension's objects in its namespace. Roles and webhook registrations elsewhere have the namespace in their names, too.
 	Name string
-	// Namespace is that of the extension.
+	// Namespace is the namespace of the extension.
 	Namespace string
 	// Gate is the type of the Extensions of the gate; empty for no gate.
 	Gate string

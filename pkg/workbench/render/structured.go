@@ -26,7 +26,7 @@ import (
 // Difference is the output in the formats json and yaml; docs/usage/output.md describes it. Fields may be added,
 // but their meaning does not change within a version.
 type Difference struct {
-	// APIVersion is that of profiles; Kind is Difference.
+	// APIVersion is the apiVersion of profiles; Kind is Difference.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	// Summary counts the objects.

@@ -24,7 +24,7 @@ import (
 type Style struct {
 	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
 	Colour bool
-	// Width is that of the terminal in characters; 120 when it is 0.
+	// Width is the width of the terminal in characters; 120 when it is 0.
 	Width int
 	// Context is the number of lines that are shown around changed ones; 1 when it is 0, none when it is negative.
 	Context int

@@ -131,7 +131,7 @@ func each(ctx context.Context, count int, progress func(done, of int), do func(c
 
 // Plane is the current control plane in the seed.
 type Plane struct {
-	// Name is that of the namespace.
+	// Name is the name of the namespace.
 	Name string
 	// Scene has the objects as Gardener writes them, as far as that is known, and as Old those that stand there; nil with an error.
 	Scene *scene.Scene

@@ -379,7 +379,7 @@ func (s trial) failed(ctx context.Context, plan mutation.Plan, views mutation.Vi
 	return all
 }
 
-// fails computes a rule once more, to find the part of it that has no result.
+// fails evaluates a rule again to find its part without a result.
 func (s trial) fails(ctx context.Context, r *mutation.Rule, views mutation.Views) ([]string, error) {
 	variables := views.Of(r.Scope)
 	if r.ForEach != nil {

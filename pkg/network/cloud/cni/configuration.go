@@ -19,7 +19,7 @@ import (
 
 // plugin is an IPAM plugin with its standard input.
 type plugin struct {
-	// name is that of the program, and path where it is.
+	// name is the name of the program, and path where it is.
 	name, path string
 	// network and version are those of the network configuration.
 	network, version string

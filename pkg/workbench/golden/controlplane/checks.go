@@ -28,7 +28,7 @@ type compiler struct {
 	selector
 
 	at source.Node
-	// path is that of the expectation, and container is the one of flags and variables.
+	// path is the path of the expectation, and container is the one of flags and variables.
 	path, container string
 	expected        v1alpha1.TestExpected
 	profile         profileText
