@@ -54,7 +54,7 @@ type link struct {
 	ended  bool
 }
 
-// asks says that something has come from the caller, or from the replica.
+// asks reports that something has come from the caller, or from the replica.
 func (l *link) asks(asking bool) {
 	l.b.lock.Lock()
 	defer l.b.lock.Unlock()
@@ -140,7 +140,7 @@ func (b *balancer) choose() *endpoint {
 	return e
 }
 
-// end says that the connection is closed.
+// end reports that the connection is closed.
 func (l *link) end() {
 	l.asks(false)
 	l.b.lock.Lock()

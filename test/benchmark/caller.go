@@ -78,7 +78,7 @@ func (r *row) measure(ctx context.Context, s server, window time.Duration) error
 	return err
 }
 
-// repeat calls from several goroutines until the window is over, and gives the time of each call to took. It returns
+// repeat calls from several goroutines until the window is over, and passes the time of each call to took. It returns
 // how many calls were answered, and the time of all.
 func (r *row) repeat(ctx context.Context, s server, parallel int, window time.Duration, took func(time.Duration)) (int64, time.Duration, error) {
 	var (

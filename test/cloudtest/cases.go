@@ -20,7 +20,7 @@ func (s *suite) bindAgain() {
 	s.gone(a)
 }
 
-// bound binds what the ledger has as bound.
+// bound binds an allocation that the ledger has as bound.
 func (s *suite) bound(a network.Allocation) (binding network.Binding) {
 	s.Helper()
 	s.insist("binding again for "+a.Owner.Key, func() (err error) {
@@ -42,7 +42,7 @@ func (s *suite) unbindUnknown() {
 	s.gone(s.allocation(1))
 }
 
-// unbindBlind releases what was bound by a server that died before it could write down the answer.
+// unbindBlind releases an allocation whose server crashed before it recorded the binding.
 func (s *suite) unbindBlind() {
 	a := s.allocation(1)
 	s.bind(a)

@@ -27,7 +27,7 @@ import (
 // Many is how many owners come at the same time, and so how many addresses a cloud that chooses must have.
 const Many = 50
 
-// Run runs the suite with allocations that carry addresses; open gives each test a cloud that has nothing.
+// Run runs the suite with allocations that have addresses; open returns an empty cloud for each test.
 func Run(t *testing.T, open func(t *testing.T) cloud.Cloud) {
 	t.Helper()
 	run(t, false, open)
@@ -92,7 +92,7 @@ func (s *suite) insist(what string, do func() error) {
 	s.Errorf("%s: %v", what, err)
 }
 
-// bind binds, and gives the allocation as the ledger has it then.
+// bind binds an allocation, and returns it as the ledger then has it.
 func (s *suite) bind(a network.Allocation) network.Allocation {
 	s.Helper()
 	s.insist("binding for "+a.Owner.Key, func() (err error) {

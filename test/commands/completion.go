@@ -27,7 +27,7 @@ type Interactive struct {
 	Setup string
 }
 
-// Bash is bash as it comes, without the package bash-completion.
+// Bash is plain bash, without the package bash-completion.
 func Bash() Interactive {
 	return Interactive{Name: "bash", Command: []string{"bash", "--noprofile", "--norc", "-i"}, Setup: bashSetup}
 }
@@ -63,7 +63,7 @@ func Fish() Interactive {
 // patience is how long a shell may take for one answer.
 const patience = time.Minute
 
-// Completion is what a shell has to offer behind a line.
+// Completion is a line with the completions that a shell offers for it.
 type Completion struct {
 	// Line is what is typed before the tabulator; Offers must be on the screen then, and Not must not.
 	Line        string

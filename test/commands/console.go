@@ -21,7 +21,7 @@ type Step struct {
 	Status bool
 }
 
-// ellipsis stands for what is left out.
+// ellipsis matches any omitted text.
 const ellipsis = "…"
 
 // Steps are the commands of a console block: lines that begin with `$ `, continued after a backslash or by lines with
@@ -53,7 +53,7 @@ func Steps(block string) ([]Step, error) {
 	return out, nil
 }
 
-// Matches reports whether an output is what a step wants.
+// Matches reports whether an output matches the expected one of a step.
 func Matches(want, got string) bool {
 	return matchLines(split(want), split(got))
 }

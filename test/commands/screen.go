@@ -29,7 +29,7 @@ type cell struct {
 // NewScreen is an empty screen.
 func NewScreen(width int) *Screen { return &Screen{width: width, lines: [][]cell{nil}} }
 
-// Resize changes the width; what is on the screen stays as it is.
+// Resize changes the width and keeps the content.
 func (s *Screen) Resize(width int) { s.width = width }
 
 // Write implements io.Writer.

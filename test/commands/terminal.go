@@ -30,7 +30,7 @@ type Terminal struct {
 	closed  bool
 }
 
-// Open starts a program in a terminal with so many columns.
+// Open starts a program in a terminal with a number of columns.
 func Open(command *exec.Cmd, width int) (*Terminal, error) {
 	file, err := pty.StartWithSize(command, size(width))
 	if err != nil {
@@ -107,7 +107,7 @@ func (t *Terminal) Resize(width int) error {
 	return nil
 }
 
-// Screen is what the terminal shows.
+// Screen returns the content of the terminal.
 func (t *Terminal) Screen() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sync"
 )
 
-// watched is an output that says when a text has been written.
+// watched is an output that reports when a text has been written.
 type watched struct {
 	mu     sync.Mutex
 	buffer bytes.Buffer
@@ -30,7 +30,7 @@ func (w *watched) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// String is what has been written so far.
+// String returns the text that has been written so far.
 func (w *watched) String() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

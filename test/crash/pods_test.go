@@ -38,7 +38,7 @@ type nic struct {
 	pod    *pod
 	items  []item
 	answer link
-	// lost says that another Pod has asked for an address of it, or that it was released.
+	// lost reports that another Pod has requested one of its addresses, or that it was released.
 	lost bool
 }
 

@@ -141,7 +141,7 @@ func meaning(t *testing.T, o outcome) map[at]string {
 	return out
 }
 
-// trees are the object as it is, and as its Go type holds it.
+// trees returns the object as it is, and as its Go type decodes it.
 func trees(t *testing.T, object []byte) (raw, typed map[string]any) {
 	t.Helper()
 	raw = tree(t, object)

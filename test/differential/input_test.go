@@ -19,7 +19,7 @@ type input struct {
 	target string
 	// edit changes the object, as Gardener, its operators or an API server might; nil leaves it as it is.
 	edit func(t *testing.T, object map[string]any)
-	// stored says that the object is there already, as it is: the request is an update that changes nothing.
+	// stored reports that the object is there already, as it is: the request is an update that changes nothing.
 	stored bool
 	// kept is a part of the object's JSON that both sides must keep.
 	kept string

@@ -39,7 +39,7 @@ type controlPlane struct {
 	webhook *dispatch.Dispatcher
 	// gate is MultiplePodTemplatesScheduling.
 	gate bool
-	// divided says that the policy divides replicas between the clusters; else each has all of them.
+	// divided reports that the policy divides replicas between the clusters; else each has all of them.
 	divided  bool
 	clusters []string
 	calls    []string

@@ -203,7 +203,7 @@ func (p *pageRun) open(ctx SpecContext) {
 	}
 }
 
-// command runs a command that must succeed, and gives its output.
+// command runs a command that must succeed, and returns its output.
 func (p *pageRun) command(ctx SpecContext, line int, script string) {
 	output, status, err := p.shell.Run(ctx, script)
 	if err != nil || status != 0 {

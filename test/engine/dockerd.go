@@ -25,7 +25,7 @@ var applets = []string{"cat", "ip", "nc", "ping", "sh", "sleep", "true"}
 // Dockerd is the engine, with the command line that speaks to it.
 type Dockerd struct{ Process }
 
-// Dockerd is one that does not run yet. Its own networks need no iptables, and there are none beside those that are
+// Dockerd returns a stopped dockerd. Its own networks need no iptables, and there are none beside those that are
 // made; with bridge, there is docker0, too.
 func (m *Machine) Dockerd(bridge bool) *Dockerd {
 	own := "none"
@@ -41,7 +41,7 @@ func (m *Machine) FilteringDockerd() *Dockerd {
 	return m.engine("--iptables=true", "--ip-forward=true")
 }
 
-// engine is a dockerd with arguments beside those that each has.
+// engine returns a dockerd with additional arguments.
 func (m *Machine) engine(arguments ...string) *Dockerd {
 	d := &Dockerd{Process{Name: "dockerd", machine: m}}
 	d.command = []string{

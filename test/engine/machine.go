@@ -33,7 +33,7 @@ echo up
 exec docker-init -- cat
 `
 
-// Options say on what a machine stands.
+// Options configure a machine.
 type Options struct {
 	// Unprivileged machines need no root: they have a namespace of users, too, in which the caller is root, and no
 	// cgroups.
@@ -117,7 +117,7 @@ func (m *Machine) Reboot(ctx context.Context) error {
 	return m.begin(ctx)
 }
 
-// Halt ends the machine, and removes what it had.
+// Halt stops the machine, and removes its files.
 func (m *Machine) Halt() error {
 	err := m.end()
 	if !m.options.Unprivileged {
@@ -161,7 +161,7 @@ func (m *Machine) removeGroups() error {
 	return nil
 }
 
-// command is one that will run on the machine.
+// command returns a command for the machine.
 func (m *Machine) command(ctx context.Context, name string, arguments ...string) *exec.Cmd {
 	enter := []string{"--target", strconv.Itoa(m.first.Process.Pid), "--mount", "--net", "--pid", "--ipc", "--uts"}
 	if m.options.Unprivileged {

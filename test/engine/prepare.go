@@ -17,7 +17,7 @@ import (
 	"path/filepath"
 )
 
-// ErrUnavailable says that dockerd is not there, and that there is no way to get it.
+// ErrUnavailable means that dockerd is not installed and cannot be downloaded.
 var ErrUnavailable = errors.New("dockerd cannot be had")
 
 // packages are those of Debian that are needed, and programs what they have.

@@ -38,7 +38,7 @@ type Process struct {
 // Log is the path of the process's output, over all its restarts.
 func (p *Process) Log() string { return filepath.Join(p.machine.Folder, p.Name+".log") }
 
-// Begin starts the program and does not wait, with arguments beside those that it always has.
+// Begin starts the program with additional arguments, and does not wait.
 func (p *Process) Begin(arguments ...string) error {
 	log, err := os.OpenFile(p.Log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {

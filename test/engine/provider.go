@@ -48,7 +48,7 @@ func (m *Machine) Configured(program, profiles string, arguments ...string) *Pro
 // Ledger is the folder of the provider's ledger.
 func (m *Machine) Ledger() string { return filepath.Join(m.Folder, "ledger") }
 
-// Ask posts a body to a socket, and gives the status and the body of the answer.
+// Ask posts a body to a socket, and returns the status and the body of the answer.
 func (m *Machine) Ask(ctx context.Context, socket, path, body string) (status int, answer string, err error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write what the tests got as what they want")
 
-// Updating says that the tests are to write what they got, which Compare does by itself.
+// Updating reports that the tests are to write what they got, which Compare does by itself.
 func Updating() bool { return *update }
 
 // Compare checks that got is what the file says; with -update it writes the file.

@@ -86,7 +86,7 @@ func (three) Interpret(context.Context, interpreter.Request) (interpreter.Respon
 	return interpreter.Response{Replicas: &replicas}, nil
 }
 
-// begin opens a replica that shares a Secret, and gives its address to the balancer.
+// begin opens a replica that shares a Secret, and passes its address to the balancer.
 func begin(ctx SpecContext, b *balancer) *replicated {
 	GinkgoHelper()
 	source, clock := issued("rotation", 55*time.Minute)

@@ -63,7 +63,7 @@ func (b *box) see() (views []view) {
 	return views
 }
 
-// one gives the only interface.
+// one returns the only interface.
 func (b *box) one() view {
 	b.t.Helper()
 	all := b.see()
@@ -165,7 +165,7 @@ func (b *box) dial(other *box, address string, attempts int) error {
 	})
 }
 
-// echo says a word to an address by TCP, and hears it again.
+// echo sends a word to an address over TCP, and reads it back.
 func echo(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{Timeout: 500 * time.Millisecond}).DialContext(ctx, "tcp", address)
 	if err != nil {

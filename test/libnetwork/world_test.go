@@ -189,7 +189,7 @@ func (w *world) clean() {
 	w.empty()
 }
 
-// empty makes sure that the ledger holds nothing.
+// empty checks that the ledger is empty.
 func (w *world) empty() {
 	w.t.Helper()
 	if said := w.ledger("inspect"); said != "No allocations." {
@@ -197,7 +197,7 @@ func (w *world) empty() {
 	}
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition is true.
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
 	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// again runs this binary with the same arguments in namespaces of its own, and gives its exit code.
+// again runs this binary with the same arguments in namespaces of its own, and returns its exit code.
 func again(o Options) (int, error) {
 	// The child is killed when the thread that has started it ends.
 	runtime.LockOSThread()
@@ -65,7 +65,7 @@ func Command(o Options, users bool, program string, arguments ...string) *exec.C
 	return command
 }
 
-// refused says that a program could not be started because of its namespaces.
+// refused reports that a program could not be started because of its namespaces.
 func refused(err error) bool {
 	for _, errno := range []error{unix.EPERM, unix.EACCES, unix.ENOSPC, unix.EINVAL, unix.ENOSYS, unix.EUSERS} {
 		if errors.Is(err, errno) {

@@ -26,7 +26,7 @@ type Options struct {
 	Empty []string
 }
 
-// ErrRefused says that this machine does not let this user make namespaces.
+// ErrRefused means that this machine does not let this user make namespaces.
 var ErrRefused = errors.New("this machine lets this user make no namespaces")
 
 // inside is the variable of the environment by which a binary knows that it runs in namespaces of its own, and whether

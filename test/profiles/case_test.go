@@ -66,7 +66,7 @@ type testCase struct {
 	Edits []edit `json:"edits,omitempty"`
 	// Old changes the old objects; these are then updated instead of created.
 	Old []edit `json:"old,omitempty"`
-	// Denied says that some object is denied.
+	// Denied reports that some object is denied.
 	Denied bool `json:"denied,omitempty"`
 }
 

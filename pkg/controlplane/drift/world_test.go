@@ -166,7 +166,7 @@ func (s *seed) list(c drift.Call) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]string{"continue": next}, "items": items})
 }
 
-// find looks for drift, and gives a line for each finding.
+// find looks for drift, and returns a line for each finding.
 func (s *seed) find(e drift.Engine) ([]string, drift.Summary, error) {
 	lines := []string{}
 	f := drift.Finder{API: s, Engine: e, Parallel: 3}

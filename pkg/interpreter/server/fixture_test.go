@@ -37,7 +37,7 @@ func (w working) Interpret(ctx context.Context, r interpreter.Request) (interpre
 	return w(ctx, r)
 }
 
-// healthy says that all is healthy.
+// healthy reports that all is healthy.
 func healthy(context.Context, interpreter.Request) (interpreter.Response, error) {
 	yes := true
 	return interpreter.Response{Healthy: &yes}, nil

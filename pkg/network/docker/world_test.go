@@ -47,7 +47,7 @@ type world struct {
 	leases   *ipam.Driver
 	options  docker.Options
 	handler  http.Handler
-	// failed says that an endpoint of a transcript was refused.
+	// failed reports that an endpoint of a transcript was refused.
 	failed bool
 }
 

@@ -104,7 +104,7 @@ func (w *world) client(config *tls.Config) *http.Client {
 	}}
 }
 
-// ask posts a body, and gives the answer, or the error, in a line.
+// ask posts a body, and returns the answer, or the error, in a line.
 func (w *world) ask(t *testing.T, c *http.Client, scheme, path, body string, header ...string) string {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, scheme+"://localhost"+path, strings.NewReader(body))

@@ -41,7 +41,7 @@ func prepare(ctx context.Context, store ledger.Store, held int) error {
 // telling is the interval of progress messages.
 const telling = 5 * time.Second
 
-// settle waits until a store has put in order what was written to it: until the process does nothing for a second.
+// settle waits until a store has finished its background work: until the process has been idle for a second.
 func settle(ctx context.Context) {
 	const longest = 5 * time.Minute
 	for begin := time.Now(); time.Since(begin) < longest && ctx.Err() == nil; {
@@ -53,7 +53,7 @@ func settle(ctx context.Context) {
 	}
 }
 
-// fill writes so many allocations, in large commits of many writers.
+// fill writes a number of allocations, in large commits of many writers.
 func fill(ctx context.Context, store ledger.Store, held int) error {
 	const rows = 2 // of an allocation
 	together := ledger.Batch(store) / rows * rows

@@ -9,7 +9,7 @@
 // store alone makes transactions of the same rows, and is measured in the same rounds. Everything is durable. Nothing
 // here passes or fails by time.
 //
-// Enter at main; stores are listed in stores.go, what is measured in rows.go.
+// Enter at main; stores.go lists the stores, rows.go the measurements.
 package main
 
 import (

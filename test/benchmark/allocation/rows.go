@@ -41,7 +41,7 @@ type round struct {
 	p50, p99          time.Duration
 }
 
-// cycle makes two transactions: it takes something under a name, and gives it back.
+// cycle makes two transactions: it allocates for a name, and releases.
 type cycle func(ctx context.Context, name string) error
 
 // wanted returns the rows to measure, for all numbers of callers.
@@ -65,7 +65,7 @@ func rawOf(store ledger.Store) ledger.Store {
 	return store
 }
 
-// measure fills a store, and measures what is done on it.
+// measure fills a store, and measures its transactions.
 func measure(ctx context.Context, o options, k kind, held int) (results []*result, err error) {
 	folder := filepath.Join(o.folder, fmt.Sprintf("%s-%d", k.name, held))
 	store, err := k.open(ctx, o, folder)

@@ -25,7 +25,7 @@ type kind struct {
 	name string
 	// most is how many allocations it may hold here; 0: as many as one likes.
 	most int
-	// alone says that the ledger is not measured on it: it is there to be compared with.
+	// alone reports that only the store is measured, for comparison, and not the ledger on it.
 	alone bool
 	// database is where in its folder the rows are.
 	database string

@@ -57,7 +57,7 @@ func report(out io.Writer, results []*result) error {
 
 func rate(x round) float64 { return x.rate }
 
-// beside are the ratios to the store alone, round by round, in order.
+// beside returns the ratios to the store alone, one for each round.
 func (r *result) beside(results []*result) []float64 {
 	i := slices.IndexFunc(results, func(o *result) bool {
 		return o.store == r.store && o.held == r.held && o.callers == r.callers && o.what == "store"

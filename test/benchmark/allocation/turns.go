@@ -91,7 +91,7 @@ func recorded(path string, do func() error) error {
 	return do()
 }
 
-// sum is what the turns of a row have shown in a round.
+// sum is the result of a row's turns in a round.
 type sum struct {
 	spans     []time.Duration
 	took, cpu time.Duration
@@ -148,7 +148,7 @@ func allocations() uint64 {
 	return m.Mallocs
 }
 
-// heap is what is alive on it.
+// heap returns the size of the live heap.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC()

@@ -36,7 +36,7 @@ profiles:
   bench: {pools: [bench]}
 `
 
-// serve answers DRANET on a socket, and gives a cycle of its calls; stop ends that.
+// serve answers DRANET on a socket, and returns a cycle of its calls; stop ends that.
 func serve(ctx context.Context, s *service.Service) (do cycle, stop func(), err error) {
 	documents, findings := profile.LoadNetworks(source.File{Name: "bench.yaml", Data: []byte(document)})
 	if len(findings) > 0 {

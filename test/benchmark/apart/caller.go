@@ -96,7 +96,7 @@ func (s *Servers) Stop() {
 	_ = s.command.Wait()
 }
 
-// Post asks as kube-apiserver and Karmada do, and gives the answer as it comes. Another status than 200 is an error.
+// Post sends a request as kube-apiserver and Karmada do, and returns the answer. Any status except 200 is an error.
 func (s *Servers) Post(ctx context.Context, url string, body []byte) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"?timeout=10s", bytes.NewReader(body))
 	if err != nil {
@@ -110,7 +110,7 @@ func (s *Servers) Post(ctx context.Context, url string, body []byte) ([]byte, er
 	return Do(s.Client, request)
 }
 
-// Do gives the body of an answer. Another status than 200 is an error.
+// Do returns the body of an answer. Any status except 200 is an error.
 func Do(client *http.Client, request *http.Request) ([]byte, error) {
 	response, err := client.Do(request)
 	if err != nil {
@@ -124,7 +124,7 @@ func Do(client *http.Client, request *http.Request) ([]byte, error) {
 	return answer, err
 }
 
-// Usage is what the process of the servers has used.
+// Usage returns the resources that the servers' process has used.
 func (s *Servers) Usage(ctx context.Context) (Usage, error) {
 	answer, err := s.Post(ctx, s.URLs[0]+usagePath, nil)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/signing"
 )
 
-// hello is what the servers say to the caller when they serve: their addresses, and the certificate of all.
+// hello is the servers' message to the caller when they serve: their addresses and common certificate.
 type hello struct {
 	Addresses   []string
 	Certificate []byte
@@ -61,7 +61,7 @@ func NewCertificate() (tls.Certificate, error) {
 	return made.TLS(), nil
 }
 
-// Usage is what a process has used since it was started.
+// Usage is the resource usage of a process since its start.
 type Usage struct {
 	CPU time.Duration
 	// Mallocs are how often memory was taken, and Bytes how much.

@@ -28,7 +28,7 @@ type row struct {
 	start, end, startOwn, endOwn []time.Duration
 }
 
-// rows are all that is measured. The first one is what the others are compared with.
+// rows are all measured networks. The others are compared with the first one.
 func rows() []*row {
 	return []*row{
 		{name: "none", network: "none"},
@@ -106,7 +106,7 @@ func table(out io.Writer, rows []*row) {
 	}
 }
 
-// own is the median of what the provider took, if it was asked at all.
+// own returns the median of the provider's time, if it got any request.
 func own(all []time.Duration) string {
 	if middle := quantile(all, 0.5); middle > 0 {
 		return fmt.Sprintf("%.1f", milliseconds(middle))
@@ -114,7 +114,7 @@ func own(all []time.Duration) string {
 	return ""
 }
 
-// added is the median of what a row takes more than the first one in the same round.
+// added returns the median of a row's additional time over the first row in the same round.
 func added(all, first []time.Duration) string {
 	more := make([]time.Duration, len(all))
 	for i := range all {

@@ -10,7 +10,7 @@
 // In each round every row is measured in turn, and what is compared was measured in the same round; medians over the
 // rounds are printed. Nothing here passes or fails by time.
 //
-// Enter at main; what is asked is in questions.go, the servers in server.go, and scripts in work.go.
+// Enter at main; questions.go has the requests, server.go the servers, and work.go the scripts.
 package main
 
 import (

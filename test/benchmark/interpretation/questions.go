@@ -45,7 +45,7 @@ var asked = []struct {
 // sizes are those of the objects, in kB of 1000 bytes.
 var sizes = []int{2, 20, 200}
 
-// question is what is asked, and the message that asks it.
+// question is a request, and its encoded message.
 type question struct {
 	interpreter.Request
 	body []byte
@@ -116,7 +116,7 @@ func (q *question) aggregated(program *rule.Program, machines *machinev1alpha1.M
 	return err
 }
 
-// reflected is what a member says of its machines: all of the status, and of which generation it is.
+// reflected is a member's reflected status of its machines, with the observed generation.
 func reflected(machines *machinev1alpha1.MachineDeployment) (json.RawMessage, error) {
 	raw, err := json.Marshal(machines.Status)
 	if err != nil {

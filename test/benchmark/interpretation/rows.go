@@ -13,7 +13,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/benchmark/apart"
 )
 
-// row is one question, with what was measured.
+// row is one request with its measurements.
 type row struct {
 	question
 	kilobytes int

@@ -52,7 +52,7 @@ func report(out io.Writer, rows []*row) {
 	}
 }
 
-// trips is the median of what a caller of Graft waits, divided by what one of the floor waits in the same round.
+// trips returns the median of a caller's time with Graft, divided by the time with the floor in the same round.
 func (r *row) trips() float64 {
 	return r.median(func(o round) float64 { return ratio(o.graft.took, o.floor.took) })
 }

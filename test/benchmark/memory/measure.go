@@ -25,13 +25,13 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
 
-// row is one program with so many shoots.
+// row is one program with a number of shoots.
 type row struct {
 	shoots  int
 	program string
-	// none says that it was not run, as it would not have had the memory.
+	// none reports that the program was not run, because the machine has too little memory.
 	none bool
-	// ready is from the start of the process to a /readyz that says so.
+	// ready is the time from the start of the process until /readyz succeeds.
 	ready time.Duration
 	// In bytes: resident once Clusters are listed, after admissions to a hundred shoots and to all of them, the most of
 	// all, and what lives on the heap in the end.

@@ -81,7 +81,7 @@ func (p *process) wait(ctx context.Context, what string, so func() bool) (time.D
 	return 0, errors.Join(fmt.Errorf("waiting for %s until %s", p.command.Path, what), ctx.Err())
 }
 
-// waitReady waits until /readyz says so.
+// waitReady waits until /readyz succeeds.
 func (p *process) waitReady(ctx context.Context) (time.Duration, error) {
 	return p.wait(ctx, "it is ready", func() bool {
 		_, err := p.fetch(ctx, "http://"+p.Health+"/readyz")
@@ -116,7 +116,7 @@ func (p *process) resident() (now, most int64, err error) {
 	return kilobytes(status, "VmRSS:"), kilobytes(status, "VmHWM:"), nil
 }
 
-// live is what the process has on its heap and cannot collect, in bytes.
+// live returns the size of the process's live heap, in bytes.
 func (p *process) live(ctx context.Context) (int64, error) {
 	if _, err := p.fetch(ctx, "http://"+p.Metrics+"/debug/pprof/heap?gc=1"); err != nil {
 		return 0, err

@@ -23,7 +23,7 @@ import (
 type starter struct {
 	name  string
 	start func(context.Context, *seed) (*process, error)
-	// bundle is what the kube-apiserver would trust the webhook by.
+	// bundle is the CA bundle by which kube-apiserver would trust the webhook.
 	bundle func(context.Context, *seed, *process) ([]byte, error)
 	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less,
 	// it is not started.

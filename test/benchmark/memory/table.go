@@ -15,7 +15,7 @@ const header = `| shoots | program | ready, s | resident: listed, MB | 100 admit
 |---|---|---|---|---|---|---|---|---|---|---|
 `
 
-// report writes the table, and what a shoot adds between one count of shoots and the next.
+// report writes the table, and the growth for each shoot between two counts of shoots.
 func report(out io.Writer, rows []row) error {
 	var text strings.Builder
 	text.WriteString(header)

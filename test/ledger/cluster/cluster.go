@@ -32,7 +32,7 @@ const startup = time.Minute
 type Cluster struct {
 	// Endpoints are the URLs of the members.
 	Endpoints []string
-	// TLS is what a client needs.
+	// TLS is the configuration of a client.
 	TLS *tls.Config
 	// CAFile, CertFile and KeyFile are the same as files.
 	CAFile, CertFile, KeyFile string

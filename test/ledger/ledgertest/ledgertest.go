@@ -27,7 +27,7 @@ import (
 // function.
 type Open func(t *testing.T) ledger.Store
 
-// Run runs the suite; place gives each test a place of its own.
+// Run runs the suite; place returns a separate place for each test.
 func Run(t *testing.T, place func(t *testing.T) Open) {
 	t.Helper()
 	for name, test := range map[string]func(*testing.T, Open){
@@ -332,7 +332,7 @@ func consistent(t *testing.T, l *ledger.Ledger) int {
 // now is the time of all tests.
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// size is how many addresses of IPv4 the pool gives by choice.
+// size is the number of IPv4 addresses that the pool allocates without a name.
 const size = 6
 
 var comparing = cmp.Comparer(func(a, b netip.Addr) bool { return a == b })

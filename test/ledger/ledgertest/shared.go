@@ -56,7 +56,7 @@ func following(t *testing.T, store ledger.Store) *ledger.Ledger {
 	return l
 }
 
-// eventually waits until something holds.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(15 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -371,7 +371,7 @@ func testToldInOrder(t *testing.T, open Open) {
 	}
 }
 
-// testBatches writes as many rows at once as the store says, and one more.
+// testBatches writes the maximum number of rows of a commit, and one more.
 func testBatches(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)

@@ -114,7 +114,7 @@ func (m *machine) close() {
 	_ = os.RemoveAll(m.folder)
 }
 
-// usage is what the server has used.
+// usage returns the resources that the server has used.
 type usage struct{ seconds, allocations float64 }
 
 func (u usage) plus(other usage) usage {

@@ -47,7 +47,7 @@ func main() {
 	os.Exit(status)
 }
 
-// options say what is measured, and with what.
+// options select the measurements and their tools.
 type options struct {
 	held, callers            []int
 	rounds, batch            int

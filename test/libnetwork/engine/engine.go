@@ -9,7 +9,7 @@ package engine
 
 import "context"
 
-// Network is what a user says of a network.
+// Network is a user's description of a network.
 type Network struct {
 	Driver, Name string
 	// Options are those of the driver (-o).
@@ -31,7 +31,7 @@ type Pool struct {
 	Auxiliary map[string]string
 }
 
-// Endpoint is what a user says of one interface.
+// Endpoint is a user's description of one interface.
 type Endpoint struct {
 	Network, Name string
 	// Four and Six are addresses that are asked for; empty: any.
@@ -47,11 +47,11 @@ type Endpoint struct {
 type Interface struct {
 	ID             string
 	Four, Six, MAC string
-	// Information is what the driver says of it, as JSON.
+	// Information is the driver's information about it, as JSON.
 	Information string
 }
 
-// Box is what a user says of a container.
+// Box is a user's description of a container.
 type Box struct {
 	Name string
 	// Published are TCP ports that this machine is to forward.
@@ -64,7 +64,7 @@ type Sandbox struct{ ID, Key string }
 // Attachment is an endpoint in a sandbox.
 type Attachment struct{ Network, Endpoint, Sandbox string }
 
-// Notice says that a machine of a cluster has come, or gone.
+// Notice reports that a machine joined or left a cluster.
 type Notice struct {
 	Driver, Address string
 	Self, Gone      bool
@@ -93,6 +93,6 @@ type Settings struct {
 	Data, Run string
 	// Active are sandboxes, by their identifiers, whose containers have outlived the process (live restore).
 	Active []string
-	// Environment is what its process has beside the environment of the caller's.
+	// Environment has additional variables of its process.
 	Environment []string
 }

@@ -58,7 +58,7 @@ func (l Load) run(ctx context.Context, c Controller) (took Took, err error) {
 	return took, nil
 }
 
-// each calls a function for all names, so many at a time, and gives the first error.
+// each calls a function for all names, a number at a time, and returns the first error.
 func (l Load) each(do func(name string) error) error {
 	queue, errs := make(chan string), make(chan error, l.Endpoints)
 	var callers sync.WaitGroup

@@ -70,7 +70,7 @@ func (p *Process) call(method string, arguments, reply any) error {
 	return err
 }
 
-// NewNetwork is docker network create; it gives the identifier.
+// NewNetwork works like docker network create, and returns the identifier.
 func (p *Process) NewNetwork(n Network) (id string, err error) {
 	return id, p.call("NewNetwork", n, &id)
 }
@@ -78,7 +78,7 @@ func (p *Process) NewNetwork(n Network) (id string, err error) {
 // DeleteNetwork is docker network rm.
 func (p *Process) DeleteNetwork(name string) error { return p.call("DeleteNetwork", name, &None{}) }
 
-// CreateEndpoint makes an endpoint, and says what it is.
+// CreateEndpoint creates an endpoint, and returns it.
 func (p *Process) CreateEndpoint(e Endpoint) (made Interface, err error) {
 	return made, p.call("CreateEndpoint", e, &made)
 }
@@ -88,7 +88,7 @@ func (p *Process) DeleteEndpoint(network, name string) error {
 	return p.call("DeleteEndpoint", Pair{network, name}, &None{})
 }
 
-// Endpoint says what an endpoint is.
+// Endpoint returns an endpoint.
 func (p *Process) Endpoint(network, name string) (found Interface, err error) {
 	return found, p.call("Endpoint", Pair{network, name}, &found)
 }
@@ -110,7 +110,7 @@ func (p *Process) Leave(a Attachment) error { return p.call("Leave", a, &None{})
 // Discover tells a driver that a machine has come or gone.
 func (p *Process) Discover(n Notice) error { return p.call("Discover", n, &None{}) }
 
-// Allocate asks a driver for what it wants to keep of a network of a cluster.
+// Allocate asks a driver for the data that it stores for a network of a cluster.
 func (p *Process) Allocate(driver, id string, options map[string]string) (kept map[string]string, err error) {
 	return kept, p.call("Allocate", Wish{driver, id, options}, &kept)
 }
@@ -120,5 +120,5 @@ func (p *Process) Free(driver, id string) error {
 	return p.call("Free", Wish{Driver: driver, ID: id}, &None{})
 }
 
-// Load makes many endpoints, and says how long that took.
+// Load creates many endpoints, and returns the time that this took.
 func (p *Process) Load(l Load) (took Took, err error) { return took, p.call("Load", l, &took) }

@@ -58,7 +58,7 @@ type service struct{ c Controller }
 type (
 	// Pair is one thing in another.
 	Pair struct{ Network, Name string }
-	// Wish is what a cluster asks of a driver.
+	// Wish is a cluster's request to a driver.
 	Wish struct {
 		Driver, ID string
 		Options    map[string]string

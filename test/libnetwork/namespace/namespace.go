@@ -41,7 +41,7 @@ As root, or in a container with --privileged, it runs too. To leave it out: %s=1
 
 `
 
-// explained says that it has been said what helps; once is enough.
+// explained reports that the advice was printed; once is enough.
 var explained sync.Once
 
 // Enter gives a part in the process that is in namespaces of its own. In the one that was started it runs such a process for each part, at the same
@@ -72,7 +72,7 @@ func Enter(parts ...string) (part string, status int) {
 	return "", slices.Max(statuses)
 }
 
-// outside runs a part, and gives its exit status.
+// outside runs a part, and returns its exit status.
 func outside(part string, out, errs io.Writer) (status int) {
 	err := again(part, true, out, errs)
 	if refused(err) && os.Getuid() == 0 {
@@ -96,7 +96,7 @@ func outside(part string, out, errs io.Writer) (status int) {
 	}
 }
 
-// refused says that a machine does not let a user make namespaces.
+// refused reports that the machine does not allow a user to create namespaces.
 func refused(err error) bool {
 	return errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL)
 }

@@ -52,7 +52,7 @@ type scene struct {
 	began    time.Time
 	restarts int
 	calls    int
-	// registered says that admissions were answered before: from then on, none may pass.
+	// registered reports that admissions were answered before: from then on, none may pass.
 	registered bool
 }
 

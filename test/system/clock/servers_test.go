@@ -128,7 +128,7 @@ func (c *cluster) ready(ctx context.Context) error {
 	return asker.Get().AbsPath("/readyz").Do(ctx).Error()
 }
 
-// certify makes a certificate of the kube-apiserver for ten years, and a key for accounts, and gives the authority.
+// certify makes a certificate of the kube-apiserver for ten years, and a key for accounts, and returns the authority.
 func (c *cluster) certify() ([]byte, error) {
 	now := time.Now()
 	made, err := signing.New(&x509.Certificate{
@@ -162,7 +162,7 @@ func (c *cluster) write() error {
 		os.WriteFile(filepath.Join(c.folder, "tokens"), []byte(token+",admin,1,system:masters\n"), 0o600))
 }
 
-// run starts both servers, and gives the kube-apiserver. They end with the guest.
+// run starts both servers, and returns the kube-apiserver. They end with the guest.
 func (c *cluster) run(ctx context.Context) (*process, error) {
 	in := func(name string) string { return filepath.Join(c.folder, name) }
 	_, err := start(ctx, "etcd.log", "./etcd", "--data-dir="+in("etcd"), "--listen-client-urls="+etcdClient,

@@ -36,7 +36,7 @@ func (w *world) usable() {
 	w.docker("rm", "--force", "three")
 }
 
-// keep says that both containers hold their addresses still when leaks have been given back.
+// keep reports that both containers hold their addresses still when leaks have been given back.
 func (w *world) keep() {
 	w.Helper()
 	time.Sleep(leaksFor)
@@ -330,7 +330,7 @@ func (w *world) comeAndGo(name string, stop <-chan struct{}) {
 	}
 }
 
-// unique says that no address is held twice.
+// unique reports that no address is held twice.
 func (w *world) unique() {
 	w.Helper()
 	holders := map[string]string{}

@@ -165,7 +165,7 @@ func (w *world) reach(container, address string) {
 	w.Errorf("%s does not reach %s within %s: %v", container, address, reachable, err)
 }
 
-// lost says that a container does not reach an address.
+// lost reports that a container does not reach an address.
 func (w *world) lost(container, address string) {
 	w.Helper()
 	w.refused(nil, "exec", container, "/bin/ping", "-c1", "-W1", address)

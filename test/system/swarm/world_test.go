@@ -242,7 +242,7 @@ func (n *node) holdsNothing(ledger string) {
 	})
 }
 
-// etcd runs one on the node until the test ends, and gives its URL.
+// etcd runs one on the node until the test ends, and returns its URL.
 func (n *node) etcd() string {
 	n.Helper()
 	program := absolute(n.T, root, ".cache", "tools", "bin", "etcd")

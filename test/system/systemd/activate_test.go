@@ -141,7 +141,7 @@ func (u *unit) run(t *testing.T) {
 
 func (u *unit) socket() string { return filepath.Join(u.folder, "s") }
 
-// call makes a call of Docker's contract, and gives the answer.
+// call makes a call of Docker's contract, and returns the answer.
 func call(ctx context.Context, client *http.Client, method, body string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://plugin.moby.localhost/"+method,
 		strings.NewReader(body))

@@ -49,7 +49,7 @@ type Job struct {
 	Memory int `json:"-"`
 }
 
-// Failed says that a job's program ended with a status that is not 0.
+// Failed reports that a job's program ended with a status that is not 0.
 type Failed struct {
 	Status int
 }
@@ -144,7 +144,7 @@ func copyFile(to, from string) error {
 	return errors.Join(err, target.Close())
 }
 
-// boot runs the kernel until it ends, and gives what it said. All its processes end with it.
+// boot runs the kernel until it ends, and returns what it said. All its processes end with it.
 func boot(ctx context.Context, kernel, folder string, memory int) (string, error) {
 	self, err := os.Executable()
 	if err != nil {

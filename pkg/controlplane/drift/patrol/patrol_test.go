@@ -107,7 +107,7 @@ func newPatrol(t *testing.T, s *seed) (*Patrol, *clocktesting.FakeClock) {
 	}, clock
 }
 
-// run starts the patrol, and gives a function that waits until it sleeps.
+// run starts the patrol, and returns a function that waits until it sleeps.
 func run(t *testing.T, p *Patrol, clock *clocktesting.FakeClock) (sleeps func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

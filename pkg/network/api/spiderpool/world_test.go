@@ -156,7 +156,7 @@ const (
 	releasePath  = "/v1/apis/network.iaas.io/ipam/release-ip"
 )
 
-// send sends a request, and gives the answer when it is there.
+// send sends a request, and returns the answer when it is there.
 func (w *world) send(method, path string, header http.Header, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	for name, values := range header {

@@ -23,7 +23,7 @@ import (
 func TestKernelChildren(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec Spec
-		// lonely says that endpoints of one machine do not reach each other.
+		// lonely reports that endpoints of one machine do not reach each other.
 		lonely bool
 		// routed configures routes to endpoints over the machine's own address, because no other machine resolves their
 		// addresses.

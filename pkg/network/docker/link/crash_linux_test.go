@@ -305,7 +305,7 @@ func TestKernelSegmentsAtATime(t *testing.T) {
 	}
 }
 
-// isGone says that a network went away while an endpoint came to it.
+// isGone reports that a network went away while an endpoint came to it.
 func isGone(err error) bool {
 	return errors.Is(err, ErrNoSegment) || errors.Is(err, network.ErrUnavailable)
 }

@@ -97,7 +97,7 @@ func (m machine) disturb(t *testing.T, s Segment) {
 	})
 }
 
-// restlessly says that it begins, and never ends.
+// restlessly reports that it begins, and never ends.
 func restlessly(t *testing.T, text string, port Port) {
 	t.Helper()
 	var s Segment

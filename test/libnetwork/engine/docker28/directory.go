@@ -24,7 +24,7 @@ type directory struct {
 	drivers map[string]driverapi.Driver
 }
 
-// allocator is what a manager of a swarm knows a driver as.
+// allocator is a driver in the view of a swarm's manager.
 type allocator interface {
 	NetworkAllocate(id string, options map[string]string, four, six []driverapi.IPAMData) (map[string]string, error)
 	NetworkFree(id string) error
@@ -38,7 +38,7 @@ func (d *directory) RegisterDriver(name string, driver driverapi.Driver, _ drive
 	return nil
 }
 
-// find gives a driver's client, and loads it where that has not been done.
+// find returns a driver's client, and loads it at first use.
 func (d *directory) find(name string) (driver driverapi.Driver, err error) {
 	d.once.Do(func() {
 		d.drivers = map[string]driverapi.Driver{}
