@@ -16,10 +16,10 @@ type LimitFlags struct{ Connections, Streams, Requests, BodiesBytes int32 }
 
 // AddTo defines the flags.
 func (f *LimitFlags) AddTo(set *pflag.FlagSet) {
-	set.Int32Var(&f.Connections, "limit-connections", 0, "connections of callers that are open at a time (default 1024)")
-	set.Int32Var(&f.Streams, "limit-streams", 0, "requests that one connection of HTTP/2 may have open at a time (default 32)")
-	set.Int32Var(&f.Requests, "limit-requests", 0, "requests that are worked on at a time")
-	set.Int32Var(&f.BodiesBytes, "limit-bodies-bytes", 0, "bytes of all request bodies in memory; four of the largest at least")
+	set.Int32Var(&f.Connections, "limit-connections", 0, "maximum open connections (default 1024)")
+	set.Int32Var(&f.Streams, "limit-streams", 0, "maximum open requests of one HTTP/2 connection (default 32)")
+	set.Int32Var(&f.Requests, "limit-requests", 0, "maximum concurrent requests")
+	set.Int32Var(&f.BodiesBytes, "limit-bodies-bytes", 0, "maximum bytes of all request bodies in memory; at least four of the largest")
 }
 
 // Override sets the limits from the flags that were given. It fails for values that are too low.

@@ -38,9 +38,9 @@ func NewCommand(version string) *cobra.Command {
 		Short: "Answer DRANET, Spiderpool and Docker from NetworkProfiles",
 		Long: `Answer DRANET, Spiderpool and Docker from NetworkProfiles.
 
-It gives addresses, MAC addresses and VLANs out of pools, asks the cloud behind a pool to deliver what is sent to them,
-and stores the allocations in a ledger. It runs on each node, on a socket, or as a service for many nodes. For Docker it
-is a network and IPAM driver, and makes the links of containers.`,
+It allocates addresses, MAC addresses and VLANs from pools, binds them in the cloud, and stores the allocations in a
+ledger. It runs on each node, on a socket, or as a service for many nodes. For Docker it is a network and IPAM driver,
+and creates the links of containers.`,
 		Example: `  graft-network-provider --config /etc/graft/network-provider.yaml
   graft-network-provider --profiles acme.yaml --ledger /var/lib/graft/ledger --listen dranet=unix:///run/graft/dranet.sock --node worker-1
   graft-network-provider --profiles acme.yaml --listen docker=unix:///run/docker/plugins/graft.sock
@@ -83,18 +83,18 @@ func NewFlags() *Flags { return &Flags{node: os.Getenv("NODE_NAME")} }
 func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.AddConfig(set, "NetworkProviderConfiguration")
-	set.StringVar(&f.node, "node", f.node, "node that is served; a service for many without one (default $NODE_NAME)")
+	set.StringVar(&f.node, "node", f.node, "node of this server; empty for a service for many nodes (default $NODE_NAME)")
 	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with NetworkProfiles, in addition to the configuration (repeatable)")
 	set.StringVar(&f.ledger, "ledger", "", "folder of the embedded ledger (default /var/lib/graft/ledger)")
-	set.StringArrayVar(&f.listen, "listen", nil, "address in place of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
-		"systemd://name, with the contracts that are answered there in front, such as dranet=unix:///run/graft/dranet.sock;\n"+
-		"without, dranet and spiderpool. docker must be named: docker=unix:///run/docker/plugins/graft.sock")
-	set.BoolVar(&f.insecure, "insecure", false, "permit --listen off loopback: every client that can reach it can allocate and release")
+	set.StringArrayVar(&f.listen, "listen", nil, "listener, instead of those of the configuration (repeatable): unix:///path, tcp://host:port or\n"+
+		"systemd://name, after its contracts, such as dranet=unix:///run/graft/dranet.sock. The default contracts are\n"+
+		"dranet and spiderpool; docker must be named: docker=unix:///run/docker/plugins/graft.sock")
+	set.BoolVar(&f.insecure, "insecure", false, "allow --listen on other addresses than loopback: any client that reaches it can allocate and release")
 	set.StringVar(&f.metricsAddress, "metrics-address", "", `host:port of /metrics, /healthz and /readyz, "0" for none (default 127.0.0.1:9474)`)
 	set.StringVar(&f.configurations, "cni-conf-dir", "", "folder of CNI network configurations (default /etc/cni/net.d)")
 	set.StringVar(&f.plugins, "cni-bin-dir", "", "folder of CNI plugins (default /opt/cni/bin)")
 	f.Flags.AddTo(set)
-	set.BoolVar(&f.check, "check", false, "say whether configuration and profiles are right, and end; the ledger is not opened")
+	set.BoolVar(&f.check, "check", false, "validate configuration and profiles, and exit; does not open the ledger")
 }
 
 // Complete reads the configuration and applies the given flags.
