@@ -140,12 +140,12 @@ func TestBytesThatHandlersRead(t *testing.T) {
 		body io.Reader
 		want string
 	}{
-		"none":       {http.NoBody, "200 0 <nil>"},
-		"small":      {strings.NewReader("abc"), "200 3 <nil>"},
-		"no length":  {io.MultiReader(strings.NewReader("abc"), strings.NewReader("de")), "200 5 <nil>"},
-		"large":      {strings.NewReader(strings.Repeat("x", 1<<20)), "200 1048576 <nil>"},
-		"too large":  {strings.NewReader(strings.Repeat("x", 1<<20+1)), "200 1048577 <nil>"},
-		"one before": {strings.NewReader(strings.Repeat("x", 1<<20-1)), "200 1048575 <nil>"},
+		"no body":                           {http.NoBody, "200 0 <nil>"},
+		"a small body":                      {strings.NewReader("abc"), "200 3 <nil>"},
+		"a body without a length":           {io.MultiReader(strings.NewReader("abc"), strings.NewReader("de")), "200 5 <nil>"},
+		"a body at the limit of one buffer": {strings.NewReader(strings.Repeat("x", 1<<20)), "200 1048576 <nil>"},
+		"one byte above that limit":         {strings.NewReader(strings.Repeat("x", 1<<20+1)), "200 1048577 <nil>"},
+		"one byte below that limit":         {strings.NewReader(strings.Repeat("x", 1<<20-1)), "200 1048575 <nil>"},
 	} {
 		for range 3 { // buffers are used again
 			if got := f.post(test.body); got != test.want {
@@ -322,12 +322,12 @@ func TestRequestsWaitForPlaces(t *testing.T) {
 		limits Limits
 		want   []string
 	}{
-		"they wait":               {Limits{Requests: 1, Waiting: 8, Patience: time.Minute}, []string{"200", "200", "200"}},
-		"they time out":           {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
-		"too many wait":           {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
-		"no waiting allowed":      {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
-		"memory is free":          {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
-		"the last memory is free": {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
+		"requests wait for the only place":                   {Limits{Requests: 1, Waiting: 8, Patience: time.Minute}, []string{"200", "200", "200"}},
+		"waiting requests time out while the place is taken": {Limits{Requests: 1, Waiting: 8, Patience: 50 * time.Millisecond}, []string{"200", "503", "503"}},
+		"a request beyond the queue is rejected":             {Limits{Requests: 1, Waiting: 1, Patience: time.Minute}, []string{"200", "200", "503"}},
+		"requests are rejected without a time to wait":       {Limits{Requests: 1, Waiting: 8}, []string{"200", "503", "503"}},
+		"as many requests as places":                         {Limits{Requests: 3, Waiting: 1}, []string{"200", "200", "200"}},
+		"one request more than places is rejected":           {Limits{Requests: 2, Waiting: 1}, []string{"200", "200", "503"}},
 	} {
 		t.Run(about, func(t *testing.T) {
 			release, answers := make(chan struct{}), make(chan string)

@@ -74,12 +74,12 @@ func TestLimitFlags(t *testing.T) {
 		want      limits
 		err       string
 	}{
-		"none":   {nil, configured, ""},
-		"one":    {[]string{"--limit-streams=8"}, limits{1024, 8, 64, 64 << 20}, ""},
-		"all":    {[]string{"--limit-connections=2", "--limit-streams=3", "--limit-requests=4", "--limit-bodies-bytes=65536"}, limits{2, 3, 4, 64 << 10}, ""},
-		"zero":   {[]string{"--limit-requests=0"}, limits{1024, 32, 0, 64 << 20}, "--limit-requests must be at least 1"},
-		"little": {[]string{"--limit-bodies-bytes=65535"}, limits{1024, 32, 64, 65535}, "--limit-bodies-bytes must be at least 65536"},
-		"two": {
+		"no flags keep the configuration": {nil, configured, ""},
+		"one flag":                        {[]string{"--limit-streams=8"}, limits{1024, 8, 64, 64 << 20}, ""},
+		"all flags":                       {[]string{"--limit-connections=2", "--limit-streams=3", "--limit-requests=4", "--limit-bodies-bytes=65536"}, limits{2, 3, 4, 64 << 10}, ""},
+		"zero requests are rejected":      {[]string{"--limit-requests=0"}, limits{1024, 32, 0, 64 << 20}, "--limit-requests must be at least 1"},
+		"too few bytes are rejected":      {[]string{"--limit-bodies-bytes=65535"}, limits{1024, 32, 64, 65535}, "--limit-bodies-bytes must be at least 65536"},
+		"two wrong flags": {
 			[]string{"--limit-connections=-1", "--limit-streams=0"}, limits{-1, 0, 64, 64 << 20},
 			"--limit-connections must be at least 1\n--limit-streams must be at least 1",
 		},

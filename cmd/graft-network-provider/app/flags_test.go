@@ -51,10 +51,10 @@ logging: {level: error}
 		arguments []string
 		want      summary
 	}{
-		"none": {nil, summary{
+		"no flags": {nil, summary{
 			"written", "", "error", "127.0.0.1:9474", true, []string{"a"}, []configv1alpha1.NetworkListener{{Address: "unix:///written.sock"}},
 		}},
-		"all": {[]string{
+		"all flags": {[]string{
 			"--node=given", "--ledger=folder", "--profiles=b", "--listen=unix:///given.sock", "--listen=dranet,spiderpool=tcp://:1", "--insecure",
 			"--log-level=debug", "--metrics-address=0",
 		}, summary{"given", "folder", "debug", "0", false, []string{"a", "b"}, []configv1alpha1.NetworkListener{

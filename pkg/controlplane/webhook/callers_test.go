@@ -145,11 +145,11 @@ func TestCallersCertificate(t *testing.T) {
 		tls  *tls.ConnectionState
 		want int
 	}{
-		"both":               {firstPath, verified, http.StatusOK},
-		"no TLS":             {firstPath, nil, http.StatusForbidden},
-		"no certificate":     {firstPath, &tls.ConnectionState{}, http.StatusForbidden},
-		"no segment":         {plainPath, verified, http.StatusNotFound},
-		"neither of the two": {plainPath, nil, http.StatusForbidden},
+		"a certificate and the segment": {firstPath, verified, http.StatusOK},
+		"no TLS":                        {firstPath, nil, http.StatusForbidden},
+		"no certificate":                {firstPath, &tls.ConnectionState{}, http.StatusForbidden},
+		"no segment":                    {plainPath, verified, http.StatusNotFound},
+		"neither TLS nor the segment":   {plainPath, nil, http.StatusForbidden},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, test.path, nil)

@@ -221,9 +221,9 @@ func TestServersAgree(t *testing.T) {
 		misses, breaks int
 	}{
 		"changes are late": {lag: 2 * time.Millisecond}, "answers are late": {answer: 4 * time.Millisecond},
-		"some are missed":  {lag: 2 * time.Millisecond, answer: 2 * time.Millisecond, misses: 50},
-		"answers are lost": {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, breaks: 5},
-		"all at once":      {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, misses: 50, breaks: 5},
+		"some changes are missed":                      {lag: 2 * time.Millisecond, answer: 2 * time.Millisecond, misses: 50},
+		"answers are lost":                             {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, breaks: 5},
+		"changes are late, missed and without answers": {lag: 2 * time.Millisecond, answer: 4 * time.Millisecond, misses: 50, breaks: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := newTelling(t, c.lag, c.answer, c.misses)

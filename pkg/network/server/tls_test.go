@@ -41,11 +41,11 @@ func TestTLS(t *testing.T) {
 		config *tls.Config
 		want   string
 	}{
-		"known":                {config(clients, 0), "200 OK: x"},
-		"known, TLS 1.2":       {config(clients, tls.VersionTLS12), "200 OK: x"},
-		"TLS 1.1":              {config(clients, tls.VersionTLS11), "error"},
-		"no certificate":       {config(nil, 0), "error"},
-		"of another authority": {config(servers, 0), "error"},
+		"a client with a certificate":             {config(clients, 0), "200 OK: x"},
+		"a client with a certificate and TLS 1.2": {config(clients, tls.VersionTLS12), "200 OK: x"},
+		"a client with TLS 1.1 is rejected":       {config(clients, tls.VersionTLS11), "error"},
+		"no certificate":                          {config(nil, 0), "error"},
+		"a client of another CA is rejected":      {config(servers, 0), "error"},
 	} {
 		if got := ask(test.config); got != test.want {
 			t.Errorf("%s: %s, want %s", name, got, test.want)

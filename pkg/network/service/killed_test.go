@@ -120,11 +120,11 @@ func TestRepeatedRequestsKilled(t *testing.T) {
 		pools string // of a, b, …: p(lain), or of the cloud c or d
 		limit int    // of changes in a commit
 	}{
-		"one cloud":                   {"ccc", 1000},
-		"two clouds":                  {"cdc", 1000},
-		"one without a cloud":         {"pcd", 1000},
-		"more than a commit can have": {"ccdc", 16},
-		"much more":                   {"pcdpcd", 4},
+		"three owners in one cloud":        {"ccc", 1000},
+		"three owners in two clouds":       {"cdc", 1000},
+		"one of three owners has no cloud": {"pcd", 1000},
+		"a group that needs two commits":   {"ccdc", 16},
+		"a group that needs many commits":  {"pcdpcd", 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
