@@ -47,7 +47,7 @@ func TestKinds(t *testing.T) {
 		}
 	}
 	for file := range known {
-		t.Errorf("there is no %s", file)
+		t.Errorf("the schema %s was not found", file)
 	}
 }
 

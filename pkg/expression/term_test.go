@@ -300,7 +300,7 @@ func agree(t *testing.T, term Term) {
 		}
 	}
 	if last >= 0 && last < len(term.Terms)-1 && Describe(term.Terms[last].Value) != Describe(term.Value) && !strings.Contains(term.Text, "?") {
-		t.Errorf("%s: decided by %s, which is another value", term.Text, term.Terms[last].Text)
+		t.Errorf("%s: the deciding part %s has another value", term.Text, term.Terms[last].Text)
 	}
 }
 

@@ -59,7 +59,7 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%q is written as %q, which is not a path: %v", text, p, err)
 		}
 		if diff := cmp.Diff(p, again); diff != "" {
-			t.Fatalf("%q is written as %q, which is another path:\n%s", text, p, diff)
+			t.Fatalf("%q is written as %q, which parses to a different path:\n%s", text, p, diff)
 		}
 	})
 }

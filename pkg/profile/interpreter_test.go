@@ -39,7 +39,7 @@ func TestLoadInterpreters(t *testing.T) {
 		t.Errorf("the replicas are %+v", kind.Replicas)
 	}
 	if kind.Retain[0].Fields[0].Value != "spec.seedName" || kind.Retain[0].Remove[0].Value != "spec.old" {
-		t.Errorf("what is retained is %+v", kind.Retain)
+		t.Errorf("unexpected retain rules: %+v", kind.Retain)
 	}
 }
 

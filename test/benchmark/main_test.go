@@ -50,7 +50,7 @@ func TestSameEdits(t *testing.T) {
 				must(t, (&row{name: way.name, path: way.path, body: toEdit, patches: true}).check(t.Context(), s))
 				must(t, (&row{name: way.name, path: way.path, body: conforming}).check(t.Context(), s))
 				if diff := cmp.Diff(want, readable(t, member(t, conforming, "object"))); diff != "" {
-					t.Errorf("not what the first way makes (-first +this):\n%s", diff)
+					t.Errorf("the result differs from the first implementation's (-first +this):\n%s", diff)
 				}
 			})
 		}

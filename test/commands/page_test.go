@@ -32,7 +32,7 @@ func TestBlocks(t *testing.T) {
 		t.Errorf("replaced (-want +got):\n%s", diff)
 	}
 	if _, err := Blocks("```sh\nmake"); err == nil {
-		t.Error("a block without an end is no error")
+		t.Error("no error for a block without an end, want one")
 	}
 }
 
@@ -50,7 +50,7 @@ func TestSteps(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if _, err := Steps("graft lint\n"); err == nil {
-		t.Error("a block that begins with an output is no error")
+		t.Error("no error for a block that begins with output, want one")
 	}
 }
 

@@ -41,7 +41,7 @@ func TestShell(t *testing.T) {
 	}
 	shell.Close()
 	if output, _, _ := shell.Run(t.Context(), "sleep 0.1; kill -0 $(cat pid) 2>/dev/null && cat /proc/$(cat pid)/stat"); strings.Contains(output, "sleep") && !strings.Contains(output, ") Z ") {
-		t.Errorf("what was left in the background goes on: %s", output)
+		t.Errorf("a background process survived the shell: %s", output)
 	}
 	output, err := shell.RunUntil(t.Context(), `bash -c 'trap "echo bye; exit 0" INT; echo ready; sleep 100 & wait'`,
 		"ready")
@@ -49,6 +49,6 @@ func TestShell(t *testing.T) {
 		t.Errorf("until: got %q (%v)", output, err)
 	}
 	if _, err := shell.RunUntil(t.Context(), "echo something else", "ready"); err == nil {
-		t.Error("a command that ends too early is no error")
+		t.Error("no error for a command that ends before the text, want one")
 	}
 }

@@ -61,7 +61,7 @@ func set(value any, path ...string) editor {
 		t.Helper()
 		for _, key := range path[:len(path)-1] {
 			if object, _ = object[key].(map[string]any); object == nil {
-				t.Fatalf("there is no %v", path)
+				t.Fatalf("the sample lacks the field %v", path)
 			}
 		}
 		object[path[len(path)-1]] = value

@@ -55,7 +55,7 @@ func TestCallTable(t *testing.T) {
 		delete(names, r.Karmada)
 	}
 	if len(names) > 0 {
-		t.Errorf("there are no rows for %v", names)
+		t.Errorf("the table lacks rows for %v", names)
 	}
 }
 

@@ -138,7 +138,7 @@ func checkShoot(t *testing.T, l *landscape.Landscape) {
 	if cluster.Shoot == nil || cluster.Shoot.Spec.Kubernetes.Version != "1.34.3" ||
 		cluster.Seed == nil || cluster.Seed.Spec.Provider.Type != "aws" ||
 		cluster.CloudProfile == nil || cluster.CloudProfile.Spec.Type != "openstack" {
-		t.Errorf("the Cluster does not hold what it was made of: %+v", cluster)
+		t.Errorf("the Cluster lacks its cloud profile, seed or shoot: %+v", cluster)
 	}
 }
 
@@ -162,7 +162,7 @@ func checkShootWithoutCluster(t *testing.T, l *landscape.Landscape) {
 		t.Errorf("got error %v, want not found", err)
 	}
 	if _, err := l.CreateShoot(t.Context(), landscape.ShootOptions{}); err == nil {
-		t.Error("a shoot of no provider must be an error")
+		t.Error("no error for a shoot without a provider, want one")
 	}
 }
 
@@ -178,10 +178,10 @@ func checkLaterGroup(t *testing.T, l *landscape.Landscape) {
 		t.Errorf("listing Etcds: %v", err)
 	}
 	if err := l.InstallCRDs(t.Context(), landscape.AllCRDs()...); err != nil {
-		t.Errorf("installing what is installed: %v", err)
+		t.Errorf("installing the definitions a second time fails: %v", err)
 	}
 	if err := l.InstallCRDs(t.Context(), "unknown"); err == nil {
-		t.Error("an unknown group must be an error")
+		t.Error("no error for an unknown group, want one")
 	}
 }
 

@@ -75,7 +75,7 @@ func TestAddressesFromPools(t *testing.T) {
 		_, other := w.attach(engine.Endpoint{Network: "net", Name: "other", Four: "10.64.0.99", Six: "fd00:64::99"})
 		seen := one.one()
 		if !strings.HasPrefix(seen.MAC, "0a:58:") || seen.MAC != made.MAC {
-			t.Errorf("the MAC address is %s, and Docker says %s", seen.MAC, made.MAC)
+			t.Errorf("the container's MAC address is %s, Docker reports %s", seen.MAC, made.MAC)
 		}
 		want := view{"eth0", seen.MAC, 1450, []string{"10.64.0.2/24", "fd00:64::2/64"},
 			[]string{"10.112.0.0/12", "10.96.0.0/12 via 10.64.0.254", "default via 10.64.0.1", "default6 via fd00:64::1"}}

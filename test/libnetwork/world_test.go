@@ -175,7 +175,7 @@ func (w *world) refused(what string, err error, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			w.t.Errorf("%s: the client shows %q, in which there is no %q", what, err, text)
+			w.t.Errorf("%s: the client shows %q, want %q in it", what, err, text)
 		}
 	}
 }

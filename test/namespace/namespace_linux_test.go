@@ -32,7 +32,7 @@ func TestKernelAlone(t *testing.T) {
 	}
 	there, err := os.ReadDir("/run")
 	if len(there) > 0 || err != nil {
-		t.Errorf("/run has %v: %v", there, err)
+		t.Errorf("want an empty /run, got %v, %v", there, err)
 	}
 	if err := os.WriteFile("/run/mine", nil, 0o600); err != nil {
 		t.Error(err)
@@ -91,7 +91,7 @@ func TestExplain(t *testing.T) {
 	explain(&said, ErrRefused)
 	for _, part := range []string{ErrRefused.Error(), "sysctl -w", "GRAFT_TEST_WITHOUT_KERNEL=1", "As root"} {
 		if !strings.Contains(said.String(), part) {
-			t.Errorf("%q is not said:\n%s", part, &said)
+			t.Errorf("the output lacks %q:\n%s", part, &said)
 		}
 	}
 }

@@ -79,7 +79,7 @@ func checkMutations(t *testing.T, all shown) {
 				ours++
 				r.check(t, provider, document, all[provider])
 			} else if r.Rule != "" || r.Case != "" {
-				t.Errorf("%s: %s has a rule, and a reason why it has none", provider, r.ID)
+				t.Errorf("%s: %s has both a rule and a reason for no rule", provider, r.ID)
 			}
 		}
 		fmt.Fprintf(&lines, "| [%s](%s/README.md) | %d | %d | %d |\n", provider, provider, len(rows), ours,

@@ -37,7 +37,7 @@ func TestAttributesAnnotation(t *testing.T) {
 					}
 				}
 				if !found {
-					t.Error("there is no kube-scheduler")
+					t.Error("the sample has no kube-scheduler")
 				}
 			})
 		}

@@ -46,7 +46,7 @@ func checkRules(t *testing.T, all shown) {
 				for _, entry := range entries {
 					for _, rule := range entry.Rules {
 						if !all.changes(provider, rule) {
-							t.Errorf("%s: %s: no case shows what the rule %q of %s changes", path, set, rule.Name, entry.Target)
+							t.Errorf("%s: %s: no case covers the rule %q of %s", path, set, rule.Name, entry.Target)
 						}
 					}
 				}

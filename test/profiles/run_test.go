@@ -63,7 +63,7 @@ func (r *run) all(subjects []subject, known *texts) string {
 func (r *run) again(set target.Set, s subject, patch, mutated []byte) {
 	for what, old := range map[string][]byte{"reinvoked": s.old, "updated": mutated} {
 		if again, _ := r.admit(set, s, mutated, old); again != nil {
-			r.t.Errorf("%s %s is changed again when it is %s: %s", s.kind, s.name, what, again)
+			r.t.Errorf("%s %s: the second admission (%s) changes it again: %s", s.kind, s.name, what, again)
 		}
 	}
 	if s.old != nil {

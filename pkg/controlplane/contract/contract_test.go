@@ -24,7 +24,7 @@ func TestGenerationOf(t *testing.T) {
 		}
 	}
 	if _, err := contract.GenerationOf("newest"); err == nil {
-		t.Error("a version that is none is accepted")
+		t.Error("an invalid version is accepted")
 	}
 }
 

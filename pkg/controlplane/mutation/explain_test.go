@@ -61,7 +61,7 @@ func agrees(t *testing.T, want outcome, got *explanation.Explanation) {
 		lines = append(lines, line)
 		isFalse := rule.When != nil && rule.When.Value == "false"
 		if skipped := rule.Outcome == mutation.Skipped && rule.Reason == "the condition is false"; isFalse != skipped {
-			t.Errorf("%s: the condition came to %+v", line, rule.When)
+			t.Errorf("%s: unexpected value of the condition: %+v", line, rule.When)
 		}
 		if rule.Outcome == mutation.Changed && len(rule.Steps) == 0 {
 			t.Errorf("%s: no steps", line)

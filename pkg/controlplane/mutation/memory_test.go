@@ -212,7 +212,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	least := 2*len(strings.Repeat("# some\n", 300)) + len("external")
 	entries, taken := program.Remembered()
 	if measured := program.Measured(); taken < measured || taken > measured*9/8 || measured < entries*least {
-		t.Errorf("%d outcomes are said to take %d bytes, and take %d, each %d at least", entries, taken, measured, least)
+		t.Errorf("%d outcomes: reported %d bytes, counted %d, at least %d each", entries, taken, measured, least)
 	}
 	if most < textcache.Entries && taken < textcache.Bytes-textcache.EntryBytes {
 		t.Errorf("no more than %d outcomes are remembered, and %d bytes", most, taken)

@@ -174,7 +174,7 @@ func (b *bench) holdNames(t *testing.T, d operation.Definition, p place, candida
 		changed.Content = append(slices.Clone(changed.Content), scalar("!!str", name), scalar("!!null", "null"))
 		findings := b.with(d, p.example, p.value, &changed)
 		if want := slices.Contains(known, name); want == isUnknown(findings, name) {
-			t.Errorf("%s.%s is documented: %t; compiling says %v", p.path, name, want, findings)
+			t.Errorf("%s.%s: documented %t, but compiling gives %v", p.path, name, want, findings)
 		}
 	}
 	b.holdWithout(t, d, p, kind.Without)

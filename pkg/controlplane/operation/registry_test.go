@@ -45,7 +45,7 @@ func TestRegistry(t *testing.T) {
 			}
 			for _, name := range target.Names() {
 				if on, _ := target.Lookup(name); definition.On(on) != used[name] {
-					t.Errorf("for %s, the definition says %t and the examples %t", name, definition.On(on), used[name])
+					t.Errorf("%s: in the definition %t, in the examples %t", name, definition.On(on), used[name])
 				}
 			}
 		})

@@ -94,7 +94,7 @@ func checkObject(t *testing.T, o Object, namespace string) {
 	}
 	created := o.Object.GetCreationTimestamp()
 	if o.Object.GetResourceVersion() != "" || o.Object.GetUID() != "" || !created.IsZero() || o.Object.GetManagedFields() != nil {
-		t.Errorf("%s %s carries what only a server writes", gvk.Kind, o.Object.GetName())
+		t.Errorf("%s %s has fields that only an API server sets", gvk.Kind, o.Object.GetName())
 	}
 	var meta metav1.PartialObjectMetadata
 	if err := json.Unmarshal(o.JSON, &meta); err != nil {

@@ -167,7 +167,7 @@ func TestLastGoodTooLarge(t *testing.T) {
 	a.Attachments = map[string][]byte{"noise": noise}
 	r.load(t, a)
 	if got := len(keptVersions(t, c)); got != 0 || !strings.Contains(r.log.String(), "cannot be kept for a restart: it is too large") {
-		t.Errorf("%d versions are kept, the log is %s", got, r.log)
+		t.Errorf("want no stored versions and a log entry, got %d versions and the log %s", got, r.log)
 	}
 }
 

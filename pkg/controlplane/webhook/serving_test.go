@@ -41,7 +41,7 @@ func TestServing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := test.serving.Check(context.Background()); (err == nil) != test.ok {
-				t.Errorf("the check says %v", err)
+				t.Errorf("unexpected result of the check: %v", err)
 			}
 		})
 	}

@@ -62,7 +62,7 @@ func TestSpans(t *testing.T) {
 			handler.ServeHTTP(httptest.NewRecorder(), request)
 			spans := recorder.Ended()
 			if len(spans) != 1 {
-				t.Fatalf("there are %d spans", len(spans))
+				t.Fatalf("want one span, got %d", len(spans))
 			}
 			span := spans[0]
 			if span.Parent().SpanID().String() != "1112131415161718" || span.SpanContext().TraceID().String() != "0102030405060708090a0b0c0d0e0f10" {

@@ -133,7 +133,7 @@ func TestVLANs(t *testing.T) {
 		got = append(got, id)
 	}
 	if _, ok := v.Choose(100, 102); ok {
-		t.Error("more VLANs than there are")
+		t.Error("Choose returns a VLAN beyond the last free one")
 	}
 	v.Free(101)
 	id, _ := v.Choose(100, 102)

@@ -63,7 +63,7 @@ func FuzzNext(f *testing.F) {
 				t.Fatalf("got %s, %v", address, ok)
 			}
 			if jump == 0 && seen[address] {
-				t.Fatalf("%s comes again before all others have", address)
+				t.Fatalf("%s is chosen again before all other addresses", address)
 			}
 			seen[address] = true
 		}
@@ -72,7 +72,7 @@ func FuzzNext(f *testing.F) {
 		}
 		if left := free - len(seen); left == 0 {
 			if address, ok := x.Next(at(first), at(last), jump); ok {
-				t.Fatalf("%s is taken, and was chosen", address)
+				t.Fatalf("the used address %s was chosen", address)
 			}
 		}
 	})

@@ -147,7 +147,7 @@ func TestConfigureAmongMany(t *testing.T) {
 	if err := l.All(t.Context(), func(a network.Allocation) error {
 		for _, address := range a.Addresses {
 			if other, ok := held[address]; ok {
-				t.Errorf("%s is held by %s and %s", address, other, a.Owner)
+				t.Errorf("%s has two owners: %s and %s", address, other, a.Owner)
 			}
 			held[address] = a.Owner
 		}

@@ -34,7 +34,7 @@ func TestFindings(t *testing.T) {
 			findings = append(findings, more...)
 			findings.Sort()
 			if (compiled == nil) != (len(findings.Errors()) > 0) {
-				t.Errorf("there is a policy: %t", compiled != nil)
+				t.Errorf("Compile returned a policy: %t, want one only without errors", compiled != nil)
 			}
 			golden.Compare(t, filepath.Join(folder, "want.txt"), describe(findings))
 		})

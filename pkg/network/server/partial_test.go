@@ -62,7 +62,7 @@ func TestPartialBody(t *testing.T) {
 				t.Errorf("got %s, which ends the connection: %v", response.Status, response.Close)
 			}
 			if _, err := reader.ReadByte(); err != io.EOF {
-				t.Errorf("the connection is still open: %v", err)
+				t.Errorf("want the connection closed, got %v", err)
 			}
 		})
 	}

@@ -73,7 +73,7 @@ func TestRequestsKilled(t *testing.T) {
 					})
 					for at, key := range []string{"a", "b", "c"} {
 						if want := w.state(key) == network.Bound && of.pools[at] == 'c'; w.cloud.has[key] != want {
-							t.Errorf("killed after %d and %d: %s: the cloud has it: %v, and the ledger says %s", first, second, key, !want, w.state(key))
+							t.Errorf("killed after %d and %d: %s: bound: %v, ledger: %s", first, second, key, !want, w.state(key))
 						}
 					}
 				}

@@ -128,29 +128,29 @@ func rotation(t testing.TB, open func() certificate.Store) {
 	clock.SetTime(clock.Now().Add(601 * time.Hour))
 	refresh()
 	if bytes.Equal(one.Held().Bundle, known) || !bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
-		t.Fatal("there is no next authority")
+		t.Fatal("want a next CA in the bundle, got none")
 	}
 	clock.SetTime(clock.Now().Add(48 * time.Hour))
 	refresh()
 	if !one.Held().Covers(known) || !two.Held().Covers(known) {
-		t.Fatal("the next authority is used before callers trust it")
+		t.Fatal("the next CA is used before callers trust it")
 	}
 	if err := two.Registered(ctx, two.Held().Bundle); err != nil {
 		t.Fatal(err)
 	}
 	clock.SetTime(clock.Now().Add(30 * time.Minute))
 	if refresh(); !one.Held().Covers(known) {
-		t.Fatal("the next authority is used before callers have trusted it for Overlap")
+		t.Fatal("the next CA is used before callers have trusted it for Overlap")
 	}
 	wide := one.Held().Bundle
 	clock.SetTime(clock.Now().Add(31 * time.Minute))
 	refresh()
 	if one.Held().Covers(known) || !one.Held().Covers(wide) || !two.Held().Covers(wide) ||
 		!bytes.Equal(one.Held().Bundle, two.Held().Bundle) {
-		t.Fatal("the next authority is not used though callers trust it")
+		t.Fatal("the next CA is not used although callers trust it")
 	}
 	if len(one.Held().Bundle) != len(wide) {
-		t.Error("the previous authority is removed while replicas may use it")
+		t.Error("the previous CA is removed while replicas may use it")
 	}
 	clock.SetTime(clock.Now().Add(100 * time.Hour))
 	if refresh(); len(one.Held().Bundle) >= len(wide) {

@@ -211,7 +211,7 @@ func TestAnswers(t *testing.T) {
 		})
 	}
 	if waits.Load() != "1s" {
-		t.Errorf("the webhook was told that its caller waits %v", waits.Load())
+		t.Errorf("want a timeout of 1s in the request, got %v", waits.Load())
 	}
 }
 

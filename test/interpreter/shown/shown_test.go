@@ -100,7 +100,7 @@ func TestEtcd(t *testing.T) {
 	must(t, err)
 	found, ok := sample.Find(all, "Etcd", "etcd-main")
 	if !ok {
-		t.Fatal("there is no Etcd")
+		t.Fatal("the sample has no Etcd")
 	}
 	made := &druidcorev1alpha1.Etcd{}
 	must(t, json.Unmarshal(found.JSON, made))

@@ -317,7 +317,7 @@ func consistent(t *testing.T, l *ledger.Ledger) int {
 		}
 		for _, thing := range things {
 			if other, taken := holders[thing]; taken {
-				t.Errorf("%s is held by %v and by %v", thing, other, a.Owner)
+				t.Errorf("%s has two owners: %v and %v", thing, other, a.Owner)
 			}
 			holders[thing] = a.Owner
 		}

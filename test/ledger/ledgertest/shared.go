@@ -193,7 +193,7 @@ func testExhaustedTogether(t *testing.T, open Open) {
 				}
 				given.Add(1)
 				if other, taken := holders.LoadOrStore(a.Addresses[0], in.Owner); taken {
-					t.Errorf("%s was given to %v and to %v", a.Addresses[0], other, in.Owner)
+					t.Errorf("%s was allocated to both %v and %v", a.Addresses[0], other, in.Owner)
 				}
 				holders.Delete(a.Addresses[0])
 				if err := l.Forget(t.Context(), in.Owner, now, now); err != nil {

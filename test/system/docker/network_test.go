@@ -111,7 +111,7 @@ func TestTalk(t *testing.T) {
 		t.Errorf("the MAC address: %+v", link)
 	}
 	if link := w.link("one", "net0"); link.Address != first.MacAddress {
-		t.Errorf("the kernel has %+v, and docker says %+v", link, first)
+		t.Errorf("the MAC address in the kernel %+v differs from Docker's %+v", link, first)
 	}
 	w.both("one", "two", "plain")
 

@@ -51,7 +51,7 @@ func TestRestartDuringQuarantine(t *testing.T) {
 			w.decode(w.docker("inspect", "--format={{.RestartCount}}", name), &count)
 		}
 		if count < enough {
-			t.Errorf("%s: it was restarted %d times", name, count)
+			t.Errorf("%s: too few restarts in the time limit: %d", name, count)
 		}
 		w.none()
 

@@ -56,7 +56,7 @@ func TestRetryStorm(t *testing.T) {
 		t.Error(diff)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud got %d bind calls", behind.binds)
+		t.Errorf("unexpected number of bind calls: %d", behind.binds)
 	}
 	for _, device := range []string{`{"name":"net7"}`, `{"mac_address":"46:8f:01:02:03:04"}`} {
 		if _, answer := w.post("/GetProfileConfig", ask("c1", device)); !strings.Contains(answer, "10.64.0.10/24") {
@@ -161,7 +161,7 @@ func TestAnswerBeforeCallersTimeout(t *testing.T) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud got %d bind calls", behind.binds)
+		t.Errorf("unexpected number of bind calls: %d", behind.binds)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestAllocateDuringRelease(t *testing.T) {
 		t.Errorf("got %d, and held is %v", status, w.held())
 	}
 	if behind.binds != 4 {
-		t.Errorf("the cloud got %d bind calls", behind.binds)
+		t.Errorf("unexpected number of bind calls: %d", behind.binds)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestWorkOfDepartedCallerIsFinished(t *testing.T) {
 		t.Errorf("got %d %s", status, answer)
 	}
 	if behind.binds != 1 {
-		t.Errorf("the cloud got %d bind calls", behind.binds)
+		t.Errorf("unexpected number of bind calls: %d", behind.binds)
 	}
 }
 

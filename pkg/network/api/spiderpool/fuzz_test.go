@@ -84,7 +84,7 @@ func FuzzAllocate(f *testing.F) {
 func canonical(t *testing.T, address string) {
 	t.Helper()
 	if address != "" && net.ParseIP(address).String() != address {
-		t.Fatalf("%s is not in the form of Go", address)
+		t.Fatalf("%s is not in the canonical form", address)
 	}
 }
 

@@ -90,7 +90,7 @@ func (w *world) replay(t *testing.T, e *exchange) {
 	case "held":
 		w.found(e, w.held)
 	default:
-		t.Fatalf("what is the event %q?", e.event)
+		t.Fatalf("unknown event %q", e.event)
 	}
 }
 

@@ -42,7 +42,7 @@ func TestCases(t *testing.T) {
 			for step := range strings.Lines(c.Steps) {
 				ask, want, ok := strings.Cut(strings.TrimSpace(step), " => ")
 				if !ok {
-					t.Fatalf("%q does not say what is answered", step)
+					t.Fatalf("the step %q has no expected answer", step)
 				}
 				if got := w.do(ask); !matches(want, got) {
 					t.Errorf("%s:\n got %s\nwant %s", ask, got, want)
