@@ -100,7 +100,7 @@ func TestVersions(t *testing.T) {
 	version := strings.TrimSpace(string(mustRead(t, "VERSION")))
 	for _, name := range names(t) {
 		if meta := load(t, name).Metadata; "v"+meta.Version != version || meta.AppVersion != version {
-			t.Errorf("%s is of %s for %s, but VERSION says %s", name, meta.Version, meta.AppVersion, version)
+			t.Errorf("%s has the versions %s and %s, want %s", name, meta.Version, meta.AppVersion, version)
 		}
 	}
 }

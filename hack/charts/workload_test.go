@@ -66,7 +66,7 @@ func TestHardened(t *testing.T) {
 			t.Errorf("%s runs as %d", kind, *pod.SecurityContext.RunAsUser)
 		}
 		if pod.HostNetwork != docker || pod.HostPID || pod.HostIPC {
-			t.Errorf("%s shares what is the machine's: network %t", kind, pod.HostNetwork)
+			t.Errorf("%s shares namespaces of the machine; host network: %t", kind, pod.HostNetwork)
 		}
 		for _, c := range pod.Containers {
 			security := &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), ReadOnlyRootFilesystem: new(true),
@@ -133,7 +133,7 @@ func interpreterConfiguration(t *testing.T, file source.File, values string) err
 		without = []string{"components", "dependencies"}
 	}
 	if diff := cmp.Diff(without, c.Registration.Without); diff != "" {
-		t.Errorf("what is not registered: %s", diff)
+		t.Errorf("unexpected list of unregistered operations: %s", diff)
 	}
 	return nil
 }

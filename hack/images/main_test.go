@@ -116,7 +116,7 @@ func holdImage(t *testing.T, image ggcr.Image, architecture string) {
 		t.Fatal(err)
 	}
 	if out, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput(); err != nil || string(out) != "program v1.2.3 0123456789ab\n" {
-		t.Errorf("the program says %s, %v", out, err)
+		t.Errorf("unexpected output of --version: %s, %v", out, err)
 	}
 }
 
@@ -151,7 +151,7 @@ func holdReferrers(t *testing.T, o options, referrers, images []ggcr.Descriptor,
 			t.Fatal(err)
 		}
 		if digest, err := layers[0].Digest(); err != nil || digest != mustHash(t, beside) {
-			t.Errorf("the document beside is another one: %s, %v", digest, err)
+			t.Errorf("the attached document differs from the file: %s, %v", digest, err)
 		}
 		holdSPDX(t, beside)
 	}

@@ -61,12 +61,12 @@ func TestRegistry(t *testing.T) {
 		about, err := found.IndexManifest()
 		mustSucceed(t, err)
 		if len(about.Manifests) != 1 {
-			t.Fatalf("%s: about it are %+v", d.Platform, about.Manifests)
+			t.Fatalf("%s: want one referrer, got %+v", d.Platform, about.Manifests)
 		}
 		document, err := remote.Get(repository.Digest(about.Manifests[0].Digest.String()))
 		mustSucceed(t, err)
 		if !strings.Contains(string(document.Manifest), `"artifactType":"`+spdxType+`"`) {
-			t.Errorf("%s: about it is %s", d.Platform, document.Manifest)
+			t.Errorf("%s: want a referrer with the SPDX type, got %s", d.Platform, document.Manifest)
 		}
 	}
 }

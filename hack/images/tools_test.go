@@ -79,7 +79,7 @@ http: {addr: %[2]q, tls: {certificate: %[1]s/ca.crt, key: %[1]s/ca.key}}
 			return s
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the registry does not listen: %v; it said\n%s", err, said.String())
+			t.Fatalf("the registry does not listen: %v; its output:\n%s", err, said.String())
 		}
 	}
 }
@@ -181,7 +181,7 @@ func TestPageOfImages(t *testing.T) {
 			about := s.run(t, "oras discover --platform linux/amd64 --format json "+image)
 			// skopeo does not copy referrers of an image.
 			if with := strings.HasPrefix(command, "oras cp -r "); strings.Contains(about, spdxType) != with {
-				t.Errorf("about the image there is %s", about)
+				t.Errorf("unexpected referrers of the image: %s", about)
 			}
 		})
 	}
@@ -228,7 +228,7 @@ func TestPageOfProfiles(t *testing.T) {
 			mustSucceed(t, err)
 			got, err := os.ReadFile(filepath.Join(folder, name))
 			if mustSucceed(t, err); !cmp.Equal(want, got) {
-				t.Errorf("%s: %s is another", architecture, name)
+				t.Errorf("%s: the file %s differs", architecture, name)
 			}
 		}
 	}
@@ -265,7 +265,7 @@ metrics: {address: %q}
 			}
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the program does not begin with the profiles of the image; it said\n%s", said.String())
+			t.Fatalf("the program did not load the profiles of the image; its output:\n%s", said.String())
 		}
 	}
 }

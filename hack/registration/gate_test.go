@@ -78,7 +78,7 @@ func holdGate(t *testing.T, gate string, registration *core.ControllerRegistrati
 	t.Helper()
 	if gate == "" {
 		if len(registration.Spec.Resources) != 0 {
-			t.Errorf("without a gate there are %+v", registration.Spec.Resources)
+			t.Errorf("without a gate: want no resources, got %+v", registration.Spec.Resources)
 		}
 		return
 	}
@@ -177,6 +177,6 @@ func TestGateOfOperator(t *testing.T) {
 	// gardener-operator passes the same values for a virtual garden, if an operator sets them there.
 	values["gardener"] = map[string]any{"runtimeCluster": map[string]any{"enabled": true}}
 	if text := render(t, archive, values)["rbac.yaml"]; strings.Contains(text, "resources: [extensions]") {
-		t.Error("the gate has permissions beside a virtual garden")
+		t.Error("the gate has permissions for a virtual garden")
 	}
 }

@@ -61,7 +61,7 @@ func TestAlerts(t *testing.T) {
 			}
 			for where := range expressions(t, chart) {
 				if name, ok := strings.CutPrefix(where, "the alert "); ok && !(fired[name] && silent[name]) {
-					t.Errorf("%s: no case has it fire, or none has it silent", name)
+					t.Errorf("%s: want a case in which it fires and one in which it does not", name)
 				}
 			}
 		})
@@ -152,14 +152,14 @@ func (c alertCase) check(t *testing.T, rule *rules.AlertingRule, alerts []*rules
 		text := alert.Annotations.Get("description")
 		if alert.Annotations.Get("summary") == "" || text == "" || strings.Contains(text, "{{") || strings.Contains(text, "<no value>") ||
 			strings.Contains(text, "<error") || strings.Contains(text, "()") || strings.Contains(text, "  ") {
-			t.Errorf("it says %q", text)
+			t.Errorf("invalid annotation text: %q", text)
 		}
 	}
 	if diff := cmp.Diff(c.Labels, got); diff != "" {
 		t.Fatalf("after %s (-want +got)\n%s", time.Duration(c.Fires), diff)
 	}
 	if text := alerts[0].Annotations.Get("description"); !strings.Contains(text, c.Says) || c.Says == "" {
-		t.Errorf("it says %q, which lacks %q", text, c.Says)
+		t.Errorf("the description is %q, want %q in it", text, c.Says)
 	}
 	severity := rule.Labels().Get("severity")
 	if !slices.Contains([]string{"info", "warning", "critical"}, severity) || rule.Labels().Get("service") == "" || rule.HoldDuration() == 0 {

@@ -144,14 +144,14 @@ func TestExpressions(t *testing.T) {
 					if a, ok := node.(*parser.AggregateExpr); ok {
 						for _, label := range a.Grouping {
 							if !slices.Contains(labels, label) {
-								t.Errorf("it groups by %s, which is no label of its metrics", label)
+								t.Errorf("the expression groups by %s, which is not a label of its metrics", label)
 							}
 						}
 					}
 					return nil
 				})
 				if asked == 0 {
-					t.Error("it asks for no metric")
+					t.Error("the expression uses no metric")
 				}
 			})
 		}
@@ -243,7 +243,7 @@ func (p panel) check(t *testing.T) {
 		})
 		for _, label := range mentioned.FindAllStringSubmatch(target.LegendFormat, -1) {
 			if !slices.Contains(left, label[1]) {
-				t.Errorf("%s: the legend of %s names %s, by which it does not group", p.Title, target.RefID, label[1])
+				t.Errorf("%s: the legend of %s uses %s, but the query drops it", p.Title, target.RefID, label[1])
 			}
 		}
 	}

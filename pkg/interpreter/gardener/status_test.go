@@ -109,7 +109,7 @@ func statusOf(t *testing.T, o any) object {
 	t.Helper()
 	status, ok := decode(t, marshal(t, o))["status"].(object)
 	if !ok || len(status) == 0 {
-		t.Fatal("there is no status")
+		t.Fatal("want a status, got none")
 	}
 	return status
 }

@@ -117,7 +117,7 @@ func TestRegistrationIsCreatedAndKept(t *testing.T) {
 		r.Look(t.Context())
 		other.later()
 		if k.writes != writes || r.told != told || other.told != told || r.problem+other.problem != "" {
-			t.Errorf("%s: %d writes, told %q and %q, %s%s", about, k.writes, r.told, other.told, r.problem, other.problem)
+			t.Errorf("%s: %d writes, calls %q and %q, %s%s", about, k.writes, r.told, other.told, r.problem, other.problem)
 		}
 	}
 	r.bundle = ""

@@ -79,7 +79,7 @@ func holdReproduced(t *testing.T, proposal *convert.Proposal, before, after []ma
 		before[i].JSON = admit(t, program, before[i])
 	}
 	if again, err := convert.Propose(t.Context(), before, after, convert.Options{Name: "acme", Provider: "acme"}); !errors.Is(err, convert.ErrNoDifference) {
-		t.Errorf("there is more to propose (%v): %+v\n%s", err, again, proposal.Profile)
+		t.Errorf("a second run proposes more (%v): %+v\n%s", err, again, proposal.Profile)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestComplete(t *testing.T) {
 			}
 			for _, name := range c.offers {
 				if !offered[name] {
-					t.Errorf("%s is not offered; %d others are", name, len(offered))
+					t.Errorf("completion does not offer %s, only %d others", name, len(offered))
 				}
 			}
 		})

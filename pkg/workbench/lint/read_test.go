@@ -85,7 +85,7 @@ func TestRead(t *testing.T) {
 		})
 	}
 	if _, err := Read([]string{filepath.Join(folder, "none")}, nil); err == nil || !strings.Contains(err.Error(), "none: no such file") {
-		t.Errorf("a path that does not exist gives %v", err)
+		t.Errorf("want an error for a missing path, got %v", err)
 	}
 }
 

@@ -186,7 +186,7 @@ func TestWriteColours(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(plain.String(), "\x1b") {
-		t.Errorf("there is colour in %q", plain.String())
+		t.Errorf("want no colour, got %q", plain.String())
 	}
 	for _, want := range []string{"\x1b[31m  - --c\x1b[0m", "\x1b[1;31mno rule\x1b[0m"} {
 		if !strings.Contains(coloured.String(), want) {

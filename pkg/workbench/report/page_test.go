@@ -88,7 +88,7 @@ func TestWriteEscapes(t *testing.T) {
 	spoil(reflect.ValueOf(page).Elem(), hostile)
 	got := assets.ReplaceAllString(write(t, page), "$1$2$3$4")
 	if n := strings.Count(got, "<script"); n != 1 {
-		t.Errorf("there are %d scripts", n)
+		t.Errorf("want one script, got %d", n)
 	}
 	for _, telltale := range []string{"<img", "alert(1)<", `"'>`, "</style></script>"} {
 		if strings.Contains(got, telltale) {

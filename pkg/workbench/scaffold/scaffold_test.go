@@ -70,7 +70,7 @@ func holdTests(t *testing.T, files scaffold.Files) {
 		t.Fatalf("%v\n%s", err, files[scaffold.TestsFile])
 	}
 	if len(tests.Cases) == 0 {
-		t.Error("there is no case")
+		t.Error("want at least one case, got none")
 	}
 	for _, c := range tests.Cases {
 		if c.Name == "" || len(c.Expect) == 0 {

@@ -174,7 +174,7 @@ func TestScene(t *testing.T) {
 		}
 		got = append(got, o.String()+" "+labelsOf(t, o.JSON)+" "+labelsOf(t, change.Bytes()))
 		if strings.Contains(string(o.JSON), "managedFields") || o.APIVersion != "v1" {
-			t.Errorf("it is read as %s", o.JSON)
+			t.Errorf("want the object without managedFields in v1, got %s", o.JSON)
 		}
 	}
 	want := []string{`ConfigMap cloud-a null {"region":"eu-1"}`, `ConfigMap cloud-b null {"region":"eu-1"}`, `ConfigMap exact {} {"a":"b"}`}

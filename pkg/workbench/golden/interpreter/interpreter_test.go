@@ -44,7 +44,7 @@ func TestExample(t *testing.T) {
 		}
 	}
 	if len(coverage.Rules) < 20 {
-		t.Errorf("there are %d rules", len(coverage.Rules))
+		t.Errorf("want at least 20 rules, got %d", len(coverage.Rules))
 	}
 }
 
