@@ -83,8 +83,8 @@ func TestNewLookupsErrors(t *testing.T) {
 		requests []LookupRequest
 		want     string
 	}{
-		{"twice", []LookupRequest{good, good}, `declaring lookup "a"`},
-		{"name", []LookupRequest{{Name: "a-b", GroupVersionKind: Secret}}, `declaring lookup "a-b"`},
+		{"two lookups of one name", []LookupRequest{good, good}, `declaring lookup "a"`},
+		{"a name that is not an identifier", []LookupRequest{{Name: "a-b", GroupVersionKind: Secret}}, `declaring lookup "a-b"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := NewLookups(c.requests)

@@ -184,8 +184,8 @@ func TestRefused(t *testing.T) {
 		say    string
 	}{
 		"no JSON":          {secret, 400, ReviewUnreadable, "not JSON"},
-		"nothing":          {"", 400, ReviewUnreadable, "not JSON"},
-		"cut off":          {string(reviewOf(nil)[:100]), 400, ReviewUnreadable, "not JSON"},
+		"an empty body":    {"", 400, ReviewUnreadable, "not JSON"},
+		"a truncated body": {string(reviewOf(nil)[:100]), 400, ReviewUnreadable, "not JSON"},
 		"another kind":     {`{"kind":"Pod","apiVersion":"v1"}`, 400, ReviewVersion, "served is only admission.k8s.io/v1"},
 		"another version":  {strings.Replace(string(reviewOf(nil)), "admission.k8s.io/v1", "admission.k8s.io/v1beta1", 1), 400, ReviewVersion, "served is only admission.k8s.io/v1"},
 		"no request":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, ReviewUnreadable, "lacks request.uid"},

@@ -32,7 +32,7 @@ func TestOptOuts(t *testing.T) {
 		out   bool
 		count float64
 	}{
-		{"nothing was seen", func() {}, false, 0},
+		{"no namespace was seen", func() {}, false, 0},
 		{"a namespace without the annotation", func() { o.see(namespaceWith("a", "")) }, false, 0},
 		{"the annotation is added", func() { o.see(namespaceWith("a", "broken")) }, true, 1},
 		{"the reason changes", func() { o.see(namespaceWith("a", "still broken")) }, true, 1},

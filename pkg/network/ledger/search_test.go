@@ -40,13 +40,13 @@ func TestSearchFindsQuarantines(t *testing.T) {
 		query ledger.Query
 		want  []string
 	}{
-		"address":          {ledger.Query{Address: address}, []string{"10.0.0.1 of the pool pool until 2001-09-09T01:47:40Z, last test/rests"}},
-		"of the pool":      {ledger.Query{Address: address, Pool: "pool"}, []string{"10.0.0.1 of the pool pool until 2001-09-09T01:47:40Z, last test/rests"}},
-		"of another pool":  {ledger.Query{Address: address, Pool: "other"}, nil},
-		"of an owner":      {ledger.Query{Address: address, Owner: "test/*"}, nil},
-		"that is bound":    {ledger.Query{Address: address, State: network.Bound}, nil},
-		"that is held":     {ledger.Query{Address: address.Next()}, []string{"test/holds"}},
-		"without anything": {ledger.Query{}, []string{"test/holds"}},
+		"an address in quarantine":                  {ledger.Query{Address: address}, []string{"10.0.0.1 of the pool pool until 2001-09-09T01:47:40Z, last test/rests"}},
+		"an address in quarantine, of its pool":     {ledger.Query{Address: address, Pool: "pool"}, []string{"10.0.0.1 of the pool pool until 2001-09-09T01:47:40Z, last test/rests"}},
+		"an address in quarantine, of another pool": {ledger.Query{Address: address, Pool: "other"}, nil},
+		"an address in quarantine has no owner":     {ledger.Query{Address: address, Owner: "test/*"}, nil},
+		"an address in quarantine is not bound":     {ledger.Query{Address: address, State: network.Bound}, nil},
+		"an allocated address":                      {ledger.Query{Address: address.Next()}, []string{"test/holds"}},
+		"no filter":                                 {ledger.Query{}, []string{"test/holds"}},
 	} {
 		var got []string
 		err := ledger.Search(t.Context(), store, c.query, func(e ledger.Entry) error {

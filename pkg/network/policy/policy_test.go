@@ -206,7 +206,7 @@ func TestDevices(t *testing.T) {
 		attributes, config          string
 		attributeError, configError string
 	}{
-		"nothing is known": {of: device.Device{}, attributes: `{"acme.com/site":{"string":"fra"},"acme.com/speed":{"int":10}}`, config: `{"interface":{}}`},
+		"a device without known properties": {of: device.Device{}, attributes: `{"acme.com/site":{"string":"fra"},"acme.com/speed":{"int":10}}`, config: `{"interface":{}}`},
 		"by address on the bus": {
 			of: device.Device{Name: "eth1", PCI: "0000:27:00.0", MAC: "0a:00:00:00:00:01"},
 			attributes: `{"acme.com/firmware":{"version":"22.41.1"},"acme.com/mac":{"string":"0a:00:00:00:00:01"},"acme.com/site":{"string":"fra"},` +
@@ -261,7 +261,7 @@ func TestDeny(t *testing.T) {
 		want *policy.Denial
 		err  string
 	}{
-		"nothing is said": {},
+		"an empty configuration": {},
 		"with a message": {of: policy.Subject{Profile: "acme.com/four", Config: dhcp, Contract: "docker"},
 			want: &policy.Denial{Name: "no-dhcp", Code: 400, Message: "no DHCP in acme.com/four"}},
 		"without a message": {of: policy.Subject{Pod: &policy.Pod{Namespace: "kube-system"}},

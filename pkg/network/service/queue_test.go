@@ -115,7 +115,7 @@ func TestUnreachableCloudBlocksNoOther(t *testing.T) {
 		limit service.Limit
 		found bool // by another server, when it starts
 	}{
-		"that fails": {}, "that hangs": {limit: service.Limit{Parallel: 4}}, "of which was found": {found: true},
+		"the cloud fails": {}, "the cloud hangs": {limit: service.Limit{Parallel: 4}}, "another server left the releases": {found: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

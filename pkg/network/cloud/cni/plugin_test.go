@@ -149,18 +149,18 @@ func TestFailures(t *testing.T) {
 			script: script{Fails: []string{"ADD"}},
 			want:   "the CNI plugin playing says to ADD: nothing, and ended with exit status 1", commands: "ADD DEL ADD",
 		},
-		"DEL fails": {
+		"DEL fails after a failed ADD": {
 			script: script{Add: `{"msg": "twice"}`, Del: `{"msg": "read-only"}`, Fails: []string{"ADD", "DEL"}},
 			want:   "the CNI plugin playing says to DEL: read-only", commands: "ADD DEL",
 		},
-		"no address": {
+		"a result without addresses": {
 			script: script{Add: `{"cniVersion": "1.0.0"}`}, want: "refused by the cloud: the CNI plugin returned no address", is: network.ErrRefused, commands: "ADD",
 		},
-		"two of a family": {
+		"a result with two addresses of a family": {
 			script: script{Add: `{"cniVersion": "1.0.0", "ips": [{"address": "10.0.0.5/24"}, {"address": "10.0.0.6/24"}]}`},
 			want:   "refused by the cloud: the CNI plugin returned two addresses of one family; an allocation has at most one of each", is: network.ErrRefused, commands: "ADD",
 		},
-		"too much": {
+		"an output above the limit": {
 			script: script{Add: strings.Repeat(" ", 1<<20) + given}, want: "running the CNI plugin playing for ADD: it has written more than 1048576 bytes", commands: "ADD",
 		},
 	} {

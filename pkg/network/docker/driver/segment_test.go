@@ -27,23 +27,23 @@ func TestTunnelOmitsPeersOfOtherFamily(t *testing.T) {
 		left    []string
 	}{
 		{
-			name: "by the peers", options: []string{"peers=192.0.2.9"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
+			name: "the peers decide the family", options: []string{"peers=192.0.2.9"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
 			ends: []string{"192.0.2.9", "192.0.2.3"}, left: []string{"2001:db8::9"},
 		},
 		{
-			name: "by the local address", options: []string{"local=2001:db8::1"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
+			name: "the local address decides the family", options: []string{"local=2001:db8::1"}, nodes: []string{"2001:db8::9", "192.0.2.3"},
 			ends: []string{"local 2001:db8::1", "2001:db8::9"}, left: []string{"192.0.2.3"},
 		},
 		{
-			name: "by this machine", self: "2001:db8::1", nodes: []string{"2001:db8::9", "192.0.2.3"},
+			name: "this machine decides the family", self: "2001:db8::1", nodes: []string{"2001:db8::9", "192.0.2.3"},
 			ends: []string{"local 2001:db8::1", "2001:db8::9"}, left: []string{"192.0.2.3"},
 		},
 		{
-			name: "this machine itself", options: []string{"peers=192.0.2.9"}, self: "2001:db8::1", nodes: []string{"192.0.2.3"},
+			name: "this machine has another family than its peers", options: []string{"peers=192.0.2.9"}, self: "2001:db8::1", nodes: []string{"192.0.2.3"},
 			ends: []string{"192.0.2.9", "192.0.2.3"}, left: []string{"2001:db8::1"},
 		},
-		{name: "by nothing", nodes: []string{"1001:db8::9", "192.0.2.3"}, ends: []string{"192.0.2.3"}, left: []string{"1001:db8::9"}},
-		{name: "a single machine", nodes: []string{"2001:db8::9"}, ends: []string{"2001:db8::9"}},
+		{name: "the nodes decide the family", nodes: []string{"1001:db8::9", "192.0.2.3"}, ends: []string{"192.0.2.3"}, left: []string{"1001:db8::9"}},
+		{name: "a single node decides the family", nodes: []string{"2001:db8::9"}, ends: []string{"2001:db8::9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newWorld(t)
