@@ -25,9 +25,7 @@ type testOptions struct {
 	profiles      []string
 	run           string
 	update, prune bool
-	failFast      bool
 	verbose       bool
-	parallel      int
 	junit         string
 	output        string
 	coverage      bool
@@ -68,13 +66,10 @@ Exit status: 0; 1 if a case fails or the coverage is too low; 2 if the tests cou
 		RunE: func(command *cobra.Command, arguments []string) error { return o.test(command.Context(), s, arguments) },
 	}
 	set := command.Flags()
-	set.SortFlags = false
 	set.StringArrayVarP(&o.profiles, "profile", "p", nil, "profiles for tests that name none (repeatable; default: the nearest profile.yaml in the folder or above)")
 	set.StringVar(&o.run, "run", "", "run only cases whose path and name match this regular expression")
 	set.BoolVar(&o.update, "update", false, "update golden files; failing cases keep theirs")
 	set.BoolVar(&o.prune, "prune", false, "with --update: remove golden files without a case")
-	set.BoolVar(&o.failFast, "fail-fast", false, "stop after the first failed case")
-	set.IntVar(&o.parallel, "parallel", runtime.GOMAXPROCS(0), "number of cases to run in parallel")
 	set.BoolVarP(&o.verbose, "verbose", "v", false, "also list passed cases")
 	set.StringVar(&o.junit, "junit", "", "file for a JUnit report")
 	set.StringVarP(&o.output, "output", "o", "text", "output format: text, json")
@@ -91,8 +86,6 @@ func (o *testOptions) check() (*regexp.Regexp, error) {
 		return nil, errors.New("--prune is for --update")
 	case o.prune && o.run != "":
 		return nil, errors.New("--prune cannot find unused golden files with --run")
-	case o.parallel < 1:
-		return nil, errors.New("--parallel: must be 1 or more")
 	case o.run == "":
 		return nil, nil
 	}
@@ -123,10 +116,7 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 		return err
 	}
 	meter := newMeter(s, "case")
-	results, err := golden.Run(ctx, tests.Cases, golden.Options{
-		Workers: o.parallel, FailFast: o.failFast, Now: time.Now,
-		Progress: func(done, _ int) { meter.step(done, len(tests.Cases)) },
-	})
+	results, err := golden.Run(ctx, tests.Cases, golden.Options{Workers: runtime.GOMAXPROCS(0), Now: time.Now, Progress: meter.step})
 	meter.done()
 	if err != nil {
 		return err

@@ -18,9 +18,9 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"znkr.io/diff"
 	"znkr.io/diff/textdiff"
 
@@ -129,20 +129,16 @@ func (o *Outcome) AllFailures() []Failure {
 type Options struct {
 	// Workers is the number of cases to run in parallel; 1 when it is 0.
 	Workers int
-	// FailFast starts no more cases after one has failed.
-	FailFast bool
 	// Now is the clock.
 	Now func() time.Time
-	// Progress is called with the number of completed and failed cases, one call at a time; it may be nil.
-	Progress func(done, failed int)
+	// Progress is called with the number of completed cases and of all, one call at a time; it may be nil.
+	Progress func(done, of int)
 }
 
 // Result is a case with its outcome.
 type Result struct {
 	Case *Case
 	Outcome
-	// Ran is false for a case that was not started, as another one had failed before.
-	Ran  bool
 	Took time.Duration
 }
 
@@ -167,44 +163,30 @@ func Prepare(ctx context.Context, cases []*Case) error {
 // Run runs the cases and returns their results in the same order. It fails only if the context ends.
 func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
 	var (
-		results      = make([]Result, len(cases))
-		next, failed atomic.Int64
-		progress     sync.Mutex
-		done         int
-		workers      sync.WaitGroup
+		results = make([]Result, len(cases))
+		work    errgroup.Group
+		lock    sync.Mutex
+		done    int
 	)
+	work.SetLimit(max(1, o.Workers))
 	for i, c := range cases {
-		results[i].Case = c
-	}
-	work := func() {
-		for ctx.Err() == nil && (!o.FailFast || failed.Load() == 0) {
-			i := int(next.Add(1) - 1)
-			if i >= len(cases) {
-				return
+		work.Go(func() error {
+			if ctx.Err() != nil {
+				return ctx.Err()
 			}
-			r := &results[i]
-			r.run(ctx, o.Now)
-			if !r.OK() {
-				failed.Add(1)
-			}
-			progress.Lock()
+			began := o.Now()
+			results[i] = Result{Case: c, Outcome: c.Test.Run(ctx)}
+			results[i].Took = o.Now().Sub(began)
+			lock.Lock()
+			defer lock.Unlock()
 			if done++; o.Progress != nil {
-				o.Progress(done, int(failed.Load()))
+				o.Progress(done, len(cases))
 			}
-			progress.Unlock()
-		}
+			return nil
+		})
 	}
-	for range max(1, o.Workers) {
-		workers.Go(work)
-	}
-	workers.Wait()
+	_ = work.Wait() // only that of the context
 	return results, ctx.Err()
-}
-
-func (r *Result) run(ctx context.Context, now func() time.Time) {
-	began := now()
-	r.Outcome = r.Case.Test.Run(ctx)
-	r.Ran, r.Took = true, now().Sub(began)
 }
 
 // Updated lists the written and removed golden files, and the cases without an update because of other failures.
@@ -220,7 +202,7 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 	updated := &Updated{}
 	for i := range results {
 		r := &results[i]
-		if r.Ran && (r.Err != nil || len(r.Failures) > 0) && len(r.Case.Goldens) > 0 {
+		if (r.Err != nil || len(r.Failures) > 0) && len(r.Case.Goldens) > 0 {
 			updated.Kept = append(updated.Kept, r.Case)
 			continue
 		}

@@ -20,26 +20,8 @@ type Rule struct {
 	Document string          `json:"document"`
 	Name     string          `json:"name"`
 	At       source.Position `json:"-"`
-	// Conditional reports that it has a condition.
-	Conditional bool `json:"conditional,omitempty"`
 	// Applied reports that it changed an object, or that the object already had the value.
 	Applied bool `json:"applied"`
-	// Held and Failed say that its condition was true, and false, for some object.
-	Held   bool `json:"conditionTrue,omitempty"`
-	Failed bool `json:"conditionFalse,omitempty"`
-}
-
-// Note describes the untested parts of the rule, or is empty.
-func (r *Rule) Note() string {
-	switch {
-	case r.Conditional && !r.Held && !r.Applied:
-		return "never applied: its condition was never true"
-	case !r.Applied:
-		return "never applied"
-	case r.Conditional && !r.Failed:
-		return "its condition was never false"
-	}
-	return ""
 }
 
 // Coverage holds the coverage of the rules, in the order of the files.
@@ -69,12 +51,10 @@ func Cover(results []Result) *Coverage {
 	byPlace := map[source.Position]*Rule{}
 	for i := range results {
 		for _, outcome := range results[i].Rules {
-			r := byPlace[outcome.At]
-			if r == nil {
-				byPlace[outcome.At] = &outcome
-				continue
+			if known := byPlace[outcome.At]; known != nil {
+				outcome.Applied = outcome.Applied || known.Applied
 			}
-			r.Applied, r.Held, r.Failed = r.Applied || outcome.Applied, r.Held || outcome.Held, r.Failed || outcome.Failed
+			byPlace[outcome.At] = &outcome
 		}
 	}
 	coverage := &Coverage{}
@@ -90,12 +70,12 @@ func Cover(results []Result) *Coverage {
 	return coverage
 }
 
-// Write writes a line for each rule with untested parts, and the number of applied rules.
+// Write writes a line for each rule that no case applied, and the number of applied rules.
 func (c *Coverage) Write(w io.Writer) error {
 	var out strings.Builder
 	for i := range c.Rules {
-		if note := c.Rules[i].Note(); note != "" {
-			fmt.Fprintf(&out, "%s:%d: %s: %s\n", c.Rules[i].File, c.Rules[i].Line, c.Rules[i].Name, note)
+		if r := &c.Rules[i]; !r.Applied {
+			fmt.Fprintf(&out, "%s:%d: %s: never applied\n", r.File, r.Line, r.Name)
 		}
 	}
 	if len(c.Rules) > 0 {

@@ -21,21 +21,18 @@ import (
 type Summary struct {
 	Passed int `json:"passed"`
 	Failed int `json:"failed"`
-	// Errors could not be run, NotRun were not started.
+	// Errors could not be run.
 	Errors int `json:"errors"`
-	NotRun int `json:"notRun"`
 }
 
 // OK reports whether all cases were run and pass.
-func (s Summary) OK() bool { return s.Failed+s.Errors+s.NotRun == 0 }
+func (s Summary) OK() bool { return s.Failed+s.Errors == 0 }
 
 // Summarize counts the cases.
 func Summarize(results []Result) Summary {
 	var s Summary
 	for i := range results {
 		switch r := &results[i]; {
-		case !r.Ran:
-			s.NotRun++
 		case r.Err != nil:
 			s.Errors++
 		case !r.OK():
@@ -50,13 +47,11 @@ func Summarize(results []Result) Summary {
 // String returns the counts as text.
 func (s Summary) String() string {
 	text := fmt.Sprintf("%d passed", s.Passed)
-	for _, other := range []struct {
-		count int
-		word  string
-	}{{s.Failed, "failed"}, {s.Errors, "could not be run"}, {s.NotRun, "not run"}} {
-		if other.count > 0 {
-			text += fmt.Sprintf(", %d %s", other.count, other.word)
-		}
+	if s.Failed > 0 {
+		text += fmt.Sprintf(", %d failed", s.Failed)
+	}
+	if s.Errors > 0 {
+		text += fmt.Sprintf(", %d could not be run", s.Errors)
 	}
 	return text
 }
@@ -81,7 +76,7 @@ func (s Style) Write(w io.Writer, results []Result, took time.Duration) error {
 	for i := range results {
 		r := &results[i]
 		switch {
-		case !r.Ran, same[i] == nil && !r.OK():
+		case same[i] == nil && !r.OK():
 			continue
 		case r.OK():
 			if s.Verbose {
@@ -123,7 +118,7 @@ func sameFailures(results []Result) map[int][]string {
 	first, names := map[string]int{}, map[int][]string{}
 	for i := range results {
 		r := &results[i]
-		if !r.Ran || r.OK() {
+		if r.OK() {
 			continue
 		}
 		key := fmt.Sprintf("%s|%v|%v", r.Case.Suite, r.Case.Position, r.Err)
@@ -275,8 +270,6 @@ func (r *Result) json() jsonCase {
 		Suite: r.Case.Suite, Name: r.Case.Name, At: r.Case.Position.String(), Result: "passed", Seconds: r.Took.Seconds(),
 	}
 	switch {
-	case !r.Ran:
-		c.Result = "not run"
 	case r.Err != nil:
 		c.Result, c.Error = "error", r.Err.Error()
 	case !r.OK():
@@ -300,13 +293,12 @@ type (
 		Suites  []junitSuite `xml:"testsuite"`
 	}
 	junitSuite struct {
-		Name    string      `xml:"name,attr"`
-		Tests   int         `xml:"tests,attr"`
-		Fails   int         `xml:"failures,attr"`
-		Errors  int         `xml:"errors,attr"`
-		Skipped int         `xml:"skipped,attr"`
-		Time    string      `xml:"time,attr"`
-		Cases   []junitCase `xml:"testcase"`
+		Name   string      `xml:"name,attr"`
+		Tests  int         `xml:"tests,attr"`
+		Fails  int         `xml:"failures,attr"`
+		Errors int         `xml:"errors,attr"`
+		Time   string      `xml:"time,attr"`
+		Cases  []junitCase `xml:"testcase"`
 	}
 	junitCase struct {
 		Class   string        `xml:"classname,attr"`
@@ -316,14 +308,12 @@ type (
 		Time    string        `xml:"time,attr"`
 		Failure *junitProblem `xml:"failure"`
 		Error   *junitProblem `xml:"error"`
-		Skipped *junitSkipped `xml:"skipped"`
 	}
 	junitProblem struct {
 		Message string `xml:"message,attr"`
 		Type    string `xml:"type,attr"`
 		Text    string `xml:",cdata"`
 	}
-	junitSkipped struct{}
 )
 
 // JUnit returns a report in the XML format of GitLab, Jenkins and similar tools.
@@ -338,7 +328,6 @@ func JUnit(results []Result, took time.Duration) ([]byte, error) {
 			suite.Tests++
 			suite.Fails += count(c.Failure != nil)
 			suite.Errors += count(c.Error != nil)
-			suite.Skipped += count(c.Skipped != nil)
 		}
 		suite.Time = seconds(spent)
 		all.Tests, all.Fails, all.Errors = all.Tests+suite.Tests, all.Fails+suite.Fails, all.Errors+suite.Errors
@@ -358,8 +347,6 @@ func JUnit(results []Result, took time.Duration) ([]byte, error) {
 func (r *Result) junit() junitCase {
 	c := junitCase{Class: plain(r.Case.Suite), Name: plain(r.Case.Name), File: r.Case.Position.File, Line: r.Case.Position.Line, Time: seconds(r.Took)}
 	switch {
-	case !r.Ran:
-		c.Skipped = &junitSkipped{}
 	case r.Err != nil:
 		c.Error = &junitProblem{Message: plain(firstLine(r.Err.Error())), Type: "error", Text: plain(r.Err.Error())}
 	case !r.OK():

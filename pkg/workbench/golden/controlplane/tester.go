@@ -261,19 +261,6 @@ func (p *program) files() []source.File {
 
 // listRules returns the rules, each once, as never reached.
 func (p *program) listRules() []golden.Rule {
-	conditional := map[source.Position]bool{}
-	for _, document := range p.documents {
-		for _, denial := range document.Deny {
-			conditional[denial.Name.At.Position()] = true
-		}
-		for _, set := range []v1alpha1.Set{document.ControlPlane, document.ControlPlaneExposure, document.ControlPlaneBackup} {
-			for _, entry := range set {
-				for _, rule := range entry.Rules {
-					conditional[rule.At.Position()] = !rule.When.Absent()
-				}
-			}
-		}
-	}
 	var rules []golden.Rule
 	seen := map[source.Position]bool{}
 	p.places = map[source.Position][]operation.Place{}
@@ -281,9 +268,7 @@ func (p *program) listRules() []golden.Rule {
 		p.places[info.Position] = append(p.places[info.Position], info.Places...)
 		if !seen[info.Position] {
 			seen[info.Position] = true
-			rules = append(rules, golden.Rule{
-				Document: info.Profile, Name: ruleTitle(info), At: info.Position, Conditional: conditional[info.Position],
-			})
+			rules = append(rules, golden.Rule{Document: info.Profile, Name: ruleTitle(info), At: info.Position})
 		}
 	}
 	return rules
@@ -297,34 +282,11 @@ func ruleTitle(info mutation.RuleInfo) string {
 	return info.Target.Name + ": " + info.Name
 }
 
-// tally holds the outcomes of the rules in a case.
-type tally struct {
-	rules  []golden.Rule
-	places map[source.Position]int
-}
-
-func (p *program) tally() tally {
-	t := tally{rules: append([]golden.Rule(nil), p.rules...), places: map[source.Position]int{}}
-	for i := range t.rules {
-		t.places[t.rules[i].At] = i
+// covered returns the rules with those applied that have one of the positions.
+func (p *program) covered(applied map[source.Position]bool) []golden.Rule {
+	rules := slices.Clone(p.rules)
+	for i := range rules {
+		rules[i].Applied = applied[rules[i].At]
 	}
-	return t
-}
-
-func (t tally) add(applied []mutation.Applied) {
-	for _, a := range applied {
-		i, ok := t.places[a.Position]
-		if !ok {
-			continue
-		}
-		r := &t.rules[i]
-		r.Applied = r.Applied || a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied
-		switch {
-		case !r.Conditional:
-		case a.Outcome != mutation.Skipped:
-			r.Held = true
-		case a.Reason == mutation.ConditionFalse:
-			r.Failed = true
-		}
-	}
+	return rules
 }

@@ -72,7 +72,7 @@ func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
 		}
 	}
 	defer func() { tr.scenes = nil }() // there may be thousands of trials
-	r := &run{trial: tr, tally: tr.program.tally()}
+	r := &run{trial: tr, covered: map[source.Position]bool{}, edited: map[int]bool{}}
 	for _, s := range tr.scenes {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
@@ -90,7 +90,7 @@ func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
 		}
 		r.outcome.Goldens = []golden.Golden{g}
 	}
-	r.outcome.Rules = r.tally.rules
+	r.outcome.Rules = r.program.covered(r.covered)
 	return r.outcome, ctx.Err()
 }
 
@@ -99,7 +99,8 @@ type run struct {
 	*trial
 
 	objects []*object
-	tally   tally
+	// covered are the positions of the rules that some object has applied.
+	covered map[source.Position]bool
 	// edited are the edits that changed an object, those of old behind those of edits.
 	edited  map[int]bool
 	outcome golden.Outcome
@@ -132,7 +133,11 @@ func (r *run) admit(ctx context.Context, s *scene.Scene) error {
 		if err := o.admit(ctx); err != nil {
 			return err
 		}
-		r.tally.add(o.applied)
+		for _, a := range o.applied {
+			if a.Outcome == mutation.Changed || a.Outcome == mutation.Unchanged || a.Outcome == mutation.Denied {
+				r.covered[a.Position] = true
+			}
+		}
 		if o.denied == nil {
 			r.again(ctx, o)
 		}
@@ -143,9 +148,6 @@ func (r *run) admit(ctx context.Context, s *scene.Scene) error {
 
 // edit applies the edits that are of the object.
 func (r *run) edit(o *object) error {
-	if r.edited == nil {
-		r.edited = map[int]bool{}
-	}
 	came := o.JSON
 	for i, e := range slices.Concat(r.edits, r.trial.old) {
 		if !e.matches(o.Object, o.purpose, o.garden()) {

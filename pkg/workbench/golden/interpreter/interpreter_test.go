@@ -39,8 +39,8 @@ func TestExample(t *testing.T) {
 	}
 	coverage := golden.Cover(results)
 	for _, rule := range coverage.Rules {
-		if note := rule.Note(); note != "" {
-			t.Errorf("%s:%d: %s: %s", rule.File, rule.Line, rule.Name, note)
+		if !rule.Applied {
+			t.Errorf("%s:%d: %s is never applied", rule.File, rule.Line, rule.Name)
 		}
 	}
 	if len(coverage.Rules) < 20 {

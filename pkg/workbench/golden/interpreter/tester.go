@@ -158,7 +158,6 @@ func (p *program) list(d *profile.Interpreter) {
 				p.index[fmt.Sprintf("%s: kinds[%d].%s[%d]", d.Metadata.Name, i, operation, j)] = len(p.rules)
 				p.rules = append(p.rules, golden.Rule{
 					Document: d.Metadata.Name, Name: fmt.Sprintf("%s: %s[%d]", kinds(kind), operation, j), At: written.Position(),
-					Conditional: !written.Get("when").Absent(),
 				})
 			}
 		}
@@ -199,17 +198,12 @@ func (p *program) cut(text string) string {
 	return text
 }
 
-// tally counts the effects of the rules in a case.
+// tally marks the rules that a case has applied.
 func (p *program) tally(into []golden.Rule, t *rule.Trace) {
 	for i := range t.Rules {
-		traced := &t.Rules[i]
-		at, listed := p.index[traced.At]
-		if !listed {
-			continue
+		if at, listed := p.index[t.Rules[i].At]; listed {
+			into[at].Applied = into[at].Applied || applied(&t.Rules[i])
 		}
-		r := &into[at]
-		r.Applied = r.Applied || applied(traced)
-		r.Held, r.Failed = r.Held || traced.Held && r.Conditional, r.Failed || traced.Missed && r.Conditional
 	}
 }
 
