@@ -33,8 +33,8 @@ type chartValues struct {
 	used         map[string]bool
 }
 
-// chartSchema returns the schema of the values of a chart: the keys of values.yaml, the types of its defaults and its comments.
-// hack/charts/schema/<chart>.yaml adds what values.yaml does not show, such as the items of an empty list.
+// chartSchema returns the schema of the values of a chart: the keys of values.yaml, the types of its defaults and its comments. A
+// file in hack/charts/schema adds what values.yaml does not show, such as the items of an empty list.
 func chartSchema(root, chart string) (object, error) {
 	g := &chartValues{root: root, used: map[string]bool{}}
 	var values yaml.Node

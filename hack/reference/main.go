@@ -25,7 +25,7 @@ func main() {
 	log.SetFlags(0)
 	for name, schemaOf := range schemas {
 		schema, err := encode(schemaOf())
-		save(filepath.Join("docs/schema", name), schema, err)
+		save("docs/schema/"+name, schema, err)
 	}
 	charts, err := filepath.Glob("charts/*/Chart.yaml")
 	if err != nil || len(charts) == 0 {
@@ -60,7 +60,7 @@ func main() {
 	} {
 		out := bytes.NewBufferString(generatedBy)
 		err := write(out)
-		save(filepath.Join("docs/reference", name), wrapped(out.Bytes()), err)
+		save("docs/reference/"+name, wrapped(out.Bytes()), err)
 	}
 	saveRules("docs/lint")
 }
