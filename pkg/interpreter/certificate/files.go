@@ -135,7 +135,7 @@ func (f *Files) widen() {
 	old := f.trusted(2 * f.Overlap)
 	settled := signedBy(now.Certificate, old)
 	for _, r := range f.registered {
-		if f.Clock.Now().Before(r.certificate.NotAfter) && !(settled && slices.ContainsFunc(old, r.certificate.Equal)) {
+		if f.Clock.Now().Before(r.certificate.NotAfter) && (!settled || !slices.ContainsFunc(old, r.certificate.Equal)) {
 			all = append(all, r.certificate)
 		}
 	}
