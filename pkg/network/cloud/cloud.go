@@ -8,7 +8,9 @@ package cloud
 
 import (
 	"context"
+	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -84,6 +86,18 @@ func NewRetryAfter(after time.Duration, reason string) *RetryAfter {
 // Error implements error.
 func (r *RetryAfter) Error() string {
 	return r.Reason + "; retry in " + r.After.String()
+}
+
+// ParseRetryAfter reads the seconds or the date of Retry-After (RFC 9110, 10.2.3).
+func ParseRetryAfter(header http.Header, now time.Time) (time.Duration, bool) {
+	text := header.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second, true
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return date.Sub(now), true
+	}
+	return 0, false
 }
 
 // Line returns a text of a cloud on one line for people, without characters that cannot be printed, shortened to a number

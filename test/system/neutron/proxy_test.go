@@ -39,13 +39,18 @@ func newProxy(neutron string) *proxy {
 	return p
 }
 
+// separate uses a connection for each request. Neutron serves one connection at a time here, and an idle one would block
+// the other ones.
+var separate = &http.Transport{DisableKeepAlives: true}
+
 func reverse(target string) http.Handler {
 	to, err := url.Parse(target)
 	if err != nil {
 		panic(err)
 	}
 	return &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(to) },
+		Transport: separate,
 		// A Neutron that was killed closes connections, and the caller gets an answer without one.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}

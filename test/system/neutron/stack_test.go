@@ -143,7 +143,7 @@ func (s *stack) start(ctx context.Context, url string, environment []string, pat
 		}
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		g.Expect(err).NotTo(HaveOccurred())
-		response, err := http.DefaultClient.Do(request)
+		response, err := separate.RoundTrip(request)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(response.Body.Close()).To(Succeed())
 		g.Expect(response.StatusCode).To(Equal(http.StatusOK))
@@ -173,6 +173,7 @@ func (s *stack) client(ctx context.Context, user, project string) *gophercloud.P
 		Scope: &gophercloud.AuthScope{ProjectName: project, DomainID: "default"}, AllowReauth: true,
 	})
 	Expect(err).NotTo(HaveOccurred())
+	provider.HTTPClient.Transport = separate
 	return provider
 }
 

@@ -39,4 +39,6 @@ type NetworkOpenStackTrunk struct {
 	Create bool `json:"create,omitempty"`
 	// VLANs is the range of VLANs on the trunk; 1-4094 by default.
 	VLANs NetworkVLANs `json:"vlans,omitempty"`
+	// WarmPorts is the greatest number of ports of a node that are created before they are needed; none by default.
+	WarmPorts int `json:"warmPorts,omitempty" between:"1,200"`
 }

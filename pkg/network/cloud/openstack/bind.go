@@ -43,39 +43,32 @@ func referenceOf(a network.Allocation) (known reference) {
 	return known
 }
 
-// binding is a job with its port.
-type binding struct {
-	*job
-	port *ports.Port
-	vlan int
-}
-
 // errUnfinished is the error of a job that was not ended, which is a bug.
 var errUnfinished = errors.New("the port was not bound")
 
 // bind creates the ports that are missing and attaches those that are not attached. It ends each job unless all fail
 // for the same reason, which it returns.
 func (w *work) bind(ctx context.Context, batch []*job) error {
-	all := make([]*binding, len(batch))
-	for i, j := range batch {
-		all[i] = &binding{job: j}
-	}
-	if err := w.adopt(ctx, all); err != nil {
+	if err := w.adopt(ctx, batch); err != nil {
 		return err
 	}
 	var t *trunk
 	if w.cloud.definition.Trunk != nil {
 		var err error
 		if t, err = w.findTrunk(ctx); err != nil {
-			w.giveUp(ctx, all, err)
+			w.giveUp(ctx, batch, err)
 			return err
 		}
 	}
-	w.create(ctx, slices.DeleteFunc(slices.Clone(all), func(b *binding) bool { return b.port != nil }))
-	created := slices.DeleteFunc(all, func(b *binding) bool { return b.port == nil })
+	missing := slices.DeleteFunc(slices.Clone(batch), func(j *job) bool { return j.port != nil })
+	if t != nil && w.cloud.definition.Trunk.Warm > 0 && !batch[0].refill && len(missing) > 0 {
+		missing = w.takeWarm(ctx, t, missing)
+	}
+	w.create(ctx, missing)
+	created := slices.DeleteFunc(slices.Clone(batch), func(j *job) bool { return j.port == nil })
 	if t != nil {
 		w.attach(ctx, t, created, 0)
-		created = slices.DeleteFunc(created, func(b *binding) bool { return b.vlan == 0 })
+		created = slices.DeleteFunc(created, func(j *job) bool { return j.vlan == 0 })
 	}
 	if err := w.answer(ctx, t, created); err != nil {
 		return err
@@ -83,41 +76,47 @@ func (w *work) bind(ctx context.Context, batch []*job) error {
 	return errUnfinished
 }
 
-// adopt finds the ports that earlier attempts have created.
-func (w *work) adopt(ctx context.Context, all []*binding) error {
-	names := make([]string, len(all))
-	for i, b := range all {
-		names[i] = w.cloud.portName(b.allocation)
+// owned returns the ports with the names of allocations, sorted by ID.
+func (w *work) owned(ctx context.Context, batch []*job) (map[*job][]ports.Port, error) {
+	names, byName := make([]string, len(batch)), map[string]*job{}
+	for i, j := range batch {
+		names[i] = w.cloud.portName(j.allocation)
+		byName[names[i]] = j
 	}
 	found, err := w.listPorts(ctx, query{"name": names})
-	if err != nil {
-		return err
-	}
-	for i, b := range all {
-		mine := slices.DeleteFunc(slices.Clone(found), func(p ports.Port) bool { return p.Name != names[i] })
-		// A lost answer may leave two ports, where Neutron chooses the addresses. All attempts take the same one.
-		slices.SortFunc(mine, func(a, b ports.Port) int { return strings.Compare(a.ID, b.ID) })
-		known := referenceOf(b.allocation).Port
-		at := max(0, slices.IndexFunc(mine, func(p ports.Port) bool { return p.ID == known }))
-		if len(mine) > 0 {
-			b.port = &mine[at]
+	slices.SortFunc(found, func(a, b ports.Port) int { return strings.Compare(a.ID, b.ID) })
+	owned := map[*job][]ports.Port{}
+	for _, p := range found {
+		if j := byName[p.Name]; j != nil {
+			owned[j] = append(owned[j], p)
 		}
 	}
-	return nil
+	return owned, err
+}
+
+// adopt finds the ports that earlier attempts have created.
+func (w *work) adopt(ctx context.Context, batch []*job) error {
+	owned, err := w.owned(ctx, batch)
+	for j, mine := range owned {
+		// A lost answer may leave two ports, where Neutron chooses the addresses. All attempts take the same one.
+		known := referenceOf(j.allocation).Port
+		j.port = &mine[max(0, slices.IndexFunc(mine, func(p ports.Port) bool { return p.ID == known }))]
+	}
+	return err
 }
 
 // create creates ports, all in one request if Neutron supports it. If it refuses some of them, the remaining ones are
 // created one by one.
-func (w *work) create(ctx context.Context, missing []*binding) {
+func (w *work) create(ctx context.Context, missing []*job) {
 	if len(missing) > 1 && len(w.cloud.definition.AllowedAddressPairs) == 0 {
 		options := make([]ports.CreateOpts, len(missing))
-		for i, b := range missing {
-			options[i] = w.options(b.allocation)
+		for i, j := range missing {
+			options[i] = w.options(j.allocation)
 		}
 		made, err := w.createPorts(ctx, options)
 		if err == nil {
-			for i, b := range missing {
-				b.port = &made[i]
+			for i, j := range missing {
+				j.port = &made[i]
 			}
 			return
 		}
@@ -129,41 +128,41 @@ func (w *work) create(ctx context.Context, missing []*binding) {
 			err = nil
 		}
 		if err != nil {
-			for _, b := range missing {
-				b.end(network.Binding{}, err)
+			for _, j := range missing {
+				j.end(network.Binding{}, err)
 			}
 			return
 		}
 	}
-	for _, b := range missing {
-		if b.port == nil {
-			w.createOne(ctx, b)
+	for _, j := range missing {
+		if j.port == nil {
+			w.createOne(ctx, j)
 		}
 	}
 }
 
 // createOne creates a port, or ends its job.
-func (w *work) createOne(ctx context.Context, b *binding) {
-	made, err := w.createPort(ctx, w.options(b.allocation))
+func (w *work) createOne(ctx context.Context, j *job) {
+	made, err := w.createPort(ctx, w.options(j.allocation))
 	if err == nil {
-		b.port = made
+		j.port = made
 		return
 	}
 	err = refusal(err, w.cloud.definition)
 	if errors.Is(err, network.ErrInUse) {
 		// The address may be in use by the port of an earlier attempt that was not yet visible.
-		if adopting := w.adopt(ctx, []*binding{b}); adopting != nil {
+		if adopting := w.adopt(ctx, []*job{j}); adopting != nil {
 			err = adopting
 		}
 	}
-	if b.port == nil {
-		b.end(network.Binding{}, err)
+	if j.port == nil {
+		j.end(network.Binding{}, err)
 	}
 }
 
 // options returns the port of an allocation.
 func (w *work) options(a network.Allocation) ports.CreateOpts {
-	d, fixed := w.cloud.definition, []ports.IP(nil)
+	d, fixed := w.cloud.definition, []ports.IP{}
 	for _, address := range a.Addresses {
 		fixed = append(fixed, ports.IP{IPAddress: address.String()})
 	}
@@ -210,7 +209,7 @@ func refusal(err error, d *Definition) error {
 }
 
 // answer completes jobs with the ports in Neutron.
-func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
+func (w *work) answer(ctx context.Context, t *trunk, bound []*job) error {
 	d := w.cloud.definition
 	var of details
 	var err error
@@ -219,21 +218,21 @@ func (w *work) answer(ctx context.Context, t *trunk, bound []*binding) error {
 			return err
 		}
 	}
-	for _, b := range bound {
-		made := network.Binding{VLAN: uint16(b.vlan), MTU: of.MTU}
-		if err := made.MAC.UnmarshalText([]byte(b.port.MACAddress)); err != nil {
-			b.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", b.port.ID, err))
+	for _, j := range bound {
+		made := network.Binding{VLAN: uint16(j.vlan), MTU: of.MTU}
+		if err := made.MAC.UnmarshalText([]byte(j.port.MACAddress)); err != nil {
+			j.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", j.port.ID, err))
 			continue
 		}
-		refers := reference{Port: b.port.ID}
+		refers := reference{Port: j.port.ID}
 		if t != nil {
 			refers.Trunk = t.id
 		}
 		made.Reference, _ = json.Marshal(refers) // it has only strings
 		if len(d.SubnetIDs) > 0 {
-			err = describe(&made, b.port.FixedIPs, of.subnets)
+			err = describe(&made, j.port.FixedIPs, of.subnets)
 		}
-		b.end(made, err)
+		j.end(made, err)
 	}
 	return nil
 }
@@ -265,26 +264,18 @@ func describe(made *network.Binding, all []ports.IP, known map[string]subnets.Su
 
 // unbind detaches and deletes all ports of the allocations. A job without ports is done.
 func (w *work) unbind(ctx context.Context, batch []*job) error {
-	names := make([]string, len(batch))
-	byName := map[string]*job{}
-	for i, j := range batch {
-		names[i] = w.cloud.portName(j.allocation)
-		byName[names[i]] = j
-	}
-	found, err := w.listPorts(ctx, query{"name": names})
+	owned, err := w.owned(ctx, batch)
 	if err != nil {
 		return err
-	}
-	owned := map[*job][]ports.Port{}
-	for _, p := range found {
-		if j := byName[p.Name]; j != nil {
-			owned[j] = append(owned[j], p)
-		}
 	}
 	if err := w.addRenamed(ctx, batch, owned); err != nil {
 		return err
 	}
-	if err := w.detach(ctx, owned); err != nil {
+	attached, err := w.attached(ctx, owned)
+	for id, all := range attached {
+		err = errors.Join(err, w.removeSubports(ctx, id, all...))
+	}
+	if err != nil {
 		return err
 	}
 	for _, j := range batch {
@@ -328,7 +319,7 @@ func (w *work) addRenamed(ctx context.Context, batch []*job, owned map[*job][]po
 // it, so the trunk of the node's NIC is asked, and other trunks in references are tried.
 func (w *work) attached(ctx context.Context, owned map[*job][]ports.Port) (map[string][]string, error) {
 	byTrunk, subports, known := map[string][]string{}, map[string]string{}, map[string]bool{}
-	if w.mac != "" {
+	if w.mac != "" && len(owned) > 0 {
 		found, err := w.parents(ctx, w.mac)
 		if err != nil {
 			return nil, err
@@ -355,20 +346,4 @@ func (w *work) attached(ctx context.Context, owned map[*job][]ports.Port) (map[s
 		}
 	}
 	return byTrunk, nil
-}
-
-// detach removes the ports from their trunks.
-func (w *work) detach(ctx context.Context, owned map[*job][]ports.Port) error {
-	if len(owned) == 0 {
-		return nil
-	}
-	attached, err := w.attached(ctx, owned)
-	if err != nil {
-		return err
-	}
-	var problems []error
-	for id, all := range attached {
-		problems = append(problems, w.removeSubports(ctx, id, all...))
-	}
-	return errors.Join(problems...)
 }

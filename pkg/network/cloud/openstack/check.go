@@ -50,6 +50,9 @@ func (c *Cloud) Check(ctx context.Context, nic string) []Result {
 	if d.Trunk != nil {
 		read("extension trunk", "extensions", "trunk")
 		read("permission to list trunks", "trunks?limit=1")
+		if d.Trunk.Warm > 0 {
+			read("extension revision-if-match", "extensions", "revision-if-match")
+		}
 		if nic != "" {
 			results = append(results, n.checkNIC(ctx, nic, d.Trunk.Create))
 		}

@@ -11,6 +11,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -30,6 +32,8 @@ import (
 type Options struct {
 	// Timeout is that of one bind or unbind. Default 30 s.
 	Timeout time.Duration
+	// Idle is how long a NIC without allocations keeps its warm ports. Default 10 min.
+	Idle time.Duration
 	// Clock is required.
 	Clock clock.PassiveClock
 	// Metrics may be nil.
@@ -39,6 +43,9 @@ type Options struct {
 // DefaultTimeout is longer than that of other clouds: Neutron creates about five ports per second, and a call waits for
 // earlier ones on the same trunk.
 const DefaultTimeout = 30 * time.Second
+
+// defaultIdle is longer than the pauses in the rollout of an application.
+const defaultIdle = 10 * time.Minute
 
 // rememberedVLANs is the number of released VLANs that are not reused as long as other ones are free.
 const rememberedVLANs = 4096
@@ -53,6 +60,7 @@ type Cloud struct {
 	// released contains the VLANs that were released lately, as vlanOf.
 	released  *lru.Cache
 	sightings sightings
+	pool      pool
 }
 
 // vlanOf is a VLAN of the trunk of a NIC.
@@ -63,9 +71,8 @@ type vlanOf struct {
 
 // New returns the cloud. Credentials are read now, and OpenStack is called when something is bound.
 func New(d *Definition, o Options) (*Cloud, error) {
-	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
+	o.Idle = cmp.Or(o.Idle, defaultIdle)
 	if _, err := d.Credentials.read(); err != nil {
 		return nil, err
 	}
@@ -75,6 +82,7 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	}
 	c.devices = devices{c.session, o.Timeout, cache.NewLRUExpireCacheWithClock(rememberedDevices, o.Clock)}
 	c.lanes = lanes{waiting: map[string][]*job{}, work: c.work}
+	c.pool = pool{cloud: c, uses: map[string]*use{}}
 	return c, nil
 }
 
@@ -114,9 +122,12 @@ func (c *Cloud) work(mac string, batch []*job) {
 	if b.neutron, err = c.neutron(ctx); err != nil {
 		return
 	}
-	if batch[0].unbind {
+	switch {
+	case batch[0].refill:
+		err = b.refill(ctx)
+	case batch[0].unbind:
 		err = b.unbind(ctx, batch)
-	} else {
+	default:
 		err = b.bind(ctx, batch)
 	}
 }
@@ -135,6 +146,11 @@ func (c *Cloud) portName(a network.Allocation) string {
 func (c *Cloud) isOurs(name string) bool {
 	hash, ok := strings.CutPrefix(name, c.definition.NamePrefix+"-")
 	return ok && len(hash) == digits && strings.Trim(hash, "0123456789abcdef") == ""
+}
+
+// isWarm reports whether one of our ports is warm.
+func (c *Cloud) isWarm(p ports.Port) bool {
+	return strings.HasPrefix(p.Description, c.definition.NamePrefix+" "+warmContract+"/")
 }
 
 // maximumDescription limits the description of a port, in characters (neutron-lib: db/constants.py,

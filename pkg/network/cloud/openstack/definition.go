@@ -35,6 +35,8 @@ type Definition struct {
 type Trunk struct {
 	Create              bool
 	FirstVLAN, LastVLAN int
+	// Warm is the greatest number of ports that are created before they are needed.
+	Warm int
 }
 
 // maximumVLAN is the last VLAN that IEEE 802.1Q allows.
@@ -119,7 +121,7 @@ func (c *compiler) id(text source.Text, field string) string {
 }
 
 func (c *compiler) trunk(spec v1alpha1.NetworkOpenStackTrunk) *Trunk {
-	t := &Trunk{Create: spec.Create, FirstVLAN: 1, LastVLAN: maximumVLAN}
+	t := &Trunk{Create: spec.Create, FirstVLAN: 1, LastVLAN: maximumVLAN, Warm: spec.WarmPorts}
 	if spec.VLANs.At.Absent() {
 		return t
 	}

@@ -60,6 +60,7 @@ type port struct {
 	Trunk       map[string]any `json:"trunk_details,omitempty"`
 	Network     string         `json:"network_id,omitempty"`
 	Security    *bool          `json:"port_security_enabled,omitempty"`
+	Revision    int            `json:"revision_number"`
 }
 
 type subport struct {
@@ -106,6 +107,7 @@ func newFake(t *testing.T) *fake {
 	}))
 	mux.HandleFunc("GET /v2.0/ports", f.handle("list ports", f.list))
 	mux.HandleFunc("POST /v2.0/ports", f.handle("create ports", f.create))
+	mux.HandleFunc("PUT /v2.0/ports/{id}", f.handle("update port", f.update))
 	mux.HandleFunc("DELETE /v2.0/ports/{id}", f.handle("delete port", f.delete))
 	mux.HandleFunc("PUT /v2.0/trunks/{id}/add_subports", f.handle("add subports", f.attach))
 	mux.HandleFunc("PUT /v2.0/trunks/{id}/remove_subports", f.handle("remove subports", f.detach))
@@ -221,7 +223,7 @@ func (f *fake) create(r *http.Request) (int, any) {
 	}
 	for i, p := range wanted {
 		f.next++
-		p.ID = fmt.Sprintf("port-%d", f.next)
+		p.ID, p.Revision = fmt.Sprintf("port-%d", f.next), 1
 		if p.MAC == "" {
 			p.MAC = fmt.Sprintf("fa:16:3e:01:%02x:%02x", f.next>>8, f.next&255)
 		}
@@ -248,6 +250,35 @@ func (f *fake) create(r *http.Request) (int, any) {
 		return http.StatusCreated, map[string]any{"port": body.Port}
 	}
 	return http.StatusCreated, map[string]any{"ports": wanted}
+}
+
+func (f *fake) update(r *http.Request) (int, any) {
+	at := slices.IndexFunc(f.ports, func(p *port) bool { return p.ID == r.PathValue("id") })
+	if at < 0 {
+		return failed(404, "PortNotFound")
+	}
+	p := f.ports[at]
+	if match := r.Header.Get("If-Match"); match != "" && match != fmt.Sprintf("revision_number=%d", p.Revision) {
+		return failed(412, "RevisionNumberConstraintFailed")
+	}
+	changed := *p
+	if json.NewDecoder(r.Body).Decode(&struct {
+		Port *port `json:"port"`
+	}{&changed}) != nil {
+		return failed(400, "HTTPBadRequest")
+	}
+	changed.FixedIPs = slices.Clone(changed.FixedIPs)
+	for i := range changed.FixedIPs {
+		changed.FixedIPs[i].SubnetID = subnetID
+		for _, other := range f.ports {
+			if other.ID != p.ID && slices.Contains(other.FixedIPs, changed.FixedIPs[i]) {
+				return failed(409, "IpAddressAlreadyAllocated")
+			}
+		}
+	}
+	*p = changed
+	p.Revision++
+	return http.StatusOK, map[string]any{"port": p}
 }
 
 func (f *fake) delete(r *http.Request) (int, any) {

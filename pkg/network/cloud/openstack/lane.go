@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
 
@@ -18,10 +20,15 @@ const maximumBatch = 10
 
 // job is one bind or unbind that waits for its turn.
 type job struct {
-	ctx        context.Context
-	unbind     bool
+	ctx    context.Context
+	unbind bool
+	// refill is set for a change of warm ports, without an allocation. It waits until there is nothing else to do.
+	refill     bool
 	allocation network.Allocation
 	done       chan struct{}
+	// port and vlan are what a bind has found or created so far.
+	port *ports.Port
+	vlan int
 	// binding and err are set before done is closed.
 	binding network.Binding
 	err     error
@@ -46,21 +53,33 @@ type lanes struct {
 	work func(trunk string, batch []*job)
 }
 
-// do waits until a job is done, or its context.
-func (l *lanes) do(trunk string, j *job) (network.Binding, error) {
+// add queues a job.
+func (l *lanes) add(trunk string, j *job) {
 	l.mutex.Lock()
+	defer l.mutex.Unlock()
 	_, busy := l.waiting[trunk]
 	l.waiting[trunk] = append(l.waiting[trunk], j)
-	l.mutex.Unlock()
 	if !busy {
 		go l.run(trunk)
 	}
+}
+
+// do waits until a job is done, or its context.
+func (l *lanes) do(trunk string, j *job) (network.Binding, error) {
+	l.add(trunk, j)
 	select {
 	case <-j.done:
 		return j.binding, j.err
 	case <-j.ctx.Done():
 		return network.Binding{}, fmt.Errorf("waiting for Neutron: %w", j.ctx.Err())
 	}
+}
+
+// busy reports whether jobs wait for a trunk.
+func (l *lanes) busy(trunk string) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.waiting[trunk]) > 0
 }
 
 // run does batches until no job waits.
@@ -74,15 +93,15 @@ func (l *lanes) run(trunk string) {
 	}
 }
 
-// next returns the jobs of the next batch, either all binds or all unbinds, or nil. It omits jobs with callers that
-// have given up: nothing has been sent for them.
+// next returns the jobs of the next batch, all of the same kind, or nil. It omits jobs with callers that have given
+// up: nothing has been sent for them.
 func (l *lanes) next(trunk string) (batch []*job) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	waiting := slices.DeleteFunc(l.waiting[trunk], func(j *job) bool { return j.ctx.Err() != nil })
-	rest := waiting[:0:0]
+	rest, first := waiting[:0:0], max(0, slices.IndexFunc(waiting, func(j *job) bool { return !j.refill }))
 	for _, j := range waiting {
-		if len(batch) < maximumBatch && j.unbind == waiting[0].unbind {
+		if len(batch) < maximumBatch && j.unbind == waiting[first].unbind && j.refill == waiting[first].refill {
 			batch = append(batch, j)
 		} else {
 			rest = append(rest, j)

@@ -75,6 +75,12 @@ func (n neutron) createPorts(ctx context.Context, all []ports.CreateOpts) ([]por
 	return answer.Ports, n.observer.failure(doing, err)
 }
 
+// updatePort changes a port if it still has the revision of the change.
+func (n neutron) updatePort(ctx context.Context, id string, change ports.UpdateOpts) (*ports.Port, error) {
+	made, err := ports.Update(ctx, n.client, id, change).Extract()
+	return made, n.observer.failure("updating a port", err)
+}
+
 // deletePort deletes a port; one that is missing is no error.
 func (n neutron) deletePort(ctx context.Context, id string) error {
 	err := ports.Delete(ctx, n.client, id).ExtractErr()

@@ -165,7 +165,7 @@ func (o *observer) failure(doing string, err error) error {
 	var failed error
 	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](unwrapped(err)); ok {
 		e := newAPIError(doing, answer)
-		after, asked := retryAfter(e.header, o.clock.Now())
+		after, asked := cloud.ParseRetryAfter(e.header, o.clock.Now())
 		switch {
 		case e.status == http.StatusTooManyRequests, e.status == http.StatusServiceUnavailable && asked:
 			return cloud.NewRetryAfter(after, e.Error())
@@ -201,16 +201,4 @@ func withoutURL(err error) error {
 		return failed
 	}
 	return unwrapped(err)
-}
-
-// retryAfter reads the seconds or the date of Retry-After (RFC 9110, 10.2.3).
-func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
-	text := header.Get("Retry-After")
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return date.Sub(now), true
-	}
-	return 0, false
 }

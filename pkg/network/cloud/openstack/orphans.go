@@ -31,7 +31,7 @@ type sightings struct {
 }
 
 // update replaces the ports, and returns those that were first seen so long ago.
-func (s *sightings) update(all []ports.Port, now time.Time, age time.Duration) (old []ports.Port) {
+func (s *sightings) update(all []ports.Port, now time.Time, age func(ports.Port) time.Duration) (old []ports.Port) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	next := map[string]time.Time{}
@@ -40,7 +40,7 @@ func (s *sightings) update(all []ports.Port, now time.Time, age time.Duration) (
 		if !seen {
 			since = now
 		}
-		if next[p.ID] = since; seen && now.Sub(since) >= age {
+		if next[p.ID] = since; seen && now.Sub(since) >= age(p) {
 			old = append(old, p)
 		}
 	}
@@ -55,7 +55,8 @@ const (
 	mostRemoved   = 50
 )
 
-// Orphans implements cloud.Lister. It assigns a port to an allocation by its name, and ignores the description.
+// Orphans implements cloud.Lister. It assigns a port to an allocation by its name, and ignores the description. Warm
+// ports are no orphans, but those of other servers are also deleted, when nothing has taken them for long.
 func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remove bool) ([]cloud.Orphan, error) {
 	n, err := c.neutron(ctx)
 	if err != nil {
@@ -68,7 +69,7 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	}
 	ours = slices.DeleteFunc(ours, func(p ports.Port) bool { return !c.isOurs(p.Name) })
 	// An allocation is written before its port is created, so that the rows are read after the ports.
-	held := map[string]bool{}
+	held := c.pool.held()
 	err = allocations(ctx, func(a network.Allocation) error {
 		held[c.portName(a)] = true
 		return nil
@@ -76,22 +77,31 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	total := len(ours)
-	without := slices.DeleteFunc(ours, func(p ports.Port) bool { return held[p.Name] })
-	old := c.sightings.update(without, c.options.Clock.Now(), Settle(c.options.Timeout))
-	orphans := make([]cloud.Orphan, len(old))
-	for i, p := range old {
+	without := slices.DeleteFunc(slices.Clone(ours), func(p ports.Port) bool { return held[p.Name] })
+	old := c.sightings.update(without, c.options.Clock.Now(), func(p ports.Port) time.Duration {
+		if c.isWarm(p) {
+			return Settle(c.options.Timeout) + c.options.Idle
+		}
+		return Settle(c.options.Timeout)
+	})
+	total, lost := len(slices.DeleteFunc(ours, c.isWarm)), slices.DeleteFunc(slices.Clone(old), c.isWarm)
+	orphans := make([]cloud.Orphan, len(lost))
+	for i, p := range lost {
 		orphans[i] = c.orphan(p)
 	}
 	switch {
 	case !remove || len(old) == 0:
 		return orphans, nil
-	case len(old) > alwaysRemoved && len(old)*100 > total*mostRemoved:
+	case len(lost) > alwaysRemoved && len(lost)*100 > total*mostRemoved:
 		const message = "%d of %d ports in Neutron are of no allocation, which are too many to delete them: check that this is the " +
 			"right ledger, and that no other installation has the namePrefix %s"
-		return orphans, fmt.Errorf(message, len(old), total, c.definition.NamePrefix)
+		return orphans, fmt.Errorf(message, len(lost), total, c.definition.NamePrefix)
 	}
-	return orphans, removeOrphans(ctx, n, orphans)
+	removed, err := c.remove(ctx, n, old)
+	for i, o := range orphans {
+		orphans[i].Removed = removed[o.ID]
+	}
+	return orphans, err
 }
 
 // orphan returns a port for the caller. The owner is the zero Owner if the description was changed or has been shortened.
@@ -108,23 +118,28 @@ func (c *Cloud) orphan(p ports.Port) cloud.Orphan {
 	return o
 }
 
-// removeOrphans detaches and deletes ports.
-func removeOrphans(ctx context.Context, n neutron, orphans []cloud.Orphan) error {
+// remove detaches and deletes ports, and returns the IDs of those that it has deleted. It renames each one first, so that
+// no server takes a warm port at the same time.
+func (c *Cloud) remove(ctx context.Context, n neutron, all []ports.Port) (map[string]bool, error) {
 	attached, err := n.listSubports(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var problems []error
-	for i, o := range orphans {
-		var err error
-		if trunk := attached[o.ID]; trunk != "" {
-			err = n.removeSubports(ctx, trunk, o.ID)
+	removed, problems := map[string]bool{}, []error(nil)
+	for _, p := range all {
+		name := c.portName(warmAllocation(p.ID))
+		_, err := n.updatePort(ctx, p.ID, ports.UpdateOpts{Name: &name, RevisionNumber: &p.RevisionNumber})
+		if isChanged(err) {
+			continue
+		}
+		if trunk := attached[p.ID]; trunk != "" && err == nil {
+			err = n.removeSubports(ctx, trunk, p.ID)
 		}
 		if err == nil {
-			err = n.deletePort(ctx, o.ID)
+			err = n.deletePort(ctx, p.ID)
 		}
-		orphans[i].Removed = err == nil
+		removed[p.ID] = err == nil
 		problems = append(problems, err)
 	}
-	return errors.Join(problems...)
+	return removed, errors.Join(problems...)
 }

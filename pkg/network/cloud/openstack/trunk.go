@@ -71,11 +71,11 @@ func (w *work) findTrunk(ctx context.Context) (*trunk, error) {
 const maximumAttempts = 3
 
 // attach attaches ports with VLANs that are free, and sets the VLANs. Jobs that fail are ended.
-func (w *work) attach(ctx context.Context, t *trunk, all []*binding, attempt int) {
-	var missing []*binding
-	for _, b := range all {
-		if b.vlan = t.vlans[b.port.ID]; b.vlan == 0 {
-			missing = append(missing, b)
+func (w *work) attach(ctx context.Context, t *trunk, all []*job, attempt int) {
+	var missing []*job
+	for _, j := range all {
+		if j.vlan = t.vlans[j.port.ID]; j.vlan == 0 {
+			missing = append(missing, j)
 		}
 	}
 	if len(missing) == 0 {
@@ -86,9 +86,9 @@ func (w *work) attach(ctx context.Context, t *trunk, all []*binding, attempt int
 		err = w.addSubports(ctx, t.id, subports)
 	}
 	if err == nil {
-		for i, b := range missing {
-			b.vlan = subports[i].SegmentationID
-			t.vlans[b.port.ID] = b.vlan
+		for i, j := range missing {
+			j.vlan = subports[i].SegmentationID
+			t.vlans[j.port.ID] = j.vlan
 		}
 		return
 	}
@@ -105,8 +105,8 @@ func (w *work) attach(ctx context.Context, t *trunk, all []*binding, attempt int
 	case attempt < maximumAttempts:
 		w.attach(ctx, current, missing, attempt+1)
 	case len(missing) > 1:
-		for _, b := range missing {
-			w.attach(ctx, current, []*binding{b}, attempt)
+		for _, j := range missing {
+			w.attach(ctx, current, []*job{j}, attempt)
 		}
 	default:
 		w.giveUp(ctx, missing, refusal(err, w.cloud.definition))
@@ -115,22 +115,22 @@ func (w *work) attach(ctx context.Context, t *trunk, all []*binding, attempt int
 
 // choose returns sub-ports with VLANs that are unused on the trunk. The VLAN of the allocation is preferred. VLANs that
 // were released lately are avoided, as the kernel of the node may still have an interface with them.
-func (w *work) choose(t *trunk, all []*binding) ([]trunks.Subport, error) {
+func (w *work) choose(t *trunk, all []*job) ([]trunks.Subport, error) {
 	used := map[int]bool{}
 	for _, vlan := range t.vlans {
 		used[vlan] = true
 	}
 	chosen := make([]trunks.Subport, len(all))
-	for i, b := range all {
-		vlan := int(b.allocation.VLAN)
+	for i, j := range all {
+		vlan := int(j.allocation.VLAN)
 		if vlan == 0 || used[vlan] {
-			vlan = w.unused(used, b.port)
+			vlan = w.unused(used, j.port)
 		}
 		if vlan == 0 {
 			return nil, fmt.Errorf("%w: all VLANs of the trunk %s are in use", network.ErrRefused, t.id)
 		}
 		used[vlan] = true
-		chosen[i] = trunks.Subport{PortID: b.port.ID, SegmentationType: "vlan", SegmentationID: vlan}
+		chosen[i] = trunks.Subport{PortID: j.port.ID, SegmentationType: "vlan", SegmentationID: vlan}
 	}
 	return chosen, nil
 }
@@ -160,16 +160,16 @@ func (w *work) unused(used map[int]bool, port *ports.Port) int {
 
 // giveUp ends jobs. The service takes a refusal as a sign that there is nothing in the cloud, so the ports are deleted
 // before; if that fails, the outcome is unknown.
-func (w *work) giveUp(ctx context.Context, all []*binding, err error) {
-	for _, b := range all {
-		if b.vlan = 0; b.port == nil || !errors.Is(err, network.ErrRefused) {
-			b.end(network.Binding{}, err)
+func (w *work) giveUp(ctx context.Context, all []*job, err error) {
+	for _, j := range all {
+		if j.vlan = 0; j.port == nil || !errors.Is(err, network.ErrRefused) {
+			j.end(network.Binding{}, err)
 			continue
 		}
-		if deleting := w.deletePort(ctx, b.port.ID); deleting != nil {
-			b.end(network.Binding{}, fmt.Errorf("%w, after %s", deleting, err.Error()))
+		if deleting := w.deletePort(ctx, j.port.ID); deleting != nil {
+			j.end(network.Binding{}, fmt.Errorf("%w, after %s", deleting, err.Error()))
 			continue
 		}
-		b.end(network.Binding{}, err)
+		j.end(network.Binding{}, err)
 	}
 }

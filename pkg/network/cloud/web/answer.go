@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -246,22 +245,11 @@ func (r *response) failure(name string, now time.Time) error {
 	if r.status != http.StatusTooManyRequests && r.status != http.StatusServiceUnavailable {
 		return errors.New(text)
 	}
-	after, ok := retryAfter(r.header.Get("Retry-After"), now)
+	after, ok := cloud.ParseRetryAfter(r.header, now)
 	if !ok && r.status == http.StatusServiceUnavailable {
 		return errors.New(text)
 	}
 	return cloud.NewRetryAfter(after, text)
-}
-
-// retryAfter reads seconds or a date (RFC 9110, 10.2.3).
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second, true
-	}
-	if date, err := http.ParseTime(text); err == nil {
-		return date.Sub(now), true
-	}
-	return 0, false
 }
 
 // longestReason limits the cloud's reason in an error, in characters: an Event has 1 kB.

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode/utf8"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 )
 
 // FuzzReason checks that any answer of a cloud becomes a short line of text.
@@ -23,7 +25,7 @@ func FuzzReason(f *testing.F) {
 		if reason == "" || strings.ContainsAny(reason, "\n\r\t\x00") || !utf8.ValidString(reason) || utf8.RuneCountInString(reason) > longestReason+20 {
 			t.Errorf("the reason is %q", reason)
 		}
-		if after, ok := retryAfter(header, time.Unix(1e9, 0)); ok && r.failure("bind", time.Unix(1e9, 0)) == nil {
+		if after, ok := cloud.ParseRetryAfter(r.header, time.Unix(1e9, 0)); ok && r.failure("bind", time.Unix(1e9, 0)) == nil {
 			t.Errorf("want an error with a Retry-After of %s, got none", after)
 		}
 	})

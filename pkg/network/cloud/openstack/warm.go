@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Graft authors
+//
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
+)
+
+// warmContract is the contract in the owners of warm ports.
+const warmContract = "warm"
+
+// pool sizes the warm ports of each NIC by the allocations from this server. A warm port is a bound port of an owner
+// that does not exist. An allocation takes it by changing its name, which Neutron allows once for each revision of a
+// port. The ports are stored in Neutron only.
+type pool struct {
+	cloud *Cloud
+	mutex sync.Mutex
+	uses  map[string]*use
+}
+
+// use counts the allocations on a NIC until there are none for a while.
+type use struct {
+	allocations int
+	idle        *time.Timer
+}
+
+// slots returns jobs that bind the first warm ports of a NIC. Ports with other settings have other owners.
+func (p *pool) slots(mac string, count int) []*job {
+	d := p.cloud.definition
+	settings := fmt.Appendf(nil, "%s %q %q %q", d.NetworkID, d.SubnetIDs, d.SecurityGroupIDs, d.AllowedAddressPairs)
+	sum := sha256.Sum256(settings)
+	all := make([]*job, count)
+	for i := range all {
+		a := warmAllocation(fmt.Sprintf("%s/%x/%d", mac, sum[:4], i))
+		all[i] = &job{refill: true, allocation: a, done: make(chan struct{})}
+	}
+	return all
+}
+
+func warmAllocation(key string) network.Allocation {
+	return network.Allocation{Owner: network.Owner{Contract: warmContract, Key: key}, Since: time.Unix(0, 0)}
+}
+
+// add counts allocations on a NIC, and queues the creation of warm ports for the next ones.
+func (p *pool) add(mac string, count int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	u := p.uses[mac]
+	if u == nil {
+		u = &use{idle: time.AfterFunc(p.cloud.options.Idle, func() { p.expire(mac) })}
+		p.uses[mac] = u
+	}
+	u.allocations += count
+	u.idle.Reset(p.cloud.options.Idle)
+	p.resize(mac)
+}
+
+// resize queues the creation or deletion of warm ports.
+func (p *pool) resize(mac string) {
+	p.cloud.lanes.add(mac, &job{ctx: context.Background(), refill: true, done: make(chan struct{})})
+}
+
+// want returns how many warm ports a NIC needs: as many as it had allocations, within the limit, and with at most half of
+// the VLANs.
+func (p *pool) want(mac string) int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if u, t := p.uses[mac], p.cloud.definition.Trunk; u != nil {
+		return min(u.allocations, t.Warm, (t.LastVLAN-t.FirstVLAN+1)/2)
+	}
+	return 0
+}
+
+// expire queues the deletion of the warm ports of a NIC without recent allocations, until forget.
+func (p *pool) expire(mac string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if u := p.uses[mac]; u != nil {
+		u.allocations = 0
+		u.idle.Reset(p.cloud.options.Idle)
+		p.resize(mac)
+	}
+}
+
+// forget ends the counting on a NIC without warm ports, unless it was used again.
+func (p *pool) forget(mac string) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if u := p.uses[mac]; u != nil && u.allocations == 0 {
+		u.idle.Stop()
+		delete(p.uses, mac)
+	}
+}
+
+// held returns the names of the warm ports that this server has on NICs with recent allocations.
+func (p *pool) held() map[string]bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	names := map[string]bool{}
+	for mac := range p.uses {
+		for _, j := range p.slots(mac, p.cloud.definition.Trunk.Warm) {
+			names[p.cloud.portName(j.allocation)] = true
+		}
+	}
+	return names
+}
+
+// isChanged reports whether an update failed because another server has changed or deleted the port.
+func isChanged(err error) bool {
+	answered, ok := asAPIError(err)
+	return ok && (answered.status == http.StatusPreconditionFailed || answered.status == http.StatusNotFound)
+}
+
+// refill creates the missing warm ports, as long as no other job waits, or deletes them if none are needed.
+func (w *work) refill(ctx context.Context) error {
+	want := w.cloud.pool.want(w.mac)
+	if want == 0 {
+		return w.removeWarm(ctx)
+	}
+	for batch := range slices.Chunk(w.cloud.pool.slots(w.mac, want), maximumBatch) {
+		if w.cloud.lanes.busy(w.mac) {
+			return nil
+		}
+		if err := w.bind(ctx, batch); !errors.Is(err, errUnfinished) {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeWarm deletes some of the warm ports, and queues the rest.
+func (w *work) removeWarm(ctx context.Context) error {
+	warm, err := w.listWarm(ctx)
+	if err == nil {
+		_, err = w.cloud.remove(ctx, w.neutron, warm[:min(len(warm), maximumBatch)])
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(warm) > maximumBatch:
+		w.cloud.pool.resize(w.mac)
+	default:
+		w.cloud.pool.forget(w.mac)
+	}
+	return nil
+}
+
+// listWarm returns the warm ports of the NIC.
+func (w *work) listWarm(ctx context.Context) (warm []ports.Port, err error) {
+	owned, err := w.owned(ctx, w.cloud.pool.slots(w.mac, w.cloud.definition.Trunk.Warm))
+	for _, found := range owned {
+		warm = append(warm, found...)
+	}
+	return warm, err
+}
+
+// takeWarm gives warm ports to allocations. It returns those that need new ports.
+func (w *work) takeWarm(ctx context.Context, t *trunk, missing []*job) []*job {
+	w.cloud.pool.add(w.mac, len(missing))
+	warm, err := w.listWarm(ctx)
+	if err != nil {
+		return missing
+	}
+	warm = slices.DeleteFunc(warm, func(p ports.Port) bool { return t.vlans[p.ID] == 0 || p.RevisionNumber == 0 })
+	return slices.DeleteFunc(missing, func(j *job) bool {
+		for len(warm) > 0 && len(j.allocation.MAC) == 0 && j.allocation.VLAN == 0 {
+			err := w.take(ctx, warm[0], j)
+			if warm = warm[1:]; isChanged(err) {
+				continue
+			}
+			answered, ok := asAPIError(err)
+			if ok && answered.status < http.StatusInternalServerError {
+				return false // Neutron decides again about a new port
+			}
+			if err != nil {
+				j.end(network.Binding{}, err)
+			}
+			return true
+		}
+		return false
+	})
+}
+
+// take gives a warm port to an allocation.
+func (w *work) take(ctx context.Context, p ports.Port, j *job) (err error) {
+	o := w.options(j.allocation)
+	change := ports.UpdateOpts{Name: &o.Name, Description: &o.Description, RevisionNumber: &p.RevisionNumber}
+	if len(j.allocation.Addresses) > 0 {
+		change.FixedIPs = o.FixedIPs
+	}
+	taken, err := w.updatePort(ctx, p.ID, change)
+	if err == nil {
+		j.port = taken
+	}
+	return err
+}
