@@ -158,7 +158,7 @@ test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gar
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
-test-neutron: ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
+test-neutron: build ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
 	@hack/system/packages.sh keystone neutron-server
 	@echo '==> the cloud for OpenStack against a real Neutron, about five minutes'
 	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron

@@ -56,7 +56,7 @@ type NetworkProvider struct {
 // NewNetworkProvider creates the folder. The cleanup of the test kills the program and removes the folder.
 func NewNetworkProvider(t testing.TB) *NetworkProvider {
 	t.Helper()
-	program, err := Program("../..", "graft-network-provider")
+	program, err := Program(Root(), "graft-network-provider")
 	if err != nil {
 		t.Fatal(err)
 	}

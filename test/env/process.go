@@ -49,6 +49,18 @@ func Program(root, name string) (string, error) {
 	return path, nil
 }
 
+// Root returns the folder of this module, which is above the working directory of a test.
+func Root() string {
+	root := "."
+	for range 8 {
+		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
+			break
+		}
+		root = filepath.Join("..", root)
+	}
+	return root
+}
+
 // Programs returns the absolute path of bin/ with all programs that `make build` builds. It fails when Program fails
 // for one of them.
 func Programs(root string) (string, error) {
@@ -110,9 +122,11 @@ func (p *Process) State() *os.ProcessState { return p.command.ProcessState }
 // Signal sends a signal to the program.
 func (p *Process) Signal(signal os.Signal) error { return p.command.Process.Signal(signal) }
 
-// Kill sends SIGKILL and waits until the program has exited.
+// Kill sends SIGKILL to the program and its children, and waits until they have exited.
 func (p *Process) Kill() {
-	_ = p.command.Process.Kill()
+	if !p.HasExited() {
+		_ = syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL)
+	}
 	<-p.exited
 }
 

@@ -5,6 +5,7 @@
 package history
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -14,6 +15,8 @@ import (
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
+
+	"github.com/graft-provider/gardener-extension-provider-graft/test/history/checker"
 )
 
 // timeout limits the calls of the cloud. A call can take effect until twice as long after its start.
@@ -25,6 +28,7 @@ type port struct{ Address, Owner string }
 // fabric is a cloud that is slow, fails, hangs, loses answers, repeats calls, and binds after its caller has given up.
 type fabric struct {
 	*httptest.Server
+	seed     uint64
 	mutex    sync.Mutex
 	random   *rand.Rand
 	ports    map[string]port // by the name that the provider gives them
@@ -33,8 +37,8 @@ type fabric struct {
 	calm bool
 }
 
-func newFabric(random *rand.Rand) *fabric {
-	f := &fabric{random: random, ports: map[string]port{}}
+func newFabric(seed uint64) *fabric {
+	f := &fabric{seed: seed, random: rand.New(rand.NewPCG(seed, 100)), ports: map[string]port{}}
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /ports/{name}", func(w http.ResponseWriter, r *http.Request) {
 		var p port
@@ -61,6 +65,42 @@ func newFabric(random *rand.Rand) *fabric {
 	f.Server = httptest.NewServer(mux)
 	DeferCleanup(f.Close)
 	return f
+}
+
+const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
+kind: NetworkProfile
+metadata: {name: history}
+clouds:
+  fabric:
+    limit: {parallel: 32}
+    timeout: %[2]s
+    http:
+      url: %[1]s
+      bind:
+        method: PUT
+        path: "/ports/${ allocation.id }"
+        body: {address: "${ allocation.addresses[0] }", owner: "${ allocation.owner }"}
+      unbind: {method: DELETE, path: "/ports/${ allocation.id }"}
+      find: {method: GET, path: "/ports/${ allocation.id }"}
+pools:
+  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}], cloud: fabric, rest: 0s, exclusive: true}
+  named:
+    subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}]
+    vlans: 100-200
+    macPrefix: "0a:58"
+    rest: 0s
+    cloud: fabric
+    exclusive: true
+profiles:
+  chosen: {pools: [chosen]}
+`
+
+// world starts programs that use the cloud.
+func (f *fabric) world(ledger string, programs int) *checker.World {
+	GinkgoHelper()
+	w := checker.New(f.seed, f, fmt.Sprintf(profile, f.URL, timeout))
+	w.Start(ledger, programs)
+	return w
 }
 
 // bind binds an address, unless another owner has it.
@@ -112,20 +152,20 @@ func (f *fabric) fail(w http.ResponseWriter, late bool, do func() int) {
 	_, _ = w.Write([]byte(`{}`))
 }
 
-// recover ends all failures.
-func (f *fabric) recover() {
+// Recover implements checker.Cloud.
+func (f *fabric) Recover() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.calm = true
 }
 
-// owners returns the owner of each address.
-func (f *fabric) owners() map[string]string {
+// Owners implements checker.Cloud.
+func (f *fabric) Owners(context.Context) map[string]string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	all := map[string]string{}
 	for _, p := range f.ports {
-		all[p.Address] = client(p.Owner)
+		all[p.Address] = p.Owner
 	}
 	return all
 }

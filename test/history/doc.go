@@ -2,7 +2,5 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history records the requests of clients and the answers of the network provider, while the program is killed
-// and stopped and its cloud fails. It checks the record with Porcupine against the model in model_test.go.
-// docs/histories.md explains it.
+// Package history checks histories of the network provider with a simulated cloud. docs/histories.md explains it.
 package history

@@ -16,6 +16,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/test/history/checker"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/ledger/cluster"
 )
 
@@ -27,41 +28,41 @@ var _ = Describe("the history of three programs with a ledger on three members o
 	for i, kills := range histories("GRAFT_HISTORY_ETCD", 20, 20, 20) {
 		It(fmt.Sprintf("is linearizable with the kills and faults of seed %d", i+1), func(ctx SpecContext) {
 			c := cluster.Start(GinkgoTB(), 3)
-			w := newWorld(uint64(i + 1))
-			w.storeIn(fmt.Sprintf(`ledger:
+			cloud := newFabric(uint64(i + 1))
+			w := cloud.world(fmt.Sprintf(`ledger:
   etcd: {endpoints: ['%s'], prefix: /history, caFile: %s, certFile: %s, keyFile: %s}`,
 				strings.Join(c.Endpoints, "', '"), c.CAFile, c.CertFile, c.KeyFile), 3)
-			w.run(ctx, 8, func(random *rand.Rand) { w.disturbAll(c, random, kills) })
-			AddReportEntry("binds that the cloud refused, since another owner had the address", len(w.cloud.wrong()))
+			w.Run(ctx, 8, func(random *rand.Rand) { disturbAll(w, c, random, kills) })
+			AddReportEntry("binds that the cloud refused, since another owner had the address", len(cloud.wrong()))
 		})
 	}
 })
 
 // disturbAll kills the first two programs in turn, while the third one and the leader of etcd are stopped. The leader
 // is also killed.
-func (w *world) disturbAll(c *cluster.Cluster, random *rand.Rand, kills int) {
+func disturbAll(w *checker.World, c *cluster.Cluster, random *rand.Rand, kills int) {
 	var others sync.WaitGroup
 	others.Go(func() {
 		defer GinkgoRecover()
-		w.servers[2].Signal(syscall.SIGSTOP)
+		w.Servers[2].Signal(syscall.SIGSTOP)
 		time.Sleep(lease)
-		w.servers[2].Signal(syscall.SIGCONT)
+		w.Servers[2].Signal(syscall.SIGCONT)
 	})
 	for i := range kills {
-		pause(random, 500, 2500)
+		checker.Pause(random, 500, 2500)
 		switch i {
 		case kills / 4:
 			leader := c.Leader()
 			c.Kill(leader)
-			pause(random, 0, 2000)
+			checker.Pause(random, 0, 2000)
 			c.Restart(leader)
 		case kills / 2:
 			leader := c.Leader()
 			c.Pause(leader)
-			pause(random, 2000, 8000)
+			checker.Pause(random, 2000, 8000)
 			c.Resume(leader)
 		}
-		w.restart(i % 2)
+		w.Restart(i % 2)
 	}
 	others.Wait()
 }

@@ -2,7 +2,7 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package history
+package checker
 
 import (
 	"bytes"
@@ -18,22 +18,22 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2"
 )
 
 // repeat makes a request of any of the programs until its outcome is known, and records it.
-func (w *world) repeat(random *rand.Rand, r request, attempt func(*server) (answer string, known bool)) string {
+func (w *World) repeat(random *rand.Rand, r request, attempt func(*Server) (answer string, known bool)) string {
 	called := time.Since(w.begin)
 	var lost []time.Duration
-	between := time.Duration(20*len(w.servers)*len(w.servers)) * time.Millisecond
+	between := time.Duration(20*len(w.Servers)*len(w.Servers)) * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(between) {
 		began := time.Since(w.begin)
-		answer, known := attempt(w.servers[random.IntN(len(w.servers))])
+		answer, known := attempt(w.Servers[random.IntN(len(w.Servers))])
 		if !known && r.kind == take && answer != nothing {
 			lost = append(lost, began)
 		}
 		if !known && time.Now().After(deadline) {
-			Fail(fmt.Sprintf("%s of %s %s has no answer", r.kind, r.owner, r.address))
+			ginkgo.Fail(fmt.Sprintf("%s of %s %s has no answer", r.kind, r.owner, r.address))
 		}
 		if !known {
 			continue
@@ -47,7 +47,7 @@ func (w *world) repeat(random *rand.Rand, r request, attempt func(*server) (answ
 }
 
 // add records a request that has ended now, and its lost attempts.
-func (w *world) add(r request, answer string, called time.Duration, lost []time.Duration) {
+func (w *World) add(r request, answer string, called time.Duration, lost []time.Duration) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	ended := time.Since(w.begin)
@@ -60,20 +60,20 @@ func (w *world) add(r request, answer string, called time.Duration, lost []time.
 }
 
 // claims allocates, repeats and releases for two claims of DRANET.
-func (w *world) claims(ctx context.Context, client int, random *rand.Rand) {
+func (w *World) claims(ctx context.Context, client int, random *rand.Rand) {
 	config := map[string]any{"profile": "chosen", "interface": map[string]any{"name": "net1"}}
 	has := map[string]string{}
 	for ctx.Err() == nil {
 		owner := fmt.Sprintf("claim-%d-%d", client, random.IntN(2))
 		if has[owner] != nothing && random.IntN(2) == 0 {
-			w.repeat(random, request{kind: release, pool: "chosen", owner: owner}, func(s *server) (string, bool) {
+			w.repeat(random, request{kind: release, pool: "chosen", owner: owner}, func(s *Server) (string, bool) {
 				status, _ := s.Post("/ReleaseProfileConfig", owner, config)
 				return nothing, status == http.StatusOK
 			})
 			delete(has, owner)
 			continue
 		}
-		has[owner] = w.repeat(random, request{kind: allocate, pool: "chosen", owner: owner}, func(s *server) (string, bool) {
+		has[owner] = w.repeat(random, request{kind: allocate, pool: "chosen", owner: owner}, func(s *Server) (string, bool) {
 			status, text := s.Post("/GetProfileConfig", owner, config)
 			exhausted := status == http.StatusInternalServerError && strings.Contains(text, "has no free resources")
 			return addressOf(text), status == http.StatusOK || exhausted
@@ -88,17 +88,20 @@ func (w *world) claims(ctx context.Context, client int, random *rand.Rand) {
 	}
 }
 
+// NIC is the MAC address of the network interface of all nodes.
+const NIC = "fa:16:3e:00:00:01"
+
 // takes lets a client of Spiderpool start Pods, each with an address that another Pod may have, and release or read
 // them.
-func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
+func (w *World) takes(ctx context.Context, client int, random *rand.Rand) {
 	for number := 0; ctx.Err() == nil; number++ {
 		uid, address := fmt.Sprintf("pod-%d-%d", client, number), fmt.Sprintf("10.2.0.%d", 1+random.IntN(3))
 		wanted := request{kind: take, pool: "named", owner: uid, address: address}
-		won := w.repeat(random, wanted, func(s *server) (string, bool) {
+		won := w.repeat(random, wanted, func(s *Server) (string, bool) {
 			status, _ := s.pod(ctx, http.MethodPost, "ipam/allocate-ips", map[string]any{
 				"podUID": uid, "podName": uid, "podNamespace": "shop", "nodeName": uid,
 				"iaasIPsAllocationRequest": []any{map[string]string{
-					"ipAddress": address, "subnet": "10.2.0.0/24", "parentNicMac": "fa:16:3e:00:00:01",
+					"ipAddress": address, "subnet": "10.2.0.0/24", "parentNicMac": NIC,
 				}},
 			})
 			if status == unsent || status == http.StatusConflict {
@@ -107,7 +110,7 @@ func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
 			return address, status == http.StatusOK
 		})
 		for range random.IntN(3) {
-			w.repeat(random, request{kind: read, pool: "named", address: won}, func(s *server) (string, bool) {
+			w.repeat(random, request{kind: read, pool: "named", address: won}, func(s *Server) (string, bool) {
 				status, text := s.pod(ctx, http.MethodGet, "status/ips-cache/"+won, nil)
 				var answer struct {
 					Entry struct {
@@ -118,7 +121,7 @@ func (w *world) takes(ctx context.Context, client int, random *rand.Rand) {
 				return answer.Entry.Node, status == http.StatusOK || status == http.StatusNotFound
 			})
 		}
-		w.repeat(random, request{kind: release, pool: "named", owner: uid}, func(s *server) (string, bool) {
+		w.repeat(random, request{kind: release, pool: "named", owner: uid}, func(s *Server) (string, bool) {
 			status, _ := s.pod(ctx, http.MethodPost, "ipam/release-ip", map[string]string{
 				"podUID": uid, "nodeName": uid, "subnet": "10.2.0.0/24", "ipAddress": won,
 			})
@@ -132,7 +135,7 @@ const unsent = -1
 
 // pod makes a call of Spiderpool's contract. It returns status 0 without an answer. The call continues when the context
 // has ended.
-func (s *server) pod(ctx context.Context, method, path string, body any) (status int, answer string) {
+func (s *Server) pod(ctx context.Context, method, path string, body any) (status int, answer string) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		return 0, ""

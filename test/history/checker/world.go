@@ -2,14 +2,13 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-package history
+package checker
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os/exec"
@@ -19,8 +18,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
@@ -30,11 +29,20 @@ import (
 // patience bounds the repetitions of a request, and the wait for background work.
 const patience = 5 * time.Minute
 
-// world is one program or several that share a ledger, with their cloud and their clients.
-type world struct {
+// Cloud is the cloud behind the programs.
+type Cloud interface {
+	// Recover ends all failures.
+	Recover()
+	// Owners returns the owner of each address, as in network.Owner.
+	Owners(ctx context.Context) map[string]string
+}
+
+// World is one program or several that share a ledger, with their cloud and their clients.
+type World struct {
+	Servers []*Server
 	seed    uint64
-	servers []*server
-	cloud   *fabric
+	cloud   Cloud
+	profile string
 	begin   time.Time
 
 	mutex  sync.Mutex
@@ -43,8 +51,8 @@ type world struct {
 	holders map[string]string
 }
 
-// server is a program, and a client for the contract of Spiderpool.
-type server struct {
+// Server is a program, and a client for the contract of Spiderpool.
+type Server struct {
 	*env.NetworkProvider
 	pods *http.Client
 }
@@ -58,52 +66,23 @@ metrics: {address: "127.0.0.1:0"}
 logging: {level: info, format: text}
 `
 
-const profile = `apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
-kind: NetworkProfile
-metadata: {name: history}
-clouds:
-  fabric:
-    limit: {parallel: 32}
-    timeout: %[2]s
-    http:
-      url: %[1]s
-      bind:
-        method: PUT
-        path: "/ports/${ allocation.id }"
-        body: {address: "${ allocation.addresses[0] }", owner: "${ allocation.owner }"}
-      unbind: {method: DELETE, path: "/ports/${ allocation.id }"}
-      find: {method: GET, path: "/ports/${ allocation.id }"}
-pools:
-  chosen: {subnets: [{prefix: 10.1.0.0/24, ranges: [10.1.0.1-10.1.0.5]}], cloud: fabric, rest: 0s, exclusive: true}
-  named:
-    subnets: [{prefix: 10.2.0.0/24, ranges: [10.2.0.1-10.2.0.3]}]
-    vlans: 100-200
-    macPrefix: "0a:58"
-    rest: 0s
-    cloud: fabric
-    exclusive: true
-profiles:
-  chosen: {pools: [chosen]}
-`
-
-func newWorld(seed uint64) *world {
-	GinkgoHelper()
-	cloud := newFabric(rand.New(rand.NewPCG(seed, 100)))
-	return &world{seed: seed, cloud: cloud, begin: time.Now(), holders: map[string]string{}}
+// New returns a world without programs. Its profile has the pools chosen and named.
+func New(seed uint64, cloud Cloud, profile string) *World {
+	return &World{seed: seed, cloud: cloud, profile: profile, begin: time.Now(), holders: map[string]string{}}
 }
 
-// storeIn starts programs with a ledger. In its configuration, %[1]s is the folder of the program.
-func (w *world) storeIn(ledger string, programs int) {
-	GinkgoHelper()
+// Start starts programs with a ledger. In its configuration, %[1]s is the folder of the program.
+func (w *World) Start(ledger string, programs int) {
+	ginkgo.GinkgoHelper()
 	for i := range programs {
-		p := env.NewNetworkProvider(GinkgoTB())
+		p := env.NewNetworkProvider(ginkgo.GinkgoTB())
 		suite.ShowLog(fmt.Sprint("program ", i), p.Log)
-		p.Write("profile.yaml", fmt.Sprintf(profile, w.cloud.URL, timeout))
+		p.Write("profile.yaml", w.profile)
 		if !strings.Contains(ledger, "%") {
 			ledger += "%.0[1]s"
 		}
 		p.Write("config.yaml", fmt.Sprintf(configuration+ledger+"\n", p.Folder))
-		w.servers = append(w.servers, &server{p, &http.Client{Timeout: patience, Transport: &http.Transport{
+		w.Servers = append(w.Servers, &Server{p, &http.Client{Timeout: patience, Transport: &http.Transport{
 			DisableKeepAlives: true,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 				return (&net.Dialer{}).DialContext(ctx, "unix", p.Socket())
@@ -115,37 +94,46 @@ func (w *world) storeIn(ledger string, programs int) {
 }
 
 // end compares the ledger and the cloud with what clients hold, before and after they release it.
-func (w *world) end(ctx context.Context) {
-	GinkgoHelper()
-	w.cloud.recover()
+func (w *World) end(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	w.cloud.Recover()
 	w.settle(ctx)
 	for address, owner := range w.holders {
-		status, text := w.servers[0].Post("/ReleaseProfileConfig", owner, map[string]any{"profile": "chosen"})
-		Expect(status).To(Equal(http.StatusOK), "status of the release for %s: %s", owner, text)
+		status, text := w.Servers[0].Post("/ReleaseProfileConfig", owner, map[string]any{"profile": "chosen"})
+		gomega.Expect(status).To(gomega.Equal(http.StatusOK), "status of the release for %s: %s", owner, text)
 		delete(w.holders, address)
 	}
 	w.settle(ctx)
 }
 
 // settle waits until the ledger and the cloud have what clients hold, and nothing else.
-func (w *world) settle(ctx context.Context) {
-	GinkgoHelper()
+func (w *World) settle(ctx context.Context) {
+	ginkgo.GinkgoHelper()
 	want := map[string]string{}
 	for address, owner := range w.holders {
 		want[address] = owner + " bound"
 	}
-	Eventually(ctx, func(g Gomega) {
+	gomega.Eventually(ctx, func(g gomega.Gomega) {
 		rows, err := w.rows(ctx)
-		g.Expect(err).NotTo(HaveOccurred()) // etcd may elect a leader
-		g.Expect(w.cloud.owners()).To(Equal(w.holders), "owners of addresses in the cloud")
-		g.Expect(rows).To(Equal(want), "owners of addresses in the ledger")
-	}).WithTimeout(patience).Should(Succeed(), "the cloud and the ledger have what clients hold")
+		g.Expect(err).NotTo(gomega.HaveOccurred()) // etcd may elect a leader
+		g.Expect(w.inCloud(ctx)).To(gomega.Equal(w.holders), "owners of addresses in the cloud")
+		g.Expect(rows).To(gomega.Equal(want), "owners of addresses in the ledger")
+	}).WithTimeout(patience).Should(gomega.Succeed(), "the cloud and the ledger have what clients hold")
+}
+
+// inCloud returns the client of each address in the cloud.
+func (w *World) inCloud(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	for address, owner := range w.cloud.Owners(ctx) {
+		all[address] = client(owner)
+	}
+	return all
 }
 
 // rows returns the owner and the state of each address in the ledger.
-func (w *world) rows(ctx context.Context) (map[string]string, error) {
-	server := "--server=unix://" + filepath.Join(w.servers[0].Folder, "admin")
-	inspect := exec.CommandContext(ctx, "../../bin/graft", "ledger", "inspect", server, "-o", "json")
+func (w *World) rows(ctx context.Context) (map[string]string, error) {
+	server := "--server=unix://" + filepath.Join(w.Servers[0].Folder, "admin")
+	inspect := exec.CommandContext(ctx, filepath.Join(env.Root(), "bin", "graft"), "ledger", "inspect", server, "-o", "json")
 	output, err := inspect.Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("graft ledger inspect: %w: %s", err, failed.Stderr)
