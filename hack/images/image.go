@@ -49,7 +49,7 @@ func (o options) image(ctx context.Context, p program, built map[string]*binarie
 			return err
 		}
 	}
-	return o.publish(ctx, published{artifact: index, referrers: attached, path: p.name, tag: o.source.version, file: p.name + ".tar"})
+	return published{artifact: index, referrers: attached, path: p.name, tag: o.source.version, file: p.name + ".tar"}.publish(ctx, o)
 }
 
 // platformImage returns the image for one platform, and the SPDX document of its components.
@@ -190,7 +190,8 @@ func (o options) chart(ctx context.Context, name string) error {
 		return err
 	}
 	// A tag cannot have a plus, which Helm writes as an underscore.
-	return o.publish(ctx, published{artifact: chart, path: "charts/" + title, tag: strings.ReplaceAll(version, "+", "_"), file: "chart-" + title + ".tar"})
+	tag := strings.ReplaceAll(version, "+", "_")
+	return published{artifact: chart, path: "charts/" + title, tag: tag, file: "chart-" + title + ".tar"}.publish(ctx, o)
 }
 
 // chartMeta reads Chart.yaml out of the archive of a chart.

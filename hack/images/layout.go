@@ -167,7 +167,7 @@ type published struct {
 }
 
 // publish writes the archive of a layout, prints the digest, and copies all to the registry if one is configured.
-func (o options) publish(ctx context.Context, p published) error {
+func (p published) publish(ctx context.Context, o options) error {
 	named := v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": p.tag}}
 	top := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: p.artifact, Descriptor: named})
 	for _, referrer := range p.referrers {

@@ -61,7 +61,8 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, "tls-key-file", "", "file with the key of the certificate")
 	set.StringVar(&f.caFile, "tls-ca-file", "", "file with the CA bundle for the registration")
 	set.StringVar(&f.secret, "certificate-secret", "", "[namespace/]name of a Secret for a certificate that the program issues and all replicas share")
-	set.StringVar(&f.folder, "certificate-folder", "", "folder for a certificate that the program issues; programs on one machine can share it, and ca.crt in it is for callers")
+	set.StringVar(&f.folder, "certificate-folder", "",
+		"folder for a certificate that the program issues; programs on one machine can share it, and ca.crt in it is for callers")
 	set.StringArrayVar(&f.dnsNames, "dns-name", nil, "additional name in the issued certificate, after --url or --service (repeatable)")
 	set.StringArrayVar(&f.addresses, "ip-address", nil, "additional IP address in the issued certificate (repeatable)")
 	set.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster with the Secret and the Lease (default that of the ServiceAccount)")

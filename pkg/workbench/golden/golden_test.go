@@ -215,7 +215,7 @@ func TestSameFailure(t *testing.T) {
 	var results []golden.Result
 	for _, cell := range []struct{ name, got string }{{"c, plain, 1.33", "a"}, {"c, plain, 1.34", "a"}, {"c, ha, 1.34", "b"}} {
 		results = append(results, golden.Result{
-			Case: &golden.Case{Suite: "t.yaml", Name: cell.name},
+			Case:    &golden.Case{Suite: "t.yaml", Name: cell.name},
 			Outcome: golden.Outcome{Failures: []golden.Failure{{Subject: "Deployment " + cell.name, Path: "flags.x", Want: "w", Got: cell.got}}},
 		})
 	}
