@@ -210,8 +210,10 @@ func testConfigMap(ctx context.Context, p *program) {
 	Expect(create(ctx, etcd(namespace, "etcd-main")).GetAnnotations()["late"]).
 		To(Equal("1"), "the annotations of the etcd")
 
+	// The program annotates the ConfigMap.
+	patch := client.MergeFrom(profile.DeepCopy())
 	profile.Data["profile.yaml"] = setFlag("late", "late", "late", `"2"`)
-	Expect(land.Client().Update(ctx, profile)).To(Succeed())
+	Expect(land.Client().Patch(ctx, profile, patch)).To(Succeed(), "changing the profile")
 	Eventually(expectRegistered).WithArguments(ctx, "controlplane.acme", "controlplane.late").
 		Should(Succeed(), "waiting for the set to be unregistered")
 	syncWebhooks(ctx)

@@ -49,7 +49,7 @@ var _ = Describe("a Secret with a certificate", func() {
 		Expect(err).NotTo(HaveOccurred(), "reading the Secret")
 		Expect(secret.Data).To(HaveKeyWithValue("x", []byte("y")), "data of another writer")
 		Expect(secret.Labels).To(HaveKeyWithValue("a", "b"), "labels of another writer")
-		Expect(secret.Data["tls.crt"]).NotTo(BeEmpty(), "the issued certificate")
+		Expect(secret.Data[certificate.KeyBundle]).NotTo(BeEmpty(), "the CA bundle of the issued certificate")
 	})
 })
 
