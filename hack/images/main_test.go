@@ -153,7 +153,7 @@ func holdReferrers(t *testing.T, o options, referrers, images []ggcr.Descriptor,
 		if digest, err := layers[0].Digest(); err != nil || digest != mustHash(t, beside) {
 			t.Errorf("the attached document differs from the file: %s, %v", digest, err)
 		}
-		holdSPDX(t, beside)
+		expectSPDX(t, beside)
 	}
 }
 
@@ -166,8 +166,8 @@ func mustHash(t *testing.T, data []byte) ggcr.Hash {
 	return hash
 }
 
-// holdSPDX looks for the parts, and checks that whatever is named is there.
-func holdSPDX(t *testing.T, data []byte) {
+// expectSPDX checks that an SPDX document has the expected parts, and that every element that it refers to exists.
+func expectSPDX(t *testing.T, data []byte) {
 	t.Helper()
 	var document struct {
 		SPDXVersion, SPDXID, DataLicense, DocumentNamespace string

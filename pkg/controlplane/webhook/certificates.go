@@ -453,25 +453,9 @@ func writePair(folder string, key, certificate []byte) error {
 		{filepath.Join(folder, "tls.key"), key},
 		{CertificateFile(folder), certificate},
 	} {
-		if err := replaceFile(file.path, file.content); err != nil {
+		if err := disk.Replace(file.path, file.content, 0o600); err != nil {
 			return fmt.Errorf("writing the certificate: %w", err)
 		}
-	}
-	return nil
-}
-
-// replaceFile writes a file atomically, readable by its owner only.
-func replaceFile(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(file.Name()))
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func BenchmarkLayers(b *testing.B) {
 			body := fmt.Appendf(nil, message, "InterpretHealth")
 			target := &url.URL{Path: "/", RawQuery: "timeout=10s"}
 			for b.Loop() {
-				w := &nobody{header: http.Header{}}
+				w := &discard{header: http.Header{}}
 				handler.ServeHTTP(w, &http.Request{
 					Method: http.MethodPost, URL: target, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
 				})
@@ -43,14 +43,14 @@ func BenchmarkLayers(b *testing.B) {
 	}
 }
 
-// nobody is a ResponseWriter that discards the response.
-type nobody struct {
+// discard is a ResponseWriter that drops the response and keeps its status.
+type discard struct {
 	header http.Header
 	status int
 }
 
-func (n *nobody) Header() http.Header              { return n.header }
-func (n *nobody) Write(p []byte) (int, error)      { return len(p), nil }
-func (n *nobody) WriteHeader(status int)           { n.status = status }
-func (n *nobody) SetReadDeadline(time.Time) error  { return nil }
-func (n *nobody) SetWriteDeadline(time.Time) error { return nil }
+func (d *discard) Header() http.Header              { return d.header }
+func (d *discard) Write(p []byte) (int, error)      { return len(p), nil }
+func (d *discard) WriteHeader(status int)           { d.status = status }
+func (d *discard) SetReadDeadline(time.Time) error  { return nil }
+func (d *discard) SetWriteDeadline(time.Time) error { return nil }

@@ -35,7 +35,7 @@ func TestDrain(t *testing.T) {
 	}()
 	<-inside
 	f.stop()
-	eventually(t, "nobody is let in", func() bool {
+	eventually(t, "the server accepts no connection", func() bool {
 		status, _ := f.post(f.client(nil), "{}", "")
 		return status == 0
 	})

@@ -25,8 +25,8 @@ func named(name string, cloud *fakeCloud) map[string]service.Pool {
 	return map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: cloud, CloudName: name, Rest: rest}}
 }
 
-// anew returns a second service on the same ledger, as after a restart.
-func (w *world) anew(pools map[string]service.Pool) {
+// restart replaces the service by a new one on the same ledger.
+func (w *world) restart(pools map[string]service.Pool) {
 	w.Service = service.New(w.ledger, pools, service.Options{Clock: w.clock, Report: func(owner network.Owner, err error) {
 		w.mutex.Lock()
 		defer w.mutex.Unlock()
@@ -75,7 +75,7 @@ func TestCallsUseTheCloudOfTheRow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			old, another := newFake(), newFake()
-			w.anew(named("old", old))
+			w.restart(named("old", old))
 			if got := w.allocate(request("cloudy", "a")); got.Cloud != "old" {
 				t.Errorf("the allocation has the cloud %q", got.Cloud)
 			}
@@ -150,12 +150,12 @@ func TestRowsWithoutACloud(t *testing.T) {
 func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 	w := newWorld(t)
 	old, another := newFake(), newFake()
-	w.anew(named("old", old))
+	w.restart(named("old", old))
 	for _, key := range []string{"a", "b", "c"} {
 		w.allocate(request("cloudy", key))
 	}
 	w.release("a")
-	w.anew(named("new", another))
+	w.restart(named("new", another))
 	if err := w.Recover(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestReleasesOfUndeclaredCloudWait(t *testing.T) {
 func TestUndeclaredCloudBlocksNoOther(t *testing.T) {
 	w := newWorld(t)
 	fabric := newFake()
-	w.anew(named("fabric", fabric))
+	w.restart(named("fabric", fabric))
 	const many = 6000
 	var changes []ledger.Change
 	add := func(key, cloud string) {

@@ -100,7 +100,7 @@ func TestOneOwnerAfterFailedGroup(t *testing.T) {
 			return err
 		},
 		"a new life of the server": func(w *world) error {
-			w.anew(map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}})
+			w.restart(map[string]service.Pool{"plain": {Rest: rest}, "cloudy": {Cloud: w.cloud, Rest: rest}})
 			if err := w.Recover(t.Context()); err != nil {
 				return err
 			}

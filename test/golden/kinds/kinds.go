@@ -87,9 +87,9 @@ func Wrong(t *testing.T, kind golden.Kind) {
 	}
 }
 
-// FuzzTable checks that whatever a table says, it becomes cases with names of their own or findings with a place, also
-// where something is wrong with its text, as graft lint reads it. It begins with the tables of testdata, and with those
-// in which keys stand twice; fresh gives the kind anew for each.
+// FuzzTable checks that any text of a table becomes cases with different names, or findings with positions, as graft
+// lint reports them. The seeds are the tables in testdata and tables with duplicate keys. fresh returns a new Kind for
+// each text.
 func FuzzTable(f *testing.F, fresh func() golden.Kind) {
 	f.Helper()
 	files.Seeds(f, "testdata/*/table.yaml", "testdata/wrong/*.yaml", "../../lint/testdata/duplicates/*ProfileTest.yaml")

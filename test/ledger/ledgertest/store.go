@@ -48,8 +48,8 @@ func testCommit(t *testing.T, open Open) {
 	}
 }
 
-// testTwice checks that a commit that is about a row twice is refused, whatever it does with the row, and however many
-// others there are.
+// testTwice checks that a commit with two changes of one row is refused, for each kind of change, and with few and many
+// other rows.
 func testTwice(t *testing.T, open Open) {
 	store := open(t)
 	defer closing(t, store)

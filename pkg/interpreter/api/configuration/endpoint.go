@@ -92,7 +92,7 @@ func checkURL(text string, at *field.Path) field.ErrorList {
 	return errs
 }
 
-// servicePath matches paths of which each segment is a DNS name, as for Kubernetes' webhooks.
+// servicePath matches paths in which each segment is a DNS name. Kubernetes requires this of the paths of webhooks.
 var servicePath = regexp.MustCompile(`^/?$|^(/[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*)+/?$`)
 
 func checkService(s *admissionv1.ServiceReference, at *field.Path) field.ErrorList {

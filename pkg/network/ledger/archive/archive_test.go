@@ -158,7 +158,7 @@ func (f *failing) Commit(ctx context.Context, changes ...ledger.Change) error {
 	return f.Store.Commit(ctx, changes...)
 }
 
-// filled returns a store with allocations, of which every seventh is released and in quarantine.
+// filled returns a store with allocations. Every seventh one is released and in quarantine.
 func filled(t *testing.T, count int) ledger.Store {
 	t.Helper()
 	var b netipx.IPSetBuilder
