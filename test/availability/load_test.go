@@ -6,6 +6,7 @@ package availability_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -150,7 +151,7 @@ func (l *load) failures() (webhook, others []error) {
 func (l *load) none() {
 	GinkgoHelper()
 	webhook, others := l.failures()
-	Expect(slices.Concat(webhook, others)).To(BeEmpty(), "failed calls")
+	Expect(errors.Join(slices.Concat(webhook, others)...)).NotTo(HaveOccurred(), "failures of calls")
 }
 
 // manager is a kube-controller-manager as gardenlet would write it, without the profile's values.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	"github.com/onsi/gomega"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -25,10 +26,13 @@ const (
 	// timeout limits each Eventually that has no limit of its own. It is long, because other suites run at the same time.
 	timeout = 90 * time.Second
 	polling = 50 * time.Millisecond
+	// shown limits the message of a failure that is repeated at the end, in bytes.
+	shown = 4 << 10
 )
 
 // Run runs the specs of a package as one suite with labels. It writes a JUnit report, named after the suite, into the
-// folder that GRAFT_TEST_REPORTS names.
+// folder that GRAFT_TEST_REPORTS names. It repeats the messages of failures as the test's own, because Ginkgo's summary
+// has only their locations.
 func Run(t *testing.T, name string, labels ...string) {
 	t.Helper()
 	log.SetLogger(logr.Discard()) // for Gardener's components, which suites link
@@ -39,7 +43,15 @@ func Run(t *testing.T, name string, labels ...string) {
 	if folder := os.Getenv(reports); folder != "" {
 		reporter.JUnitReport = filepath.Join(folder, name+".xml")
 	}
-	ginkgo.RunSpecs(t, name, ginkgo.Label(labels...), reporter)
+	var report ginkgo.Report
+	ginkgo.ReportAfterSuite("failures", func(r ginkgo.Report) { report = r })
+	if ginkgo.RunSpecs(t, name, ginkgo.Label(labels...), reporter) {
+		return
+	}
+	for _, spec := range report.SpecReports.WithState(types.SpecStateFailureStates) {
+		message := spec.FailureMessage()
+		t.Errorf("%s\n%s: %s", spec.FullText(), spec.FailureLocation(), message[:min(len(message), shown)])
+	}
 }
 
 // ShowLog prints the log of a program if the current spec fails.
