@@ -111,8 +111,8 @@ test-changed: ## Run the unit tests that depend on your changes since main (BASE
 	@hack/test-changed.sh $(TESTFLAGS)
 
 test-integration: build servers ## Run the suites against a real etcd and kube-apiserver.
-	@echo '==> integration suites (each starts its own etcd and kube-apiserver, four at a time)'
-	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 4 -timeout 20m $(TESTFLAGS)
+	@echo '==> integration suites (each starts its own etcd and kube-apiserver, three at a time)'
+	@REPORTS='$(REPORTS)' LABELS='$(LABELS)' FOCUS='$(FOCUS)' hack/test.sh suites -vet=off -p 3 -timeout 20m $(TESTFLAGS)
 	@$(if $(LABELS)$(FOCUS),,$(MAKE) --no-print-directory test-libnetwork)
 
 # go test remembers results as long as the programs are the same, too.

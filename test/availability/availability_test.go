@@ -31,7 +31,7 @@ var _ = Describe("admissions go on without an object that lacks its changes", Or
 
 	BeforeAll(func(ctx SpecContext) {
 		s.fleet = newFleet(ctx, 2)
-		s.load = newLoad(ctx)
+		s.load = newLoad(ctx, s.b)
 	})
 
 	It("while all replicas are replaced", func() { s.restart() })

@@ -6,6 +6,8 @@ package availability_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -29,14 +31,15 @@ type balancer struct {
 	listener net.Listener
 	lock     sync.Mutex
 	targets  map[string]*endpoint
+	refused  []error // connections that it closed because no replica was ready
 }
 
 // endpoint is a replica as the balancer knows it.
 type endpoint struct {
 	address string
-	ready   bool
-	open    int // connections
-	asking  int // those of them on which an answer is awaited
+	unready error // nil: it is ready
+	open    int   // connections
+	asking  int   // those of them on which an answer is awaited
 	marked  marked
 }
 
@@ -101,7 +104,7 @@ func (b *balancer) port() string {
 	return port
 }
 
-// hand copies both ways until one end closes, and then closes the other.
+// hand copies both ways until the replica closes the connection.
 func (b *balancer) hand(from net.Conn) {
 	defer func() { _ = from.Close() }()
 	e := b.choose()
@@ -117,7 +120,8 @@ func (b *balancer) hand(from net.Conn) {
 	defer func() { _ = to.Close() }()
 	go func() {
 		_, _ = io.Copy(telling{to, func() { l.asks(true) }}, from)
-		_ = to.Close()
+		// The replica's last answers may still be on their way.
+		_ = to.(*net.TCPConn).CloseWrite()
 	}()
 	_, _ = io.Copy(telling{from, func() { l.asks(false) }}, to)
 }
@@ -128,16 +132,35 @@ func (b *balancer) choose() *endpoint {
 	defer b.lock.Unlock()
 	var e *endpoint
 	for _, other := range b.targets {
-		if other.ready && (e == nil || other.open < e.open) {
+		if other.unready == nil && (e == nil || other.open < e.open) {
 			e = other
 		}
 	}
 	if e == nil {
+		b.refused = append(b.refused, b.reasons())
 		return nil
 	}
 	e.open++
 	e.marked.opened++
 	return e
+}
+
+// reasons says why no replica is ready. The caller holds the lock.
+func (b *balancer) reasons() error {
+	reasons := []error{errors.New("no replica was ready for a new connection")}
+	for address, e := range b.targets {
+		reasons = append(reasons, fmt.Errorf("%s: %w", address, e.unready))
+	}
+	return errors.Join(reasons...)
+}
+
+// refusals returns why connections were closed since the last call.
+func (b *balancer) refusals() []error {
+	b.lock.Lock()
+	defer b.lock.Unlock()
+	refused := b.refused
+	b.refused = nil
+	return refused
 }
 
 // end reports that the connection is closed.
@@ -153,33 +176,42 @@ func (l *link) end() {
 func (b *balancer) follow(ctx context.Context, address, health string) {
 	client := &http.Client{Timeout: probeTimeout, Transport: &http.Transport{DisableKeepAlives: true}}
 	for ctx.Err() == nil {
-		is := false
-		if response, err := client.Get("http://" + health + "/readyz"); err == nil {
-			is = response.StatusCode == http.StatusOK
-			_ = response.Body.Close()
-		}
-		b.set(address, is)
+		b.set(address, probe(client, "http://"+health+"/readyz?verbose"))
 		select {
 		case <-ctx.Done():
 		case <-time.After(probePeriod):
 		}
 	}
-	b.set(address, false)
+	b.set(address, errors.New("it has ended"))
 }
 
-func (b *balancer) set(address string, ready bool) {
+// probe returns why a replica is not ready.
+func probe(client *http.Client, url string) error {
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	body, err := io.ReadAll(response.Body)
+	return errors.Join(fmt.Errorf("%s: %s", response.Status, body), err)
+}
+
+func (b *balancer) set(address string, unready error) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	if b.targets[address] == nil {
 		b.targets[address] = &endpoint{address: address}
 	}
-	b.targets[address].ready = ready
+	b.targets[address].unready = unready
 }
 
 func (b *balancer) isReady(address string) bool {
 	b.lock.Lock()
 	defer b.lock.Unlock()
-	return b.targets[address] != nil && b.targets[address].ready
+	return b.targets[address] != nil && b.targets[address].unready == nil
 }
 
 // mark begins to count the connections that lead to a replica.

@@ -25,7 +25,7 @@ import (
 const config = `apiVersion: graft.provider.extensions.config.gardener.cloud/v1alpha1
 kind: ControllerConfiguration
 webhook: {timeoutSeconds: 10}
-shutdown: {delay: 2s, timeout: 30s}
+shutdown: {delay: 5s, timeout: 30s}
 `
 
 // fleet has the replicas of an installation.

@@ -45,6 +45,7 @@ controlplane:
 
 // load is several clients that write steadily.
 type load struct {
+	b *balancer
 	// oldest and newest are the numbers that an object may have been given.
 	oldest, newest atomic.Int64
 	calls          [clients]atomic.Int64 // that were answered rightly
@@ -57,10 +58,10 @@ type load struct {
 }
 
 // newLoad begins to write in one shoot for each client.
-func newLoad(spec SpecContext) *load {
+func newLoad(spec SpecContext, b *balancer) *load {
 	GinkgoHelper()
 	ctx, end := context.WithCancel(context.Background())
-	l := &load{end: end}
+	l := &load{b: b, end: end}
 	DeferCleanup(l.stop)
 	for i := range clients {
 		options := landscape.ShootOptions{Shoot: landscape.NewShoot(fmt.Sprint("load-", i), "acme", "1.33.6")}
@@ -151,7 +152,8 @@ func (l *load) failures() (webhook, others []error) {
 func (l *load) none() {
 	GinkgoHelper()
 	webhook, others := l.failures()
-	Expect(errors.Join(slices.Concat(webhook, others)...)).NotTo(HaveOccurred(), "failures of calls")
+	refused := errors.Join(l.b.refusals()...)
+	Expect(errors.Join(slices.Concat(webhook, others)...)).NotTo(HaveOccurred(), "failures of calls; refused connections: %v", refused)
 }
 
 // manager is a kube-controller-manager as gardenlet would write it, without the profile's values.
