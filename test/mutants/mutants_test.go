@@ -2,11 +2,12 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Command mutants removes the clauses of the control-plane contract one at a time and checks that the test
-// fails which docs/contract.md names for the clause. It mutates every row and every decision of reserved.go, such
-// as its prefixes, and every comparison of protect.go and kubelet.go. It does not change the work tree. `make
-// mutants` runs it. Usage: mutants, in the repository's root.
-package main
+//go:build system
+
+// Package mutants_test removes the clauses of the control-plane contract one at a time and checks that the test fails
+// which docs/contract.md names for the clause. It mutates every row and every decision of reserved.go, such as its
+// prefixes, and every comparison of protect.go and kubelet.go. It does not change the work tree.
+package mutants_test
 
 import (
 	"bytes"
@@ -23,23 +24,36 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
+	"testing"
 
 	"golang.org/x/sync/errgroup"
 )
 
-const folder = "pkg/controlplane/contract"
+const folder = "../../pkg/controlplane/contract"
 
-func main() {
+// TestMutants checks that each mutant is caught.
+func TestMutants(t *testing.T) {
 	mutants, err := find()
-	if err == nil {
-		err = run(context.Background(), mutants)
-	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "mutants:", err)
-		os.Exit(1)
+		t.Fatal(err)
 	}
+	if out, err := run(t.Context(), "."); err != nil {
+		t.Fatalf("the tests fail without a mutant: %v\n%s", err, out)
+	}
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for _, m := range mutants {
+		temporary := filepath.Join(t.TempDir(), "mutant")
+		group.Go(func() error {
+			if err := m.survives(t.Context(), temporary); err != nil {
+				t.Errorf("%s:%d: without %s: %v", m.file, m.line, m.what, err)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	t.Logf("%d mutants", len(mutants))
 }
 
 // mutant is a file of the contract without one clause or comparison.
@@ -52,33 +66,6 @@ type mutant struct {
 	tests string
 }
 
-// run tests all mutants. It fails unless each is caught.
-func run(ctx context.Context, mutants []mutant) error {
-	temporary, err := os.MkdirTemp("", "mutants")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(temporary) }()
-	if out, err := test(ctx, "."); err != nil {
-		return fmt.Errorf("the tests fail without a mutant: %w\n%s", err, out)
-	}
-	problems := make([]error, len(mutants))
-	var group errgroup.Group
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, m := range mutants {
-		group.Go(func() error {
-			if err := m.survives(ctx, filepath.Join(temporary, strconv.Itoa(i))); err != nil {
-				problems[i] = fmt.Errorf("%s:%d: without %s: %w", m.file, m.line, m.what, err)
-			}
-			return nil
-		})
-	}
-	_ = group.Wait()
-	survivors := slices.DeleteFunc(problems, func(err error) bool { return err == nil })
-	fmt.Printf("%d mutants, %d caught\n", len(mutants), len(mutants)-len(survivors))
-	return errors.Join(survivors...)
-}
-
 // survives returns an error if the tests pass with the mutant, or do not compile.
 func (m mutant) survives(ctx context.Context, temporary string) error {
 	original, err := filepath.Abs(filepath.Join(folder, m.file))
@@ -89,7 +76,7 @@ func (m mutant) survives(ctx context.Context, temporary string) error {
 	if err := errors.Join(err, os.WriteFile(temporary+".go", m.text, 0o600), os.WriteFile(temporary+".json", overlay, 0o600)); err != nil {
 		return err
 	}
-	out, err := test(ctx, m.tests, "-failfast", "-overlay", temporary+".json")
+	out, err := run(ctx, m.tests, "-failfast", "-overlay", temporary+".json")
 	switch {
 	case err == nil:
 		return fmt.Errorf("%s passes", m.tests)
@@ -99,9 +86,10 @@ func (m mutant) survives(ctx context.Context, temporary string) error {
 	return nil
 }
 
-func test(ctx context.Context, tests string, more ...string) ([]byte, error) {
+// run runs tests of the contract and returns their output.
+func run(ctx context.Context, tests string, more ...string) ([]byte, error) {
 	arguments := append([]string{"test", "-vet=off", "-run", tests}, more...)
-	return exec.CommandContext(ctx, "go", append(arguments, "./"+folder)...).CombinedOutput()
+	return exec.CommandContext(ctx, "go", append(arguments, folder)...).CombinedOutput()
 }
 
 // find returns all mutants.
@@ -137,7 +125,7 @@ var (
 
 // readCitations finds the tests of the contract that docs/contract.md names, by their clauses.
 func (f *finder) readCitations() error {
-	page, err := os.ReadFile("docs/contract.md")
+	page, err := os.ReadFile("../../docs/contract.md")
 	for _, cells := range row.FindAllStringSubmatch(string(page), -1) {
 		for _, test := range citation.FindAllStringSubmatch(cells[2], -1) {
 			f.cited[cells[1]] = append(f.cited[cells[1]], test[1])
