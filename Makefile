@@ -51,13 +51,12 @@ PLATFORMS ?= linux/amd64,linux/arm64
 # `make start ONCE=1` ends after the differences have been shown.
 ONCE      ?=
 export ONCE
-# `make start PROFILE=p.yaml KUBERNETES=1.33.5 PROVIDER=acme ARGS=-ha` (make start ARGS=-help lists what ARGS may be). They are
+# `make start PROFILE=p.yaml PROVIDER=acme`; ARGS are further arguments of the program of a target. They are
 # not taken from the environment, where such names mean other things.
 PROFILE    = example/profiles/openstack/profile.yaml
-KUBERNETES =
 PROVIDER   =
 ARGS       =
-START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') $(if $(KUBERNETES),-kubernetes '$(KUBERNETES)') \
+START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
@@ -69,11 +68,10 @@ help: ## Show the targets (this is the default).
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1	\2/p' Makefile | expand -t 20
 
 # The preview needs the engine alone, and shows a mistake in the profile before anything else is built.
-start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path KUBERNETES=1.33.5 ARGS=-help).
+start: ## Show a control plane being admitted by a real kube-apiserver, until Ctrl-C (ONCE=1: show it and end; PROFILE=path PROVIDER=acme).
 	@$(BUILD) graft '1 minute' ./cmd/graft
 	@echo '==> a preview with stored objects (graft diff); what a real kube-apiserver stores follows'
 	@bin/graft diff $(foreach path,$(PROFILE),-p '$(path)') $(if $(PROVIDER),--provider '$(PROVIDER)') $(SAMPLE)
-	@$(if $(strip $(KUBERNETES)$(ARGS)),$(BUILD) graft-controlplane '3 minutes' ./cmd/graft-controlplane)
 	@$(TOOLS) etcd kube-apiserver $(if $(ONCE),,kubectl)
 	@$(BUILD) gardener-extension-provider-graft '2 minutes' ./cmd/gardener-extension-provider-graft
 	@$(BUILD) start '10 seconds' ./hack/start

@@ -6,11 +6,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -28,31 +25,27 @@ type plane struct {
 	objects            []*unstructured.Unstructured
 }
 
-// generate returns the stored sample if only the provider is set, which needs no compiled Gardener components,
-// and otherwise the output of graft-controlplane.
-func generate(ctx context.Context, o scene.Options) (plane, error) {
-	var generated []scene.Generated
-	var err error
-	if reflect.DeepEqual(o, scene.Options{Provider: o.Provider}) {
-		generated, err = stored(o.Provider)
-	} else {
-		generated, err = scene.Program{Path: "bin/" + scene.GeneratorName}.Generate(ctx, o)
+// generate returns the stored sample with another provider, which needs no compiled Gardener components.
+func generate(provider string) (plane, error) {
+	planes := static.Planes()
+	sample := planes[slices.IndexFunc(planes, func(p static.Plane) bool { return p.Name == storedPlane })]
+	convert := func(object []byte) json.RawMessage {
+		return bytes.ReplaceAll(object, []byte(`"`+storedProvider+`"`), []byte(`"`+provider+`"`))
 	}
-	if err != nil {
-		return plane{}, err
-	}
-	return newPlane(o, generated[0])
-}
-
-func newPlane(o scene.Options, g scene.Generated) (plane, error) {
 	var p plane
 	var problems [3]error
-	p.scene, problems[0] = scene.New(o, g)
-	p.namespace, problems[1] = decode(g.Namespace)
-	p.cluster, problems[2] = decode(g.Cluster)
+	p.cluster, problems[0] = decode(convert(sample.Source))
+	p.namespace = newObject("v1", "Namespace", "", p.cluster.GetName())
+	p.namespace.SetLabels(map[string]string{
+		"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": provider,
+		"seed.gardener.cloud/provider": provider, "backup.gardener.cloud/provider": provider,
+	})
+	g := scene.Generated{Cluster: convert(sample.Source)}
+	g.Namespace, problems[1] = p.namespace.MarshalJSON()
+	p.scene, problems[2] = scene.New(scene.Options{Provider: provider}, g)
 	err := errors.Join(problems[:]...)
-	for _, raw := range g.Objects {
-		object, problem := decode(raw)
+	for _, raw := range sample.Objects {
+		object, problem := decode(convert(raw))
 		err = errors.Join(err, problem)
 		p.objects = append(p.objects, object)
 	}
@@ -61,30 +54,6 @@ func newPlane(o scene.Options, g scene.Generated) (plane, error) {
 
 // storedPlane is the sample to deploy, storedProvider its provider.
 const storedPlane, storedProvider = "today-1.34", "openstack"
-
-// stored returns the stored sample with another provider.
-func stored(provider string) ([]scene.Generated, error) {
-	planes := static.Planes()
-	sample := planes[slices.IndexFunc(planes, func(p static.Plane) bool { return p.Name == storedPlane })]
-	convert := func(object []byte) json.RawMessage {
-		return bytes.ReplaceAll(object, []byte(`"`+storedProvider+`"`), []byte(`"`+provider+`"`))
-	}
-	cluster, err := decode(sample.Source)
-	if err != nil {
-		return nil, err
-	}
-	namespace := newObject("v1", "Namespace", "", cluster.GetName())
-	namespace.SetLabels(map[string]string{
-		"gardener.cloud/role": "shoot", "shoot.gardener.cloud/provider": provider,
-		"seed.gardener.cloud/provider": provider, "backup.gardener.cloud/provider": provider,
-	})
-	raw, err := namespace.MarshalJSON()
-	g := scene.Generated{Namespace: raw, Cluster: convert(sample.Source)}
-	for _, object := range sample.Objects {
-		g.Objects = append(g.Objects, convert(object))
-	}
-	return []scene.Generated{g}, err
-}
 
 // copies returns copies of the objects, which a client may change.
 func (p plane) copies() []*unstructured.Unstructured {
@@ -138,8 +107,6 @@ func newObject(apiVersion, kind, namespace, name string) *unstructured.Unstructu
 
 func decode(raw []byte) (*unstructured.Unstructured, error) {
 	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(raw); err != nil {
-		return nil, fmt.Errorf("decoding an object: %w", err)
-	}
-	return object, nil
+	err := object.UnmarshalJSON(raw)
+	return object, err
 }

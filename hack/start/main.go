@@ -20,9 +20,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
-	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
@@ -31,8 +29,6 @@ import (
 	_ "github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/sample/quiet"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/watch"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/landscape"
 )
@@ -49,12 +45,10 @@ const (
 // shown is the state of the demonstration.
 type shown struct {
 	*demo.Demo
-	options  scene.Options
+	provider string
 	profiles []string
 	auditLog string
 
-	digest    watch.Digest
-	documents []*profile.Document
 	plane     plane
 	landscape *landscape.Landscape
 	extension *env.Process
@@ -67,11 +61,7 @@ func main() {
 		s.profiles = append(s.profiles, value)
 		return nil
 	})
-	set.StringVar(&s.options.Provider, "provider", "", "provider of the shoot and the seed (default: the first of the profiles)")
-	set.StringVar(&s.options.Kubernetes, "kubernetes", "", "version of the shoot, 1.31 to 1.34 (default 1.34.2)")
-	set.BoolVar(&s.options.HighAvailability, "ha", false, "a highly available control plane")
-	set.BoolVar(&s.options.IPv6, "ipv6", false, "networks with IPv6 only")
-	set.Var(cliflag.NewMapStringString(&s.options.Annotations), "annotations", "annotations of the shoot: key=value,key=value")
+	set.StringVar(&s.provider, "provider", "", "provider of the shoot and the seed (default: the first of the profiles)")
 	demo.Main(set, func(ctx context.Context, d *demo.Demo) error {
 		s.Demo, s.auditLog = d, filepath.Join(d.Folder, "audit.log")
 		return s.show(ctx)
@@ -88,11 +78,12 @@ func (s *shown) show(ctx context.Context) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(own)
 	ctrllog.SetLogger(klog.Background())
-	if err := s.load(); err != nil {
+	documents, err := s.load()
+	if err != nil {
 		return err
 	}
-	if s.options.Provider == "" && len(s.documents[0].Providers) > 0 {
-		s.options.Provider = s.documents[0].Providers[0]
+	if s.provider == "" && len(documents[0].Providers) > 0 {
+		s.provider = documents[0].Providers[0]
 	}
 	defer s.stop()
 	for _, phase := range []struct {
@@ -100,7 +91,7 @@ func (s *shown) show(ctx context.Context) error {
 		run  func(context.Context) error
 	}{
 		{"etcd and kube-apiserver with Gardener's definitions", s.startServers},
-		{"the shoot's namespace, its Cluster and its objects", s.prepare},
+		{"the shoot's namespace, its Cluster and its objects", func(ctx context.Context) error { return s.prepare(ctx, documents) }},
 		{"the extension, until kube-apiserver calls it", s.startExtension},
 		{"the control plane, deployed", s.deploy},
 	} {
@@ -119,21 +110,19 @@ func (s *shown) show(ctx context.Context) error {
 }
 
 // load reads the profiles.
-func (s *shown) load() error {
+func (s *shown) load() ([]*profile.Document, error) {
 	files, err := folder.Read(s.profiles...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.digest = watch.DigestOf(files)
 	documents, findings := profile.Load(files...)
-	switch err := findings.Errors().Err(); {
-	case err != nil:
-		return fmt.Errorf("the profiles are wrong:\n%w", err)
-	case len(documents) == 0:
-		return errors.New("no profile found: set a file or a folder with -profile")
+	if err := findings.Errors().Err(); err != nil {
+		return nil, fmt.Errorf("the profiles are wrong:\n%w", err)
 	}
-	s.documents = documents
-	return nil
+	if len(documents) == 0 {
+		return nil, errors.New("no profile found: set a file or a folder with -profile")
+	}
+	return documents, nil
 }
 
 func (s *shown) startServers(ctx context.Context) (err error) {
@@ -144,14 +133,12 @@ func (s *shown) startServers(ctx context.Context) (err error) {
 	return err
 }
 
-// prepare creates the objects that the control plane needs. It keeps existing ones.
-func (s *shown) prepare(ctx context.Context) (err error) {
-	if s.plane.namespace == nil {
-		if s.plane, err = generate(ctx, s.options); err != nil {
-			return err
-		}
+// prepare creates the objects that the control plane needs.
+func (s *shown) prepare(ctx context.Context, documents []*profile.Document) (err error) {
+	if s.plane, err = generate(s.provider); err != nil {
+		return err
 	}
-	needed, err := s.plane.needed(s.documents)
+	needed, err := s.plane.needed(documents)
 	if err != nil {
 		return err
 	}
@@ -209,44 +196,42 @@ func (s *shown) waitCalled(ctx context.Context) error {
 
 // deploy creates the objects, and fails with those that are denied.
 func (s *shown) deploy(ctx context.Context) error {
-	return s.each(func(object *unstructured.Unstructured) error { return s.landscape.Client().Create(ctx, object) })
-}
-
-// each calls a function for all objects of the control plane, and returns all errors.
-func (s *shown) each(call func(*unstructured.Unstructured) error) error {
 	var problems []error
 	for _, object := range s.plane.copies() {
-		if err := call(object); err != nil {
+		if err := s.landscape.Client().Create(ctx, object); err != nil {
 			problems = append(problems, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err))
 		}
 	}
 	return errors.Join(problems...)
 }
 
-// compare prints the differences between the stored objects and the profiles. It fails if it finds any.
-func (s *shown) compare(ctx context.Context) error {
-	line := []string{
-		demo.Graft, "diff", "--live", "--no-dry-run", "--exit-code", "--kubeconfig", s.landscape.Kubeconfig(), "-n", s.plane.namespace.GetName(),
-	}
+// command returns the command that compares the stored objects with the profiles.
+func (s *shown) command() []string {
+	line := []string{demo.Graft, "diff", "--live", "--kubeconfig", s.landscape.Kubeconfig(), "-n", s.plane.namespace.GetName()}
 	for _, path := range s.profiles {
 		line = append(line, "-p", path)
 	}
+	return line
+}
+
+// compare prints the differences between the stored objects and the profiles. It fails if it finds any.
+func (s *shown) compare(ctx context.Context) error {
 	s.Title("What is stored, compared with the profiles")
-	if _, err := s.Command(ctx, line); err != nil {
+	if _, err := s.Command(ctx, append(s.command(), "--no-dry-run", "--exit-code")); err != nil {
 		return fmt.Errorf("the stored objects differ from the profiles: %w", err)
 	}
-	s.Printf("\n%s kube-apiserver stored all %d objects as the profiles say.", s.Bold("OK"), len(s.plane.objects))
+	s.Printf("\nOK kube-apiserver stored all %d objects as the profiles say.", len(s.plane.objects))
 	return nil
 }
 
-// stay prints how to continue, and shows the effect of changed profiles until Ctrl-C. It fails if the extension
-// ends.
+// stay prints how to continue, and writes the extension's log until Ctrl-C. It fails if the extension ends.
 func (s *shown) stay(ctx context.Context) error {
 	logFile := filepath.Join(s.Folder, "extension.log")
-	s.Printf("\nEdit %s: the extension loads it within a second, and the control plane is deployed again and shown here.\n\n"+
-		"To look further, in another terminal:\n\n  export KUBECONFIG=%s\n  %s -n %s get deployments,etcds,services\n  tail -f %s\n\n"+
-		"Every request that wrote something is in %s, with the patches of the webhooks.\n%s", strings.Join(s.profiles, ", "), s.landscape.Kubeconfig(),
-		s.landscape.Kubectl(), s.plane.namespace.GetName(), logFile, s.auditLog, s.Bold("Ctrl-C ends everything."))
+	s.Printf("\nEdit %s: the extension loads it within a second. To see what the edit changes, in another terminal:\n\n  %s\n\n"+
+		"To look further:\n\n  export KUBECONFIG=%s\n  %s -n %s get deployments,etcds,services\n  tail -f %s\n\n"+
+		"Every request that wrote something is in %s, with the patches of the webhooks.\nCtrl-C ends everything.", strings.Join(s.profiles, ", "),
+		strings.Join(append(s.command(), "--no-dry-run"), " "), s.landscape.Kubeconfig(), s.landscape.Kubectl(), s.plane.namespace.GetName(),
+		logFile, s.auditLog)
 	for {
 		select {
 		case <-ctx.Done():
@@ -255,35 +240,9 @@ func (s *shown) stay(ctx context.Context) error {
 		case <-s.extension.Exited():
 			return fmt.Errorf("the extension ended with %s; its log ends with:\n%s", s.extension.State(), s.extension.Log.Tail(15))
 		case <-time.After(time.Second):
-		}
-		_ = os.WriteFile(logFile, []byte(s.extension.Log.String()), 0o600)
-		files, err := folder.Read(s.profiles...)
-		if err != nil || watch.DigestOf(files) == s.digest {
-			continue // a file is missing for a moment while it is replaced
-		}
-		if err := s.again(ctx); err != nil && ctx.Err() == nil {
-			s.Printf("\nFAILED %v", err)
+			_ = os.WriteFile(logFile, []byte(s.extension.Log.String()), 0o600)
 		}
 	}
-}
-
-// again deploys the control plane with changed profiles.
-func (s *shown) again(ctx context.Context) error {
-	s.Title("The profiles have changed.")
-	if err := s.load(); err != nil {
-		return err
-	}
-	err := s.each(func(object *unstructured.Unstructured) error {
-		return client.IgnoreNotFound(s.landscape.Client().Delete(ctx, object))
-	})
-	if err := errors.Join(err, s.prepare(ctx)); err != nil {
-		return err
-	}
-	time.Sleep(2 * time.Second) // the extension reads profiles every second
-	if err := errors.Join(s.waitCalled(ctx), s.deploy(ctx)); err != nil {
-		return err
-	}
-	return s.compare(ctx)
 }
 
 // stop stops the started programs, the extension first.

@@ -10,12 +10,11 @@ import (
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile/folder"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
 // TestStored checks that the stored sample becomes one of another provider, with the objects that the profile of it looks up.
 func TestStored(t *testing.T) {
-	p, err := generate(t.Context(), scene.Options{Provider: "acme"})
+	p, err := generate("acme")
 	if err != nil {
 		t.Fatal(err)
 	}

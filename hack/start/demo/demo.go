@@ -19,8 +19,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"golang.org/x/term"
 )
 
 // Graft is the path of the command line.
@@ -73,15 +71,7 @@ func (d *Demo) Printf(format string, arguments ...any) {
 }
 
 // Title prints the title of the next steps.
-func (d *Demo) Title(text string) { d.Printf("\n%s", d.Bold(text)) }
-
-// Bold returns bold text for a terminal (no-color.org).
-func (d *Demo) Bold(text string) string {
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !term.IsTerminal(int(os.Stdout.Fd())) {
-		return text
-	}
-	return "\x1b[1m" + text + "\x1b[0m"
-}
+func (d *Demo) Title(text string) { d.Printf("\n%s", text) }
 
 // Show prints text indented.
 func (d *Demo) Show(text string) {
@@ -119,16 +109,6 @@ func Contains(text string, wanted ...string) error {
 	for _, w := range wanted {
 		if !strings.Contains(text, w) {
 			return fmt.Errorf("the output should contain %s", w)
-		}
-	}
-	return nil
-}
-
-// Lacks returns an error if a text contains one of the unwanted texts.
-func Lacks(text string, unwanted ...string) error {
-	for _, u := range unwanted {
-		if strings.Contains(text, u) {
-			return fmt.Errorf("the output should not contain %s", u)
 		}
 	}
 	return nil
