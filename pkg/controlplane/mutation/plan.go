@@ -9,11 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/scope"
@@ -246,20 +243,6 @@ func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
 		return nil, nil
 	}
 	return s.secrecy.confided(ctx, s.Write)
-}
-
-// Writes reports whether the profile itself contains the text, so that it is not confidential.
-func (s Step) Writes(text string) bool {
-	return s.secrecy != nil && holds(s.secrecy.rule.Scope.Node, text)
-}
-
-// holds reports whether a scalar of a document contains a text.
-func holds(n *yaml.Node, text string) bool {
-	if n == nil {
-		return false
-	}
-	return n.Kind == yaml.ScalarNode && strings.Contains(n.Value, text) ||
-		slices.ContainsFunc(n.Content, func(child *yaml.Node) bool { return holds(child, text) })
 }
 
 // Holds evaluates the condition.

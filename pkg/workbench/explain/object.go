@@ -319,7 +319,7 @@ func (r *reader) step(s explanation.ExplainedStep) Step {
 	return step
 }
 
-// text returns the lines of an object, including values from Secrets in rules; the data of a Secret itself is removed.
+// text returns the lines of an object, including values from Secrets.
 func (r *reader) text(object []byte) []render.Line {
 	if len(object) == 0 {
 		return nil
@@ -331,34 +331,8 @@ func (r *reader) text(object []byte) []render.Line {
 	if err != nil {
 		lines = nil // it was read before
 	}
-	if r.object.Object.Kind == "Secret" {
-		lines = r.withoutData(lines)
-	}
 	r.lines[&object[0]] = lines
 	return lines
-}
-
-// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
-// the data there.
-var secretFields = []string{"data.", "stringData.", "metadata.annotations."}
-
-// withoutData has one line for each value of a Secret, which does not tell it.
-func (r *reader) withoutData(lines []render.Line) []render.Line {
-	var shown []render.Line
-	last := ""
-	for _, l := range lines {
-		i := slices.IndexFunc(secretFields, func(prefix string) bool { return strings.HasPrefix(l.Path, prefix) })
-		if i < 0 {
-			shown = append(shown, l)
-			continue
-		}
-		if l.Path != last {
-			l.Text = strings.TrimPrefix(l.Path, secretFields[i]) + ": " + fromSecret(r.object.Object.Name)
-			shown = append(shown, l)
-		}
-		last = l.Path
-	}
-	return shown
 }
 
 func line(l render.Line) Line { return Line{Path: l.Path, Text: l.Text, depth: l.Depth} }

@@ -7,12 +7,8 @@ package render
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/facts"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
@@ -40,8 +36,6 @@ type Change struct {
 	blame             *Blame
 	original, current []byte
 	veil              veil
-	// revealed reports that nothing is hidden.
-	revealed bool
 }
 
 // NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
@@ -62,6 +56,9 @@ func NewChange(object []byte) (*Change, error) {
 	c.Name, _ = root.Find("metadata", "name").Text()
 	if c.Kind == "" || c.Name == "" {
 		return nil, ErrNoObject
+	}
+	if c.APIVersion == "v1" && c.Kind == "Secret" {
+		c.veil.data = fmt.Sprintf("(from Secret %s)", c.Name)
 	}
 	return c, nil
 }
@@ -109,10 +106,9 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		edits  int
 		before = c.current
 		known  []masked // written values from Secrets
-		values = heard{values: map[string]bool{}}
 	)
-	result, err := p.Trace(ctx, r, listen(source, &values), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		if secret := c.veil.add(ctx, step, values.all()); len(secret) > 0 {
+	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
+		if secret := c.veil.add(ctx, step); len(secret) > 0 {
 			c.veil.places.addStep(before, step, o, secret)
 			known = append(known, secret...)
 		}
@@ -156,45 +152,39 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 func (c *Change) Bytes() []byte { return c.current }
 
 // Shown returns the current object as JSON. Values from Secrets in rules and the data of a Secret are hidden.
-func (c *Change) Shown() ([]byte, error) {
-	shown, err := c.veil.cover().object("", c.current)
-	if err != nil || !c.isSecret() {
-		return shown, err
-	}
-	return c.concealed("", shown)
-}
+func (c *Change) Shown() ([]byte, error) { return c.veil.object(c.current) }
 
 // Edits returns all lines of the object, changed ones with their authors. Values from Secrets in rules and the data of
 // a Secret are hidden.
 func (c *Change) Edits() []Edit {
-	edits := c.veil.lines(c.blame.Edits())
-	if c.isSecret() {
-		return c.withoutData(edits)
+	edits := c.blame.Edits()
+	for i := range edits {
+		edits[i].Line = c.veil.line(edits[i].Line)
 	}
 	return edits
 }
 
-// Veil returns a function that hides values from Secrets in a text, for other displays of the object.
-func (c *Change) Veil() func(text string) string { return c.veil.cover().text }
+// Veil returns a function that hides values from Secrets in a message about the object.
+func (c *Change) Veil() func(message string) string { return c.veil.message }
 
 // Changed reports whether the object differs from the original one.
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// VeilLine returns a function that hides values from Secrets in a line of any state of the object, including values too
-// short to be hidden in every text.
-func (c *Change) VeilLine() func(line Line) Line { return c.veil.cover().line }
+// VeilLine returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of the
+// object.
+func (c *Change) VeilLine() func(line Line) Line { return c.veil.line }
 
 // Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.
-func (c *Change) Denial() string { return c.veil.cover().text(c.Denied.Error()) }
+func (c *Change) Denial() string { return c.veil.message(c.Denied.Error()) }
 
 // Hides reports whether rules have written values from Secrets, or the object is a Secret: these values are hidden in
 // all output.
-func (c *Change) Hides() bool { return !c.veil.empty() || c.isSecret() }
+func (c *Change) Hides() bool { return !c.veil.empty() }
 
 // Reveal displays hidden values. Only the user who asked for it may read the output then.
-func (c *Change) Reveal() { c.veil, c.revealed = newVeil(), true }
+func (c *Change) Reveal() { c.veil = newVeil() }
 
 // Count returns the number of rules with an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {
@@ -219,117 +209,6 @@ func groupVersion(apiVersion string) (group, version string) {
 		}
 	}
 	return "", apiVersion
-}
-
-// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
-// the data there.
-var secretFields = []string{"data", "stringData", "metadata.annotations"}
-
-// isSecret reports whether the object itself is a Secret with hidden values.
-func (c *Change) isSecret() bool { return !c.revealed && c.APIVersion == "v1" && c.Kind == "Secret" }
-
-// value returns the replacement for a value of the Secret, as for a rule's value from it.
-func (c *Change) value() string { return fmt.Sprintf("(from Secret %s)", c.Name) }
-
-// fieldOf returns the hidden field of a Secret that contains the path, or an empty string.
-func fieldOf(path string) string {
-	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
-	if i < 0 {
-		return ""
-	}
-	return secretFields[i]
-}
-
-// withoutData hides the values of a Secret in its lines, and leaves the keys.
-func (c *Change) withoutData(edits []Edit) []Edit {
-	for i := range edits {
-		line := &edits[i].Line
-		field := fieldOf(line.Path)
-		switch head := strings.Count(field, ".") + 1; {
-		case field == "" || line.Depth < head:
-		case line.Depth > head: // a line of a text of several
-			line.Text = c.value()
-		default:
-			line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + c.value()
-		}
-	}
-	return edits
-}
-
-// concealed returns a value at a path of a Secret with its hidden fields replaced.
-func (c *Change) concealed(path string, raw []byte) ([]byte, error) {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var value any
-	if err := decoder.Decode(&value); err != nil {
-		return nil, fmt.Errorf("reading a Secret to hide its values: %w", err)
-	}
-	out, err := marshal(c.conceal(path, value), "")
-	if err != nil {
-		return nil, fmt.Errorf("writing a Secret without its values: %w", err)
-	}
-	return bytes.TrimSpace(out), nil
-}
-
-func (c *Change) conceal(path string, value any) any {
-	members, ok := value.(map[string]any)
-	if !ok {
-		if value != nil && fieldOf(path) != "" {
-			return c.value()
-		}
-		return value
-	}
-	for key, member := range members {
-		members[key] = c.conceal(strings.TrimPrefix(path+"."+key, "."), member)
-	}
-	return members
-}
-
-// listener is a source that records the values of Secrets found by lookups.
-type listener struct {
-	facts.Source
-	heard *heard
-}
-
-// heard are values of Secrets. They are safe for use by several at the same time.
-type heard struct {
-	lock   sync.Mutex
-	values map[string]bool
-}
-
-// listen wraps a source to record the values of Secrets found by lookups. It preserves optional interfaces.
-func listen(source facts.Source, to *heard) facts.Source {
-	if refresher, ok := source.(facts.Refresher); ok {
-		return struct {
-			listener
-			facts.Refresher
-		}{listener{source, to}, refresher}
-	}
-	return listener{source, to}
-}
-
-// Lookup implements facts.Source.
-func (l listener) Lookup(ctx context.Context, namespace string, r facts.LookupRequest) (*facts.Found, error) {
-	found, err := l.Source.Lookup(ctx, namespace, r)
-	if err == nil && found != nil && r.IsSecret() {
-		l.heard.lock.Lock()
-		defer l.heard.lock.Unlock()
-		for _, value := range found.Keys {
-			l.heard.values[value] = true
-		}
-	}
-	return found, err
-}
-
-// all returns the recorded values.
-func (h *heard) all() map[string]bool {
-	h.lock.Lock()
-	defer h.lock.Unlock()
-	out := make(map[string]bool, len(h.values))
-	for value := range h.values {
-		out[value] = true
-	}
-	return out
 }
 
 // size counts the lines that were added and removed.

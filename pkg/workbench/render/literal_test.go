@@ -20,7 +20,7 @@ import (
 // lookups has the value "true".
 var literals = map[string][]string{
 	"deployment.json": {
-		"leader-elect=true", "concurrent-serviceaccount-token-syncs=15", "/srv/token", "acme-token", "token-helper:v1", "verbose", "secretKeyRef", "eu-1a",
+		"leader-elect=true", "concurrent-serviceaccount-token-syncs=15", "/srv/token", "acme-token", "token-helper:v1", "verbose", "secretKeyRef", "eu-0", "eu-1a",
 	},
 	"operatingsystemconfig.json": {"[Service]", "[Global]", "other=true", "fail-swap=true", "protectKernelDefaults: true", "Restart=always"},
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
 const (
@@ -187,7 +188,7 @@ func (s Style) markdownIdle(c *Change) string {
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", count(n, "rule"), &rows)
+	return fmt.Sprintf("\n<details><summary>%s changed nothing</summary>\n\n| rule | | why | where |\n|---|---|---|---|\n%s\n</details>\n", report.Count(n, "rule"), &rows)
 }
 
 // fence wraps lines in a code block. Its delimiter is longer than any run of backticks in the lines.

@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,28 +25,48 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// veil hides values of Secrets. Where rules wrote them it hides whole values and lines; elsewhere, such as in messages,
-// it searches for them.
+// veil hides values of Secrets in the places where rules wrote them, and in messages.
 type veil struct {
-	// pieces maps texts to their replacements, for all places.
-	pieces map[string]string
 	// places are where rules have written something of Secrets.
 	places places
-	// shown holds the replacements, which are not searched again.
-	shown map[string]string
+	// quoted maps the texts of these values to their replacements, for messages that quote them.
+	quoted map[string]string
+	// data replaces the values of the object itself if it is a Secret; empty otherwise.
+	data string
 }
 
-func newVeil() veil {
-	return veil{map[string]string{}, places{}, map[string]string{}}
-}
+func newVeil() veil { return veil{places: places{}, quoted: map[string]string{}} }
 
-func (v veil) empty() bool { return len(v.pieces)+len(v.places) == 0 }
+func (v veil) empty() bool { return len(v.places) == 0 && v.data == "" }
+
+// secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
+// the data there.
+var secretFields = []string{"data", "stringData", "metadata.annotations"}
+
+// fieldOf returns the hidden field of a Secret that contains the path, or an empty string for other objects and paths.
+func (v veil) fieldOf(path string) string {
+	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
+	if i < 0 || v.data == "" {
+		return ""
+	}
+	return secretFields[i]
+}
 
 // copy adds the hidden values of the other veil.
 func (v veil) copy(other veil) {
-	maps.Copy(v.pieces, other.pieces)
-	maps.Copy(v.shown, other.shown)
+	maps.Copy(v.quoted, other.quoted)
 	v.places.copy(other.places)
+}
+
+// message returns a message with the values that rules wrote from Secrets replaced, the longest ones first.
+func (v veil) message(text string) string {
+	values := slices.SortedFunc(maps.Keys(v.quoted), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	for _, value := range values {
+		text = strings.ReplaceAll(text, value, v.quoted[value])
+	}
+	return text
 }
 
 // masked is a scalar that a rule wrote, with the lines that contain something of Secrets.
@@ -71,9 +90,8 @@ func (p piece) in(line string) int {
 	return -1
 }
 
-// add hides the confidential parts of a step's value, and returns its scalars with them. The values are those that
-// lookups found in Secrets.
-func (v veil) add(ctx context.Context, step mutation.Step, values map[string]bool) []masked {
+// add returns the scalars of a step's value that contain something of Secrets.
+func (v veil) add(ctx context.Context, step mutation.Step) []masked {
 	if step.Value.From == nil {
 		return nil
 	}
@@ -83,7 +101,7 @@ func (v veil) add(ctx context.Context, step mutation.Step, values map[string]boo
 	}
 	all := make([]masked, len(confided))
 	for i, scalar := range confided {
-		all[i] = v.scalar(scalar, values, step.Writes)
+		all[i] = v.scalar(scalar)
 	}
 	return all
 }
@@ -126,21 +144,15 @@ func wholly(value operation.Resolved) []operation.Confided {
 	return all
 }
 
-// scalar returns the confidential lines of a scalar. It hides confidential texts everywhere: the values of Secrets in
-// it, and the results of expressions with them in one line. Text that the profile itself contains is not confidential.
-func (v veil) scalar(scalar operation.Confided, values map[string]bool, written func(text string) bool) masked {
+// shortQuote is the length below which a text is part of many words, so that it is not hidden in messages.
+const shortQuote = 3
+
+// scalar returns the confidential lines of a scalar.
+func (v veil) scalar(scalar operation.Confided) masked {
 	var out masked
 	for _, part := range scalar.Parts {
-		text, shown := scalar.Text[part.From:part.To], part.Shown()
-		v.shown[shown], out.shown = shown, shown
-		if !strings.Contains(strings.TrimSpace(text), "\n") {
-			v.everywhere(text, shown, written)
-		}
-		for value := range values {
-			if value != "" && strings.Contains(text, value) {
-				v.everywhere(value, shown, written)
-			}
-		}
+		text := scalar.Text[part.From:part.To]
+		out.shown = part.Shown()
 		if part.To-part.From == len(scalar.Text) {
 			out.pieces = append(out.pieces, piece{text: base64.StdEncoding.EncodeToString([]byte(text))})
 		}
@@ -150,49 +162,19 @@ func (v veil) scalar(scalar operation.Confided, values map[string]bool, written 
 			out.pieces = append(out.pieces, piece{strings.TrimLeft(before, " \t"), strings.TrimSpace(line)})
 			before = ""
 		}
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); len(line) >= shortQuote && line != "true" && line != "false" {
+				v.quoted[line], v.quoted[escaped(line)] = out.shown, out.shown
+			}
+		}
 	}
 	return out
 }
-
-// everywhere hides the confidential lines of a text, and its base64, in all places.
-func (v veil) everywhere(text, shown string, written func(text string) bool) {
-	several := strings.Contains(strings.TrimSpace(text), "\n")
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if len(line) < secretive || common[strings.ToLower(line)] || several && frame.MatchString(line) || written(line) {
-			continue
-		}
-		for _, piece := range forms(line) {
-			v.pieces[piece] = shown
-		}
-	}
-	if trimmed := strings.TrimSpace(text); len(trimmed) >= secretive && !common[strings.ToLower(trimmed)] && !written(text) {
-		v.pieces[base64.StdEncoding.EncodeToString([]byte(text))] = shown
-	}
-}
-
-// frame matches lines that are common to many documents, regardless of their content.
-var frame = regexp.MustCompile(`^(-----.*|#.*|\[[^\]]*\]|[][{}(),;]*|(- )?[\w.-]+:|(apiVersion|kind|name|namespace|type): .*)$`)
 
 // forms returns a line unquoted, in quotes, and in quotes within quotes.
 func forms(line string) []string {
 	quoted := escaped(line)
 	return []string{line, quoted, escaped(quoted)}
-}
-
-// secretive is the length below which a text occurs everywhere, so that it is hidden only in the place where a rule
-// wrote it.
-const secretive = 3
-
-// common are texts that tell nothing, and stand everywhere.
-var common = set("true", "false", "null", "none", "yes", "off", "auto", "default", "enabled", "disabled", "always", "never")
-
-func set(texts ...string) map[string]bool {
-	all := map[string]bool{}
-	for _, text := range texts {
-		all[text] = true
-	}
-	return all
 }
 
 // escaped returns a text in the notation inside of quotes, which is the same in JSON, YAML and systemd units.
@@ -201,94 +183,24 @@ func escaped(text string) string {
 	return string(quoted[1 : len(quoted)-1])
 }
 
-// lines returns the lines with hidden texts replaced.
-func (v veil) lines(edits []Edit) []Edit {
-	cover := v.cover()
-	for i := range edits {
-		edits[i].Line = cover.line(edits[i].Line)
+// line hides the value of a line where a rule wrote it, and of a Secret except for its keys.
+func (v veil) line(line Line) Line {
+	line.Text = v.places.line(line.Path, line.Text)
+	field := v.fieldOf(line.Path)
+	switch head := strings.Count(field, ".") + 1; {
+	case field == "" || line.Depth < head:
+	case line.Depth > head: // a line of a text of several
+		line.Text = v.data
+	default:
+		line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + v.data
 	}
-	return edits
+	return line
 }
 
-// cover is a veil that is ready to be laid over texts.
-type cover struct {
-	veil   veil
-	pieces replacer
-}
-
-func (v veil) cover() cover { return cover{v, replacer{}.with(v.shown).with(v.pieces)} }
-
-func (c cover) text(text string) string { return c.pieces.replace(text) }
-
-// line hides the value of a line where a rule wrote it, and confidential texts of all places.
-func (c cover) line(line Line) Line {
-	return Line{line.Depth, c.text(line.Path), c.text(c.veil.places.line(line.Path, line.Text))}
-}
-
-// replacer replaces texts: at each place the longest match, and nothing inside of a replacement. The longest texts come
-// first.
-type replacer []mask
-
-// mask is a text with its replacement.
-type mask struct{ text, shown string }
-
-// with returns the replacer with further texts.
-func (r replacer) with(pieces map[string]string) replacer {
-	all := slices.Clone(r)
-	for _, text := range slices.Sorted(maps.Keys(pieces)) {
-		all = append(all, mask{text, pieces[text]})
-	}
-	slices.SortStableFunc(all, func(a, b mask) int { return cmp.Compare(len(b.text), len(a.text)) })
-	return all
-}
-
-func (r replacer) replace(text string) string {
-	var out strings.Builder
-	for rest := 0; ; {
-		first, found := len(text), mask{}
-		for _, m := range r {
-			if at := m.in(text, rest); at >= 0 && at < first {
-				first, found = at, m
-			}
-		}
-		if found.text == "" {
-			return out.String() + text[rest:]
-		}
-		out.WriteString(text[rest:first] + found.shown)
-		rest = first + len(found.text)
-	}
-}
-
-// wordy is the length below which a text is hidden only as a separate word, because words contain any letter.
-const wordy = 6
-
-// in returns the index of the mask's text after a position, or -1.
-func (m mask) in(text string, from int) int {
-	for at := from; at < len(text); at++ {
-		next := strings.Index(text[at:], m.text)
-		if next < 0 {
-			return -1
-		}
-		at += next
-		if len(m.text) >= wordy || !isWordByte(text, at-1) && !isWordByte(text, at+len(m.text)) {
-			return at
-		}
-	}
-	return -1
-}
-
-func isWordByte(text string, at int) bool {
-	if at < 0 || at >= len(text) {
-		return false
-	}
-	b := text[at]
-	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '_'
-}
-
-// object returns the JSON value at a path of an object with hidden texts replaced in every key and value, also inside
-// of base64. Its members are sorted then. If there is nothing to hide, it returns the value unchanged.
-func (c cover) object(path string, raw []byte) ([]byte, error) {
-	if c.veil.empty() {
+// object returns the JSON value of an object with the values of Secrets hidden, also inside of base64. Its members are
+// sorted then. If there is nothing to hide, it returns the value unchanged.
+func (v veil) object(raw []byte) ([]byte, error) {
+	if v.empty() {
 		return raw, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -297,63 +209,58 @@ func (c cover) object(path string, raw []byte) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("reading a value to hide its secret parts: %w", err)
 	}
-	out, err := marshal(walker{c}.value(path, value), "")
+	out, err := marshal(v.value("", value), "")
 	if err != nil {
 		return nil, fmt.Errorf("writing a value with hidden parts: %w", err)
 	}
 	return bytes.TrimSpace(out), nil
 }
 
-// walker lays a cover over a value, with paths as lines have them.
-type walker struct {
-	cover
-}
-
-func (w walker) value(path string, value any) any {
+// value hides values of Secrets below a path, which is written as in lines.
+func (v veil) value(path string, value any) any {
+	_, members := value.(map[string]any)
+	if !members && value != nil && v.fieldOf(path) != "" {
+		return v.data
+	}
 	switch value := value.(type) {
 	case string:
-		return w.encoded(path, value)
+		return v.encoded(path, value)
 	case json.Number:
-		return w.plain(path, value.String(), value)
+		return v.plain(path, value.String(), value)
 	case bool:
-		if shown := w.hidden(path, strconv.FormatBool(value)); shown != strconv.FormatBool(value) {
-			return shown
-		}
+		return v.plain(path, strconv.FormatBool(value), value)
 	case []any:
 		names := namesOf(path, value)
 		for i := range value {
-			value[i] = w.value(path+"["+names[i]+"]", value[i])
+			value[i] = v.value(path+"["+names[i]+"]", value[i])
 		}
 	case map[string]any:
-		hidden := make(map[string]any, len(value))
 		for key, member := range value {
-			hidden[w.text(key)] = w.value(strings.TrimPrefix(path+"."+key, "."), member)
+			value[key] = v.value(strings.TrimPrefix(path+"."+key, "."), member)
 		}
-		return hidden
 	}
 	return value
 }
 
 // plain returns an unquoted value, or its replacement.
-func (w walker) plain(path, text string, value any) any {
-	if shown := w.hidden(path, text); shown != text {
+func (v veil) plain(path, text string, value any) any {
+	if shown := v.hidden(path, text); shown != text {
 		return shown
 	}
 	return value
 }
 
-// hidden returns a text at a path with hidden texts replaced: the whole value where a rule wrote it, or the lines of a
-// text of several.
-func (w walker) hidden(path, text string) string {
-	shown := w.veil.places.hides(path)
+// hidden returns a text at a path: hidden as a whole where a rule wrote it, and by line if it has several.
+func (v veil) hidden(path, text string) string {
+	shown := v.places.hides(path)
 	switch {
 	case shown == "", strings.HasSuffix(path, "["+text+"].name"), strings.HasSuffix(path, ".encoding") && text == "b64":
-		return w.text(text)
+		return text
 	case isText(text):
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if line != "" {
-				lines[i] = w.line(Line{Path: path, Text: line}).Text
+				lines[i] = v.places.line(path, line)
 			}
 		}
 		return strings.Join(lines, "\n")
@@ -368,17 +275,15 @@ func (w walker) hidden(path, text string) string {
 	return shown
 }
 
-// encoded replaces hidden texts in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
-func (w walker) encoded(path, text string) string {
-	if shown, whole := w.veil.pieces[text]; whole {
-		return shown
-	}
-	if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && utf8.Valid(decoded) {
-		if shown := w.hidden(path, string(decoded)); shown != string(decoded) {
+// encoded hides values of Secrets in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
+func (v veil) encoded(path, text string) string {
+	decoded, err := base64.StdEncoding.DecodeString(text)
+	if err == nil && utf8.Valid(decoded) && strings.HasSuffix(path, ".content.inline.data") {
+		if shown := v.hidden(path, string(decoded)); shown != string(decoded) {
 			return base64.StdEncoding.EncodeToString([]byte(shown))
 		}
 	}
-	return w.hidden(path, text)
+	return v.hidden(path, text)
 }
 
 // namesOf returns the names of list items in the paths of lines: their keys, or the flags of a command line.

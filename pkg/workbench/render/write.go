@@ -172,7 +172,7 @@ func (s Style) block(c *Change) block {
 
 // others lists objects without rules by kind.
 func (s Style) others(changes []*Change) block {
-	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", count(len(changes), "object")), leftTone: colour.Dim}}}
+	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", report.Count(len(changes), "object")), leftTone: colour.Dim}}}
 	if len(changes) == 1 {
 		b.rows[0].left = "no rule is for 1 object, which stayed as it was"
 	}
@@ -276,7 +276,7 @@ func summary(c *Change) string {
 	if c.Note != "" {
 		return c.Note
 	}
-	text := count(c.Count(mutation.Changed), "rule") + " changed it"
+	text := report.Count(c.Count(mutation.Changed), "rule") + " changed it"
 	if c.Count(mutation.Changed) == 0 {
 		text = "changed by no rule"
 	}
@@ -314,7 +314,7 @@ func unchanged(c *Change) string {
 			return text
 		}
 	}
-	text := "unchanged, " + count(len(c.Applied), "rule") + " "
+	text := "unchanged, " + report.Count(len(c.Applied), "rule") + " "
 	switch c.Applied[0].Outcome {
 	case mutation.Skipped:
 		return text + "skipped: " + reason
@@ -323,7 +323,7 @@ func unchanged(c *Change) string {
 	case mutation.Observed:
 		return text + "observed: " + reason
 	default:
-		return "unchanged by " + count(len(c.Applied), "rule")
+		return "unchanged by " + report.Count(len(c.Applied), "rule")
 	}
 }
 
@@ -340,7 +340,7 @@ func summaryOf(changes []*Change) string {
 	}
 	text := "nothing changes"
 	if changed > 0 {
-		text = count(changed, "object") + " changed"
+		text = report.Count(changed, "object") + " changed"
 	}
 	if same := len(changes) - changed - denied; same > 0 && changed > 0 {
 		text += fmt.Sprintf(", %d unchanged", same)
@@ -349,13 +349,6 @@ func summaryOf(changes []*Change) string {
 		text += fmt.Sprintf(", %d denied", denied)
 	}
 	return text
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func (s Style) author(a Author) string {

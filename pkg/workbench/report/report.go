@@ -329,7 +329,7 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 		"spaces": func(n int) string { return strings.Repeat("  ", n) },
 		"depth":  func(n int) int { return min(n, deepest) },
 		"lines":  func(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") },
-		"count":  count,
+		"count":  Count,
 	}).Parse(markup)
 })
 
@@ -363,7 +363,8 @@ func hash(text string) string {
 	return "sha256-" + base64.StdEncoding.EncodeToString(sum[:])
 }
 
-func count(n int, what string) string {
+// Count returns a number with its noun.
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
