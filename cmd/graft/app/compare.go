@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -195,17 +194,7 @@ func (f *comparisonFlags) write(s *Streams, result *compare.Result) error {
 	if style.Context = f.context; f.context == 0 {
 		style.Context = -1
 	}
-	format, err := render.Find(f.formats, f.format)
-	if err != nil {
-		return err
-	}
-	if f.file == "" {
-		err = result.Write(s.Out, format, style)
-	} else {
-		style.Colour, style.Width = s.colour == colourAlways, 0
-		err = writeFile(f.file, func(w io.Writer) error { return result.Write(w, format, style) })
-	}
-	if err != nil {
+	if err := f.to(s, style, result.Write); err != nil {
 		return err
 	}
 	if denied := result.Count(compare.NewlyDenied); denied > 0 {

@@ -240,20 +240,27 @@ func (f *outputFlags) check() error {
 
 // write writes the changes.
 func (f *outputFlags) write(s *Streams, style render.Style, changes []*render.Change) error {
-	format, err := render.Find(f.formats, f.format)
-	if err != nil {
-		return err
-	}
 	for _, change := range changes {
 		if f.showSecrets {
 			change.Reveal()
 		}
 	}
+	return f.to(s, style, func(w io.Writer, format render.Format, style render.Style) error {
+		return format.Write(style, w, changes...)
+	})
+}
+
+// to calls a function with the output, the format, and the style for this output.
+func (f *outputFlags) to(s *Streams, style render.Style, write func(io.Writer, render.Format, render.Style) error) error {
+	format, err := render.Find(f.formats, f.format)
+	if err != nil {
+		return err
+	}
 	if f.file == "" {
-		return format.Write(style, s.Out, changes...)
+		return write(s.Out, format, style)
 	}
 	style.Colour, style.Width = s.colour == colourAlways, 0
-	return writeFile(f.file, func(w io.Writer) error { return format.Write(style, w, changes...) })
+	return writeFile(f.file, func(w io.Writer) error { return write(w, format, style) })
 }
 
 // writeFile writes all of a file, or nothing of it.

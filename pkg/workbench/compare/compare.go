@@ -10,7 +10,6 @@
 package compare
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,11 +33,6 @@ var ErrUnknown = errors.New("it could not be compared")
 type Side interface {
 	// Admit takes an object of the scene through the webhooks of the side. An object that is denied is a change with Denied set.
 	Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error)
-}
-
-// quick is a Side that can compute the result for an object at a lower cost; nil if it is denied.
-type quick interface {
-	becomes(ctx context.Context, s *scene.Scene, object manifest.Object) ([]byte, error)
 }
 
 // Options selects the sides and scenes to compare.
@@ -149,10 +143,6 @@ func (o Options) compare(ctx context.Context, s *scene.Scene) ([]outcome, error)
 // compareObject takes an object through both sides.
 func (o Options) compareObject(ctx context.Context, s *scene.Scene, object manifest.Object) (outcome, error) {
 	out := outcome{object: object, verdict: Same}
-	same, err := o.same(ctx, s, object)
-	if err != nil || same {
-		return out, err
-	}
 	was, err := o.Old.Admit(ctx, s, object)
 	if err != nil {
 		return out, err
@@ -214,21 +204,6 @@ func verdictOf(from, to *render.Change) Verdict {
 	}
 }
 
-// same reports whether both sides produce the same object, as far as this is cheap to find out.
-func (o Options) same(ctx context.Context, s *scene.Scene, object manifest.Object) (bool, error) {
-	from, ok := o.Old.(quick)
-	to, alsoOK := o.New.(quick)
-	if !ok || !alsoOK || o.More != nil {
-		return false, nil
-	}
-	was, err := from.becomes(ctx, s, object)
-	if err != nil || was == nil {
-		return false, err
-	}
-	is, err := to.becomes(ctx, s, object)
-	return err == nil && is != nil && bytes.Equal(was, is), err
-}
-
 // unknown returns the outcome for an object for which a side failed.
 func unknown(object manifest.Object, reason error) (outcome, error) {
 	change, err := render.NewChange(object.JSON)
@@ -266,13 +241,4 @@ func unreadable(denied error) error {
 	default:
 		return nil
 	}
-}
-
-// becomes implements quick: the engine's result without the steps to it.
-func (p Program) becomes(ctx context.Context, s *scene.Scene, object manifest.Object) ([]byte, error) {
-	result, _, err := s.Result(ctx, p.Program, object, object.JSON, s.Old[scene.OldKey(object)])
-	if failure := new(mutation.Failure); errors.As(err, &failure) {
-		return nil, nil
-	}
-	return result, err
 }

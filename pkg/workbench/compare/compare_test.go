@@ -159,7 +159,7 @@ func TestMatrix(t *testing.T) {
 		{name: "providers", matrix: compare.Matrix{Providers: []string{"a", "b"}, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6", count: 2},
 		{name: "gardens", matrix: compare.Matrix{Garden: true, Versions: []string{"1.33"}, Variants: []string{"plain"}}, want: "1.33.6; 1.33.6, garden", count: 2},
 		{name: "no such variant", matrix: compare.Matrix{Variants: []string{"hibernate"}}, err: compare.ErrVariant},
-		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: compare.ErrVersion},
+		{name: "no such version", matrix: compare.Matrix{Versions: []string{"1.12"}}, err: scene.ErrVersion},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			options, err := c.matrix.Options()

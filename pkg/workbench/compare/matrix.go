@@ -11,17 +11,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
-
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// ErrVariant is wrapped by the error of a variant that there is not, and ErrVersion by that of a version.
-var (
-	ErrVariant = errors.New("no such variant of a shoot")
-	ErrVersion = errors.New("no such version of Kubernetes")
-)
+// ErrVariant is wrapped by the error of a variant that there is not.
+var ErrVariant = errors.New("no such variant of a shoot")
 
 // Plain is the variant without special properties.
 const Plain = "plain"
@@ -68,7 +63,7 @@ type Matrix struct {
 }
 
 // Options returns the options of all shoots of the matrix, ordered by provider and version. Errors wrap ErrVariant or
-// ErrVersion.
+// scene.ErrVersion.
 func (m Matrix) Options() ([]scene.Options, error) {
 	versions, err := m.versions()
 	if err != nil {
@@ -108,24 +103,14 @@ func (m Matrix) versions() ([]string, error) {
 	if len(m.Versions) == 0 {
 		return scene.Versions(), nil
 	}
-	var versions []string
-	for _, wanted := range m.Versions {
-		wanted = scene.Patched(wanted)
-		if _, err := semver.StrictNewVersion(wanted); err != nil {
-			return nil, fmt.Errorf("%w: %s; give one such as %s, or one with a known minor version: %s",
-				ErrVersion, wanted, scene.Versions()[0], strings.Join(minors(), ", "))
+	versions := make([]string, len(m.Versions))
+	for i, wanted := range m.Versions {
+		var err error
+		if versions[i], err = scene.Known(wanted); err != nil {
+			return nil, err
 		}
-		versions = append(versions, wanted)
 	}
 	return versions, nil
-}
-
-func minors() []string {
-	known := scene.Versions()
-	for i := range known {
-		known[i] = scene.Minor(known[i])
-	}
-	return known
 }
 
 // apply makes the options those of a variant.

@@ -133,7 +133,7 @@ func (r *Result) Write(w io.Writer, format render.Format, style render.Style) er
 	style.Title = "What the new version of the profiles changes"
 	style.About = append(style.About,
 		report.Fact{Name: "OLD", Value: r.options.OldName}, report.Fact{Name: "NEW", Value: r.options.NewName},
-		report.Fact{Name: "Compared", Value: fmt.Sprintf("%s in %s", counted(r.Objects, "object"), r.shoots())})
+		report.Fact{Name: "Compared", Value: fmt.Sprintf("%s in %s", report.Count(r.Objects, "object"), r.shoots())})
 	style.Head = true
 	style.Notes = r.options.Notes
 	changes := make([]*render.Change, len(r.Groups))
@@ -167,7 +167,7 @@ func (r *Result) shoots() string {
 	if len(r.Shoots) == 1 {
 		return "1 shoot: " + r.Shoots[0]
 	}
-	return counted(len(r.Shoots), "shoot")
+	return report.Count(len(r.Shoots), "shoot")
 }
 
 // file returns how a profile's file is called: with its side where only one side has it.
@@ -186,11 +186,4 @@ func (r *Result) file(short func(string) string) func(string) string {
 		}
 		return side + name[strings.LastIndexAny(name, "/:")+1:]
 	}
-}
-
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
