@@ -224,10 +224,10 @@ type HardwareAddr []byte
 // String writes it in lower case with colons.
 func (h HardwareAddr) String() string { return net.HardwareAddr(h).String() }
 
-// MarshalText returns the text of String.
+// MarshalText returns the text of String. It never fails.
 func (h HardwareAddr) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
 
-// UnmarshalText reads any form that net.ParseMAC does.
+// UnmarshalText reads any form that net.ParseMAC does. It fails for any other form.
 func (h *HardwareAddr) UnmarshalText(text []byte) error {
 	parsed, err := net.ParseMAC(string(text))
 	*h = HardwareAddr(parsed)

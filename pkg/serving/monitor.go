@@ -54,7 +54,7 @@ func Watched(handler http.Handler, log logr.Logger) *http.Server {
 }
 
 // Open listens on the address, if there is one, and logs it. The server answers until stop is called, which
-// waits for its end.
+// waits for its end. It fails if the address is in use or invalid.
 func (m *Monitor) Open(ctx context.Context, log logr.Logger) (stop func(), err error) {
 	if m.Address == "0" {
 		return func() {}, nil

@@ -26,7 +26,7 @@ import (
 )
 
 // AddRegistrar runs the registrar in the leader: at its start, after a reload of the profiles, when a CA Secret or the
-// registration itself changes, and at its interval.
+// registration itself changes, and at its interval. It fails if a watch cannot be started.
 func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) error {
 	c, err := controller.New("webhook-registration", mgr, controller.Options{Reconciler: r, MaxConcurrentReconciles: 1})
 	if err != nil {
@@ -76,7 +76,7 @@ func AddRegistrar(mgr manager.Manager, r *Registrar, changes <-chan struct{}) er
 const refreshPeriod = 10 * time.Second
 
 // AddPeers updates callers and installations in every replica: when a CA Secret or a registration changes, and
-// periodically.
+// periodically. It fails if a watch cannot be started.
 func AddPeers(ctx context.Context, mgr manager.Manager, callers *Callers, installations *Installations) error {
 	wake := make(chan struct{}, 1)
 	kinds := []client.Object{&admissionregistrationv1.MutatingWebhookConfiguration{}}
@@ -121,7 +121,7 @@ func (f everywhere) Start(ctx context.Context) error { return f(ctx) }
 func (everywhere) NeedLeaderElection() bool { return false }
 
 // AddReloader reloads the profiles when they change. With watch, an informer reports changes of ConfigMaps at
-// once.
+// once. It fails if the watch cannot be started.
 func AddReloader(ctx context.Context, mgr manager.Manager, store *Store, watch bool, readers ...ProfileReader) error {
 	if watch {
 		if err := onEvents(ctx, mgr, &corev1.ConfigMap{}, store.Wake); err != nil {

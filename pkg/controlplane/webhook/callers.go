@@ -90,7 +90,8 @@ func (c *Callers) Refresh(ctx context.Context) error {
 	return c.refresh(ctx, c.Segments, c.Reader)
 }
 
-// Prime reads the accepted segments from the API server, before the server starts and the caches are filled.
+// Prime reads the accepted segments from the API server, before the server starts and the caches are filled. It fails
+// if they cannot be read.
 func (c *Callers) Prime(ctx context.Context, reader client.Reader) error {
 	segments := c.Segments
 	if cached, ok := segments.(secretBundle); ok {

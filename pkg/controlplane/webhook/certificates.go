@@ -100,7 +100,7 @@ func (c Certificates) SecretSelector() labels.Selector {
 // AddCertificates makes the leader maintain the certificates and every replica serve the newest one. It
 // generates missing certificates before it returns, so that the webhook server finds one at start. Deleted
 // Secrets are generated again at once; the reconcilers of Gardener's library
-// (extensions/pkg/webhook/certificates) only check every five minutes.
+// (extensions/pkg/webhook/certificates) only check every five minutes. It fails if a Secret cannot be read or written.
 func AddCertificates(ctx context.Context, mgr manager.Manager, c Certificates, certDir string) (Trust, error) {
 	if c.Namespace == "" {
 		bundle, err := writeStatic(certDir, Endpoint{Mode: c.Mode, URL: c.URL, Service: c.FullName()}.ServerName(), time.Now())

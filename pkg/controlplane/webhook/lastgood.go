@@ -72,7 +72,7 @@ type kept struct {
 }
 
 // Restore loads the stored versions into the store, before the first Load. It logs and skips unreadable
-// versions.
+// versions. It fails if the ConfigMaps cannot be listed.
 func (l *LastGood) Restore(ctx context.Context) error {
 	records, err := l.list(ctx)
 	if err != nil {
@@ -92,7 +92,7 @@ func (l *LastGood) Restore(ctx context.Context) error {
 	return nil
 }
 
-// Start stores versions until the context ends. It runs in the leader.
+// Start stores versions until the context ends. It runs in the leader. It never fails.
 func (l *LastGood) Start(ctx context.Context) error {
 	watch.Poll(ctx, nil, func(ctx context.Context) {
 		statuses := l.Store.statuses.Load()
@@ -110,7 +110,8 @@ func (l *LastGood) Start(ctx context.Context) error {
 	return nil
 }
 
-// Sync writes the served versions, and deletes those of removed files and ConfigMaps.
+// Sync writes the served versions, and deletes those of removed files and ConfigMaps. It fails with the errors of all
+// ConfigMaps that could not be written or deleted.
 func (l *LastGood) Sync(ctx context.Context) error {
 	records, err := l.list(ctx)
 	if err != nil {

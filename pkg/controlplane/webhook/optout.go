@@ -52,7 +52,7 @@ func (o *OptOuts) Contains(namespace string) bool {
 // Synced reports whether all namespaces that existed at start were read.
 func (o *OptOuts) Synced() bool { return o.synced() }
 
-// AddOptOuts watches the namespaces.
+// AddOptOuts watches the namespaces. It fails if the watch cannot be started.
 func AddOptOuts(ctx context.Context, mgr manager.Manager, o *OptOuts) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

@@ -29,7 +29,7 @@ type AccessReviews struct {
 	Client client.Client
 }
 
-// May implements Authorizer.
+// May implements Authorizer. It fails if the API server does not answer the review.
 func (a AccessReviews) May(ctx context.Context, ask mutation.Ask, r mutation.Permission) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{

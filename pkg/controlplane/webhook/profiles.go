@@ -64,7 +64,8 @@ type ConfigMaps struct {
 	Namespace string
 }
 
-// Read lists the ConfigMaps. Findings name their files configmap/<namespace>/<name>/<key>.
+// Read lists the ConfigMaps. Findings name their files configmap/<namespace>/<name>/<key>. It fails if they cannot be
+// listed.
 func (c ConfigMaps) Read(ctx context.Context) ([]source.File, error) {
 	list := &corev1.ConfigMapList{}
 	if err := c.Reader.List(ctx, list, client.InNamespace(c.Namespace), client.MatchingLabels{ProfileLabel: "true"}); err != nil {

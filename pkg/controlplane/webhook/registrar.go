@@ -71,7 +71,8 @@ type Registrar struct {
 }
 
 // Reconcile registers the webhooks, or deletes their registrations with the installation. A write has the
-// compared resourceVersion, so that concurrent writers do not overwrite each other unnoticed.
+// compared resourceVersion, so that concurrent writers do not overwrite each other unnoticed. It fails if the API
+// server rejects a read or a write; the caller retries.
 func (r *Registrar) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	if removed, err := r.uninstalling(ctx); err != nil {
 		return reconcile.Result{}, err

@@ -47,7 +47,7 @@ type Reports struct {
 	said map[client.ObjectKey]string
 }
 
-// Start reports until the context ends.
+// Start reports until the context ends. It never fails.
 func (r *Reports) Start(ctx context.Context) error {
 	watch.Poll(ctx, nil, func(ctx context.Context) {
 		statuses := r.Store.statuses.Load()
@@ -64,7 +64,7 @@ func (r *Reports) Start(ctx context.Context) error {
 	return nil
 }
 
-// Report writes changed states.
+// Report writes changed states. It fails with the errors of all states that could not be written.
 func (r *Reports) Report(ctx context.Context) error {
 	if r.said == nil {
 		r.said = map[client.ObjectKey]string{}

@@ -176,7 +176,7 @@ func (s *Store) Serves(route Route) bool {
 	return current != nil && current.routes[route]
 }
 
-// Admit mutates an object with the active program.
+// Admit mutates an object with the active program. It fails with a *mutation.Failure if the object is denied.
 func (s *Store) Admit(ctx context.Context, request mutation.Request) (*mutation.Result, error) {
 	current := s.current.Load()
 	if current == nil {

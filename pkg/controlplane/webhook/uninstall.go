@@ -75,7 +75,7 @@ func (r *Registrar) uninstalling(ctx context.Context) (bool, error) {
 }
 
 // Withdraw deletes the registrations if the installation is being removed, so that no API server calls missing
-// Pods. Concurrent calls share one deletion.
+// Pods. Concurrent calls share one deletion. It fails if a registration cannot be deleted.
 func (r *Registrar) Withdraw(ctx context.Context) error {
 	done := r.withdrawing.DoChan("", func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)

@@ -48,7 +48,7 @@ type Installation struct {
 	Config  *configv1alpha1.ResourceInterpreterConfiguration
 }
 
-// Reloading returns the options of the reloader.
+// Reloading returns the options of the reloader. It fails if a configured profile of Gardener is unknown.
 func (i *Installation) Reloading() (reload.Options, error) {
 	files := shell.Documents(i.Config.Profiles.Paths)
 	r := reload.Options{Read: files.Read, Empty: files.Empty, LeftAlone: files.LeftAlone, Log: logr.Discard()}
@@ -96,7 +96,7 @@ func (i *Installation) endpoint(bundle []byte) configuration.Endpoint {
 	return e
 }
 
-// Karmada returns a client of Karmada's API server.
+// Karmada returns a client of Karmada's API server. It fails if the kubeconfig is invalid.
 func (i *Installation) Karmada() (dynamic.Interface, error) {
 	config, err := i.cluster(cmp.Or(i.Config.Registration.Kubeconfig, i.Config.Kubernetes.Kubeconfig))
 	if err != nil {
@@ -109,7 +109,8 @@ func (i *Installation) Karmada() (dynamic.Interface, error) {
 	return client, nil
 }
 
-// Owner returns a function that names the installation: by the configured owner, or by the UID of its Lease.
+// Owner returns a function that names the installation: by the configured owner, or by the UID of its Lease. It fails
+// if there is no configured owner and no client for Leases.
 func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 	r := i.Config.Registration
 	if r.Owner != "" || !*i.Config.LeaderElection.Enabled {
@@ -126,7 +127,8 @@ func (i *Installation) Owner() (func(context.Context) (string, error), error) {
 	return registration.LeaseOwner(leases, namespace, i.Config.LeaderElection.ResourceName), nil
 }
 
-// Leases returns a client for the program's Leases, and their namespace.
+// Leases returns a client for the program's Leases, and their namespace. It fails outside of a cluster without a
+// kubeconfig.
 func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 	clients, namespace, err := i.clients(i.Config.LeaderElection.ResourceNamespace)
 	if err != nil {
@@ -135,7 +137,8 @@ func (i *Installation) Leases() (coordinationv1.LeaseInterface, string, error) {
 	return clients.CoordinationV1().Leases(namespace), namespace, nil
 }
 
-// Registrars returns a Registrar for each dialect. o has the options that they share.
+// Registrars returns a Registrar for each dialect. o has the options that they share. It fails if Karmada's kubeconfig
+// is invalid.
 func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte, bool)) ([]*registration.Registrar, error) {
 	var err error
 	if o.Client, err = i.Karmada(); err != nil {
@@ -163,7 +166,7 @@ func (i *Installation) Registrars(o registration.Options, bundle func() ([]byte,
 }
 
 // Unregister deletes the registrations of this installation. Running replicas do not restore them until a
-// replica starts.
+// replica starts. It fails without a configured registration, or if the API server rejects the deletion.
 func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
 	if i.Config.Registration == nil {
 		return errors.New("there is no registration to delete: set --register, or registration in the configuration")
@@ -197,7 +200,8 @@ func (i *Installation) Unregister(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// NewElection prepares the election of the replica that writes the registration.
+// NewElection prepares the election of the replica that writes the registration. It fails if there is no client for
+// Leases.
 func (i *Installation) NewElection(term *leader.Term, log logr.Logger) (*leader.Election, error) {
 	config, err := i.cluster(i.Config.Kubernetes.Kubeconfig)
 	if err != nil {
@@ -210,7 +214,8 @@ func (i *Installation) NewElection(term *leader.Term, log logr.Logger) (*leader.
 	return leader.NewElection(config, namespace, i.Config.LeaderElection.ResourceName, term, log)
 }
 
-// Source returns the certificate source that the configuration selects.
+// Source returns the certificate source that the configuration selects. It fails if files are unreadable or there is no
+// client for Secrets.
 func (i *Installation) Source(log logr.Logger) (certificate.Source, error) {
 	c, told := i.Config.Certificate, i.Config.Registration != nil
 	if files := c.Files; files != nil {
@@ -317,7 +322,8 @@ func (i *Installation) namespace(given string) (string, error) {
 	return "", errors.New("the namespace of the program is not known: set --namespace")
 }
 
-// Check validates the configuration, the files that it names, and the profiles. It contacts no cluster.
+// Check validates the configuration, the files that it names, and the profiles. It contacts no cluster. It fails at the
+// first mistake.
 func (i *Installation) Check(out io.Writer) error {
 	options, err := i.Reloading()
 	if err != nil {

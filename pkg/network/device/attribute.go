@@ -21,7 +21,8 @@ const (
 	mostAttributes                                 = 32
 )
 
-// ValidateAttributes returns all mistakes in the attributes of a device as Problems; their fields are the names.
+// ValidateAttributes returns all mistakes in the attributes of a device as Problems; their fields are the names. It
+// returns nil without mistakes; otherwise the error is a Problems.
 func ValidateAttributes(attributes map[string]Attribute) error {
 	var p Problems
 	for _, name := range slices.Sorted(maps.Keys(attributes)) {
@@ -54,7 +55,7 @@ func ValidateAttributeName(name string) error {
 	return nil
 }
 
-// Validate checks that the attribute has exactly one value, and that it is allowed.
+// Validate checks that the attribute has exactly one value, and that it is allowed. It fails with the reason.
 func (a Attribute) Validate() error {
 	values := 0
 	for _, set := range []bool{a.Int != nil, a.Bool != nil, a.String != nil, a.Version != nil} {

@@ -128,7 +128,8 @@ type Attribute struct {
 	Version *string `json:"version,omitempty"`
 }
 
-// ParsePrefix reads a CIDR of a configuration: an address with the length of its subnet, or a network. An IPv4 address must be written as one.
+// ParsePrefix reads a CIDR of a configuration: an address with the length of its subnet, or a network. An IPv4 address
+// must be written as one. It fails for any other form.
 func ParsePrefix(text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -140,7 +141,7 @@ func ParsePrefix(text string) (netip.Prefix, error) {
 	return prefix, nil
 }
 
-// ParseAddr reads an address without a length and without a zone.
+// ParseAddr reads an address without a length and without a zone. It fails for any other form.
 func ParseAddr(text string) (netip.Addr, error) {
 	address, err := netip.ParseAddr(text)
 	switch {

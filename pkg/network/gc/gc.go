@@ -168,7 +168,8 @@ func (r *Reconciler) Run(ctx context.Context) {
 	}
 }
 
-// Pass searches for leaks once, and releases the leaked allocations if the options allow it.
+// Pass searches for leaks once, and releases the leaked allocations if the options allow it. It fails if the ledger or
+// the cluster cannot be read, or if too many allocations have no living holder.
 func (r *Reconciler) Pass(ctx context.Context) error {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

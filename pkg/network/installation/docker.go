@@ -40,7 +40,8 @@ type Docker struct {
 	leases   *ipam.Driver
 }
 
-// NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API.
+// NewDocker opens the kernel and logs missing features. It returns nil if no listener serves Docker's API. It fails if
+// another server manages the network namespace.
 func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	if !p.Config.AnswersDocker() {
 		return nil, nil //nolint:nilnil // nil means that no listener serves the API
@@ -76,7 +77,8 @@ func (p *Parts) NewDocker(ctx context.Context) (*Docker, error) {
 	return d, nil
 }
 
-// Recover completes operations that were interrupted by a restart. It accepts a nil receiver.
+// Recover completes operations that were interrupted by a restart. It accepts a nil receiver. It fails if the ledger or
+// the kernel does.
 func (d *Docker) Recover(ctx context.Context) error {
 	if d == nil {
 		return nil
@@ -87,7 +89,7 @@ func (d *Docker) Recover(ctx context.Context) error {
 	return nil
 }
 
-// Close closes the kernel. It accepts a nil receiver.
+// Close closes the kernel. It accepts a nil receiver. It fails if the network namespace cannot be closed.
 func (d *Docker) Close() error {
 	if d == nil {
 		return nil

@@ -76,7 +76,8 @@ func (o *Installation) Reloading() reload.Options {
 	}
 }
 
-// Check validates the configuration, the files that it names, and the profiles. It writes warnings to doubts.
+// Check validates the configuration, the files that it names, and the profiles. It writes warnings to doubts. It fails
+// at the first mistake.
 func (o *Installation) Check(ctx context.Context, out, doubts io.Writer) error {
 	if err := o.checkMachine(ctx); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (o *Installation) Delay() time.Duration {
 }
 
 // Administration returns the path of the administration socket: the configured one, or the one next to the
-// ledger's folder. It returns "" if there is none.
+// ledger's folder. It returns "" if there is none. It fails if the configured address or the folder is invalid.
 func (o *Installation) Administration() (string, error) {
 	path, err := o.Config.Administration.Socket()
 	if err != nil || path != "" || o.Config.Ledger.Etcd != nil {
@@ -139,7 +140,7 @@ func (o *Installation) Administration() (string, error) {
 	return path, nil
 }
 
-// Listeners returns the configured listeners.
+// Listeners returns the configured listeners. It fails for an unknown contract or an invalid address.
 func (o *Installation) Listeners(contracts map[string]server.Contract) ([]server.Listener, error) {
 	var all []server.Listener
 	for _, l := range o.Config.Listeners {

@@ -33,7 +33,7 @@ type Leaks struct {
 	metrics leakMetrics
 }
 
-// NewLeaks prepares the search.
+// NewLeaks prepares the search. It fails if there is no client of the cluster.
 func (p *Parts) NewLeaks() (*Leaks, error) {
 	l, c := &Leaks{log: p.Log.WithName("leaks"), metrics: newLeakMetrics(p.Registry)}, p.Config.Leaks
 	options := gc.Options{

@@ -24,7 +24,7 @@ import (
 )
 
 // OpenStore opens the ledger's store: a folder on this machine, or etcd. It calls exit to end the program if
-// the folder can no longer be written.
+// the folder can no longer be written. It fails if the folder is in use or damaged, or etcd does not answer.
 func OpenStore(ctx context.Context, c configv1alpha1.Ledger, log logr.Logger, exit func(status int)) (ledger.Store, error) {
 	if c.Etcd != nil {
 		return openEtcd(ctx, *c.Etcd, log)

@@ -196,7 +196,8 @@ func Check(a network.Allocation) error {
 	return nil
 }
 
-// AllocationRows returns the changes that write an allocation, given in its stored form, without existing rows.
+// AllocationRows returns the changes that write an allocation, given in its stored form, without existing rows. It
+// fails if the form is invalid.
 func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 	a, err := decode(raw)
 	if err != nil {
@@ -218,7 +219,7 @@ func AllocationRows(raw []byte) (network.Allocation, []Change, error) {
 func Rests(c Change) bool { return len(c.Value) > 0 && c.Value[0] == placeResting }
 
 // RestingRow returns the change that starts a quarantine of a free resource; last is the previous owner, or the zero one
-// if unknown.
+// if unknown. It fails without a resource, an end, or a valid owner.
 func RestingRow(t Thing, until time.Time, last network.Owner) (Change, error) {
 	key := t.key()
 	if read, err := parseThing(key); err != nil || !read.equals(t) {

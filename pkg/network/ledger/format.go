@@ -44,13 +44,13 @@ func CheckFormat(ctx context.Context, store Store) error {
 	return err
 }
 
-// Empty reports whether a store has no rows except the row of the format.
+// Empty reports whether a store has no rows except the row of the format. It fails if the store does.
 func Empty(ctx context.Context, store Store) (bool, error) {
 	some, err := hasRows(ctx, store, "")
 	return !some && err == nil, err
 }
 
-// HasRecords reports whether a store contains records.
+// HasRecords reports whether a store contains records. It fails if the store does.
 func HasRecords(ctx context.Context, store Store) (bool, error) {
 	return hasRows(ctx, store, prefixRecord)
 }
@@ -91,6 +91,7 @@ func Importing(ctx context.Context, store Store) (checksum string, err error) {
 }
 
 // BeginImport marks a store as one into which the rows with a checksum are imported: nothing opens it until EndImport.
+// It fails if the store has an unknown format or fails.
 func BeginImport(ctx context.Context, store Store, checksum string) error {
 	found, err := store.Get(ctx, keyFormat)
 	if err != nil {
@@ -102,7 +103,7 @@ func BeginImport(ctx context.Context, store Store, checksum string) error {
 	return wrapWriting(store.Commit(ctx, Change{Key: keyFormat, Was: found, Value: []byte(importing + checksum)}))
 }
 
-// EndImport counts the quotas and takes the mark of BeginImport away.
+// EndImport counts the quotas and takes the mark of BeginImport away. It fails if the store does.
 func EndImport(ctx context.Context, store Store, checksum string) error {
 	if err := writeCounts(ctx, store); err != nil {
 		return wrapWriting(err)
@@ -153,7 +154,7 @@ func checkRecord(key string, value []byte) error {
 	return nil
 }
 
-// RecordRow returns the change that creates a record.
+// RecordRow returns the change that creates a record. It fails for a key of another kind of row.
 func RecordRow(key string, value []byte) (Change, error) {
 	if !isRecord(key) {
 		return Change{}, errors.New("the key of a record begins with " + prefixRecord)

@@ -45,7 +45,8 @@ type Ledger struct {
 	accepted bool
 }
 
-// Open reads the hints from a store. Rows of pools that are not given stay untouched.
+// Open reads the hints from a store. Rows of pools that are not given stay untouched. It fails if the format is newer
+// or a row is unreadable.
 func Open(ctx context.Context, store Store, pools ...Pool) (*Ledger, error) {
 	l := &Ledger{store: store, generation: rand.Uint64}
 	l.watcher, _ = store.(Watcher)
@@ -152,12 +153,14 @@ func (l *Ledger) All(ctx context.Context, each func(network.Allocation) error) e
 	return l.allocations(ctx, prefixOwner, nil, each)
 }
 
-// Unfinished calls each for every allocation that is not bound. It decodes no other rows.
+// Unfinished calls each for every allocation that is not bound. It decodes no other rows. It fails if the store or each
+// does.
 func (l *Ledger) Unfinished(ctx context.Context, each func(network.Allocation) error) error {
 	return l.allocations(ctx, prefixOwner, isBound, each)
 }
 
-// Owned returns the allocations of a contract with keys that begin with the given owner's key, sorted by owner.
+// Owned returns the allocations of a contract with keys that begin with the given owner's key, sorted by owner. It
+// fails if the store does.
 func (l *Ledger) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	var all []network.Allocation
 	err := l.allocations(ctx, ownerKey(beginning), nil, func(a network.Allocation) error { all = append(all, a); return nil })
@@ -428,7 +431,7 @@ func (l *Ledger) upgrade(ctx context.Context) error {
 }
 
 // Wake removes rows after their quarantine and expired tombstones. It returns the number of resources that became free.
-// It also reads uncertain rows again.
+// It also reads uncertain rows again. It fails if the store does; the number is then incomplete.
 func (l *Ledger) Wake(ctx context.Context, now time.Time) (int, error) {
 	l.hints.mutex.Lock()
 	due := l.hints.due(now)

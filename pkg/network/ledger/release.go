@@ -25,7 +25,7 @@ const (
 )
 
 // Forget deletes the allocation of an owner. Its resources are in quarantine until the given time, rounded up to a
-// second, if that is after now. Forget does nothing for an owner without an allocation.
+// second, if that is after now. Forget does nothing for an owner without an allocation. It fails if the store does.
 func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until time.Time) error {
 	_, err := l.ReleaseIf(ctx, owner, now, false, func(network.Allocation) (time.Time, Release) { return until, Forgotten })
 	return err
@@ -33,7 +33,8 @@ func (l *Ledger) Forget(ctx context.Context, owner network.Owner, now, until tim
 
 // ReleaseIf releases an owner's allocation as the function decides, which also returns the end of the quarantine and may
 // be called several times. With bury, the same commit writes the owner's tombstone, even without an allocation, so that
-// older requests are refused; it writes nothing if the function returns Kept. It returns the remaining allocation.
+// older requests are refused; it writes nothing if the function returns Kept. It returns the remaining allocation. It
+// fails if the store or the function does.
 func (l *Ledger) ReleaseIf(
 	ctx context.Context, owner network.Owner, now time.Time, bury bool, decide func(network.Allocation) (until time.Time, what Release),
 ) (left *network.Allocation, err error) {

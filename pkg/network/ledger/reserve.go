@@ -203,7 +203,7 @@ func (r *reservation) completeEarlier(ctx context.Context) error {
 }
 
 // Completed reports whether the first allocation of an intended one's request is bound, so that the remaining ones must
-// be bound as well.
+// be bound as well. It fails if the store does.
 func (l *Ledger) Completed(ctx context.Context, a network.Allocation) (bool, error) {
 	if a.Together == (network.Owner{}) || a.Together == a.Owner {
 		return false, nil

@@ -56,7 +56,7 @@ type Report struct {
 }
 
 // Verify reports all mistakes in the rows of a store. It reads them once, as they are at one time. It keeps the keys of
-// all resources in memory.
+// all resources in memory. It fails if the store does; mistakes in rows are no error.
 func Verify(ctx context.Context, store Store, o VerifyOptions) (*Report, error) {
 	if o.Maximum == 0 {
 		o.Maximum = 10_000

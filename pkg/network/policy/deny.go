@@ -38,7 +38,7 @@ type denial struct {
 // forbidden is the code of a denial that names none.
 const forbidden = 403
 
-// Deny returns the first denial that applies to a request, or nil.
+// Deny returns the first denial that applies to a request, or nil. It fails if an expression does.
 func (p *Policy) Deny(ctx context.Context, s Subject) (*Denial, error) {
 	if len(p.deny) == 0 {
 		return nil, nil

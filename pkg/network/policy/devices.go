@@ -54,7 +54,7 @@ func (p *Policy) Attributes(ctx context.Context, d device.Device) (map[string]de
 	return all, nil
 }
 
-// DeviceConfig returns the settings of a device for all users.
+// DeviceConfig returns the settings of a device for all users. It fails if an expression does.
 func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Config, error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()
@@ -73,7 +73,7 @@ func (p *Policy) DeviceConfig(ctx context.Context, d device.Device) (device.Conf
 	return merged, nil
 }
 
-// DeviceClouds returns the names of the clouds that know a device.
+// DeviceClouds returns the names of the clouds that know a device. It fails if a condition does.
 func (p *Policy) DeviceClouds(ctx context.Context, d device.Device) (names []string, err error) {
 	ctx, end := expression.Limit(ctx)
 	defer end()

@@ -40,7 +40,8 @@ type behind struct {
 // errNoProfiles is for a server that would answer nothing.
 var errNoProfiles = errors.New("no NetworkProfile was found")
 
-// Check compiles the profiles without activating them, and returns the policy and its warnings.
+// Check compiles the profiles without activating them, and returns the policy and its warnings. It fails with
+// source.Findings for invalid profiles.
 func Check(o Options) (*policy.Policy, source.Findings, error) {
 	files, err := o.Read()
 	if err != nil {

@@ -95,7 +95,8 @@ type place struct {
 	tls      *certificates
 }
 
-// New opens all addresses: clients can connect, and wait until Serve starts. Serve or Close closes them.
+// New opens all addresses: clients can connect, and wait until Serve starts. Serve or Close closes them. It fails if an
+// address is in use or invalid; no address stays open.
 func New(ctx context.Context, o Options) (*Server, error) {
 	s := &Server{options: o}
 	guard := serving.NewGuard(o.Limits, o.Metrics.guard)
@@ -156,7 +157,7 @@ func (p *place) address() string {
 	return p.listener.Addr().String()
 }
 
-// Close closes the listeners if Serve was not called.
+// Close closes the listeners if Serve was not called. It fails if a listener cannot be closed.
 func (s *Server) Close() error {
 	var problems []error
 	for _, p := range s.places {

@@ -191,7 +191,8 @@ func (s *Service) Clouds() map[string]cloud.Cloud {
 	return clouds
 }
 
-// DescribeDevice returns what clouds know of the network interface with a MAC address.
+// DescribeDevice returns what clouds know of the network interface with a MAC address. It fails with
+// network.ErrUnavailable if a cloud is unknown or does not answer.
 func (s *Service) DescribeDevice(ctx context.Context, clouds []string, mac string) (cloud.Description, error) {
 	all := cloud.Description{Attributes: map[string]device.Attribute{}}
 	for _, name := range clouds {
@@ -243,12 +244,14 @@ func (s *Service) At(ctx context.Context, pool string, address netip.Addr) (netw
 	return s.ledger.At(ctx, pool, address)
 }
 
-// Owned returns the allocations of the owner's contract for all owners with the given owner's key as a prefix.
+// Owned returns the allocations of the owner's contract for all owners with the given owner's key as a prefix. It fails
+// if the ledger does.
 func (s *Service) Owned(ctx context.Context, beginning network.Owner) ([]network.Allocation, error) {
 	return s.ledger.Owned(ctx, beginning)
 }
 
-// Next returns a free address for a caller that makes an owner out of it; see ledger.Ledger.Next.
+// Next returns a free address for a caller that makes an owner out of it; see ledger.Ledger.Next. It fails with
+// network.ErrExhausted if none is free.
 func (s *Service) Next(ctx context.Context, pool string, within netip.Prefix, attempt int) (netip.Addr, error) {
 	address, err := s.ledger.Next(ctx, pool, within, attempt)
 	return address, s.exhausted.note(err)
@@ -329,7 +332,7 @@ func (e *exhaustions) count(what Exhaustion) {
 // Release releases the allocation of an owner. It returns when the release is recorded; the cloud is called in the
 // background, with retries. It succeeds for an owner without an allocation. Requests of the owner that arrived earlier
 // are refused from then on. Running work for the owner is completed first; the release continues if its caller
-// disconnects, because many callers never repeat it.
+// disconnects, because many callers never repeat it. It fails if the ledger does.
 func (s *Service) Release(ctx context.Context, owner network.Owner) error {
 	return s.releaseIf(ctx, owner, true, func(network.Allocation) bool { return true })
 }
@@ -355,7 +358,8 @@ func (s *Service) Retract(ctx context.Context, of network.Allocation) error {
 var errHeld = errors.New("it is held by another holder")
 
 // Quit changes the holder of an allocation, and releases it in the same commit if change requests it. It does nothing
-// if change reports that the allocation belongs to another holder, or if the owner has none.
+// if change reports that the allocation belongs to another holder, or if the owner has none. It fails if the ledger
+// does.
 func (s *Service) Quit(ctx context.Context, owner network.Owner, change func(*network.Holder) (own, over bool)) error {
 	over := false
 	a, err := s.ledger.Update(ctx, owner, func(a *network.Allocation) error {
@@ -472,7 +476,7 @@ func (s *Service) Run(ctx context.Context) { s.reconciler.run(ctx) }
 
 // Recover rolls back requests that were interrupted before the server started, and continues releases. It calls no
 // cloud: Run does. An owner that returns before its intent is unbound gets the same again. Requests may be served
-// concurrently.
+// concurrently. It fails if the ledger cannot be read.
 func (s *Service) Recover(ctx context.Context) error { return s.reconciler.look(ctx, true) }
 
 // Pending returns the number of releases that the clouds have not confirmed.

@@ -48,7 +48,8 @@ type Options struct {
 	Lost func(error)
 }
 
-// NewManager wraps a manager. Add the leader's work to the result, which adds itself to the manager.
+// NewManager wraps a manager. Add the leader's work to the result, which adds itself to the manager. It fails if the
+// options of the election are invalid.
 func NewManager(config *rest.Config, mgr manager.Manager, o Options) (*Manager, error) {
 	lock, err := ctrlelection.NewResourceLock(config, mgr, ctrlelection.Options{
 		LeaderElection: o.Enabled, LeaderElectionResourceLock: resourcelock.LeasesResourceLock,
@@ -65,7 +66,7 @@ func NewManager(config *rest.Config, mgr manager.Manager, o Options) (*Manager, 
 }
 
 // Add registers a runnable for the leader, by the rule of controller-runtime: all runnables that do not opt
-// out.
+// out. It fails if the manager rejects the runnable.
 func (l *Manager) Add(r manager.Runnable) error {
 	if says, ok := r.(manager.LeaderElectionRunnable); ok && !says.NeedLeaderElection() {
 		return l.Manager.Add(r)
@@ -80,7 +81,8 @@ func (l *Manager) Elected() <-chan struct{} { return l.elected }
 // NeedLeaderElection returns false: every replica participates.
 func (l *Manager) NeedLeaderElection() bool { return false }
 
-// Start participates and leads until the context ends. It releases the lease after the work has ended.
+// Start participates and leads until the context ends. It releases the lease after the work has ended. It fails if the
+// election cannot start, or if a runnable fails.
 func (l *Manager) Start(ctx context.Context) error {
 	work, end := context.WithCancel(ctx)
 	defer end()

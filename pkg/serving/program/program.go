@@ -73,7 +73,8 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.StringVar(&f.logFormat, "log-format", "", "json or text (default json)")
 }
 
-// Read reads the configuration file. Without one, it returns the defaults.
+// Read reads the configuration file. Without one, it returns the defaults. It fails if the file is unreadable or
+// invalid.
 func Read[C any](f *Flags, decode func(source.File) (*C, error)) (*C, error) {
 	file := source.File{Name: f.config}
 	if f.config != "" {
@@ -86,7 +87,8 @@ func Read[C any](f *Flags, decode func(source.File) (*C, error)) (*C, error) {
 	return decode(file)
 }
 
-// Override applies the given flags to a configuration: those for logging and limits, and the others by name.
+// Override applies the given flags to a configuration: those for logging and limits, and the others by name. It fails
+// for a value out of range.
 func (f *Flags) Override(set *pflag.FlagSet, log *configv1alpha1.Logging, limits [4]*int32, others map[string]func()) error {
 	others["log-level"] = func() { log.Level = f.logLevel }
 	others["log-format"] = func() { log.Format = f.logFormat }
@@ -124,7 +126,7 @@ func (p *Problems) AddMetricsAddress(address string) {
 func (p Problems) Err() error { return errors.Join(p...) }
 
 // Start returns the program's logger, logs name and version, and sets up contention profiling. Nil means
-// stderr.
+// stderr. It fails for an unknown level or format.
 func Start(name, version string, l configv1alpha1.Logging, d configv1alpha1.Debugging, to io.Writer, keysAndValues ...any) (logr.Logger, error) {
 	// Errors carry their context in their text, and a panic logs its own stack.
 	options := []zap.Opts{zap.StacktraceLevel(zapcore.PanicLevel)}

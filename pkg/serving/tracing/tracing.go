@@ -25,7 +25,8 @@ const tracingTimeout = 5 * time.Second
 
 // New returns a tracer that exports to the endpoint in the environment (OTEL_EXPORTER_OTLP_ENDPOINT and related
 // variables), and a function that ends it. It returns a nil tracer without an endpoint. Spans wait in a bounded
-// queue and are dropped if it is full.
+// queue and are dropped if it is full. It fails if the environment names another protocol than http/protobuf or has
+// invalid settings.
 func New(ctx context.Context, program, version string, log logr.Logger) (trace.Tracer, func(), error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil, func() {}, nil

@@ -44,7 +44,7 @@ var architectures = []string{"amd64", "arm64"}
 
 // Collect returns the files of an image by their paths in it: profiles at its root, and the files that they use at the
 // paths that they contain, as in a folder of profiles. Files with the same path must be equal, and a file must not have
-// the path of a folder.
+// the path of a folder. It fails if a used file is outside the profile's folder or unreadable.
 func Collect(profiles []source.File) (map[string][]byte, error) {
 	files, origins := map[string][]byte{}, map[string]string{}
 	add := func(name, origin string, data []byte) error {
@@ -187,7 +187,8 @@ type rootFS struct {
 	DiffIDs []string `json:"diff_ids"`
 }
 
-// Write writes an image with annotations as an archive of an OCI layout under the tag, and returns its digest.
+// Write writes an image with annotations as an archive of an OCI layout under the tag, and returns its digest. It fails
+// if a file cannot be archived or out cannot be written.
 func Write(out io.Writer, files map[string][]byte, tag string, annotations map[string]string) (string, error) {
 	archived, err := archive(files)
 	if err != nil {

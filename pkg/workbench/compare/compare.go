@@ -217,7 +217,7 @@ func unknown(object manifest.Object, reason error) (outcome, error) {
 // Program is the Side of profiles that are compiled.
 type Program struct{ *mutation.Program }
 
-// Admit implements Side.
+// Admit implements Side. It fails with ErrUnknown if the object cannot be evaluated.
 func (p Program) Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
 	changes, err := s.Admit(ctx, p.Program, object)
 	if err != nil {

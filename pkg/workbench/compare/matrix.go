@@ -125,7 +125,7 @@ func apply(names string, o *scene.Options) error {
 	return nil
 }
 
-// Scenes generates the control planes of the matrix.
+// Scenes generates the control planes of the matrix. It fails if one of them cannot be generated.
 func (m Matrix) Scenes(ctx context.Context, generator scene.Generator) ([]*scene.Scene, error) {
 	options, err := m.Options()
 	if err != nil {

@@ -127,7 +127,7 @@ func (out outcome) key(subject string) string {
 	return key.String()
 }
 
-// Write writes the result in one of the formats of render.Comparisons.
+// Write writes the result in one of the formats of render.Comparisons. It fails if w cannot be written.
 func (r *Result) Write(w io.Writer, format render.Format, style render.Style) error {
 	style.File = r.file(style.File)
 	style.Title = "What the new version of the profiles changes"

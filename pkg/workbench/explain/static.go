@@ -164,7 +164,8 @@ func topicOf(name string) *topic {
 	return nil
 }
 
-// Static returns the entries of a topic: all, those of a component, or those of a name, as in kube-apiserver/v.
+// Static returns the entries of a topic: all, those of a component, or those of a name, as in kube-apiserver/v. It
+// fails for an unknown component or name.
 func Static(words ...string) (*Page, error) {
 	t := topicOf(words[0])
 	if t == nil {

@@ -51,7 +51,7 @@ func (s Style) paint(t colour.Tone, text string) string { return t.Paint(s.Colou
 // Formats returns the output formats for explanations and pages; the first is for terminals.
 func Formats() []string { return []string{"text", "json", "yaml"} }
 
-// Write writes a *Page or an *Object in a format.
+// Write writes a *Page or an *Object in a format. It fails if w cannot be written.
 func (s Style) Write(w io.Writer, format string, what any) error {
 	if format == "text" {
 		switch what := what.(type) {

@@ -183,7 +183,7 @@ func (o Options) ask(ctx context.Context, r interpreter.Request) Answer {
 }
 
 // Patched applies a patch (RFC 6902) to an object as Karmada does. It returns the object unchanged if the patch is
-// empty.
+// empty. It fails if the patch is invalid or does not fit the object.
 func Patched(object, patch []byte) ([]byte, error) {
 	if len(bytes.TrimSpace(patch)) == 0 {
 		return object, nil

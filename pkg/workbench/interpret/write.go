@@ -21,7 +21,7 @@ import (
 const inside = "      "
 
 // Write writes the answers as text: each object with a block per operation, with the answer, and the reason to its
-// right or below.
+// right or below. It fails if w cannot be written.
 func Write(w io.Writer, s render.Style, results []Result) error {
 	var out strings.Builder
 	for i, r := range results {

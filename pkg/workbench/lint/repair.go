@@ -210,7 +210,8 @@ func (r Repaired) Said() []string {
 	return lines
 }
 
-// Write puts the fixed text in the place of the file: all of it or nothing. Permissions stay, and so does a symbolic link to it.
+// Write puts the fixed text in the place of the file: all of it or nothing. Permissions stay, and so does a symbolic
+// link to it. It fails if the file has changed since it was read.
 func (r Repaired) Write() error {
 	now, err := disk.ReadFile(r.Name, maximumSize)
 	if err != nil {

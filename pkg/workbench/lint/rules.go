@@ -70,7 +70,7 @@ var pages = sync.OnceValues(func() ([]*Page, error) {
 	return all, nil
 })
 
-// Pages returns the pages of all rules, sorted by rule.
+// Pages returns the pages of all rules, sorted by rule. It fails if an embedded page is invalid.
 func Pages() ([]*Page, error) { return pages() }
 
 // PageOf returns the page of a rule, or nil.
@@ -191,7 +191,7 @@ func indent(text string) string {
 	return out.String()
 }
 
-// Index returns the page that lists all rules.
+// Index returns the page that lists all rules. It fails if an embedded page is invalid.
 func Index() (string, error) {
 	all, err := pages()
 	if err != nil {

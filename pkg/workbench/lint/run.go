@@ -222,7 +222,7 @@ type Input struct {
 const standardInput = "stdin"
 
 // Read reads files, folders with all below them, and the standard input for "-", each once. In folders it takes *.yaml and *.yml; entries that
-// begin with a dot are left out.
+// begin with a dot are left out. It fails if one of them is unreadable.
 func Read(paths []string, stdin io.Reader) ([]Input, error) {
 	var inputs []Input
 	seen := map[string]bool{}

@@ -343,7 +343,8 @@ func Read(paths []string, stdin io.Reader) ([]Object, error) {
 	return objects, findings.Err()
 }
 
-// ReadWith reads the objects of a file or folder, as Read does, with a function that reads each file.
+// ReadWith reads the objects of a file or folder, as Read does, with a function that reads each file. It fails if a
+// file is unreadable or not a manifest.
 func ReadWith(path string, read func(path string) ([]byte, error)) ([]Object, error) {
 	files, err := filesBelow(path, read)
 	if err != nil {
@@ -399,7 +400,7 @@ func filesBelow(path string, read func(name string) ([]byte, error)) (files []so
 }
 
 // Below returns the file at a path, or the matching files in the folder there and in those below it, sorted. It omits
-// files and folders that begin with a dot.
+// files and folders that begin with a dot. It fails if the path or a folder is unreadable.
 func Below(path string, matches func(name string) bool) (names []string, err error) {
 	err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		switch {

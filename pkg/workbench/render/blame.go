@@ -281,7 +281,8 @@ func climb(edits []Edit, stack *[]int, depth int) int {
 }
 
 // Between returns the difference between two results of one object. The author of a line is the rule that wrote or
-// removed it, on either side. It hides everything that either of them hides.
+// removed it, on either side. It hides everything that either of them hides. It fails if one of them is not a JSON
+// object.
 func Between(from, to *Change) (*Change, error) {
 	c, err := NewChange(from.current)
 	if err != nil {

@@ -133,7 +133,8 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 	return nil
 }
 
-// Become sets another state of the object and attributes all differences to the author.
+// Become sets another state of the object and attributes all differences to the author. It fails if one of the states
+// is not a JSON object.
 func (c *Change) Become(by Author, object []byte) error {
 	return c.become(object, func(lines []Line) { c.blame.Advance(by, lines) })
 }
@@ -151,7 +152,8 @@ func (c *Change) become(object []byte, advance func([]Line)) error {
 // Bytes returns the current object as JSON with all values; Shown hides values from Secrets.
 func (c *Change) Bytes() []byte { return c.current }
 
-// Shown returns the current object as JSON. Values from Secrets in rules and the data of a Secret are hidden.
+// Shown returns the current object as JSON. Values from Secrets in rules and the data of a Secret are hidden. It fails
+// if the object is not valid JSON.
 func (c *Change) Shown() ([]byte, error) { return c.veil.object(c.current) }
 
 // Edits returns all lines of the object, changed ones with their authors. Values from Secrets in rules and the data of

@@ -180,7 +180,7 @@ func positionOf(p source.Position) *Position {
 	return &Position{File: p.File, Line: p.Line, Column: p.Column}
 }
 
-// JSON writes a Difference as JSON. The style makes no difference.
+// JSON writes a Difference as JSON. The style makes no difference. It fails if w cannot be written.
 func (s Style) JSON(w io.Writer, changes ...*Change) error {
 	out, err := marshal(s.differenceOf(changes), "  ")
 	if err != nil {
@@ -190,7 +190,7 @@ func (s Style) JSON(w io.Writer, changes ...*Change) error {
 	return err
 }
 
-// YAML writes a Difference as YAML. The style makes no difference.
+// YAML writes a Difference as YAML. The style makes no difference. It fails if w cannot be written.
 func (s Style) YAML(w io.Writer, changes ...*Change) error {
 	out, err := marshal(s.differenceOf(changes), "")
 	if err != nil {
@@ -214,7 +214,8 @@ func (s Style) differenceOf(changes []*Change) Difference {
 	return d
 }
 
-// ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no difference.
+// ObjectsJSON writes the objects as they are now: one by itself, any other number as a List. The style makes no
+// difference. It fails if an object is not valid JSON or w cannot be written.
 func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 	items := make([]json.RawMessage, len(changes))
 	for i, change := range changes {
@@ -237,7 +238,7 @@ func (s Style) ObjectsJSON(w io.Writer, changes ...*Change) error {
 }
 
 // ObjectsYAML writes the current objects as YAML documents: texts of several lines as blocks, and base64 files with a
-// comment with their text. It ignores the style.
+// comment with their text. It ignores the style. It fails if an object is not valid JSON or w cannot be written.
 func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 	for i, change := range changes {
 		shown, err := change.Shown()
@@ -256,7 +257,8 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 	return nil
 }
 
-// ObjectsText writes the lines of the objects as they are now, with an empty line between two. The style makes no difference.
+// ObjectsText writes the lines of the objects as they are now, with an empty line between two. The style makes no
+// difference. It fails if an object is not valid JSON or w cannot be written.
 func (s Style) ObjectsText(w io.Writer, changes ...*Change) error {
 	var out bytes.Buffer
 	for i, change := range changes {

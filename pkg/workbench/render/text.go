@@ -40,10 +40,11 @@ type Line struct {
 func (l Line) String() string { return strings.TrimRight(strings.Repeat("  ", l.Depth)+l.Text, " ") }
 
 // Text converts an object to lines. Members are sorted, so that their original order is irrelevant; the status and
-// fields managed by kube-apiserver are omitted.
+// fields managed by kube-apiserver are omitted. It fails if the object is not valid JSON.
 func Text(object []byte) ([]Line, error) { return project(object, false) }
 
-// WholeText works like Text, but includes the status and fields managed by kube-apiserver.
+// WholeText works like Text, but includes the status and fields managed by kube-apiserver. It fails if the object is
+// not valid JSON.
 func WholeText(object []byte) ([]Line, error) { return project(object, true) }
 
 func project(object []byte, whole bool) ([]Line, error) {

@@ -336,7 +336,7 @@ var parsed = sync.OnceValues(func() (*template.Template, error) {
 // deepest is the maximum indentation with a class in the style sheet.
 const deepest = 12
 
-// Write writes the page as one HTML file.
+// Write writes the page as one HTML file. It fails if w cannot be written.
 func (p *Page) Write(w io.Writer) error {
 	page, err := parsed()
 	if err != nil {

@@ -107,7 +107,8 @@ type shootPart struct {
 	} `json:"status"`
 }
 
-// Adopt adds the values of a whole Shoot manifest. Values that are already set have precedence.
+// Adopt adds the values of a whole Shoot manifest. Values that are already set have precedence. It fails if the
+// manifest is not a Shoot.
 func (o Options) Adopt(shoot []byte) (Options, error) {
 	merged, err := Merge(shoot, o.Shoot)
 	if err != nil {
@@ -166,7 +167,8 @@ var shortcuts = map[string]string{
 }
 
 // Set sets fields: path=value, where the path begins as expressions name fields of the shoot (region, networking.nodes), or
-// with spec, metadata or status, or with seed. or cloudProfile. for those resources. The value is YAML.
+// with spec, metadata or status, or with seed. or cloudProfile. for those resources. The value is YAML. It fails with
+// ErrSet for an invalid path or value.
 func (o *Options) Set(fields ...string) error {
 	for _, field := range fields {
 		path, text, ok := strings.Cut(field, "=")
@@ -244,7 +246,7 @@ func steps(path string) []string {
 	return found
 }
 
-// Merge applies a merge patch (RFC 7386) to an object; both may be missing.
+// Merge applies a merge patch (RFC 7386) to an object; both may be missing. It fails if one of them is not valid JSON.
 func Merge(object, patch []byte) ([]byte, error) {
 	switch {
 	case len(patch) == 0:

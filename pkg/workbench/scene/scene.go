@@ -52,7 +52,7 @@ type Scene struct {
 // OldKey returns the key of an object in Scene.Old.
 func OldKey(o manifest.Object) string { return o.Group() + "/" + o.Kind + "/" + o.Name }
 
-// New returns the scene of a generated control plane.
+// New returns the scene of a generated control plane. It fails if a generated object is invalid.
 func New(o Options, g Generated) (*Scene, error) {
 	found, err := g.facts()
 	if err != nil {
@@ -210,7 +210,7 @@ func namespaceOf(raw []byte) (facts.Namespace, error) {
 // gardenNamespace is where the virtual garden lives.
 const gardenNamespace = target.GardenNamespace
 
-// Find lets lookups find these objects.
+// Find lets lookups find these objects. It fails if an object is invalid.
 func (s *Scene) Find(objects ...manifest.Object) error {
 	for _, o := range objects {
 		decoded, err := decode(o)
@@ -375,7 +375,8 @@ func FindProgram() (Program, error) {
 	return Program{path}, nil
 }
 
-// Generate implements Generator: all control planes in one run.
+// Generate implements Generator: all control planes in one run. It fails with the message of the program if its exit
+// status is not 0.
 func (p Program) Generate(ctx context.Context, options ...Options) ([]Generated, error) {
 	var in, out, problems bytes.Buffer
 	encoder := json.NewEncoder(&in)

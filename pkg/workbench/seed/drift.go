@@ -33,7 +33,7 @@ import (
 var _ drift.API = (*Seed)(nil)
 
 // Call implements drift.API. It is the only way to write: a drift.Call is either a read or a patch that changes
-// nothing.
+// nothing. It fails with a *drift.Answer if the API server rejects the call.
 func (s *Seed) Call(ctx context.Context, c drift.Call) ([]byte, error) {
 	media, content := c.Body()
 	raw, err := s.do(ctx, c.Verb(), c.Path(), c.Query(), media, []byte(content))
@@ -273,7 +273,7 @@ func Versions(planes []*Plane) map[string]int {
 // that the results of the sides do not differ: the change is reported as an effect.
 type Leftovers struct{ Old, New *mutation.Program }
 
-// Effects implements compare.Options.More.
+// Effects implements compare.Options.More. It fails if the object is unreadable.
 func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.Object) ([]string, error) {
 	was, err := written(ctx, l.Old, s, object)
 	if err != nil || len(was) == 0 {

@@ -47,7 +47,8 @@ var (
 // parallel is the number of control planes that are read concurrently.
 const parallel = 8
 
-// ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted.
+// ControlPlanes returns the names of the namespaces for which the webhooks of the programs are called, sorted. It fails
+// with ErrNoControlPlane if there is none.
 func (s *Seed) ControlPlanes(ctx context.Context, programs ...*mutation.Program) ([]string, error) {
 	providers := map[target.Set][]string{}
 	found := map[string]bool{}
@@ -96,7 +97,7 @@ func (s *Seed) Scenes(ctx context.Context, names []string, progress func(done, o
 	return planes, err
 }
 
-// Extend reads the objects that other programs have rules for, too.
+// Extend reads the objects that other programs have rules for, too. It fails if they cannot be read.
 func (s *Seed) Extend(ctx context.Context, planes []*Plane, progress func(done, of int), programs ...*mutation.Program) error {
 	return each(ctx, len(planes), progress, func(ctx context.Context, i int) {
 		if planes[i].Err == nil {

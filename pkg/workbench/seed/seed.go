@@ -59,7 +59,7 @@ type Seed struct {
 	kinds  memo[map[string]bool]
 }
 
-// Connect reads the kubeconfig. No request is made.
+// Connect reads the kubeconfig. No request is made. It fails if the kubeconfig is unreadable or has no such context.
 func Connect(c Connection) (*Seed, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = c.Kubeconfig
@@ -191,7 +191,7 @@ const profileLabel = "graft.provider.extensions.gardener.cloud/profile=true"
 
 // Profiles returns the files in the ConfigMaps of all namespaces with the label of profiles, as installed by the chart.
 // A file of a profile has another key: its path with _ instead of slashes. Files are named
-// configmap/<namespace>/<name>/<key>.
+// configmap/<namespace>/<name>/<key>. It fails if they cannot be listed.
 func (s *Seed) Profiles(ctx context.Context) ([]source.File, error) {
 	configMaps := resource{GroupVersion: schema.GroupVersion{Version: "v1"}, plural: "configmaps"}
 	var files []source.File
@@ -238,7 +238,7 @@ const (
 )
 
 // ProfileImages returns the images with profiles that Deployments of the extension mount, in all namespaces, sorted.
-// Only a container runtime or a registry client can read their content.
+// Only a container runtime or a registry client can read their content. It fails if they cannot be listed.
 func (s *Seed) ProfileImages(ctx context.Context) ([]string, error) {
 	deployments := resource{GroupVersion: schema.GroupVersion{Group: "apps", Version: "v1"}, plural: "deployments"}
 	var images []string

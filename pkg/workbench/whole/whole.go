@@ -54,7 +54,7 @@ func write(path string, data []byte) error {
 	return disk.Replace(path, data, mode)
 }
 
-// WriteDeep works like Write, and creates the parent folders.
+// WriteDeep works like Write, and creates the parent folders. It fails like Write, or if a folder cannot be created.
 func WriteDeep(path string, data []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { // #nosec G301 -- for everybody, as its files are
 		return err

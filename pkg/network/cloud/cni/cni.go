@@ -66,7 +66,7 @@ func (c *Cloud) Check() error {
 }
 
 // Bind implements cloud.Cloud. If the response of an earlier attempt was lost and the plugin does not repeat it, Bind
-// first releases the result of that attempt.
+// first releases the result of that attempt. It fails with network.ErrRefused if the plugin rejects the allocation.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	if err := ctx.Err(); err != nil {
 		return network.Binding{}, err
@@ -101,7 +101,7 @@ func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding
 	return binding, nil
 }
 
-// Unbind implements cloud.Cloud. The plugin releases only the addresses of this owner.
+// Unbind implements cloud.Cloud. The plugin releases only the addresses of this owner. It fails if the plugin does.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -55,7 +55,8 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	return made, nil
 }
 
-// Bind implements cloud.Cloud.
+// Bind implements cloud.Cloud. It fails with network.ErrRefused if the declaration says so, and otherwise with an error
+// that is retried.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	said, err := c.bind(ctx, a)
 	if err != nil {
@@ -95,7 +96,8 @@ func (c *Cloud) bind(ctx context.Context, a network.Allocation) (saying, error) 
 	return saying{bind.answer, vars}, nil
 }
 
-// Unbind implements cloud.Cloud. If the call uses an unknown reference, Unbind first finds the binding.
+// Unbind implements cloud.Cloud. If the call uses an unknown reference, Unbind first finds the binding. It fails if the
+// cloud does not confirm the release.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	unbind := c.definition.unbind
 	if unbind.refers && len(a.Binding.Reference) == 0 {

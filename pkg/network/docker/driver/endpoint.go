@@ -16,7 +16,8 @@ import (
 )
 
 // CreateEndpoint creates an endpoint and selects everything that the request omits: addresses if no IPAM driver
-// allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back.
+// allocates them, and the MAC address. For an existing endpoint it returns the same. A failure is rolled back. It fails
+// with ErrImpossible for a wrong request, or with the error of the ledger or the kernel.
 func (d *Driver) CreateEndpoint(ctx context.Context, e Endpoint) (made Endpoint, err error) {
 	if err := checkIdentifier(e.ID); err != nil {
 		return Endpoint{}, err
@@ -177,7 +178,8 @@ func (d *Driver) Endpoint(ctx context.Context, network, id string) (Endpoint, Ne
 	return row.Endpoint, n.Network, err
 }
 
-// DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one.
+// DeleteEndpoint removes an endpoint, also from a sandbox. It ignores an unknown one. It fails if the ledger or the
+// kernel does; the reconciler then continues.
 func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 	return d.withEndpoint(ctx, network, id, func(n networkRow, row endpointRow) error {
 		if row.State == "" {
@@ -188,7 +190,7 @@ func (d *Driver) DeleteEndpoint(ctx context.Context, network, id string) error {
 }
 
 // Join puts an endpoint into a sandbox and ensures that its interface exists to be moved. A repeated call
-// returns the same.
+// returns the same. It fails without a sandbox, or for an unknown endpoint.
 func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined Endpoint, of Network, err error) {
 	if sandbox == "" {
 		return Endpoint{}, Network{}, fmt.Errorf("%w: no sandbox is named", ErrImpossible)
@@ -209,7 +211,7 @@ func (d *Driver) Join(ctx context.Context, network, id, sandbox string) (joined 
 }
 
 // Leave takes an endpoint out of its sandbox. Docker returns the interface after the response. It ignores an
-// unknown endpoint.
+// unknown endpoint. It fails if the ledger does.
 func (d *Driver) Leave(ctx context.Context, network, id string) error {
 	return d.withEndpoint(ctx, network, id, func(_ networkRow, row endpointRow) error {
 		if row.State != ready || row.Sandbox == "" {

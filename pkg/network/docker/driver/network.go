@@ -20,7 +20,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Check returns the network that the options describe.
+// Check returns the network that the options describe. It fails with ErrImpossible for options that contradict each
+// other or the profile.
 func (d *Driver) Check(ctx context.Context, n Network) (Network, error) {
 	c, err := d.checked(ctx, n)
 	if err != nil {
@@ -42,7 +43,7 @@ func (d *Driver) checked(ctx context.Context, n Network) (*composed, error) {
 }
 
 // Allocate returns the options for creating a network on all machines of a cluster: the user's, and values that
-// must be equal everywhere. It stores nothing.
+// must be equal everywhere. It stores nothing. It fails like Check.
 func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, error) {
 	options := map[string]string{}
 	maps.Copy(options, n.Options)
@@ -59,7 +60,8 @@ func (d *Driver) Allocate(ctx context.Context, n Network) (map[string]string, er
 	return options, err
 }
 
-// CreateNetwork creates a network. For an existing one it restores missing links.
+// CreateNetwork creates a network. For an existing one it restores missing links. It fails like Check, or with the
+// error of the ledger or the kernel.
 func (d *Driver) CreateNetwork(ctx context.Context, n Network) error {
 	if err := checkIdentifier(n.ID); err != nil {
 		return err
@@ -171,7 +173,7 @@ func (d *Driver) endpointsOf(ctx context.Context, id string) ([]endpointRow, err
 }
 
 // DeleteNetwork removes a network and its remaining endpoints. It ignores an unknown network. The reconciler retries
-// failed steps.
+// failed steps. It fails if the ledger does.
 func (d *Driver) DeleteNetwork(ctx context.Context, id string) error {
 	return d.withNetwork(ctx, id, func(row networkRow) error {
 		if row.State == "" {
@@ -192,7 +194,7 @@ func (d *Driver) Network(ctx context.Context, id string) (Network, error) {
 
 // Knows reports whether a complete network with a subnet of the address space exists. has reports whether the
 // address is the gateway, an auxiliary address or that of an endpoint, in any network with the subnet, complete
-// or not.
+// or not. It fails if the ledger does.
 func (d *Driver) Knows(
 	ctx context.Context, network, space string, subnet netip.Prefix, address netip.Addr,
 ) (there, has bool, err error) {
@@ -260,7 +262,7 @@ func (d *Driver) reportOverlaps(ctx context.Context) error {
 // address is the local end if the network has none. The record is persistent, because Docker does not repeat
 // it: a plugin that is loaded after the machine joined a Swarm learns only about this machine. Therefore a new
 // address of this machine replaces the old one, but other machines stay. A superfluous peer costs a few
-// packets; a missing one breaks connections.
+// packets; a missing one breaks connections. It fails with ErrImpossible for an address that no machine has.
 func (d *Driver) Discovered(ctx context.Context, node netip.Addr, self, gone bool) error {
 	node = node.Unmap()
 	if !node.IsValid() || node.IsUnspecified() || node.IsMulticast() || node.Zone() != "" {

@@ -464,7 +464,7 @@ func (d *Driver) reportOnce(err error) {
 // Usage is the number of networks, of endpoints, and of endpoints in a sandbox (Joined), for metrics.
 type Usage struct{ Networks, Endpoints, Joined int }
 
-// Usage counts the rows.
+// Usage counts the rows. It fails if the ledger does.
 func (d *Driver) Usage(ctx context.Context) (Usage, error) {
 	networks, err := d.networks.Rows(ctx)
 	if err != nil {

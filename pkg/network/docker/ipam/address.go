@@ -186,7 +186,7 @@ func (l *Driver) subject(p Pool) policy.Subject {
 	return policy.Subject{Contract: Contract, Profile: p.Profile, Pool: p.Pool, Node: l.options.Node, Options: p.Options}
 }
 
-// ReleaseAddress releases an address of a lease. It ignores other addresses.
+// ReleaseAddress releases an address of a lease. It ignores other addresses. It fails if the ledger does.
 func (l *Driver) ReleaseAddress(ctx context.Context, id string, address netip.Addr) error {
 	s, err := l.spaceOf(id)
 	if err != nil {
@@ -340,7 +340,8 @@ func (l *Driver) Describe(ctx context.Context, owner network.Owner, of network.H
 
 // Sweep releases addresses that have been unused for the grace period: those of ended leases, which the client
 // did not release itself, and those that no network of the client has, because the client or this process was
-// killed before they were used. No lease of this process changes during a sweep.
+// killed before they were used. No lease of this process changes during a sweep. It continues after an error, and
+// returns all errors.
 func (l *Driver) Sweep(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -175,7 +175,8 @@ func New(o Options) *Driver {
 // unique returns a name that no other process uses.
 func (l *Driver) unique() string { return l.life + "-" + strconv.FormatUint(l.number.Add(1), 36) }
 
-// Activate starts a new activation: the client has restarted and requests its leases again.
+// Activate starts a new activation: the client has restarted and requests its leases again. It fails if the ledger
+// does.
 func (l *Driver) Activate(ctx context.Context) error {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -220,7 +220,7 @@ func (l *Driver) renewed(s *space, r PoolRequest, p Pool, pool *policy.Pool, act
 }
 
 // ReleasePool ends a lease. It ignores an unknown one. In the global space, it ends with the lease's last user. The
-// sweep releases addresses that were not released before.
+// sweep releases addresses that were not released before. It fails if the ledger does.
 func (l *Driver) ReleasePool(ctx context.Context, id string) error {
 	s, err := l.spaceOf(id)
 	if err != nil {
@@ -246,7 +246,7 @@ const several = "*"
 // Known records that the client named a network for a subnet's lease. The record is valid until the client
 // requests the lease again, after its restart or because it forgot the network and creates another. Only such a
 // record proves that addresses that the network does not have are unused. It also marks the lease as used.
-// Known ignores subnets without a lease and shared spaces.
+// Known ignores subnets without a lease and shared spaces. It fails if the ledger does.
 func (l *Driver) Known(ctx context.Context, space string, subnet netip.Prefix, network string) error {
 	if space != l.local.name {
 		return nil

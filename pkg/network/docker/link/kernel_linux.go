@@ -46,7 +46,7 @@ type Kernel struct {
 	supported sync.Map
 }
 
-// Open returns a Kernel for the network namespace of the calling thread.
+// Open returns a Kernel for the network namespace of the calling thread. It fails if the namespace cannot be opened.
 func Open(o Options) (*Kernel, error) {
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	if o.Observe == nil {
@@ -145,7 +145,7 @@ func (k *Kernel) inside(f func(session) error) (err error) {
 }
 
 // Marked lists the links of this namespace with our mark, in the order of their creation. While links change,
-// it may include one that was just removed, but misses none that stays.
+// it may include one that was just removed, but misses none that stays. It fails after the deadline of a kernel call.
 func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 	var marked []Marked
 	err := k.do(ctx, "list", "", "list", func(h session) error {
@@ -163,7 +163,8 @@ func (k *Kernel) Marked(ctx context.Context) ([]Marked, error) {
 	return marked, nil
 }
 
-// Remove removes a link if it still has the listed mark. It ignores a missing link.
+// Remove removes a link if it still has the listed mark. It ignores a missing link. It fails if the kernel does, or
+// after the deadline.
 func (k *Kernel) Remove(ctx context.Context, m Marked) error {
 	key := "network/" + m.Network
 	if m.Endpoint != "" {

@@ -41,7 +41,7 @@ func (k *Kernel) EnsurePort(ctx context.Context, s Segment, p Port) (Port, error
 }
 
 // RemovePort removes the interface of an endpoint from this namespace, and a veth pair also from its sandbox.
-// It ignores a missing one.
+// It ignores a missing one. It fails if the kernel does, or after the deadline.
 func (k *Kernel) RemovePort(ctx context.Context, s Segment, endpoint string) error {
 	return k.do(ctx, "remove-port", s.Kind, "endpoint/"+endpoint, func(h session) error {
 		of := Mark{Network: s.Network, Endpoint: endpoint}

@@ -64,7 +64,7 @@ type Census struct {
 
 var _ gc.Census = (*Census)(nil)
 
-// New makes a census. It asks the cluster nothing.
+// New makes a census. It asks the cluster nothing. It fails if the kubeconfig is invalid.
 func New(o Options) (*Census, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 3 * time.Minute // pages of all Pods of a large cluster
@@ -79,7 +79,7 @@ func New(o Options) (*Census, error) {
 }
 
 // Count implements gc.Census. It lists the objects page by page, as they are in the store of the cluster and not in a
-// cache of the server.
+// cache of the server. It fails with gc.ErrUncounted for a kind that the cluster does not serve.
 func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
@@ -110,7 +110,7 @@ func (c *Census) Count(ctx context.Context, name string) (gc.Living, error) {
 	return nil, fmt.Errorf("%w: the cluster does not serve %s", gc.ErrUncounted, of.resource)
 }
 
-// Lives implements gc.Census.
+// Lives implements gc.Census. It fails with gc.ErrUncounted for a kind that was not counted.
 func (c *Census) Lives(ctx context.Context, holder network.Holder) (bool, error) {
 	if holder.Namespace == "" || holder.Name == "" {
 		return false, nil

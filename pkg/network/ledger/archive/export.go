@@ -36,7 +36,7 @@ type Exported struct {
 }
 
 // Export writes the content of a store in the order of its rows. Concurrent writes are allowed: the export is a
-// snapshot if the store supports them.
+// snapshot if the store supports them. It fails for an unreadable row, unless the options leave it out.
 func Export(ctx context.Context, store ledger.Store, out io.Writer, o ExportOptions) (done Exported, err error) {
 	if err := ledger.CheckFormat(ctx, store); err != nil {
 		return done, err

@@ -213,7 +213,8 @@ func readAll(ctx context.Context, in io.Reader, progress func(lines int)) (c con
 // maximumFaults limits the faults of a report.
 const maximumFaults = 10_000
 
-// Verify reports mistakes in an archive: unreadable lines, and resources with two owners.
+// Verify reports mistakes in an archive: unreadable lines, and resources with two owners. It fails if in cannot be
+// read.
 func Verify(ctx context.Context, in io.Reader, progress func(lines int)) (*ledger.Report, error) {
 	c, err := readAll(ctx, in, progress)
 	report := &ledger.Report{

@@ -35,7 +35,7 @@ func (s *Store) Commit(ctx context.Context, changes ...ledger.Change) error {
 }
 
 // CommitAt implements ledger.Watcher with one transaction. It repeats the transaction only if etcd reported that it was
-// not executed.
+// not executed. It fails with ledger.ErrConflict, ledger.ErrTooLarge, or an error with an unknown outcome.
 func (s *Store) CommitAt(ctx context.Context, changes ...ledger.Change) (int64, error) {
 	if len(changes) > s.Limit() {
 		return 0, fmt.Errorf("%w: %d rows, where etcd takes %d", ledger.ErrTooLarge, len(changes), s.Limit())
@@ -99,7 +99,8 @@ func (s *Store) transact(ctx context.Context, expected []clientv3.Cmp, writes []
 	return answer, err
 }
 
-// Get implements ledger.Store. It reflects all commits before the call, on any member.
+// Get implements ledger.Store. It reflects all commits before the call, on any member. It fails if etcd does not
+// answer.
 func (s *Store) Get(ctx context.Context, key string) ([]byte, error) {
 	leave, err := s.enter()
 	if err != nil {
@@ -138,7 +139,8 @@ func read[T any](ctx context.Context, s *Store, call func(context.Context) (T, e
 	return answer, err
 }
 
-// Scan implements ledger.Store. It reads a snapshot that reflects all commits before the call.
+// Scan implements ledger.Store. It reads a snapshot that reflects all commits before the call. It fails if etcd or each
+// does.
 func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
 	leave, err := s.enter()
 	if err != nil {

@@ -485,7 +485,8 @@ func (s *Store) Scan(ctx context.Context, prefix string, each func(key, value []
 	})
 }
 
-// Close implements ledger.Store. It waits for commits that were handed over, and ends scans.
+// Close implements ledger.Store. It waits for commits that were handed over, and ends scans. It fails if the file
+// cannot be closed.
 func (s *Store) Close() error {
 	s.mutex.Lock()
 	if s.closed {

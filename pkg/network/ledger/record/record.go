@@ -51,12 +51,12 @@ func (t *Table[T]) read(ctx context.Context, key string) ([]byte, error) {
 	return raw, nil
 }
 
-// Put creates or replaces a row.
+// Put creates or replaces a row. It fails if the value cannot be encoded or the store fails.
 func (t *Table[T]) Put(ctx context.Context, key string, value T) error {
 	return t.write(ctx, key, func([]byte) (*T, error) { return &value, nil })
 }
 
-// Delete removes a row if it exists.
+// Delete removes a row if it exists. It fails if the store does.
 func (t *Table[T]) Delete(ctx context.Context, key string) error {
 	return t.write(ctx, key, func([]byte) (*T, error) { return nil, nil })
 }
@@ -117,7 +117,7 @@ func (t *Table[T]) write(ctx context.Context, key string, change func(raw []byte
 	return fmt.Errorf("%w: other processes change the row %s at the same time", network.ErrUnavailable, t.prefix+key)
 }
 
-// Rows returns all rows by key.
+// Rows returns all rows by key. It fails if the store does or a row is unreadable.
 func (t *Table[T]) Rows(ctx context.Context) (map[string]T, error) {
 	rows := map[string]T{}
 	err := t.store.Scan(ctx, t.prefix, func(prefixed, raw []byte) (err error) {

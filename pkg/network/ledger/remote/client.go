@@ -62,13 +62,13 @@ func (c *Client) Commit(context.Context, ...ledger.Change) error {
 	return fmt.Errorf("the server at %s has the ledger, and only the server writes", c.Address)
 }
 
-// Get implements ledger.Store.
+// Get implements ledger.Store. It fails if the server does not answer.
 func (c *Client) Get(ctx context.Context, key string) (value []byte, err error) {
 	err = c.rows(ctx, url.Values{"key": {key}}, func(r row) error { value = r.Value; return nil })
 	return value, err
 }
 
-// Scan implements ledger.Store.
+// Scan implements ledger.Store. It fails if the server does not answer, or if each fails.
 func (c *Client) Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error {
 	return c.rows(ctx, url.Values{"prefix": {prefix}}, func(r row) error { return each([]byte(r.Key), r.Value) })
 }
@@ -83,7 +83,8 @@ func (c *Client) Release(ctx context.Context, owner network.Owner) (a network.Al
 	return a, err
 }
 
-// GC lets the server look for allocations without existing holders.
+// GC lets the server look for allocations without existing holders. It fails if the server does not answer, or if each
+// fails.
 func (c *Client) GC(ctx context.Context, dryRun bool, each func(Suspect) error) error {
 	return ask(ctx, c, http.MethodPost, "/v1/gc?dryRun="+strconv.FormatBool(dryRun), nil, each)
 }

@@ -29,7 +29,7 @@ type Generator struct{}
 
 var _ scene.Generator = Generator{}
 
-// Generate implements scene.Generator.
+// Generate implements scene.Generator. It fails if one of the control planes cannot be generated.
 func (Generator) Generate(ctx context.Context, options ...scene.Options) ([]scene.Generated, error) {
 	planes := generate(ctx, options)
 	for _, plane := range planes {
