@@ -26,7 +26,7 @@ import (
 // user is the numeric user and group of the programs. It owns no file of the image.
 const user = "65532:65532"
 
-// image writes the archive of one image, for all platforms, and the SPDX documents beside it.
+// image writes the archive of one image, for all platforms, and the SPDX documents next to it.
 func (o options) image(ctx context.Context, p program, built map[string]*binaries) error {
 	annotations := o.source.annotations(p.name, p.description)
 	index := mutate.Annotations(empty.Index, annotations).(v1.ImageIndex)

@@ -123,7 +123,7 @@ func (n *Node) putText(raw []byte, plain bool) {
 	n.become(t, 0)
 }
 
-// put replaces the value of a place, or brings a member back that was removed.
+// put replaces the value of a place, or restores a removed member.
 func (n *Node) put(raw []byte) error {
 	if !n.gone && !n.edited && bytes.Equal(raw, n.text.bytesAt(n.at)) {
 		return nil

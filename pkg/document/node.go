@@ -238,7 +238,7 @@ func (n *Node) Is(s string) bool {
 	return n.Kind() == String && n.text.stringIs(n.at, s)
 }
 
-// Raw returns the JSON of the value as it is now, which must not be modified; nil for an absent one.
+// Raw returns the JSON of the current value, which must not be modified; nil for an absent one.
 func (n *Node) Raw() []byte {
 	if n == nil {
 		return nil
@@ -791,7 +791,7 @@ func equalFew(a *text, x, endA uint32, b *text, y, endB uint32) bool {
 	return left == 0
 }
 
-// snapshot returns the value of a place as it is now as an entry of a text.
+// snapshot returns the current value of a place as an entry of a text.
 func snapshot(n *Node) (*text, uint32) {
 	if !n.edited {
 		return n.text, n.at
@@ -940,7 +940,7 @@ func (w *writer) known(k *Node) {
 	w.dst = append(w.dst, t.spaceAfter(t.entries[k.was].end)...)
 }
 
-// fresh writes a new child in the style of those around it.
+// fresh writes a new child in the style of its siblings.
 func (w *writer) fresh(k *Node) {
 	w.dst = append(w.dst, w.lead...)
 	if w.node.Kind() == Object {

@@ -145,7 +145,7 @@ func (p *patcher) values(a *text, i uint32, b *text, j uint32) {
 	}
 }
 
-// slot is an item of an array as it is now.
+// slot is an item of the current array.
 type slot struct {
 	from int   // index of the item it was at first, -1 for a new one
 	node *Node // the item, if it is one that was there
@@ -243,7 +243,7 @@ func (p *patcher) list(t *text, was []uint32, slots []slot) {
 	}
 }
 
-// pair lets new items take the place of removed ones in the same gap, and tells which.
+// pair pairs new items with the removed ones that they replace in the same gap.
 func pair(slots []slot, kept []bool) []bool {
 	written := make([]bool, len(slots))
 	free := 0

@@ -19,7 +19,7 @@ import (
 	"unicode/utf8"
 )
 
-// entry is one value of a text. Members of an object stand as two entries, key and value; items and members follow
+// entry is one value of a text. Members of an object are two entries, key and value; items and members follow
 // their container directly, and a value and all it holds are the entries up to next.
 type entry struct {
 	start, end uint32 // bytes in the text, quotes and braces included
@@ -81,7 +81,7 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return unquote(body) == s
 }
 
-// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, hence the look at
+// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, so it first compares
 // the last bytes.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := &a.entries[i], &b.entries[j]
@@ -129,7 +129,7 @@ func (t *text) cut(length, entries int) {
 	t.raw, t.entries = t.raw[:length], t.entries[:entries]
 }
 
-// MaxDepth is the number of objects and arrays that may stand inside each other. encoding/json allows 10000.
+// MaxDepth is the maximum number of nested objects and arrays. encoding/json allows 10000.
 const MaxDepth = 1000
 
 // scanner checks a text against RFC 8259 and appends an entry for every value. Its methods take the offset of the

@@ -260,7 +260,7 @@ func (p *program) textOf(value ref.Val) (string, error) {
 	return text, nil
 }
 
-// checkText refuses results that cannot stand within a text.
+// checkText rejects results that cannot be part of a text.
 func (p *program) checkText() source.Findings {
 	switch p.result.Kind() {
 	case types.ListKind, types.MapKind:

@@ -224,7 +224,7 @@ func (p *typeProvider) unknownObject(t *cel.Type) string {
 	return ""
 }
 
-// isKubernetesType tells the value types of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They have no fields.
+// isKubernetesType reports whether a type is a value type of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They have no fields.
 func isKubernetesType(name string) bool {
 	return strings.HasPrefix(name, "kubernetes.") || strings.HasPrefix(name, "net.")
 }

@@ -137,7 +137,7 @@ func nameBefore(text string, offset int) int {
 	return offset
 }
 
-// nodePosition returns the position of a node: that of the field's or the function's name for selections and calls.
+// nodePosition returns the position of a node; for selections and calls, the position of the field's or function's name.
 func (p *program) nodePosition(node ast.Expr) source.Position {
 	text := p.expressionText()
 	location := p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())

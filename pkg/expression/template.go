@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Piece is a part of a template: text as it is written, or an expression as CEL has checked it.
+// Piece is a part of a template: literal text, or a checked CEL expression.
 type Piece struct {
 	Literal string
 	// Syntax is nil for text.

@@ -123,7 +123,7 @@ type piece struct {
 	offset int
 }
 
-// origin is the position of a text: that of its first character, which may be partly unknown.
+// origin is the position of a text's first character, which may be partly unknown.
 type origin struct {
 	at   source.Position
 	text string

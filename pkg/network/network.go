@@ -68,7 +68,7 @@ func (b *Busy) Is(target error) bool { return target == ErrBusy }
 type Owner struct {
 	// Contract is the protocol of the owner: dranet, spiderpool or docker.
 	Contract string `json:"contract"`
-	// Key tells owners of a contract apart, such as the UID of a claim and a device. It is never shown to other owners.
+	// Key identifies an owner within a contract, such as the UID of a claim and a device. It is never shown to other owners.
 	Key string `json:"key"`
 }
 
@@ -96,7 +96,7 @@ type Trunk struct {
 	MAC  string `json:"mac,omitempty"`
 }
 
-// State says how far an allocation has come.
+// State is the state of an allocation.
 type State string
 
 // The states of an allocation. A row is written before the cloud is asked, so that a crash at any time leaves something to
@@ -147,7 +147,7 @@ type Allocation struct {
 	// Request is the number of an intended allocation's request for several owners, and 0 for a request of one owner.
 	// If the allocations do not fit into one commit, the first one keeps it when it is bound before the rest.
 	Request uint64 `json:"request,omitempty"`
-	// Answered reports that a request other than the one that created it was given it.
+	// Answered reports that another request than the creating one has received it.
 	Answered bool `json:"answered,omitempty"`
 }
 
@@ -180,16 +180,16 @@ func (h Holder) String() string {
 
 // Binding is a cloud's result for an allocation.
 type Binding struct {
-	// MAC is the one that the cloud has given; empty: that of the allocation holds.
+	// MAC is the cloud's MAC address; empty means the allocation's.
 	MAC HardwareAddr `json:"mac,omitempty"`
-	// VLAN is the one that the cloud has given, and vouches for: the ledger keeps no row for it; 0: that of the allocation holds.
+	// VLAN is the cloud's VLAN, which the cloud keeps unique without a row in the ledger; 0 means the allocation's.
 	VLAN uint16 `json:"vlan,omitempty"`
 	// Addresses are those that the cloud has chosen, with the length of their subnet, where the pool leaves the choice to it.
 	Addresses []netip.Prefix `json:"addresses,omitempty"`
 	// Gateways and Routes are the cloud's settings for those addresses.
 	Gateways []netip.Addr `json:"gateways,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
-	// MTU is that of the cloud's network in bytes; 0: it is not known.
+	// MTU is the MTU of the cloud's network in bytes; 0 means unknown.
 	MTU int32 `json:"mtu,omitempty"`
 	// Reference identifies the binding in the cloud; only the cloud reads it.
 	Reference json.RawMessage `json:"reference,omitempty"`

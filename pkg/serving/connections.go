@@ -16,7 +16,7 @@ import (
 )
 
 // Connections limits the open connections of all listeners of a server. At the limit, a new connection replaces
-// the one that has waited longest for its client: for a handshake, a request, or the rest of a body. A
+// the connection that has waited longest for its client: for a handshake, a request, or the rest of a body. A
 // connection with a request in progress is never closed; if there are only such, the new connection is closed.
 type Connections struct {
 	most    int

@@ -109,7 +109,7 @@ func (f *Flags) override(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpret
 	return errors.Join(err, f.registration(set, c))
 }
 
-// certificate replaces the configured source of the certificate by that of the flags.
+// certificate replaces the configured source of the certificate by the source in the flags.
 func (f *Flags) certificate(set *pflag.FlagSet, c *configv1alpha1.ResourceInterpreterConfiguration) {
 	at := &c.Certificate
 	if set.Changed("tls-cert-file") || set.Changed("tls-key-file") || set.Changed("certificate-secret") || set.Changed("certificate-folder") {

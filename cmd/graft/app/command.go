@@ -305,7 +305,7 @@ func choose(into *string, value string, known ...string) error {
 	return fmt.Errorf("must be one of %s", strings.Join(known, ", "))
 }
 
-// meter says on a terminal how far a long command is, in a line that goes when it ends.
+// meter shows the progress of a long command on a terminal, in a line that is removed at the end.
 type meter struct {
 	streams *Streams
 	what    string

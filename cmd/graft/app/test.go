@@ -129,7 +129,7 @@ func (o *testOptions) test(ctx context.Context, s *Streams, paths []string) erro
 	return o.report(s, results, tests.Stale, time.Since(began))
 }
 
-// write writes golden files, and says which.
+// write writes golden files, and prints their names.
 func (o *testOptions) write(ctx context.Context, s *Streams, results []golden.Result, stale []string) error {
 	updated, err := golden.Update(ctx, results, stale, o.prune)
 	for _, path := range updated.Written {

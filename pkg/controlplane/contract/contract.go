@@ -19,9 +19,9 @@ type Generation uint8
 
 const (
 	// Today is Gardener as it has been since it exposes every kube-apiserver by SNI: the two flags and the Service that
-	// SNI needs are always locked, and no label says so.
+	// SNI needs are always locked, without a label.
 	Today Generation = iota
-	// Labelled is the older generation, which says by a label on the Deployment and the Service whether it uses SNI.
+	// Labelled is the older generation, which has a label on the Deployment and the Service if it uses SNI.
 	Labelled
 )
 
@@ -29,7 +29,7 @@ const (
 // (gardener/gardener#9755, #9770).
 var firstUnlabelled = semver.MustParse("1.96.0")
 
-// GenerationOf tells the generation from the version of Gardener; an empty version means today's. It fails if the
+// GenerationOf returns the generation of a version of Gardener; an empty version means today's. It fails if the
 // version is not a semantic version.
 func GenerationOf(version string) (Generation, error) {
 	if version == "" {

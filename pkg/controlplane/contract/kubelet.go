@@ -115,7 +115,7 @@ func writtenTwice(files []systemd.NodeFile) string {
 	return ""
 }
 
-// replacesImage reports whether a file has another content, which is not that of an image.
+// replacesImage reports whether a file has content of its own instead of an image's.
 func replacesImage(was, is *document.Node) bool {
 	return is != nil && is.Find("content", "imageRef") == nil && !same(was.Get("content"), is.Get("content"))
 }

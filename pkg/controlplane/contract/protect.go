@@ -23,7 +23,7 @@ var ErrBroken = errors.New("contract broken")
 // dataPath is where the contract has the claim mounted into the etcd container.
 const dataPath = "/var/etcd/data"
 
-// Exemption says whether a rule has given a reason for writing a flag of the target's own container, or, with an empty
+// Exemption reports whether a rule has given a reason for writing a flag of the target's own container, or, with an empty
 // flag, for putting environment variables, Secrets or ConfigMaps into it.
 type Exemption func(flag string) bool
 

@@ -145,7 +145,7 @@ func ReservedAnnotation(key string) (Clause, bool) {
 	return annotations, strings.HasPrefix(key, target.ReferencePrefix)
 }
 
-// reservedFields are the fields that no rule writes, nor anything in them. Of metadata, only labels and annotations are for rules.
+// reservedFields are the fields that no rule may write, including their members. Rules write only labels and annotations of metadata.
 var reservedFields = []string{
 	"apiVersion", "kind", "metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.selfLink",
 	"metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp",

@@ -239,7 +239,7 @@ func (s *search) form(ctx context.Context, namespace string, form target.Form, e
 	return err
 }
 
-// object looks at an object for one webhook, and tells of it.
+// object checks an object for one webhook, and reports the finding.
 func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, o object) error {
 	finding, selected, err := look(ctx, s.Engine, s.known, Object{
 		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Namespace: namespace, Group: form.Group, Version: form.Version, Kind: form.Kind,
@@ -290,7 +290,7 @@ func (s State) Drifted() bool { return s == Unmutated || s == Outdated || s == E
 // Object names an object, and the webhook that is for it.
 type Object struct {
 	Set target.Set `json:"set"`
-	// Provider is the value of the set's namespace label; empty for the garden namespace, which Garden says.
+	// Provider is the value of the set's namespace label; empty for the garden namespace (see Garden).
 	Provider string `json:"provider,omitempty"`
 	Garden   bool   `json:"garden,omitempty"`
 
@@ -321,7 +321,7 @@ type Finding struct {
 	// Target is its name in the contract.
 	Target string `json:"target"`
 	State  State  `json:"state"`
-	// Mark are the versions of profiles under which it was mutated last, as its mark says: <profile>@<beginning of the hash>.
+	// Mark has the versions of profiles of the last mutation, from its annotation: <profile>@<beginning of the hash>.
 	Mark []string `json:"mark,omitempty"`
 	// Rules lists the rules that would change it. It is empty if only values of removed rules would be restored.
 	Rules []string `json:"rules,omitempty"`
@@ -332,7 +332,7 @@ type Finding struct {
 // Versions returns the mark as one string.
 func (f Finding) Versions() string { return strings.Join(f.Mark, ",") }
 
-// object is an object as it is in the cluster.
+// object is a stored object of the cluster.
 type object struct {
 	name string
 	raw  []byte

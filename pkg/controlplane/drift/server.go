@@ -22,7 +22,7 @@ type Server struct {
 	// Host is where the API server is, and Client has the credentials.
 	Host   *url.URL
 	Client *http.Client
-	// Limiter says when there may be another call; nil: at once.
+	// Limiter limits the rate of calls; nil means no limit.
 	Limiter flowcontrol.RateLimiter
 	// Timeout bounds a call from when it is made until its answer is read, and MostBytes the answer; 0: neither is bounded.
 	Timeout   time.Duration

@@ -79,7 +79,7 @@ func (m *Mutator) Types() []extensionswebhook.Type {
 	return types
 }
 
-// Mutate implements extensionswebhook.Mutator. An object without a rule is left as it is. The error begins with its reason, as in
+// Mutate implements extensionswebhook.Mutator. An object without a rule stays unchanged. The error begins with its reason, as in
 // docs/failures.md, and wraps a *mutation.Failure, or it is ErrFieldUnknown or ErrFieldType.
 func (m *Mutator) Mutate(ctx context.Context, current, old client.Object) error {
 	if current.GetDeletionTimestamp() != nil {

@@ -156,7 +156,7 @@ type Worker struct {
 	Minimum, Maximum    int64
 	Zones               []string
 	Labels, Annotations map[string]string
-	// Volume is that of the operating system; nil without one.
+	// Volume is the volume of the operating system; nil without one.
 	Volume      *Volume
 	DataVolumes []Volume
 	// KubeletDataVolume names the data volume for the kubelet's files; empty without one.
@@ -248,7 +248,7 @@ type LookupRequest struct {
 	Keys []string
 	// Fields are paths to fields, by the name under which expressions see them.
 	Fields map[string]Path
-	// Labels and Annotations are keys of those.
+	// Labels and Annotations are the keys of the labels and annotations to read.
 	Labels, Annotations []string
 	// Checksum is the checksum of the data of a Secret or ConfigMap.
 	Checksum bool
@@ -492,7 +492,7 @@ type Selection struct {
 	Keys []string
 	// Paths are fields.
 	Paths []Path
-	// Labels and Annotations are keys of those.
+	// Labels and Annotations are the keys of the labels and annotations to read.
 	Labels, Annotations []string
 	// Checksum is the SHA-256 of the data of a Secret or ConfigMap.
 	Checksum bool

@@ -159,7 +159,7 @@ func (g *Gate) write(status *extensionsv1alpha1.ExtensionStatus, operation garde
 	status.LastError = &gardencorev1beta1.LastError{Description: last.Description, LastUpdateTime: &now}
 }
 
-// tells reports whether two statuses are equal except for the time.
+// tells reports whether two statuses are equal except for their times.
 func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
 	if a.LastOperation == nil || a.LastError == nil || a.ObservedGeneration != b.ObservedGeneration {
 		return false

@@ -56,7 +56,7 @@ func (v *Vector) Overwrite(other *Vector) *Vector {
 // Wanted holds the criteria for selecting images. Empty ones are ignored, except that an empty architecture means
 // amd64.
 type Wanted struct {
-	// Target is the version of Kubernetes that the image manages, and Runtime that of the cluster in which it runs.
+	// Target is the version of Kubernetes that the image manages. Runtime is the version of the cluster in which it runs.
 	Target, Runtime string
 	Architecture    string
 }

@@ -542,7 +542,7 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 	})
 }
 
-// verifyCallers has the TLS server verify the certificate of a caller that has one; webhook.Callers demands it of those that ask.
+// verifyCallers makes the TLS server verify a client certificate if there is one; webhook.Callers requires it for requests.
 func (o *Installation) verifyCallers(config *tls.Config) {
 	if len(o.ClientCA) == 0 {
 		return

@@ -367,7 +367,7 @@ type FlagRow struct {
 	Message int `json:"message,omitempty"`
 }
 
-// every is the name under which gates of all components stand.
+// every is the component name for gates of all components.
 const every = "*"
 
 func (t *Table) gate(component, name string) (string, bool) {

@@ -307,7 +307,7 @@ func writeRecord(s *Selection, o *target.Object, plan Plan) error {
 	}
 	for _, planned := range plan.Rules {
 		if planned.Skipped != "" {
-			// A rule whose condition is false now still exists.
+			// A rule with a false condition still exists.
 			if planned.Rule.ForEach != nil || planned.Rule.whole != nil {
 				recorder.HoldAll()
 			}

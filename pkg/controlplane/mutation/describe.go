@@ -123,7 +123,7 @@ func infoOf(r *Rule, key ScopeKey) RuleInfo {
 	return info
 }
 
-// Permission is a permission that an installation needs for a lookup, as far as it is known before an admission.
+// Permission is a permission that an installation needs for a lookup, if it is known before an admission.
 type Permission struct {
 	// Profile and Lookup name the lookup; Position is where it names its object.
 	Profile, Lookup string
@@ -135,7 +135,7 @@ type Permission struct {
 	Namespace string
 	// Name is the name of the object; empty: it is computed for each control plane.
 	Name string
-	// Followed says that the object is not only got, but listed and watched by its name: in Namespace or, Everywhere, in all.
+	// Followed means that the object is also listed and watched by its name: in Namespace, or with Everywhere in all namespaces.
 	Followed, Everywhere bool
 }
 

@@ -146,7 +146,7 @@ func readFacts(ctx context.Context, namespace string, o *target.Object, source f
 }
 
 // behind reports whether the object belongs to a newer state of the shoot than the facts. An OperatingSystemConfig has
-// the version of its pool, which may be older than that of the control plane.
+// the version of its pool, which may be older than the control plane.
 func behind(f *facts.Facts, o *target.Object) bool {
 	pool, ok := o.Document.Original().Find("metadata", "labels").Get(facts.LabelWorkerPool).Text()
 	if f.Shoot == nil || o.Form.Kind != "OperatingSystemConfig" || !ok {

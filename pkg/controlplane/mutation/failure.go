@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// Reason says in a word why an admission failed; metrics count by it, and docs/failures.md is its table.
+// Reason is the reason of a failed admission in one word. Metrics count it, and docs/failures.md lists all.
 type Reason string
 
 // The reasons, which docs/failures.md explains.
@@ -47,11 +47,11 @@ type Failure struct {
 	Reason Reason
 	// Message describes the error, with the rule and its position if a rule caused it.
 	Message string
-	// Target is the name of the target; empty when no rule is for the object.
+	// Target is the name of the target; empty if the object has no rule.
 	Target string
 	// By is the rule of deny that applies; nil for other reasons.
 	By *Applied
-	// Err is the cause, for logs; nil where the message says all.
+	// Err is the cause, for logs; nil if the message is complete.
 	Err error
 }
 

@@ -99,7 +99,7 @@ type compiledValue struct {
 // sampleShapes lists typical forms of names. They are tried in this order until the operation accepts one.
 var sampleShapes = []string{"item%d", "/item%d", "item%d.service", "Item%d", "ITEM%d", "item%d.conf", "%d", "0%d", "item%d=a", "item%d.item"}
 
-// NewForEach compiles the list or mapping of a rule with forEach. The environment is that of expressions for the target.
+// NewForEach compiles the list or mapping of a rule with forEach. The environment is the one for expressions of the target.
 func NewForEach(
 	in *scope.Scope, seen *expression.Environment, node source.Node, rulePath string, context operation.Context, arguments source.Node, path string,
 	g contract.Generation,

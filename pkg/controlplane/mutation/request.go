@@ -93,7 +93,7 @@ type Applied struct {
 
 // Result is the result of an admission.
 type Result struct {
-	// Target is the name of the target; empty when the object is none or no rule is for it.
+	// Target is the name of the target; empty if the object is no target or has no rule.
 	Target string
 	// Patch is an RFC 6902 patch; nil when nothing changes.
 	Patch []byte

@@ -27,7 +27,7 @@ type Selection struct {
 	// holds those of every object.
 	needsIn   map[concern]*scope.Needs
 	conflicts conflicts
-	// Enforced is the selection without rules that are only observed; nil where there are none of those.
+	// Enforced is the selection without observed rules; nil if there are no observed rules.
 	Enforced *Selection
 	mark     annotation.Mark
 	// record is the annotation that records the places that the rules write, or empty. lasts reports that there may be
@@ -54,7 +54,7 @@ type PlanMode struct {
 	Rehearsed, Forced bool
 }
 
-// concern is how an OperatingSystemConfig says which rules concern it; for other objects, purpose is empty.
+// concern has the fields of an OperatingSystemConfig that select rules; for other objects, purpose is empty.
 type concern struct {
 	purpose string
 	kubelet bool

@@ -17,7 +17,7 @@ import (
 )
 
 // checksumAnnotations sets annotations of the pod template to the checksums of Secrets and ConfigMaps, so that the pods are
-// replaced when those change. The checksum is the one that Gardener and its extensions write into checksum/secret-x.
+// replaced when they change. The checksum is the one that Gardener and its extensions write into checksum/secret-x.
 func checksumAnnotations() Definition {
 	return Definition{
 		Name: "checksumAnnotations",

@@ -46,7 +46,7 @@ func (c *Context) inCommandLine(container string, read func(source.Node, string)
 	}
 }
 
-// inUnit reports whether the command line of a container is that of a unit.
+// inUnit reports whether the command line belongs to a unit.
 func (c *Context) inUnit(container string) bool {
 	return c.Target.Component == "kubelet" && container == c.Target.Container
 }
@@ -110,7 +110,7 @@ func editEveryFlagValue(o *target.Object, container, flag string, edit func(valu
 	}
 }
 
-// old returns the object as it is in the cluster.
+// old returns the stored object.
 func old(o *target.Object) *target.Object {
 	return &target.Object{Target: o.Target, Form: o.Form, Document: o.Old}
 }

@@ -58,14 +58,14 @@ type edits struct {
 	Remove []source.Node `json:"remove"`
 }
 
-// containerEdits are edits of a container; without a name it is the one that the contract requires.
+// containerEdits are edits of a container; without a name, of the container that the contract requires.
 type containerEdits struct {
 	Set       source.Node   `json:"set"`
 	Remove    []source.Node `json:"remove"`
 	Container string        `json:"container"`
 }
 
-// decodeEdits decodes edits. If names are given directly as arguments, the finding tells where they belong.
+// decodeEdits decodes edits. If names are given directly as arguments, the finding names their place.
 func decodeEdits(arguments source.Node, path string, into any) source.Findings {
 	findings := source.Decode(arguments, path, into)
 	fields := arguments.Fields()
@@ -91,7 +91,7 @@ func (c *Context) container(name string) string {
 	return name
 }
 
-// compiler says how the entries of edits become writes.
+// compiler converts the entries of edits to writes.
 type compiler struct {
 	place Place
 	// field is the argument with the values, for findings; "set" if empty.

@@ -79,7 +79,7 @@ type owner struct {
 	parted bool
 }
 
-// fieldCompiler says how edits of fields, by path, become writes. A mapping becomes a write for each of its members, so
+// fieldCompiler converts edits of fields, by path, to writes. A mapping becomes a write for each of its members, so
 // that rules which set different members of it do not meet.
 type fieldCompiler struct {
 	context *Context

@@ -144,7 +144,7 @@ func compileFileContent(c *Context, a fileArguments, arguments source.Node, at s
 	return content, findings
 }
 
-// compileTextOrFile returns the text of content, or that of the file named by contentFrom, in which ${ } has no
+// compileTextOrFile returns the text of content, or the text of the file named by contentFrom, in which ${ } has no
 // meaning. It returns nil if neither is given.
 func compileTextOrFile(c *Context, content, contentFrom source.Node, at string) (*yaml.Node, source.Findings) {
 	switch {

@@ -44,7 +44,7 @@ func (k keyed) define(name, owner, example string, examples ...string) Definitio
 	}
 }
 
-// value compiles the value of a key, and checks that of a label.
+// value compiles the value of a key, and checks it for a label.
 func (k keyed) value(c *Context, n source.Node, path string) (Value, source.Findings) {
 	value, findings := c.Text(n, path)
 	if constant, ok := value.Constant(); ok && (k.kind == Label || k.kind == PodLabel) && len(findings) == 0 {

@@ -108,7 +108,7 @@ type Context struct {
 	Expressions expression.Templates
 	// Files maps the paths in contentFrom to the files next to the profile.
 	Files map[string][]byte
-	// Refused says of such files why they could not be read.
+	// Refused has the reason for each of these files that could not be read.
 	Refused map[string]string
 }
 
@@ -263,7 +263,7 @@ const (
 // Type is the type of an argument.
 type Type struct {
 	Form Form
-	// Computed says that a string may hold ${ CEL }, and that one which is an expression and nothing else may stand for a value.
+	// Computed means that a string may contain ${ CEL }, and that a string with only an expression may replace a value of any type.
 	Computed bool
 	// Values lists the values of a String or the members of a Shape; nil means any.
 	Values []string
@@ -279,7 +279,7 @@ type Type struct {
 	Of reflect.Type
 	// Types are the possibilities of Either.
 	Types []Type
-	// Null reports that null may stand there too, which the summary explains.
+	// Null reports that null is allowed, too; the summary explains it.
 	Null bool
 }
 
@@ -341,13 +341,13 @@ func (t Type) only(values []string, more ...Argument) Type {
 // either returns the type of a value with one of several types.
 func either(types ...Type) Type { return Type{Form: Either, Types: types} }
 
-// orNull lets null stand for a value, too.
+// orNull allows null instead of a value.
 func orNull(t Type) Type {
 	t.Null = true
 	return t
 }
 
-// computed lets ${ CEL } stand for a value.
+// computed allows ${ CEL } instead of a value.
 func computed(t Type) Type {
 	t.Computed = true
 	return t

@@ -34,7 +34,7 @@ func storage() Definition {
 	}
 }
 
-// The two fields of storage, and where they stand in an Etcd (etcd-druid api/core/v1alpha1, EtcdSpec).
+// The two fields of storage, and their places in an Etcd (etcd-druid api/core/v1alpha1, EtcdSpec).
 const (
 	storageClass    = "class"
 	storageCapacity = "capacity"

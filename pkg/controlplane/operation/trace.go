@@ -154,7 +154,7 @@ func (s *Traces) Restore(t Trace, before []byte) error {
 	}
 	in, err := s.in(t)
 	if err != nil {
-		return nil //nolint:nilerr // nobody can read it any more
+		return nil //nolint:nilerr // the reader is gone
 	}
 	switch {
 	case t.Item != "" && before == nil:

@@ -334,7 +334,7 @@ func checkSection(unit, section string) string {
 // standsFor replaces an expression while a unit is checked. It is valid both as a part of a value and as a line.
 const standsFor = "x=x"
 
-// checkUnitText judges the text of a unit or a drop-in; "" for one that systemd reads as a whole, as far as it is known.
+// checkUnitText returns the mistake in a unit or a drop-in, or "" if systemd reads all of it.
 func checkUnitText(unit string, v Value) string {
 	text, computed := constantUnitText(v)
 	if computed && !begun.MatchString(text) {

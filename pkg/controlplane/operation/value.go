@@ -287,7 +287,7 @@ func (c *Context) Texts(nodes []source.Node, path string) (Value, source.Finding
 	return value, findings
 }
 
-// template compiles a scalar; only strings are interpolated, and a number stays as it is written.
+// template compiles a scalar. Only strings are interpolated; numbers keep their spelling.
 func (c *Context) template(n source.Node) (*expression.Template, error) {
 	text := n.Value
 	if n.Tag != "!!str" {
@@ -447,7 +447,7 @@ func unitValue(computed string, command bool) (string, error) {
 	return computed, nil
 }
 
-// Known returns a structured value, in the form of encoding/json, as far as it is known when the profile is loaded:
+// Known returns the constant parts of a structured value, in the form of encoding/json:
 // computed parts are nil. It returns nil for texts.
 func (v Value) Known() any {
 	if v.tree != nil {

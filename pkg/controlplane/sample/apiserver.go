@@ -151,7 +151,7 @@ func (p *plane) apiServerService(ctx context.Context) error {
 	return nil
 }
 
-// enabledPlugins returns the plugins of the Shoot that are not disabled, and the one that gardenlet always enables.
+// enabledPlugins returns the plugins of the Shoot that are not disabled, and the plugin that gardenlet always enables.
 func enabledPlugins(configured []gardencorev1beta1.AdmissionPlugin) []apiserver.AdmissionPluginConfig {
 	plugins := []gardencorev1beta1.AdmissionPlugin{{Name: "NodeRestriction"}}
 	for _, plugin := range configured {

@@ -253,7 +253,7 @@ const (
 type networks struct {
 	families              []gardencorev1beta1.IPFamily
 	nodes, pods, services string
-	// inShoot is the address of the API server inside the shoot's network, dns that of CoreDNS.
+	// inShoot is the address of the API server inside the shoot's network, dns the address of CoreDNS.
 	inShoot, dns string
 	// advertised is the seed's address of the API server, moved to the range that Gardener reserves for it
 	// (pkg/gardenlet/operation/botanist/kubeapiserverexposure.go).

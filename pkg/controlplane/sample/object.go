@@ -87,7 +87,7 @@ func sortObjects(objects []Object) {
 	})
 }
 
-// targetOf names the target that an object is; prefix is that of the virtual garden, or "".
+// targetOf returns the target of an object; prefix is the prefix of the virtual garden, or "".
 func targetOf(prefix string, o client.Object) string {
 	var names []string
 	switch o.(type) {

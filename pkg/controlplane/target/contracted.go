@@ -186,7 +186,7 @@ func Lookup(name string) (*Target, bool) {
 	return nil, false
 }
 
-// Match finds the first target as which an object can be meant; garden says whether it is in the namespace of the virtual garden.
+// Match returns the first target that fits an object; garden reports whether it is in the namespace of the virtual garden.
 func Match(garden bool, group, kind, name string) (*Target, *Form) {
 	for i := range targets {
 		if targets[i].Garden != garden {

@@ -228,7 +228,7 @@ type place struct {
 	edits, object int
 }
 
-// stands reports whether the place was not changed in another way.
+// stands reports whether the place was not changed in any other way.
 func (p *place) stands(o *Object, find func() *document.Node) bool {
 	if p.object == o.Document.Edits() {
 		return true

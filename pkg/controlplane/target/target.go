@@ -62,7 +62,7 @@ const (
 	ServiceSpec
 	// ContainerPolicies is the resource policy of a VerticalPodAutoscaler.
 	ContainerPolicies
-	// CommandLine is a command line of flags: that of a container, or the ExecStart of a unit.
+	// CommandLine is a command line of flags: a container's, or the ExecStart of a unit.
 	CommandLine
 	// KubeletConfiguration is the kubelet's configuration file, which an OperatingSystemConfig holds as text.
 	KubeletConfiguration

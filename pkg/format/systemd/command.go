@@ -15,7 +15,7 @@ import (
 // Command reads the command of a unit as a list of flags, and edits them in place by splicing the unit.
 //
 // Names and forms of flags are those of CommandLine. Quotes and escapes are read and written as systemd does
-// (src/basic/extract-word.c); specifiers such as %H and variables such as ${NODE} stand in values as they are written,
+// (src/basic/extract-word.c); specifiers such as %H and variables such as ${NODE} stay unexpanded in values,
 // so that a plain percent sign is "%%". A variable without braces that is an argument of its own, which systemd splits
 // into any number of arguments, is neither a flag nor the value of one.
 type Command struct {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Set gives an option exactly these values, one for each assignment: in place where they stand, surplus ones removed,
+// Set gives an option exactly these values, one for each assignment: existing ones in place, surplus ones removed,
 // missing ones behind the last of them or at the end of the section, which is made at the end of the unit if there is
 // none. Without values it is Remove. White space around a value means nothing; ErrOption for a line break or another
 // control character in a value, an odd number of backslashes at its end, or a name that cannot be read back.
@@ -215,7 +215,7 @@ func (u *Unit) lead(eol string, header bool) string {
 	return lead
 }
 
-// place returns where a new assignment goes, and the header that must be written before it.
+// place returns the position of a new assignment, and the header that must be written before it.
 func (u *Unit) place(section, option string) (at int, header string) {
 	if found := u.find(section, option); len(found) > 0 {
 		return u.lines[found[len(found)-1]].end, ""
@@ -269,7 +269,7 @@ func endsBlank(text string) bool {
 	return strings.HasSuffix(text, eol+eol)
 }
 
-// checkOption returns ErrOption if something would not be read back as it is written.
+// checkOption returns ErrOption if systemd would read another value than the given one.
 func checkOption(section, option string, values []string) error {
 	if section == "" || option == "" || strings.Contains(section, "]") || strings.Contains(option, "=") ||
 		strings.ContainsRune("[#;", rune(option[0])) || strings.Trim(option, blanks) != option {

@@ -188,7 +188,7 @@ func (l *unitLine) scanHeader(text string, from, end int) (unitLine, lineKind) {
 	return *l, goodLine
 }
 
-// scanValue finds where the value begins and ends; end is that of the first line.
+// scanValue returns the begin and the end of the value; end is the end of the first line.
 func (l *unitLine) scanValue(text string, from, end int) {
 	l.first, l.last = from, from
 	for more := l.continued; ; {
@@ -385,7 +385,7 @@ func (s *wordScanner) continues() bool {
 	return ahead.newline()
 }
 
-// escape reads an escape sequence. One that systemd does not know stays as it is, as there.
+// escape reads an escape sequence. An unknown one stays unchanged, as in systemd.
 func (s *wordScanner) escape(out []byte) []byte {
 	const from, to = `abfnrtv\"'s`, "\a\b\f\n\r\t\v\\\"' "
 	body := s.text[s.at+1 : s.end]
@@ -451,7 +451,7 @@ type splice struct {
 	text       string
 }
 
-// spliced applies splices that stand in order and do not overlap.
+// spliced applies ordered splices that do not overlap.
 func spliced(text string, splices []splice) string {
 	size := len(text)
 	for _, s := range splices {

@@ -169,7 +169,7 @@ func (i *Issued) adopt(s *state) {
 	}
 }
 
-// backdated is subtracted from the begin of certificates, for callers whose clocks are behind.
+// backdated is subtracted from the start of certificates, because clocks of callers may be behind.
 const backdated = time.Hour
 
 // begun returns the time when a certificate was issued.

@@ -141,7 +141,7 @@ func (x *Index) All() iter.Seq[netip.Addr] {
 // Replace copies the content of another index of the same space. The search position stays.
 func (x *Index) Replace(by *Index) { x.free, x.others, x.room = by.free, by.others, by.room }
 
-// Jump lets the next choice begin anywhere; seed says where.
+// Jump moves the start of the next choice to a place that seed determines.
 func (x *Index) Jump(seed uint64) {
 	if x.space.size > 0 {
 		x.next = uint32(seed % x.space.size)
@@ -152,7 +152,7 @@ func (x *Index) Jump(seed uint64) {
 // addresses of a larger subnet, such as an IPv6 /64, can still be requested by address.
 const maximumSize = 1 << 32
 
-// Space numbers the addresses of one subnet that are given out by choice. It is immutable.
+// Space numbers the addresses of one subnet that are allocated automatically. It is immutable.
 type Space struct {
 	ranges []netipx.IPRange
 	// first is the position of each range's first address.

@@ -76,7 +76,7 @@ func (v *VLANs) Choose(first, last uint16) (uint16, bool) {
 // Replace copies the content of another set. The search position stays.
 func (v *VLANs) Replace(by *VLANs) { v.taken = by.taken }
 
-// Jump lets the next choice between first and last begin anywhere; seed says where.
+// Jump moves the start of the next choice between first and last to a place that seed determines.
 func (v *VLANs) Jump(first, last uint16, seed uint64) {
 	if first, last = max(first, FirstVLAN), min(last, LastVLAN); first <= last {
 		v.next = first + uint16(seed%uint64(last-first+1))

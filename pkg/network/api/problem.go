@@ -39,7 +39,7 @@ func (p *Problem) Error() string { return p.Message }
 // Unwrap gives the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
-// Status says which status an error is.
+// Status returns the HTTP status of an error.
 type Status struct {
 	Err    error
 	Status int
@@ -55,7 +55,7 @@ func statusOf(err error, statuses []Status) (int, bool) {
 	return 0, false
 }
 
-// usual says which status an error of the wing is.
+// usual returns the HTTP status of an error of the network packages.
 var usual = []Status{
 	{network.ErrBusy, http.StatusTooManyRequests},
 	{network.ErrRefused, http.StatusUnprocessableEntity},

@@ -16,7 +16,7 @@ import (
 
 // Device names a network interface of a machine, as far as the caller knows it.
 type Device struct {
-	// Name is that of the device in Kubernetes, such as pci-0000-27-00-2, or that of the interface in Linux; callers differ, and it may be empty.
+	// Name is the device's name in Kubernetes, such as pci-0000-27-00-2, or the interface's in Linux. Callers differ. It may be empty.
 	Name string `json:"name,omitempty"`
 	// PCI is the address of the device on its bus, such as 0000:27:00.2.
 	PCI string `json:"pci_address,omitempty"`
@@ -72,7 +72,7 @@ type Interface struct {
 
 // VRF is the routing domain that the interface is made a member of.
 type VRF struct {
-	// Name is that of the VRF's interface.
+	// Name is the name of the VRF's interface.
 	Name string `json:"name"`
 	// Table is its routing table.
 	Table *int `json:"table,omitempty"`
@@ -86,7 +86,7 @@ type Route struct {
 	Gateway string `json:"gateway,omitempty"`
 	// Source is the preferred source address.
 	Source string `json:"source,omitempty"`
-	// Scope is that of the kernel: 0 the universe, 253 the link.
+	// Scope is the kernel's scope: 0 the universe, 253 the link.
 	Scope uint8 `json:"scope,omitempty"`
 	// Table is the routing table; the main one when absent.
 	Table int `json:"table,omitempty"`

@@ -55,7 +55,7 @@ func overlay(base, over reflect.Value) reflect.Value {
 	}
 }
 
-// last puts lists together; of those that have the same key the last stays.
+// last joins lists. Of items with the same key, the last one stays.
 func last[T any](base, over []T, key func(T) string) []T {
 	all := slices.Concat(base, over)
 	seen := map[string]bool{}

@@ -15,7 +15,7 @@ import (
 
 // The bounds of the kernel, and of DRANET where it is stricter.
 const (
-	// minimumMTU is that of IPv4 (RFC 791), and minimumMTU6 that of IPv6 (RFC 8200): the kernel takes IPv6 from an interface below it.
+	// minimumMTU is the minimum of IPv4 (RFC 791), minimumMTU6 of IPv6 (RFC 8200): below it, the kernel disables IPv6 on an interface.
 	minimumMTU, minimumMTU6 = 68, 1280
 	maximumMTU              = 65535
 	// maximumOffload is GSO_MAX_SIZE and GRO_MAX_SIZE.

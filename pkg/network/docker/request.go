@@ -40,7 +40,7 @@ type request struct {
 	DiscoveryData json.RawMessage
 }
 
-// textRequest is a request of the IPAM driver, or that of AllocateNetwork. Its options are the user's.
+// textRequest is a request of the IPAM driver, or of AllocateNetwork. Its options are the user's.
 type textRequest struct {
 	NetworkID    string
 	Options      map[string]string

@@ -35,7 +35,8 @@ type Census interface {
 	// Count returns all existing holders of a kind (ResourceClaim or Pod) at a time not before the call. The error
 	// wraps ErrUncounted if they cannot be counted.
 	Count(ctx context.Context, kind string) (Living, error)
-	// Lives asks the source itself for a holder that has a name. One that has none has just been counted, and is not found: false.
+	// Lives asks the source whether a named holder exists. It returns false for a holder without a name, which has just
+	// been counted. It fails if the source does not answer.
 	Lives(ctx context.Context, holder network.Holder) (bool, error)
 }
 

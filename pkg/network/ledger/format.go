@@ -55,7 +55,7 @@ func HasRecords(ctx context.Context, store Store) (bool, error) {
 	return hasRows(ctx, store, prefixRecord)
 }
 
-// hasRows reports whether a store has rows with a prefix, except that of the format.
+// hasRows reports whether a store has rows with a prefix, except the row of the format.
 func hasRows(ctx context.Context, store Store, prefix string) (bool, error) {
 	stop := errors.New("a row")
 	err := store.Scan(ctx, prefix, func(key, _ []byte) error {
@@ -138,7 +138,7 @@ func RecordPrefix(node, table string) string {
 	return prefixRecord + node + "/" + table + "/"
 }
 
-// isRecord reports whether a key is that of a record.
+// isRecord reports whether a key belongs to a record.
 func isRecord(key string) bool { return strings.HasPrefix(key, prefixRecord) }
 
 // checkRecord returns the error of a record's key and form. Only the package that wrote it knows the meaning of its

@@ -95,7 +95,7 @@ type ownCommit struct {
 // maximumAhead bounds the own commits that are remembered while the watch is interrupted.
 const maximumAhead = 1 << 15
 
-// expect notes an own commit, so that older changes of its rows, which the watch tells later, are ignored.
+// expect notes an own commit, so that older changes of its rows are ignored when the watch reports them later.
 func (h *hints) expect(revision int64, changes []Change) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -384,7 +384,7 @@ const tombstoneLife = 10 * time.Minute
 
 func tombstoneKey(owner network.Owner) string { return prefixTombstone + owner.String() }
 
-// tombstone returns the row that says when an owner was released.
+// tombstone returns the row with the time of an owner's release.
 func tombstone(released time.Time) []byte { return []byte(released.UTC().Format(time.RFC3339Nano)) }
 
 func parseTombstone(value []byte) (time.Time, error) {

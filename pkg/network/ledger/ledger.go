@@ -211,7 +211,7 @@ func retry(ctx context.Context, attempt func(number int) error) error {
 const lostAnswer = 2 * time.Second
 
 // commit writes rows and updates the hints. The first change must write a value that no other commit writes: after an
-// error with an unknown outcome, its row tells whether the commit was made. The store guarantees that a commit is not
+// error with an unknown outcome, its row shows whether the commit was made. The store guarantees that a commit is not
 // made after its error was returned.
 func (l *Ledger) commit(ctx context.Context, changes ...Change) error {
 	keys := keysOf(changes)

@@ -33,7 +33,7 @@ type Pool struct {
 // Subnet is one family of a pool.
 type Subnet struct {
 	Prefix netip.Prefix
-	// Dynamic are the addresses that are given out by choice, and Static those that can only be asked for by name.
+	// Dynamic are the addresses that are allocated automatically, and Static those that are allocated only by name.
 	Dynamic, Static *netipx.IPSet
 }
 
@@ -43,7 +43,7 @@ type pool struct {
 	indexes []*allocator.Index
 	// blocked are addresses in ranges that rows of other pools are about, and that are taken for that; true: the pool has given them itself, too.
 	blocked map[netip.Addr]bool
-	// sizes are the numbers of addresses that are given by choice.
+	// sizes are the numbers of addresses that are allocated automatically.
 	sizes []uint64
 }
 
@@ -92,7 +92,7 @@ func (p *pool) subnet(address netip.Addr) (int, error) {
 	return 0, fmt.Errorf("%w: %s is in no range of the pool %s", network.ErrOutside, address, p.Name)
 }
 
-// note marks an address that a row says is taken, whether or not it is still in a range.
+// note marks an address that has a row, whether or not it is still in a range.
 func (p *pool) note(address netip.Addr) {
 	if _, is := p.blocked[address]; is {
 		p.blocked[address] = true

@@ -19,7 +19,7 @@ import (
 // confirmed it. Each commit that allocates or frees compares and changes the row of the quota, so servers that share a
 // store cannot exceed it.
 type Quota struct {
-	// Name tells quotas of a pool apart, such as namespace/default.
+	// Name identifies a quota of a pool, such as namespace/default.
 	Name string
 	// Limit is the number of allocations, not of addresses.
 	Limit int

@@ -44,7 +44,7 @@ type Intent struct {
 	Cloud string
 	// State is Intended, or Bound if no cloud is called.
 	State network.State
-	// BindUntil is that of the allocation.
+	// BindUntil is the BindUntil of the allocation.
 	BindUntil time.Time
 	// Now is the time of the choice, and Arrived the time at which the request arrived; zero means Now.
 	Now, Arrived time.Time
@@ -270,7 +270,7 @@ func (l *Ledger) LargestRequest() int {
 	return max(1, atMost(l.store, math.MaxInt)/rows)
 }
 
-// batch is one commit. A row that several owners change, such as that of a quota, is in it once.
+// batch is one commit. A row that several owners change, such as a quota, is in it once.
 type batch struct {
 	changes []Change
 	// owners are those that held nothing before.

@@ -24,7 +24,7 @@ type Query struct {
 	Owner   string        `json:"owner,omitempty"`
 	Address netip.Addr    `json:"address,omitzero"`
 	State   network.State `json:"state,omitempty"`
-	// Node and Namespace are those of the holder; a node may be that of the trunk, too.
+	// Node and Namespace belong to the holder; Node also matches the node of the trunk.
 	Node      string `json:"node,omitempty"`
 	Namespace string `json:"namespace,omitempty"`
 	// Before is the time before which it was chosen.
@@ -64,7 +64,7 @@ func (q Query) scan(ctx context.Context, store Store, prefix string, each func(E
 	})
 }
 
-// scan reads rows. An error is that of a row that cannot be read, or that of each.
+// scan reads rows. It fails for an unreadable row, or if each fails.
 func scan(ctx context.Context, store Store, prefix string, each func(Entry) error) error {
 	return store.Scan(ctx, prefix, func(key, value []byte) error {
 		e, err := ReadEntry(key, value)

@@ -18,7 +18,7 @@ type Store interface {
 	// Commit makes all changes durable, or none of them. When it returns nil, they survive a power failure. The error
 	// wraps ErrConflict if a row differs from the expected one. After any other error, the outcome is unknown.
 	Commit(ctx context.Context, changes ...Change) error
-	// Get is the value of a row; nil when there is none.
+	// Get returns the value of a row, or nil if there is none. It fails if the store cannot be read.
 	Get(ctx context.Context, key string) ([]byte, error)
 	// Scan calls each for all rows with the prefix, in the order of their keys, until it returns an error. Callers must
 	// not keep key or value.
@@ -69,7 +69,7 @@ type Limiter interface {
 	Limit() int
 }
 
-// ErrTooLarge says that a commit has more changes, or more bytes, than the store takes at once; nothing of it was done then.
+// ErrTooLarge is returned for a commit with more changes or bytes than the store accepts; it has no effect.
 var ErrTooLarge = errors.New("it is more than the store takes in one commit")
 
 // Batch returns the best number of rows per commit for very many rows.
@@ -86,7 +86,7 @@ func atMost(s Store, changes int) int {
 // Watcher is a store shared by several servers that reports commits. Each commit has a revision greater than all before
 // it.
 type Watcher interface {
-	// CommitAt is Commit, and returns the revision.
+	// CommitAt works like Commit, and returns the revision.
 	CommitAt(ctx context.Context, changes ...Change) (int64, error)
 	// Watch reports commits of all servers to an observer, in the order of the revisions, until ctx ends or the store
 	// is closed. It reconnects automatically. It calls one method at a time.
@@ -107,6 +107,6 @@ type Observer interface {
 	// Begin is called first, and again whenever something may have been missed: scan calls each for all rows as they were at the revision.
 	// Change reports later commits.
 	Begin(revision int64, scan func(each func(key string, value []byte) error) error) error
-	// Change tells that a row has a value since the revision; nil means that it was removed.
+	// Change reports the value of a row since the revision; nil means that it was removed.
 	Change(revision int64, key string, value []byte) error
 }

@@ -95,7 +95,7 @@ type verifier struct {
 	claims  []claim
 	claimed map[string][]network.Owner
 	chosen  map[claim]bool
-	// held maps resources to the owners named in their rows, and resting has the keys of those in quarantine.
+	// held maps resources to the owners named in their rows, and resting has the keys of resources in quarantine.
 	held    map[string]network.Owner
 	resting map[string]bool
 	quotas  tally

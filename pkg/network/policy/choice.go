@@ -145,7 +145,7 @@ func (c *compiler) configuration(env *expression.Environment, n source.Node, p p
 	return x
 }
 
-// link compiles that of a profile.
+// link compiles the link of a profile.
 func (c *compiler) link(p place, spec *v1alpha1.NetworkLink) *Link {
 	if spec == nil {
 		return nil
@@ -248,7 +248,7 @@ func (c *compiler) beyondDocker(config place) {
 type Link struct {
 	// Spec has no MTU: that is of the profile's configuration, or of its pool.
 	link.Spec
-	// Outside says that the gateways are routers outside of the machine, Isolated that no other network may give a way out.
+	// Outside means that the gateways are routers outside of the machine. Isolated means no gateway, also not through other networks.
 	Outside, Isolated bool
 	// Prefix begins the names of interfaces in containers; empty: the profile does not say.
 	Prefix string

@@ -117,7 +117,7 @@ func (c *compiler) unknown(p place, kind, name string, at source.Node, known []s
 	c.findings = append(c.findings, finding.Instead(at, known))
 }
 
-// names finds names that stand in two documents; in one, they are keys that stand twice.
+// names finds names that two documents define; within one document, they are duplicate keys.
 func (c *compiler) names() {
 	seen := map[string]place{}
 	once := func(kind, name string, p place) {

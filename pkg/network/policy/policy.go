@@ -38,7 +38,7 @@ type Policy struct {
 	deny     []*denial
 }
 
-// CloudSpec is a cloud as it is declared, and where.
+// CloudSpec is a declared cloud and its position.
 type CloudSpec struct {
 	v1alpha1.NetworkCloud
 	// Node is the declaration, and Path its field in the document.
@@ -59,7 +59,7 @@ type Pool struct {
 	// single server.
 	Nodes     []string
 	Exclusive bool
-	// Gateways are those of the subnets, MTU that of the interface; nil: it is left as it is.
+	// Gateways are the gateways of the subnets. MTU is the MTU of the interface; nil keeps it.
 	Gateways  []netip.Addr
 	MTU       *int32
 	Routes    []device.Route
@@ -67,7 +67,7 @@ type Pool struct {
 	Neighbors []device.Neighbor
 
 	quotas []quota
-	// origin is the position of the pool, and vouched that of its field exclusive.
+	// origin is the position of the pool, and vouched the position of its field exclusive.
 	origin, vouched place
 }
 

@@ -101,7 +101,7 @@ func parseVLAN(text string) (uint16, error) {
 	return uint16(id), nil
 }
 
-// maximumMACPrefix is the length of the longest MAC prefix in bytes: one byte at least tells addresses apart.
+// maximumMACPrefix is the length of the longest MAC prefix in bytes: at least one byte must differ between addresses.
 const maximumMACPrefix = 5
 
 // parseMACPrefix reads one to five bytes in hexadecimal with colons.

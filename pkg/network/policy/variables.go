@@ -91,7 +91,7 @@ type Subject struct {
 	// Config is the requested configuration, and Addresses lists the requested addresses.
 	Config    device.Config
 	Addresses []netip.Addr
-	// Claim and Pod are nil where the caller says nothing of them.
+	// Claim and Pod are nil if the caller does not send them.
 	Claim *Claim
 	Pod   *Pod
 }

@@ -105,7 +105,7 @@ func (o *Options) idle(declared, served map[string]policy.CloudSpec, before map[
 	return made, findings
 }
 
-// sharedError tells how to declare pools that belong only to this server.
+// sharedError explains how to declare pools that belong only to this server.
 func sharedError(pools []string, node string) error {
 	nodes := "nodes: [the node of this server]"
 	if node != "" {

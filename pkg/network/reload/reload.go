@@ -38,7 +38,7 @@ type Options struct {
 	Read func() ([]source.File, error)
 	// LeftAlone returns the files in folders that Read does not treat as profiles; it may be nil.
 	LeftAlone func() []string
-	// Node is the one that is served; empty: the server is for many.
+	// Node is the node of the server; empty for a server of many nodes.
 	Node string
 	// EachNode reports that other nodes have servers with the same profiles, as a DaemonSet makes them.
 	EachNode bool
@@ -48,7 +48,7 @@ type Options struct {
 	Clouds func(map[string]policy.CloudSpec) (map[string]cloud.Cloud, source.Findings)
 	// Settle returns how long after its begin a call of a cloud may still take effect.
 	Settle func(policy.CloudSpec) time.Duration
-	// Service are the options of the service; its clock is that of the gates too.
+	// Service has the options of the service; its clock is also the clock of the gates.
 	Service service.Options
 	// Metrics are not registered anywhere if they are nil.
 	Metrics *Metrics

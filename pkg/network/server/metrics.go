@@ -89,7 +89,7 @@ func (m *Metrics) ended(contract, endpoint string, code int, took time.Duration)
 
 func (m *Metrics) refused(reason string) { m.turned.WithLabelValues(reason).Inc() }
 
-// certificate tells when that of a listener ends.
+// certificate reports the expiry of a listener's certificate.
 func (m *Metrics) certificate(listener string, config *tls.Config) {
 	if leaf := config.Certificates[0].Leaf; leaf != nil {
 		m.expiry.WithLabelValues(listener).Set(float64(leaf.NotAfter.Unix()))

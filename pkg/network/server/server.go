@@ -50,7 +50,7 @@ type Contract struct {
 type Listener struct {
 	// Network is unix, with a path as Address, tcp, with host:port, or systemd, with the name of a socket that systemd has opened.
 	Network, Address string
-	// Mode, UID and GID are those of the socket; -1 leaves an owner as it is.
+	// Mode, UID and GID are the socket's mode and owner; -1 keeps an owner.
 	Mode     fs.FileMode
 	UID, GID int
 	// Contracts are tried in their order.
@@ -59,7 +59,7 @@ type Listener struct {
 	TLS *TLS
 	// Insecure permits unencrypted access by other machines, or access by all users of the machine; it is logged.
 	Insecure bool
-	// Permit says that a socket of systemd may be Insecure; Certificates, that callers must show one where it is of TCP.
+	// Permit allows Insecure for a socket of systemd. Certificates requires client certificates over TCP.
 	Permit, Certificates bool
 }
 

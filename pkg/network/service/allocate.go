@@ -129,7 +129,7 @@ func (s *Service) join(ctx context.Context, c *call) ([]network.Allocation, erro
 	}
 }
 
-// tellCreated tells the requests which of them have made an allocation.
+// tellCreated reports to the requests whether they have created their allocation.
 func (c *call) tellCreated() {
 	for i, r := range c.requests {
 		if r.Created != nil {

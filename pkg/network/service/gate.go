@@ -52,7 +52,7 @@ type Gate struct {
 	// alarm is when the timer fires.
 	timer clock.Timer
 	alarm time.Time
-	// promised is the time at which the last of those is awaited that were turned away.
+	// promised is the time at which the last rejected caller is expected again.
 	promised time.Time
 }
 
@@ -61,7 +61,7 @@ const (
 	turnOfReleases = 8
 	// maximumBinds bounds how many calls for allocations wait: callers of a cloud that hangs may have left long ago, and hold nothing else that is bounded.
 	maximumBinds = 1024
-	// weight is that of a new call in the moving average, as a divisor.
+	// weight is the weight of a new call in the moving average, as a divisor.
 	weight = 4
 )
 

@@ -21,7 +21,7 @@ import (
 // interval is the time between checks.
 const interval = time.Second
 
-// Digest identifies a list of documents. The zero Digest differs from that of any list, including an empty one.
+// Digest identifies a list of documents. The zero Digest differs from the Digest of any list, including an empty one.
 type Digest [sha256.Size]byte
 
 // DigestOf returns equal digests for equal names, contents and attachments in the same order.

@@ -116,7 +116,7 @@ func last(all []drift.Object, o drift.Object) bool {
 	return len(all) > 0 && all[len(all)-1].Same(o)
 }
 
-// touch touches one object; no outcome says that the context has ended.
+// touch touches one object. It returns no outcome if the context has ended.
 func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	outcome, err := p.Toucher.Touch(ctx, o)
 	if ctx.Err() != nil {

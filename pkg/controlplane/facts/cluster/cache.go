@@ -21,7 +21,7 @@ type cache[K comparable, V any] struct {
 
 func newCache[K comparable, V any](size int) *cache[K, V] { return &cache[K, V]{lru.New(size)} }
 
-// get returns the value for the key when it is good, else the one that create returns, which takes its place. Two callers may make one at the same
+// get returns the value of the key if it is valid, and otherwise replaces it by the result of create. Two callers may make one at the same
 // time. Errors are not kept.
 func (c *cache[K, V]) get(key K, good func(V) bool, create func() (V, error)) (V, error) {
 	if value, ok := c.lookup(key); ok && good(value) {

@@ -142,7 +142,7 @@ func (s *Source) Lookup(ctx context.Context, namespace string, l facts.LookupReq
 	object.SetGroupVersionKind(l.GroupVersionKind)
 	err := s.direct.Get(ctx, key, object)
 	switch {
-	// Where the kind is not there, its objects are not.
+	// The API server does not serve the kind, so the object does not exist.
 	case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 		return nil, l.Missing()
 	case err != nil && ctx.Err() != nil:

@@ -7,7 +7,7 @@
 //
 // A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, only when a rule
 // names them, and once for each content. No cache holds Clusters as they are, since each carries a whole cloud profile: a watch of their
-// metadata tells which version is stored, and one that is not known is got. Objects that a cached reader returns are read without a copy
+// The metadata has the stored version; a version that is not cached is read. Objects that a cached reader returns are read without a copy
 // and never changed. Lookups go to the API server, so that no cache ever holds Secrets. Enter at New.
 package cluster
 
@@ -35,7 +35,7 @@ import (
 
 // Options tune a Source; the zero value is good.
 type Options struct {
-	// Clusters is how many decoded Clusters are kept; 0 means 512. The least recently used goes first.
+	// Clusters is the maximum number of cached Clusters; 0 means 512. The least recently used one is removed first.
 	Clusters int
 	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
 	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.

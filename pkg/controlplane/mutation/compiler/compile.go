@@ -70,7 +70,7 @@ type Options struct {
 	Generation contract.Generation
 	// Kubernetes restricts the served versions; nil means all. Rules are checked only against the flags of these.
 	Kubernetes *semver.Constraints
-	// ImageOverwrite has images that take the place of those in the image vectors of profiles; nil for none.
+	// ImageOverwrite replaces images in the image vectors of profiles; nil means none.
 	ImageOverwrite *image.Vector
 	// Mark adds annotations to the patch that name the profiles with their versions and record the replaced values, so
 	// that they can be restored.
@@ -175,7 +175,7 @@ func (f *found) document(at source.Position) *profile.Document {
 	return in
 }
 
-// beyond returns the findings that are not consequences of those so far.
+// beyond returns the findings that are not consequences of earlier findings.
 func (f *found) beyond(findings source.Findings) source.Findings {
 	var beyond source.Findings
 	for _, finding := range findings {

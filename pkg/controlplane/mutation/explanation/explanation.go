@@ -45,7 +45,7 @@ type attempt struct {
 // Explanation describes the effect of each rule for an object, and the reason. Its texts and terms contain no values of
 // Secrets; the states of the object contain everything that the object contains.
 type Explanation struct {
-	// Target is the name of the target; empty when no rule is for the object.
+	// Target is the name of the target; empty if the object has no rule.
 	Target string
 	// Rules lists the rules for the object in the order of their application, and those with forEach once per item.
 	Rules []ExplainedRule
@@ -125,7 +125,7 @@ type ExplainedTerm struct {
 	Value string
 	// From lists the Secrets that the value contains, so that it is hidden.
 	From []string
-	// Failed is why it came to nothing.
+	// Failed is the error, if there is no result.
 	Failed string
 	// Skipped reports that it was not evaluated, as another part had decided already.
 	Skipped bool

@@ -308,7 +308,7 @@ func (s trial) try(raw []byte) trialResult {
 	return result
 }
 
-// applyTo takes the object through the engine; the denial is that of the rule that stopped it.
+// applyTo admits the object; a denial names the rule that caused it.
 func (s trial) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *trialResult) *deniedRule {
 	ctx, end := expression.Limit(context.Background())
 	defer end()

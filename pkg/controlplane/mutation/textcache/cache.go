@@ -60,7 +60,7 @@ func (c *Cache) Get(key []byte) *Effect {
 	return c.effects[string(key)]
 }
 
-// Recurs reports whether the key came before, not long ago. Results are kept only for such keys.
+// Recurs reports whether the key was used recently. Results are kept only for such keys.
 func (c *Cache) Recurs(key []byte) bool {
 	hash := maphash.Bytes(c.seed, key)
 	return c.candidates[hash%Candidates].Swap(hash) == hash

@@ -23,7 +23,7 @@ var files embed.FS
 type Plane struct {
 	// Name is the name of the sample, such as today-1.34.
 	Name string
-	// Garden reports that it is that of a virtual garden, and Legacy that it is of the older generation.
+	// Garden means a virtual garden, and Legacy the older generation.
 	Garden, Legacy bool
 	// Source is the resource with the facts: a Cluster or a Garden, as JSON.
 	Source []byte

@@ -177,7 +177,7 @@ func (a *allocation) extra(ctx context.Context, profile *policy.Profile, s polic
 	return extra, nil
 }
 
-// pools returns the possible pools: that of the existing allocation, or those with the requested addresses.
+// pools returns the possible pools: the pool of the existing allocation, or the pools with the requested addresses.
 func (a *allocation) pools(profile *policy.Profile) ([]*policy.Pool, error) {
 	if a.held == nil {
 		return place(profile, a.listed())

@@ -113,7 +113,7 @@ func (h *handler) describe(ctx context.Context, d device.Device) (cloud.Descript
 	return h.Service.DescribeDevice(ctx, clouds, d.MAC)
 }
 
-// facts returns the configuration of a device for all users. That of the profiles overrides that of clouds.
+// facts returns the configuration of a device for all users. Profiles override clouds.
 func (h *handler) facts(ctx context.Context, d device.Device) (device.Config, error) {
 	known, err := h.describe(ctx, d)
 	if err != nil {

@@ -69,7 +69,7 @@ type search struct {
 	as string
 	// addresses are those of the configuration.
 	addresses []netip.Addr
-	// single reports that the claim has one device only: then another name is that of the same device.
+	// single reports that the claim has one device only, so that another name belongs to the same device.
 	single bool
 }
 
@@ -250,7 +250,7 @@ func readPCI(text string) string {
 	return text
 }
 
-// readMAC writes a MAC address in one way. That of zeros, which interfaces have that were given none, tells nothing apart.
+// readMAC returns the canonical form of a MAC address. It ignores zeros, the address of interfaces without one.
 func readMAC(text string) string {
 	text = strings.ToLower(strings.TrimSpace(text))
 	mac, err := net.ParseMAC(text)

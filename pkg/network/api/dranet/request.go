@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// request is that of GetProfileConfig and of ReleaseProfileConfig. Older clients send claim_uid, newer ones the whole claim, but for a release.
+// request is the body of GetProfileConfig and ReleaseProfileConfig. Older clients send claim_uid, newer ones the whole claim, but for a release.
 type request struct {
 	Device   device.Device  `json:"device"`
 	ClaimUID string         `json:"claim_uid"`
@@ -115,7 +115,7 @@ func (r *request) ours() []result {
 // single reports whether the claim is known to have exactly one device of DRANET.
 func (r *request) single() bool { return len(r.ours()) == 1 }
 
-// node returns the node of the device, as far as it is known.
+// node returns the node of the device, or "" if it is unknown.
 func (r *request) node(served string) string {
 	for _, one := range r.ours() {
 		if served == "" {

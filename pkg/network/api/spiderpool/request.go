@@ -297,7 +297,7 @@ func (p pod) holder(parent string) network.Holder {
 	return h
 }
 
-// parseAddress reads an address as Go's net package does, so that its form is that of net.IP.
+// parseAddress reads an address as Go's net package does, so that it has the form of net.IP.
 func parseAddress(text string) (netip.Addr, error) {
 	if text == "" {
 		return netip.Addr{}, errRequired

@@ -25,7 +25,7 @@ type item struct {
 	Parent  string `json:"parentNicMac"`
 }
 
-// subENI is one interface. Its subnet is that of IPv4 where it has both families.
+// subENI is one interface. With both families, it has the subnet of IPv4.
 type subENI struct {
 	Parent   string `json:"parentNicMac"`
 	Subnet   string `json:"subnet"`

@@ -26,7 +26,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/policy"
 )
 
-// Contract is the name of the contract, and that of its owners in the ledger.
+// Contract is the name of the contract, also in its owners in the ledger.
 const Contract = "spiderpool"
 
 // The paths of the contract. Callers put the path of their base URL in front of them.

@@ -33,7 +33,7 @@ var kinds = []kind{
 
 // kind is a kind of clouds.
 type kind struct {
-	// field is that of the declaration.
+	// field is the field of the declaration.
 	field string
 	// has reports whether a declaration is of this kind.
 	has func(policy.CloudSpec) bool
@@ -48,7 +48,7 @@ type maker func(Options) (cloud.Cloud, source.Findings)
 type Options struct {
 	// CNIConfigurations and CNIPlugins are folders; default /etc/cni/net.d and /opt/cni/bin.
 	CNIConfigurations, CNIPlugins string
-	// Clock is that of the machine by default.
+	// Clock is the clock; by default the machine's.
 	Clock clock.PassiveClock
 	// OpenStack counts the calls of OpenStack; nil does not.
 	OpenStack *openstack.Metrics

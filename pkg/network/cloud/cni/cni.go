@@ -28,7 +28,7 @@ import (
 
 // Options are those of a cloud.
 type Options struct {
-	// Configurations is the folder of network configurations, and Plugins that of the programs.
+	// Configurations is the folder of network configurations, and Plugins the folder of the programs.
 	Configurations, Plugins string
 	// Timeout limits one run of a plugin, which is then killed with all its child processes; default 10 s.
 	Timeout time.Duration

@@ -52,7 +52,7 @@ func (p *plugin) del(ctx context.Context, at attachment) error {
 	})
 }
 
-// arguments are an environment as it is.
+// arguments are a complete environment.
 type arguments []string
 
 // AsEnv implements invoke.CNIArgs.

@@ -29,7 +29,7 @@ import (
 
 // Options are those of a cloud.
 type Options struct {
-	// Timeout is that of one call; default 10 s.
+	// Timeout limits one call; default 10 s.
 	Timeout time.Duration
 	// Clock reads dates in Retry-After; required.
 	Clock clock.PassiveClock

@@ -147,7 +147,7 @@ func (r endpointRow) shares(other endpointRow) string {
 }
 
 // removeDead removes an endpoint of the network that is dead or incomplete. The caller shares the network's lock and
-// holds that of an endpoint.
+// holds the lock of an endpoint.
 func (d *Driver) removeDead(ctx context.Context, n networkRow, key string) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, d.options.Patience)
 	defer cancel()

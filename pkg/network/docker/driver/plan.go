@@ -244,7 +244,7 @@ func (p *plan) complete(ctx context.Context, ways paths) error {
 	return nil
 }
 
-// setHardware sets the MAC address: that of the request, of a cloud, of an allocation, or one that derives from the
+// setHardware sets the MAC address: from the request, a cloud or an allocation, or one that derives from the
 // endpoint.
 func (p *plan) setHardware() error {
 	asked, bound := p.MAC, network.HardwareAddr(nil)
@@ -278,7 +278,7 @@ func (p *plan) setHardware() error {
 	return nil
 }
 
-// setVLAN sets the VLAN of an endpoint with its own one: that of the request, or else of the allocations.
+// setVLAN sets the VLAN of an endpoint that has its own: from the request, or else from the allocations.
 func (p *plan) setVLAN() error {
 	if p.Trunk == "" {
 		return nil

@@ -72,7 +72,7 @@ func (d *Driver) Reconcile(ctx context.Context) error {
 	return errors.Join(append(errs, err)...)
 }
 
-// reconcile returns the errors of rows and links, and that of reading the rows.
+// reconcile returns the errors of rows and links, and the error of reading the rows.
 func (d *Driver) reconcile(ctx context.Context) (errs []error, err error) {
 	d.reconciling.Lock()
 	defer d.reconciling.Unlock()
@@ -293,7 +293,7 @@ func (d *Driver) tryLocked(ctx context.Context, claims []claim, do func() error)
 	return do()
 }
 
-// withNetwork calls do with the row of a network under its lock and that of all networks. A missing row has no state.
+// withNetwork calls do with the row of a network, holding its lock and the lock of all networks. A missing row has no state.
 func (d *Driver) withNetwork(ctx context.Context, id string, do func(networkRow) error) error {
 	return d.locked(ctx, networkLocks(id), func() error {
 		row, _, err := d.networks.Get(ctx, id)
@@ -335,7 +335,7 @@ func (d *Driver) ensureNetwork(ctx context.Context, row networkRow) error {
 	return nil
 }
 
-// removeNetwork removes a network with its endpoints. The caller holds its lock, and that of all networks.
+// removeNetwork removes a network with its endpoints. The caller holds its lock and the lock of all networks.
 func (d *Driver) removeNetwork(ctx context.Context, row networkRow) error {
 	if row.State != removing {
 		row.State, row.Since = removing, d.options.Clock.Now()
@@ -383,7 +383,7 @@ func (d *Driver) ensurePort(ctx context.Context, n networkRow, row *endpointRow)
 	return nil
 }
 
-// removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock, or that of its network.
+// removeEndpoint removes an endpoint's links, allocation and row. The caller holds its lock or the lock of its network.
 func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointRow) error {
 	if row.State == ready {
 		row.State, row.Since = removing, d.options.Clock.Now()
@@ -405,7 +405,7 @@ func (d *Driver) removeEndpoint(ctx context.Context, n networkRow, row endpointR
 }
 
 // segment returns the network's desired state in the kernel. Machines that Docker announced are peers of a tunnel, if
-// they are of its address family: that of the network, or else of this machine, or else IPv4 if any machine has it.
+// they are of its address family: the network's, or else this machine's, or else IPv4 if any machine has it.
 func (d *Driver) segment(ctx context.Context, row networkRow) (link.Segment, error) {
 	s := row.segment()
 	if s.Kind != link.VXLAN {

@@ -311,8 +311,8 @@ func (l *Driver) elsewhere(users []string) string {
 	return ""
 }
 
-// leave returns the remaining users after this node releases something. The first release is that of the node's
-// task, the second that of a manager, on any node. A node that is no user removes nothing.
+// leave returns the remaining users after this node releases something. The first release comes from the node's
+// task, the second from a manager, on any node. A node that is no user removes nothing.
 func (l *Driver) leave(users []string) []string {
 	var leaving string
 	if task := wordTask + l.node(); slices.Contains(users, task) {

@@ -76,7 +76,7 @@ type Spec struct {
 	Local netip.Addr `json:"local,omitzero"`
 	// Peers are the configured other ends of the tunnel.
 	Peers []netip.Addr `json:"peers,omitempty"`
-	// MTU is the MTU of all links, in bytes. 0 means that of the parent or the kernel's default; for a vxlan,
+	// MTU is the MTU of all links, in bytes. 0 means the parent's or the kernel's default; for a vxlan,
 	// minus the overhead of the tunnel (50, or 70 over IPv6).
 	MTU int `json:"mtu,omitempty"`
 }

@@ -117,7 +117,7 @@ func (s Spec) tunnelProblems(add func(field, format string, values ...any)) {
 	}
 }
 
-// isMachine reports whether an address can be that of the end of a tunnel.
+// isMachine reports whether an address can be the end of a tunnel.
 func isMachine(a netip.Addr) bool {
 	return a.IsValid() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLoopback() && a.Zone() == ""
 }
@@ -182,7 +182,7 @@ func NameProblem(name string) error {
 	}
 }
 
-// MACProblem returns an error if a MAC address is not that of a single interface.
+// MACProblem returns an error if a MAC address cannot belong to a single interface.
 func MACProblem(mac network.HardwareAddr) error {
 	if len(mac) != 6 || mac[0]&1 != 0 || bytes.Equal(mac, make([]byte, 6)) {
 		return fmt.Errorf("%s is not a MAC address of an interface", mac)

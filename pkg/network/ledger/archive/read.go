@@ -29,7 +29,7 @@ var (
 )
 
 // Read checks an archive while it reads it to its end, and calls each for the rows of every line until that returns an
-// error. The first row is that of the allocation, the record or the resting resource. The error is an *Error for an
+// error. The first row has the allocation, the record or the resource in quarantine. The error is an *Error for an
 // unreadable line, and wraps ErrForeign, or ledger.ErrFormat for an archive of a newer version.
 func Read(in io.Reader, each func(line int, rows []ledger.Change) error) (Summary, error) {
 	r := &reader{lines: bufio.NewScanner(in), sum: sha256.New()}

@@ -29,7 +29,7 @@ type watch struct {
 	refused error
 }
 
-// Watch implements ledger.Watcher. The error is that of ctx, ErrClosed or that of the observer.
+// Watch implements ledger.Watcher. It fails with the error of ctx or of the observer, or with ErrClosed.
 func (s *Store) Watch(ctx context.Context, to ledger.Observer) error {
 	leave, err := s.enter()
 	if err != nil {
@@ -67,7 +67,7 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 	}
-	// A member that has lost its leader tells nothing, and would not say so.
+	// A member that has lost its leader sends no changes and no error.
 	answers := w.store.client.Watch(clientv3.WithRequireLeader(ctx), w.store.rows, clientv3.WithPrefix(), clientv3.WithRev(w.next), clientv3.WithProgressNotify())
 	for answer := range answers {
 		if err := answer.Err(); err != nil {

@@ -18,7 +18,7 @@ import (
 
 // Options are the settings of a handler.
 type Options struct {
-	// Store is that of the ledger that the server has.
+	// Store is the store of the server's ledger.
 	Store ledger.Store
 	// Release is service.Service.Release.
 	Release func(context.Context, network.Owner) error
