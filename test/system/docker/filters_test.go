@@ -7,95 +7,60 @@
 package docker_test
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 )
 
-// TestFilters runs a dockerd that drops forwarded packets, on a machine with filtered bridges: without a rule, two
-// containers of one network do not reach each other or the outside. The rules of the page allow both.
-func TestFilters(t *testing.T) {
-	w := empty(t)
-	w.outside()
-	w.must("ip", "addr", "add", "10.65.0.2/24", "dev", "up0")
-	w.must("sh", "-c", "echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables")
-	w.dockerd = w.machine.FilteringDockerd()
-	w.start(w.provider)
-	w.start(&w.dockerd.Process)
-	if err := w.dockerd.Import(w.ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.none)
-	w.links = w.allLinks() // with docker0
-	if policy := w.must("iptables", "-S", "FORWARD"); !strings.HasPrefix(policy, "-P FORWARD DROP") {
-		t.Fatalf("want the policy FORWARD DROP of dockerd, got %s", policy)
-	}
-	inside, way := pageRules(t)
+var _ = Describe("a machine with filtered bridges and a dockerd that drops forwarded packets", func() {
+	scenario("connects containers to each other and the outside by the rules of docs/usage/docker.md", func(w *world) {
+		w.outside()
+		w.machineRuns("ip", "addr", "add", "10.65.0.2/24", "dev", "up0")
+		w.machineRuns("sh", "-c",
+			"echo 0 >/proc/sys/net/ipv4/ip_forward; echo 1 >/proc/sys/net/bridge/bridge-nf-call-iptables")
+		w.dockerd = w.machine.FilteringDockerd()
+		w.begin()
+		w.links = w.allLinks() // with docker0
+		w.Expect(w.machineRuns("iptables", "-S", "FORWARD")).To(HavePrefix("-P FORWARD DROP"), "dockerd's own rules")
 
-	// the page's subnet, of no pool here
-	w.docker("network", "create", "-d", "graft", "--subnet=10.72.0.0/16", "--gateway=10.72.0.1", "blue")
-	w.run("one", "blue")
-	w.run("two", "blue", "--ip=10.72.0.77")
-	w.lost("one", "10.72.0.77")
-	for _, rule := range inside {
-		w.must(rule[0], rule[1:]...)
-	}
-	w.both("one", "two", "blue")
-
-	w.lost("one", "10.65.0.1")
-	for _, rule := range way {
-		w.must(rule[0], rule[1:]...)
-	}
-	w.reach("one", "10.65.0.1")
-
-	t.Log("dockerd keeps the rules when it starts again")
-	w.docker("rm", "--force", "one", "two")
-	w.kill(&w.dockerd.Process)
-	w.start(&w.dockerd.Process)
-	w.run("one", "blue")
-	w.run("two", "blue", "--ip=10.72.0.77")
-	w.both("one", "two", "blue")
-	w.reach("one", "10.65.0.1")
-}
-
-// pageRules are the rules for IPv4 that docs/usage/docker.md shows: those for containers of one network, and those for
-// the way out. This dockerd makes no chains for IPv6.
-func pageRules(t *testing.T) (inside, way [][]string) {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "docker.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := commands.Blocks(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, block := range blocks {
-		for line := range strings.Lines(block.Text) {
-			switch {
-			case !strings.HasPrefix(line, "iptables "):
-			case strings.Contains(line, "--physdev-is-bridged"):
-				inside = append(inside, strings.Fields(line))
-			default:
-				way = append(way, strings.Fields(line))
+		// Rules for IPv4: those for containers of one network, and those for the way out. This dockerd makes no chains for
+		// IPv6.
+		var inside, way [][]string
+		for _, block := range w.page() {
+			for line := range strings.Lines(block.Text) {
+				switch {
+				case !strings.HasPrefix(line, "iptables "):
+				case strings.Contains(line, "--physdev-is-bridged"):
+					inside = append(inside, strings.Fields(line))
+				default:
+					way = append(way, strings.Fields(line))
+				}
 			}
 		}
-	}
-	if len(inside) != 1 || len(way) != 3 {
-		t.Fatalf("the page has %d rules for one network, and %d for the way out", len(inside), len(way))
-	}
-	return inside, way
-}
+		w.Expect(inside).To(HaveLen(1), "rules of the page for containers of one network")
+		w.Expect(way).To(HaveLen(3), "rules of the page for the way out")
 
-// must runs a command on the machine, and returns its output.
-func (w *world) must(name string, arguments ...string) string {
-	w.Helper()
-	out, err := w.machine.Run(w.ctx, name, arguments...)
-	if err != nil {
-		w.Fatalf("%s %s: %v", name, strings.Join(arguments, " "), err)
-	}
-	return out
-}
+		// the page's subnet, of no pool here
+		w.docker("network", "create", "-d", "graft", "--subnet=10.72.0.0/16", "--gateway=10.72.0.1", "blue")
+		w.run("one", "blue")
+		w.run("two", "blue", "--ip=10.72.0.77")
+		w.lost("one", "10.72.0.77")
+		w.machineRuns(inside[0][0], inside[0][1:]...)
+		w.both("one", "two", "blue")
+		w.lost("one", "10.65.0.1")
+		for _, rule := range way {
+			w.machineRuns(rule[0], rule[1:]...)
+		}
+		w.reach("one", "10.65.0.1")
+
+		// dockerd keeps the rules when it starts again
+		w.docker("rm", "--force", "one", "two")
+		w.kill(&w.dockerd.Process)
+		w.start(&w.dockerd.Process)
+		w.run("one", "blue")
+		w.run("two", "blue", "--ip=10.72.0.77")
+		w.both("one", "two", "blue")
+		w.reach("one", "10.65.0.1")
+	})
+})

@@ -10,67 +10,59 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"testing"
-	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/commands"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestPage runs the docker commands of docs/usage/docker.md from top to bottom on one machine, with the profiles of the
-// page. If this kernel lacks a kind, the refusal must name the fix.
-func TestPage(t *testing.T) {
-	w := empty(t)
-	example, err := os.ReadFile(filepath.Join(root, "example", "network", "docker.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(w.machine.Folder, "docker.yaml")
-	w.write(file, string(example))
-	w.provider = w.machine.Provider(absolute(t, "bin", "graft-network-provider"), file)
-	w.start(w.provider)
-	w.start(&w.dockerd.Process)
-	if err := w.dockerd.Import(w.ctx); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(w.none)
-	for _, line := range []string{"link add eth0 type veth peer name far0", "link set eth0 up", "link set far0 up"} {
-		w.must("ip", strings.Fields(line)...)
-	}
-	w.links = w.allLinks()
+var _ = Describe("docs/usage/docker.md", func() {
+	// A kernel that lacks a kind of link must name the fix.
+	scenario("has docker commands that work from top to bottom, with the profiles of the page", func(w *world) {
+		example, err := os.ReadFile(filepath.Join(root, "example", "network", "docker.yaml"))
+		w.Expect(err).NotTo(HaveOccurred())
+		file := filepath.Join(w.machine.Folder, "docker.yaml")
+		w.write(file, string(example))
+		w.provider = w.machine.Provider(provider, file)
+		w.begin()
+		for _, line := range []string{"link add eth0 type veth peer name far0", "link set eth0 up", "link set far0 up"} {
+			w.machineRuns("ip", strings.Fields(line)...)
+		}
+		w.links = w.allLinks()
+		ran := 0
+		for _, block := range w.page() {
+			if block.Language != "sh" || !strings.HasPrefix(block.Text, "docker network ") &&
+				!strings.HasPrefix(block.Text, "docker run ") {
+				continue
+			}
+			lines := strings.Split(strings.TrimSpace(block.Text), "\n")
+			if strings.Contains(block.Text, "parent=eth0") {
+				w.refused([]string{"denied", "profiles"}, words(lines[0])...)
+				rest, _, _ := strings.Cut(string(example), "\ndeny:")
+				w.write(file, rest)
+				// The server reads its profiles again.
+				w.Eventually(w.typed).WithArguments(lines[0]).Should(Succeed(), "the first command without the rule")
+				lines = lines[1:]
+			}
+			for _, line := range lines {
+				w.Expect(w.typed(line)).To(Succeed(), "a command of the page: %s", line)
+			}
+			ran += len(lines)
+		}
+		w.Expect(ran).To(BeNumerically(">=", 14), "commands of the page")
+		w.Expect(w.in("one", "/bin/ip", "route")).To(ContainSubstring("10.0.0.0/8 via 172.31.9.9"), "the route of the page")
+	})
+})
+
+// page returns the blocks of docs/usage/docker.md.
+func (w *world) page() []commands.Block {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "usage", "docker.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.Expect(err).NotTo(HaveOccurred())
 	blocks, err := commands.Blocks(string(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ran := 0
-	for _, block := range blocks {
-		if block.Language != "sh" || !strings.HasPrefix(block.Text, "docker network ") &&
-			!strings.HasPrefix(block.Text, "docker run ") {
-			continue
-		}
-		lines := strings.Split(strings.TrimSpace(block.Text), "\n")
-		if strings.Contains(block.Text, "parent=eth0") {
-			w.refused([]string{"denied", "profiles"}, words(lines[0])...)
-			rest, _, _ := strings.Cut(string(example), "\ndeny:")
-			w.write(file, rest)
-			w.until(lines[0])
-			lines = lines[1:]
-		}
-		for _, line := range lines {
-			w.typed(line)
-		}
-		ran += len(lines)
-	}
-	if ran < 14 {
-		t.Errorf("the page has only %d commands", ran)
-	}
-	if routes := w.in("one", "/bin/ip", "route"); !strings.Contains(routes, "10.0.0.0/8 via 172.31.9.9") {
-		t.Errorf("the route of the page: %s", routes)
-	}
+	w.Expect(err).NotTo(HaveOccurred(), "reading the page")
+	return blocks
 }
 
 // words are the arguments of docker in a line of the page, with the suite's image.
@@ -78,36 +70,11 @@ func words(line string) []string {
 	return strings.Fields(strings.ReplaceAll(line, " alpine ", " "+engine.Image+" "))[1:]
 }
 
-// typed runs a command of the page.
-func (w *world) typed(line string) {
-	w.Helper()
-	out, err := w.dockerd.Do(w.ctx, words(line)...)
-	switch {
-	case err != nil && strings.Contains(err.Error(), "modprobe"):
-		w.Logf("%s: %v", line, err)
-	case err != nil:
-		w.Errorf("%s: %v %s", line, err, out)
+// typed runs a command of the page. A kernel that lacks a kind of link is no error.
+func (w *world) typed(line string) error {
+	_, err := w.dockerd.Do(w.ctx, words(line)...)
+	if err == nil || strings.Contains(err.Error(), "modprobe") {
+		return nil
 	}
-}
-
-// until runs a command of the page until it is not denied any more, as the server has read its profiles again.
-func (w *world) until(line string) {
-	w.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		_, err := w.dockerd.Do(w.ctx, words(line)...)
-		if err == nil || strings.Contains(err.Error(), "modprobe") {
-			return
-		}
-		if !strings.Contains(err.Error(), "denied") {
-			w.Fatalf("%s: %v", line, err)
-		}
-	}
-	w.Fatalf("%s: it is denied still", line)
-}
-
-func (w *world) write(path, text string) {
-	w.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		w.Fatal(err)
-	}
+	return err
 }

@@ -12,177 +12,153 @@ import (
 	"net/http"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestPools gives containers and DRANET's claims addresses of the same pools, from one ledger.
-func TestPools(t *testing.T) {
-	w := full(t)
-	w.overlay("shared")
-	claims := map[string]string{}
-	const many = 8
-	for i := range many {
-		claims[fmt.Sprintf("claim-%d", i)] = ""
-	}
-	var group sync.WaitGroup
-	for name := range claims {
-		group.Go(func() { w.claim(name, "") })
-	}
-	for i := range many {
-		group.Go(func() { w.run(fmt.Sprintf("c%d", i), "shared") })
-	}
-	group.Wait()
-	w.unique()
-	taken := map[string]string{}
-	for _, one := range w.ledger("--pool=overlay") {
-		for _, address := range one.Addresses {
-			address, _, _ = strings.Cut(address, "/")
-			taken[address] = one.Owner.Contract + "/" + one.Owner.Key
+var _ = Describe("a pool", func() {
+	scenario("gives addresses to containers and to claims of DRANET, each to one owner", func(w *world) {
+		w.begin()
+		w.overlay("shared")
+		const many = 8
+		var group sync.WaitGroup
+		for i := range many {
+			group.Go(func() { w.claim(fmt.Sprintf("claim-%d", i), "") })
+			group.Go(func() { w.run(fmt.Sprintf("c%d", i), "shared") })
 		}
-	}
-	for name := range claims {
-		address, _, _ := strings.Cut(w.claim(name, ""), "/")
-		if !strings.HasPrefix(taken[address], "dranet/") {
-			t.Errorf("%s is held by %q", address, taken[address])
-		}
-		claims[name] = address
-	}
-	for i := range many {
-		has := w.attached(fmt.Sprintf("c%d", i), "shared")
-		for _, address := range []string{has.IPAddress, has.GlobalIPv6Address} {
-			if !strings.HasPrefix(taken[address], "docker/") {
-				t.Errorf("c%d has %s, which is held by %q", i, address, taken[address])
+		group.Wait()
+		w.unique()
+		taken := map[string]string{}
+		for _, one := range w.ledger("--pool=overlay") {
+			for _, address := range one.Addresses {
+				address, _, _ = strings.Cut(address, "/")
+				taken[address] = one.Owner.Contract + "/" + one.Owner.Key
 			}
 		}
-		if !strings.HasPrefix(has.MacAddress, "0a:58:") {
-			t.Errorf("the pool's MAC addresses begin with 0a:58: %+v", has)
+		claims := map[string]string{}
+		for i := range many {
+			name := fmt.Sprintf("claim-%d", i)
+			address, _, _ := strings.Cut(w.claim(name, ""), "/")
+			w.Expect(taken).To(HaveKeyWithValue(address, HavePrefix("dranet/")), "the owner of the address of %s", name)
+			claims[name] = address
 		}
-	}
-	w.both("c0", "c2", "shared")
-	if link := w.link("c1", "eth0"); link.MTU != 1450 {
-		t.Errorf("the pool's MTU is 1450: %+v", link)
-	}
-
-	t.Log("neither takes the other's")
-	w.refused([]string{"in use"}, "run", "--rm", "--network=shared", "--ip="+claims["claim-1"], engine.Image, "/bin/true")
-	if status, answer := w.ask("claim-9", w.attached("c1", "shared").IPAddress+"/24", "/GetProfileConfig"); status != http.StatusConflict {
-		t.Errorf("a claim wants a container's address, and is answered %d %s", status, answer)
-	}
-
-	t.Log("what one gives back, the other can have")
-	was := w.attached("c1", "shared").IPAddress
-	w.docker("rm", "--force", "c1")
-	if got := w.claim("claim-9", was+"/24"); got != was+"/24" {
-		t.Errorf("the claim wants %s, and has %s", was, got)
-	}
-	claims["claim-9"] = was
-	for name := range claims {
-		if status, answer := w.ask(name, "", "/ReleaseProfileConfig"); status != http.StatusOK {
-			t.Errorf("releasing %s: %d %s", name, status, answer)
+		for i := range many {
+			has := w.attached(fmt.Sprintf("c%d", i), "shared")
+			for _, address := range []string{has.IPAddress, has.GlobalIPv6Address} {
+				w.Expect(taken).To(HaveKeyWithValue(address, HavePrefix("docker/")), "the owner of the address of c%d", i)
+			}
+			w.Expect(has.MacAddress).To(HavePrefix("0a:58:"), "a MAC address of the pool")
 		}
-	}
-	w.run("again", "shared", "--ip="+was)
+		w.both("c0", "c2", "shared")
+		w.Expect(w.link("c1", "eth0").MTU).To(Equal(1450), "the MTU, which the pool sets")
 
-	w.none()
+		// neither takes an address of the other
+		w.refused([]string{"in use"}, "run", "--rm", "--network=shared", "--ip="+claims["claim-1"], engine.Image,
+			"/bin/true")
+		was := w.attached("c1", "shared").IPAddress
+		status, answer := w.ask("claim-9", was+"/24", "/GetProfileConfig")
+		w.Expect(status).To(Equal(http.StatusConflict), "status for the address of a container; the answer is %s", answer)
 
-	t.Log("a range, a gateway and what is kept for others are of the user's choice")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft",
-		"--ipam-opt=profile=acme.com/overlay",
-		"--subnet=10.64.0.0/24", "--ip-range=10.64.0.64/30", "--gateway=10.64.0.99", "--aux-address=printer=10.64.0.64",
-		"narrow")
-	for i := range 3 {
-		w.run(fmt.Sprintf("n%d", i), "narrow")
-		has := w.attached(fmt.Sprintf("n%d", i), "narrow")
-		if address := netip.MustParseAddr(has.IPAddress); has.Gateway != "10.64.0.99" || has.IPAddress == "10.64.0.64" ||
-			!netip.MustParsePrefix("10.64.0.64/30").Contains(address) {
-			t.Errorf("a container of the range: %+v", has)
+		// one gets an address that the other has released
+		w.docker("rm", "--force", "c1")
+		w.Expect(w.claim("claim-9", was+"/24")).To(Equal(was+"/24"), "the address that the claim wants")
+		claims["claim-9"] = was
+		for name := range claims {
+			status, answer := w.ask(name, "", "/ReleaseProfileConfig")
+			w.Expect(status).To(Equal(http.StatusOK), "status of the release of %s; the answer is %s", name, answer)
 		}
-	}
-	w.both("n0", "n2", "narrow")
-	w.reach("n1", "10.64.0.99")
-	w.refused([]string{"10.64.0.64/30"}, "run", "--rm", "--network=narrow", engine.Image, "/bin/true")
-	w.none()
+		w.run("again", "shared", "--ip="+was)
+	})
 
-	t.Log("nobody names a subnet: the profile's first pool that is free")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft",
-		"--ipam-opt=profile=acme.com/overlay", "first")
-	w.refused([]string{"overlay", "--subnet"}, "network", "create", "-d", "graft", "-o", "profile=acme.com/overlay",
-		"--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay", "second")
-	w.run("c6", "first")
-	w.run("c7", "first")
-	w.both("c6", "c7", "first")
-	w.none()
+	scenario("serves networks with a range, without a subnet, of Docker's own driver, and of endpoints", func(
+		w *world,
+	) {
+		w.begin()
+		profile := []string{
+			"network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=graft",
+			"--ipam-opt=profile=acme.com/overlay",
+		}
 
-	t.Log("networks of Docker's own driver take addresses of the pool, too, and keep them for as long as they have them")
-	w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
-		"--subnet=10.64.0.0/24", "mixed")
-	w.run("c8", "mixed")
-	w.run("c9", "mixed")
-	w.both("c8", "c9", "mixed")
-	kept := w.ledger()
-	time.Sleep(leaksFor)
-	if diff := cmp.Diff(kept, w.ledger()); diff != "" || len(kept) < 2 {
-		t.Errorf("the ledger changed (-before +after):\n%s", diff)
-	}
-	w.none()
+		// a range, a gateway and an auxiliary address
+		w.docker(append(profile, "--subnet=10.64.0.0/24", "--ip-range=10.64.0.64/30", "--gateway=10.64.0.99",
+			"--aux-address=printer=10.64.0.64", "narrow")...)
+		for i := range 3 {
+			w.run(fmt.Sprintf("n%d", i), "narrow")
+			has := w.attached(fmt.Sprintf("n%d", i), "narrow")
+			w.Expect(has.Gateway).To(Equal("10.64.0.99"), "the gateway")
+			w.Expect(has.IPAddress).NotTo(Equal("10.64.0.64"), "the address of the printer")
+			w.Expect(netip.MustParsePrefix("10.64.0.64/30").Contains(netip.MustParseAddr(has.IPAddress))).To(BeTrue(),
+				"%s is in the range", has.IPAddress)
+		}
+		w.both("n0", "n2", "narrow")
+		w.reach("n1", "10.64.0.99")
+		w.refused([]string{"10.64.0.64/30"}, "run", "--rm", "--network=narrow", engine.Image, "/bin/true")
+		w.none()
 
-	t.Log("the endpoints themselves hold their addresses")
-	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=null", "own")
-	w.run("c4", "own")
-	w.run("c5", "own")
-	addresses := func() (all []string) {
+		// without a subnet: the first free pool of the profile
+		w.docker(append(profile, "first")...)
+		w.refused([]string{"overlay", "--subnet"}, append(profile, "second")...)
+		w.run("c6", "first")
+		w.run("c7", "first")
+		w.both("c6", "c7", "first")
+		w.none()
+
+		// Docker's own driver keeps its addresses beyond the time after which leaks are released
+		w.docker("network", "create", "-d", "bridge", "--ipam-driver=graft", "--ipam-opt=profile=acme.com/overlay",
+			"--subnet=10.64.0.0/24", "mixed")
+		w.run("c8", "mixed")
+		w.run("c9", "mixed")
+		w.both("c8", "c9", "mixed")
+		kept := w.ledger()
+		w.Expect(len(kept)).To(BeNumerically(">=", 2), "allocations")
+		time.Sleep(leaksFor)
+		w.Expect(w.ledger()).To(Equal(kept), "allocations after the sweeps")
+		w.none()
+
+		// endpoints hold their addresses
+		w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipam-driver=null", "own")
+		w.run("c4", "own")
+		w.run("c5", "own")
+		var addresses []string
 		for _, one := range w.ledger("--owner=docker/endpoint/*") {
-			all = append(all, one.Addresses...)
+			addresses = append(addresses, one.Addresses...)
 		}
-		slices.Sort(all)
-		return all
-	}
-	if all := addresses(); len(all) != 4 {
-		t.Errorf("two endpoints hold %v", all)
-	}
-	w.both("c4", "c5", "own")
-}
+		w.Expect(addresses).To(HaveLen(4), "addresses of two endpoints")
+		w.both("c4", "c5", "own")
+	})
+})
 
 // overlay creates a network with addresses of the pool overlay. Docker permits --ip only with named subnets.
 func (w *world) overlay(name string) {
-	w.Helper()
 	w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/overlay", "--ipv6", "--ipam-driver=graft",
-		"--ipam-opt=profile=acme.com/overlay",
-		"--subnet=10.64.0.0/24", "--subnet=fd00:64::/64", name)
+		"--ipam-opt=profile=acme.com/overlay", "--subnet=10.64.0.0/24", "--subnet=fd00:64::/64", name)
 }
 
-// ask plays a call of DRANET for a claim, which may want an address.
+// ask makes a call of DRANET for a claim, which may want an address.
 func (w *world) ask(claim, address, call string) (status int, answer string) {
-	w.Helper()
 	wanted := ""
 	if address != "" {
 		wanted = `,"interface":{"addresses":["` + address + `"]}`
 	}
 	status, answer, err := w.machine.Ask(w.ctx, filepath.Join(w.machine.Folder, engine.DRANET), call,
-		`{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"`+claim+`","config":{"profile":"acme.com/overlay"`+wanted+`}}`)
-	if err != nil {
-		w.Error(err)
-	}
+		`{"device":{"name":"eth1","pci_address":"0000:27:00.2"},"claim_uid":"`+claim+
+			`","config":{"profile":"acme.com/overlay"`+wanted+`}}`)
+	w.Expect(err).NotTo(HaveOccurred(), "calling %s for %s", call, claim)
 	return status, answer
 }
 
-// claim gives a claim an address, and says which it is: the first of those that it has.
+// claim allocates an address for a claim, and returns it, or the first of those that the claim has.
 func (w *world) claim(claim, address string) string {
-	w.Helper()
 	status, answer := w.ask(claim, address, "/GetProfileConfig")
+	w.Expect(status).To(Equal(http.StatusOK), "status for %s; the answer is %s", claim, answer)
 	var config struct{ Interface struct{ Addresses []string } }
-	if err := json.Unmarshal([]byte(answer), &config); err != nil || status != http.StatusOK ||
-		len(config.Interface.Addresses) == 0 {
-		w.Errorf("%s is answered %d %s", claim, status, answer)
-		return ""
-	}
+	w.Expect(json.Unmarshal([]byte(answer), &config)).To(Succeed(), "decoding %s", answer)
+	w.Expect(config.Interface.Addresses).NotTo(BeEmpty(), "addresses of %s; the answer is %s", claim, answer)
 	return config.Interface.Addresses[0]
 }

@@ -8,58 +8,48 @@ package docker_test
 
 import (
 	"strings"
-	"testing"
-	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
 )
 
-// TestRestartDuringQuarantine restarts containers with named addresses of a pool with a quarantine that is longer than
-// the test: each network gets its own address again.
-func TestRestartDuringQuarantine(t *testing.T) {
-	w := full(t)
-	for name, test := range map[string]struct {
-		create         []string
-		option, wanted string
-	}{
-		"leased": {[]string{"--ipam-driver=graft", "--ipam-opt=profile=acme.com/resting", "--subnet=10.66.0.0/24"}, "ip", "10.66.0.19"},
-		"owned":  {[]string{"--ipam-driver=null"}, "driver-opt=address", "10.66.0.18"},
+// The quarantine of the pool is longer than the scenarios.
+var _ = Describe("a container with a named address of a pool with a quarantine", func() {
+	for _, test := range []struct{ text, option, wanted, create string }{
+		{"which the network holds", "ip", "10.66.0.19",
+			"--ipam-driver=graft --ipam-opt=profile=acme.com/resting --subnet=10.66.0.0/24"},
+		{"which the container holds", "driver-opt=address", "10.66.0.18", "--ipam-driver=null"},
 	} {
-		w.docker(append(append([]string{"network", "create", "-d", "graft", "-o", "profile=acme.com/resting"}, test.create...), name)...)
-		named := "name=" + name + "," + test.option + "=" + test.wanted
-		has := func() string {
-			return strings.Fields(w.in(name, "/bin/ip", "-4", "-oneline", "address", "show", "eth0"))[3]
-		}
+		scenario("restarts with its address, "+test.text+", and others do not get it", func(w *world) {
+			w.begin()
+			create := []string{"network", "create", "-d", "graft", "-o", "profile=acme.com/resting"}
+			w.docker(append(append(create, strings.Fields(test.create)...), "net")...)
+			named := "--network=name=net," + test.option + "=" + test.wanted
 
-		t.Logf("%s: restarted by hand", name)
-		w.docker("run", "--detach", "--stop-timeout=0", "--name="+name, "--network="+named, engine.Image, "/bin/sleep", "1d")
-		for range 2 {
-			w.docker("restart", "-t", "0", name)
-			if got := has(); got != test.wanted+"/24" {
-				t.Errorf("%s: after the restart the container has %s", name, got)
+			// restarted by hand
+			w.docker("run", "--detach", "--stop-timeout=0", "--name=one", named, engine.Image, "/bin/sleep", "1d")
+			for range 2 {
+				w.docker("restart", "-t", "0", "one")
+				fields := strings.Fields(w.in("one", "/bin/ip", "-4", "-oneline", "address", "show", "eth0"))
+				w.Expect(fields[3]).To(Equal(test.wanted+"/24"), "the address after a restart")
 			}
-		}
-		w.docker("rm", "--force", name)
+			w.docker("rm", "--force", "one")
 
-		t.Logf("%s: restarted by its policy", name)
-		w.docker("run", "--detach", "--stop-timeout=0", "--restart=always", "--name="+name, "--network="+named, engine.Image,
-			"/bin/sleep", "1")
-		const enough = 2
-		count := 0
-		for deadline := time.Now().Add(time.Minute); count < enough &&
-			time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-			w.decode(w.docker("inspect", "--format={{.RestartCount}}", name), &count)
-		}
-		if count < enough {
-			t.Errorf("%s: too few restarts in the time limit: %d", name, count)
-		}
-		w.none()
+			// restarted by its policy
+			w.docker("run", "--detach", "--stop-timeout=0", "--restart=always", "--name=one", named, engine.Image,
+				"/bin/sleep", "1")
+			w.Eventually(func() (count int) {
+				w.decode(w.docker("inspect", "--format={{.RestartCount}}", "one"), &count)
+				return count
+			}).Should(BeNumerically(">=", 2), "restarts")
+			w.none()
 
-		t.Logf("%s: nobody else gets it before its time", name)
-		other := name + "-not"
-		w.docker("network", "create", "-d", "graft", "-o", "profile=acme.com/resting", "--ipam-driver=null", other)
-		w.refused([]string{test.wanted, "in quarantine until"}, "run", "--rm",
-			"--network=name="+other+",driver-opt=address="+test.wanted, engine.Image, "/bin/true")
-		w.none()
+			// another container before the end of the quarantine
+			w.docker(append(create, "--ipam-driver=null", "other")...)
+			w.refused([]string{test.wanted, "in quarantine until"}, "run", "--rm",
+				"--network=name=other,driver-opt=address="+test.wanted, engine.Image, "/bin/true")
+		})
 	}
-}
+})

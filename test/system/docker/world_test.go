@@ -4,14 +4,15 @@
 
 //go:build system
 
-// Package docker_test lets Debian's dockerd run containers on Graft's networks, and kills both in the middle. Each test
-// has a machine of its own (package engine), which must be as empty at the end as it was at the start: no link, no
-// allocation.
+// Package docker_test lets Debian's dockerd run containers on Graft's networks, and kills both in the middle. Each
+// scenario has a machine of its own (package engine), which must have no link and no allocation at the end, as at the
+// start.
 package docker_test
 
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,22 +21,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/test/engine"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/env"
+	"github.com/graft-provider/gardener-extension-provider-graft/test/suite"
 )
 
-// leaksFor is longer than the time between a leak and its end in testdata/config.yaml.
-const leaksFor = 12 * time.Second
+const (
+	root = "../../.."
+	// leaksFor is longer than the time between a leak and its end in testdata/config.yaml.
+	leaksFor = 12 * time.Second
+	// patience limits every wait, as for a container that has just begun and is not reached yet.
+	patience = time.Minute
+)
 
-// reachable is how long a container that has just begun may take until another one reaches it.
-const reachable = time.Minute
+func TestDocker(t *testing.T) { suite.Run(t, "docker", "docker", "network", "slow") }
 
-var root = filepath.Join("..", "..", "..")
+// graft and provider are the paths of the programs.
+var graft, provider string
 
-// world is one machine with both programs.
+var _ = BeforeSuite(func() {
+	var err error
+	graft, err = env.Program(root, "graft")
+	Expect(err).NotTo(HaveOccurred())
+	provider, err = env.Program(root, "graft-network-provider")
+	Expect(err).NotTo(HaveOccurred())
+	SetDefaultEventuallyTimeout(patience)
+	SetDefaultEventuallyPollingInterval(200 * time.Millisecond)
+})
+
+// world is one machine with both programs, and the expectations of a scenario.
 type world struct {
-	*testing.T
+	Gomega
 	machine  *engine.Machine
 	dockerd  *engine.Dockerd
 	provider *engine.Process
@@ -44,103 +63,70 @@ type world struct {
 	links []string
 }
 
-// empty is a machine without programs. Machines run concurrently, because most of the time is spent waiting for missing
-// plugins.
-func empty(t *testing.T) *world {
-	t.Helper()
-	t.Parallel()
-	ctx := context.WithoutCancel(t.Context())
-	machine, err := engine.Options{Unprivileged: os.Geteuid() != 0}.Boot(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, machine: machine, ctx: ctx}
-	t.Cleanup(func() {
-		if t.Failed() {
-			for _, process := range []*engine.Process{&w.dockerd.Process, w.provider} {
-				t.Logf("the log of %s ends with:\n%s", process.Name, process.Tail())
-			}
-		}
-		if err := machine.Halt(); err != nil {
-			t.Error(err)
-		}
-	})
-	w.dockerd = machine.Dockerd(false)
-	data := absolute(t, "test", "system", "docker", "testdata")
-	w.provider = machine.Provider(absolute(t, "bin", "graft-network-provider"), filepath.Join(data, "acme.yaml"),
-		"--config="+filepath.Join(data, "config.yaml"))
+// newWorld returns a machine whose programs do not run yet.
+func newWorld(g Gomega) *world {
+	w := &world{Gomega: g, ctx: context.Background()}
+	var err error
+	w.machine, err = engine.Options{Unprivileged: os.Geteuid() != 0}.Boot(w.ctx)
+	g.Expect(err).NotTo(HaveOccurred(), "booting a machine")
+	w.dockerd = w.machine.Dockerd(false)
+	w.provider = w.machine.Provider(provider, absolute("testdata/acme.yaml"), "--config="+absolute("testdata/config.yaml"))
 	w.links = w.allLinks()
 	return w
 }
 
-// full is a machine with both programs and an image. Leftovers of the test are removed at its end; nothing may remain
-// then.
-func full(t *testing.T) *world {
-	t.Helper()
-	w := empty(t)
-	w.start(w.provider)
-	w.start(&w.dockerd.Process)
-	if err := w.dockerd.Import(w.ctx); err != nil {
-		t.Fatal(err)
+// logs returns the ends of the logs of both programs.
+func (w *world) logs() (text string) {
+	for _, process := range []*engine.Process{&w.dockerd.Process, w.provider} {
+		text += fmt.Sprintf("\nthe log of %s ends with:\n%s", process.Name, process.Tail())
 	}
-	t.Cleanup(w.none)
-	return w
+	return text
 }
 
-func absolute(t *testing.T, parts ...string) string {
-	t.Helper()
-	path, err := filepath.Abs(filepath.Join(append([]string{root}, parts...)...))
-	if err == nil {
-		_, err = os.Stat(path)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+// begin starts both programs and imports the image. Options are those of dockerd.
+func (w *world) begin(options ...string) {
+	w.start(w.provider)
+	w.start(&w.dockerd.Process, options...)
+	w.Expect(w.dockerd.Import(w.ctx)).To(Succeed(), "importing the image")
+}
+
+func absolute(path string) string {
+	path, err := filepath.Abs(path)
+	Expect(err).NotTo(HaveOccurred())
 	return path
 }
 
 func (w *world) start(p *engine.Process, arguments ...string) {
-	w.Helper()
-	if err := p.Start(w.ctx, arguments...); err != nil {
-		w.Fatal(err)
-	}
+	w.Expect(p.Start(w.ctx, arguments...)).To(Succeed(), "starting %s", p.Name)
 }
 
-func (w *world) kill(p *engine.Process) {
-	w.Helper()
-	if err := p.Kill(); err != nil {
-		w.Fatal(err)
-	}
+func (w *world) kill(p *engine.Process) { w.Expect(p.Kill()).To(Succeed(), "killing %s", p.Name) }
+
+// machineRuns runs a command on the machine that must succeed, and returns its output.
+func (w *world) machineRuns(name string, arguments ...string) string {
+	out, err := w.machine.Run(w.ctx, name, arguments...)
+	w.Expect(err).NotTo(HaveOccurred(), "%s %s", name, strings.Join(arguments, " "))
+	return out
 }
 
 // docker runs a docker command that must succeed.
 func (w *world) docker(arguments ...string) string {
-	w.Helper()
 	out, err := w.dockerd.Do(w.ctx, arguments...)
-	if err != nil {
-		w.Fatalf("docker %s: %v", strings.Join(arguments, " "), err)
-	}
+	w.Expect(err).NotTo(HaveOccurred(), "docker %s", strings.Join(arguments, " "))
 	return out
 }
 
-// refused must not do it, and say why, with all words.
+// refused runs a docker command that must fail with an error of all words.
 func (w *world) refused(words []string, arguments ...string) {
-	w.Helper()
 	out, err := w.dockerd.Do(w.ctx, arguments...)
-	if err == nil {
-		w.Errorf("docker %s: it was done, and said %s", strings.Join(arguments, " "), out)
-		return
-	}
+	w.Expect(err).To(HaveOccurred(), "docker %s, which printed %s", strings.Join(arguments, " "), out)
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			w.Errorf("docker %s: the error should have %q: %v", strings.Join(arguments, " "), word, err)
-		}
+		w.Expect(err.Error()).To(ContainSubstring(word), "the error of docker %s", strings.Join(arguments, " "))
 	}
 }
 
 // run runs a container that does nothing for long.
 func (w *world) run(name, network string, options ...string) {
-	w.Helper()
 	arguments := append([]string{"run", "--detach", "--stop-timeout=0", "--name=" + name, "--network=" + network},
 		options...)
 	w.docker(append(arguments, engine.Image, "/bin/sleep", "1d")...)
@@ -148,26 +134,33 @@ func (w *world) run(name, network string, options ...string) {
 
 // in runs a program in a container, and returns its output.
 func (w *world) in(container string, arguments ...string) string {
-	w.Helper()
 	return w.docker(append([]string{"exec", container}, arguments...)...)
 }
 
-// reach lets a container reach an address with ping soon. Duplicate address detection of a new IPv6 address takes a
+// reach waits until a container reaches an address with ping. Duplicate address detection of a new IPv6 address takes a
 // moment; until then ping fails at once.
 func (w *world) reach(container, address string) {
-	w.Helper()
-	var err error
-	for deadline := time.Now().Add(reachable); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
-		if _, err = w.dockerd.Do(w.ctx, "exec", container, "/bin/ping", "-c1", "-W2", address); err == nil {
-			return
-		}
-	}
-	w.Errorf("%s does not reach %s within %s: %v", container, address, reachable, err)
+	w.Eventually(func() error {
+		_, err := w.dockerd.Do(w.ctx, "exec", container, "/bin/ping", "-c1", "-W2", address)
+		return err
+	}).Should(Succeed(), "%s reaches %s", container, address)
 }
 
-// lost reports that a container does not reach an address.
+// both expects that two containers reach each other, with both families as far as they have them.
+func (w *world) both(one, two, network string) {
+	first, second := w.attached(one, network), w.attached(two, network)
+	for from, to := range map[string]attached{one: second, two: first} {
+		w.Expect(to.IPAddress+to.GlobalIPv6Address).NotTo(BeEmpty(), "addresses of %s or %s in %s", one, two, network)
+		for _, address := range []string{to.IPAddress, to.GlobalIPv6Address} {
+			if address != "" {
+				w.reach(from, address)
+			}
+		}
+	}
+}
+
+// lost expects that a container does not reach an address.
 func (w *world) lost(container, address string) {
-	w.Helper()
 	w.refused(nil, "exec", container, "/bin/ping", "-c1", "-W1", address)
 }
 
@@ -178,34 +171,40 @@ type attached struct {
 }
 
 func (w *world) attached(container, network string) attached {
-	w.Helper()
 	var all map[string]attached
 	w.decode(w.docker("inspect", "--format={{json .NetworkSettings.Networks}}", container), &all)
 	return all[network]
 }
 
 func (w *world) decode(text string, into any) {
-	w.Helper()
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		w.Fatalf("%v in %s", err, text)
-	}
+	w.Expect(json.Unmarshal([]byte(text), into)).To(Succeed(), "decoding %s", text)
 }
 
-// allLinks are the names of the links on the machine.
+// allLinks returns the names of the links on the machine.
 func (w *world) allLinks() []string {
-	w.Helper()
-	text, err := w.machine.Run(w.ctx, "ip", "-json", "link", "show")
-	if err != nil {
-		w.Fatal(err)
-	}
 	var found []struct{ Ifname string }
-	w.decode(text, &found)
+	w.decode(w.machineRuns("ip", "-json", "link", "show"), &found)
 	var names []string
 	for _, link := range found {
 		names = append(names, link.Ifname)
 	}
 	slices.Sort(names)
 	return names
+}
+
+// kernelLink is a link as ip shows it.
+type kernelLink struct {
+	MTU     int
+	Address string
+}
+
+// link returns a link of a container, as the kernel shows it.
+func (w *world) link(container, name string) kernelLink {
+	pid := w.docker("inspect", "--format={{.State.Pid}}", container)
+	var found []kernelLink
+	w.decode(w.machineRuns("nsenter", "--target", pid, "--net", "ip", "-json", "link", "show", name), &found)
+	w.Expect(found).To(HaveLen(1), "links of %s with the name %s", container, name)
+	return found[0]
 }
 
 // held is one allocation, as graft shows it.
@@ -215,29 +214,24 @@ type held struct {
 	Addresses []string
 }
 
-// ledger returns the owners.
+// ledger returns the allocations.
 func (w *world) ledger(arguments ...string) (all []held) {
-	w.Helper()
-	command := exec.CommandContext(w.ctx, absolute(w.T, "bin", "graft"),
+	command := exec.CommandContext(w.ctx, graft,
 		append([]string{"ledger", "inspect", w.machine.Ledger(), "-o", "json"}, arguments...)...)
 	out, err := command.Output()
-	if err != nil {
-		w.Fatalf("looking into the ledger: %v", err)
-	}
+	w.Expect(err).NotTo(HaveOccurred(), "inspecting the ledger")
 	w.decode(string(out), &all)
 	return all
 }
 
-// none removes all containers and networks, and looks whether anything is left.
+// none removes all containers and networks, and expects that nothing is left.
 func (w *world) none() {
-	w.Helper()
 	w.clear()
 	w.bare()
 }
 
 // clear removes all containers and networks.
 func (w *world) clear() {
-	w.Helper()
 	if ids := w.docker("ps", "--all", "--quiet"); ids != "" {
 		w.docker(append([]string{"rm", "--force"}, strings.Fields(ids)...)...)
 	}
@@ -246,20 +240,8 @@ func (w *world) clear() {
 	}
 }
 
-// bare checks that the machine soon has only its own links, and that the ledger has no owners.
+// bare waits until the machine has only its own links, and the ledger no allocation.
 func (w *world) bare() {
-	w.Helper()
-	var links []string
-	var left []held
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if links, left = w.allLinks(), w.ledger(); slices.Equal(links, w.links) && len(left) == 0 {
-			return
-		}
-	}
-	if diff := cmp.Diff(w.links, links); diff != "" {
-		w.Errorf("links (-own +there):\n%s", diff)
-	}
-	if len(left) > 0 {
-		w.Errorf("still held: %v", left)
-	}
+	w.Eventually(w.allLinks).Should(Equal(w.links), "links of the machine")
+	w.Eventually(w.ledger).Should(BeEmpty(), "allocations in the ledger")
 }
