@@ -5,6 +5,7 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"context"
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -139,11 +141,11 @@ func (o options) cliArchive(p program, b *binaries) error {
 	if err := errors.Join(writeTar(compressed, o.source.time, files), compressed.Close()); err != nil {
 		return err
 	}
-	path := filepath.Join(o.out, name+".tar.gz")
-	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+	archive := filepath.Join(o.out, name+".tar.gz")
+	if err := os.WriteFile(archive, out.Bytes(), 0o644); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "sha256:%x %s\n", sha256.Sum256(out.Bytes()), path)
+	_, err = fmt.Fprintf(o.stdout, "sha256:%x %s\n", sha256.Sum256(out.Bytes()), archive)
 	return err
 }
 
@@ -195,26 +197,21 @@ func (o options) chart(ctx context.Context, name string) error {
 }
 
 // chartMeta reads Chart.yaml out of the archive of a chart.
-func chartMeta(data []byte) (map[string]any, error) {
+func chartMeta(data []byte) (meta map[string]any, err error) {
 	plain, err := gzip.NewReader(bytes.NewReader(data))
 	if err != nil {
 		return nil, err
 	}
-	files, err := readTar(plain)
-	if err != nil {
-		return nil, err
-	}
-	for name, text := range files {
-		if folder, base, ok := strings.Cut(name, "/"); !ok || folder == "" || base != "Chart.yaml" {
-			continue
+	for archive := tar.NewReader(plain); ; {
+		header, err := archive.Next()
+		if err != nil {
+			return nil, fmt.Errorf("finding Chart.yaml: %w", err)
 		}
-		var meta map[string]any
-		if err := yaml.Unmarshal(text, &meta); err != nil {
-			return nil, fmt.Errorf("reading Chart.yaml: %w", err)
+		if matches, _ := path.Match("*/Chart.yaml", header.Name); matches {
+			err = yaml.NewDecoder(archive).Decode(&meta)
+			return meta, err
 		}
-		return meta, nil
 	}
-	return nil, errors.New("there is no Chart.yaml in it")
 }
 
 // attachment returns a document as an artifact that refers to an image (the referrers API of OCI).

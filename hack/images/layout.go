@@ -72,23 +72,6 @@ func writeTar(out io.Writer, at time.Time, files map[string]file) error {
 	return archive.Close()
 }
 
-// readTar returns the files of an archive by their paths.
-func readTar(in io.Reader) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for archive := tar.NewReader(in); ; {
-		header, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			return files, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if files[header.Name], err = io.ReadAll(archive); err != nil {
-			return nil, err
-		}
-	}
-}
-
 // manifest is a manifest with the type of an artifact, which v1.Manifest lacks.
 type manifest struct {
 	v1.Manifest

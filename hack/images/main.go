@@ -6,7 +6,7 @@
 // OCI artifacts. It writes archives of OCI layouts with an index of all platforms, and can push them to a registry. An image contains a static
 // program, the licences of its modules and, if the program calls public servers, the CA bundle of Mozilla. An SPDX document is attached to
 // each image. The same commit and the same Go version give the same digests on any machine.
-// Usage: images [-out FOLDER] [-charts FOLDER] [-platforms LIST] [-only LIST] [-cli LIST] [-push REGISTRY]
+// Usage, in the root of the repository: images [-charts FOLDER] [-platforms LIST] [-only LIST] [-cli LIST] [-push REGISTRY]
 package main
 
 import (
@@ -27,10 +27,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	o := options{programs: programs(), stdout: os.Stdout}
+	o := options{root: ".", out: "bin/images", programs: programs(), stdout: os.Stdout}
 	var platforms, only, cli string
-	flag.StringVar(&o.root, "root", ".", "folder of the repository")
-	flag.StringVar(&o.out, "out", "bin/images", "folder in which the archives are written")
 	flag.StringVar(&o.charts, "charts", "", "folder with archives of charts, which become artifacts; none without it")
 	flag.StringVar(&o.push, "push", "", "registry and path below which all is copied, such as registry.example.com/graft; nowhere without it")
 	flag.StringVar(&platforms, "platforms", "linux/amd64,linux/arm64", "platforms, with commas between them")

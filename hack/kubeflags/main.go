@@ -17,7 +17,6 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log"
 	"maps"
@@ -38,15 +37,10 @@ var releases = []string{"v1.31.0", "v1.32.2", "v1.33.13", "v1.34.4", "v1.35.4", 
 var components = []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"}
 
 func main() {
-	cache := flag.String("cache", ".cache/kubeflags", "the folder in which releases are compiled")
-	output := flag.String("output", "pkg/controlplane/kubeflags/table.json", "the file that is written")
-	names := flag.String("releases", strings.Join(releases, ","), "the releases, oldest first, one for each minor version")
-	flag.Parse()
 	log.SetFlags(0)
-
 	var dumps []dump
-	for _, release := range strings.Split(*names, ",") {
-		found, err := ask(*cache, release)
+	for _, release := range releases {
+		found, err := ask(".cache/kubeflags", release)
 		if err != nil {
 			log.Fatalf("reading the flags of Kubernetes %s: %s", release, err)
 		}
@@ -56,7 +50,7 @@ func main() {
 	if err != nil {
 		log.Fatalf("merging the flags of all versions: %s", err)
 	}
-	if err := os.WriteFile(*output, merged.bytes(), 0o644); err != nil {
+	if err := os.WriteFile("pkg/controlplane/kubeflags/table.json", merged.bytes(), 0o644); err != nil {
 		log.Fatal(err)
 	}
 }
