@@ -42,6 +42,7 @@ func writeMetrics(out *bytes.Buffer) error {
 For operators who write queries. The programs also have the usual metrics of Go and of the process (` + "`go_…`, `process_…`" + `). Input of
 callers never becomes the value of a label. [The charts](../operations/monitoring.md) have alerts and dashboards.
 `)
+	programOf := regexp.MustCompile(`^graft_(server_|network_|interpreter_)?`)
 	for _, program := range []struct{ title, prefix string }{
 		{"All three programs", "graft_server_"}, {"The extension", "graft_"}, {"The network provider", "graft_network_"}, {"The resource interpreter", "graft_interpreter_"},
 	} {
@@ -51,7 +52,7 @@ callers never becomes the value of a label. [The charts](../operations/monitorin
 		}
 		table(out, "metric", "type", "meaning")
 		for _, m := range all {
-			if m.prefix() != program.prefix {
+			if programOf.FindString(m.name) != program.prefix {
 				continue
 			}
 			name := m.name
@@ -62,15 +63,6 @@ callers never becomes the value of a label. [The charts](../operations/monitorin
 		}
 	}
 	return nil
-}
-
-func (m metric) prefix() string {
-	for _, prefix := range []string{"graft_server_", "graft_network_", "graft_interpreter_"} {
-		if strings.HasPrefix(m.name, prefix) {
-			return prefix
-		}
-	}
-	return "graft_"
 }
 
 // readMetrics returns the metrics in the Go files below folders, sorted by name.

@@ -39,10 +39,6 @@ func Main(set *flag.FlagSet, show func(context.Context, *Demo) error) {
 	once := !slices.Contains([]string{"", "0", "false", "no"}, strings.ToLower(os.Getenv("ONCE")))
 	set.BoolVar(&d.Once, "once", once, "end when all has been shown")
 	_ = set.Parse(os.Args[1:]) // it exits for a wrong flag
-	if set.NArg() > 0 {
-		fmt.Fprintf(os.Stderr, "unexpected argument %q: there are flags only, see -help\n", set.Arg(0))
-		os.Exit(2)
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	folder, err := os.MkdirTemp("", "graft-"+set.Name()+"-")
 	if err == nil {
