@@ -7,7 +7,6 @@
 package lua_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/lua"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	cases "github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 	"github.com/graft-provider/gardener-extension-provider-graft/test/lua/luatest"
 )
@@ -22,34 +22,47 @@ import (
 // versions are those of the groups in the cases whose rules are for all versions.
 var versions = map[string][]string{"acme.com": {"v1", "v1alpha1", "v1beta1", "v2"}}
 
+// questioner is a prepared case of interpreter profiles.
+type questioner interface {
+	Questions() ([]*profile.Interpreter, []interpreter.Request, error)
+}
+
 // TestCases checks that the questions of the cases have the same answers in Lua.
 func TestCases(t *testing.T) {
-	questions, err := cases.Questions(context.Background(), "../../example/interpreter",
-		"../../pkg/workbench/golden/interpreter/testdata/passing")
+	found, err := golden.Find([]golden.Kind{cases.New()}, "../../example/interpreter", "../../pkg/workbench/golden/interpreter/testdata/passing")
 	if err != nil {
 		t.Fatal(err)
 	}
-	pairs := map[string]*luatest.Pair{}
-	for _, q := range questions {
-		key := summary(q.Documents)
+	if err := golden.Prepare(t.Context(), found.Cases); err != nil {
+		t.Fatal(err)
+	}
+	asked, pairs := 0, map[string]*luatest.Pair{}
+	for _, c := range found.Cases {
+		documents, requests, err := c.Test.(questioner).Questions()
+		if err != nil {
+			t.Fatalf("%s: %v", c.ID(), err)
+		}
+		key := summary(documents)
 		if pairs[key] == nil {
-			pair, findings := luatest.NewPair(q.Documents, lua.Options{Versions: versions})
+			pair, findings := luatest.NewPair(documents, lua.Options{Versions: versions})
 			if pair == nil {
 				t.Fatal(findings)
 			}
 			t.Cleanup(pair.Close)
 			pairs[key] = pair
 		}
-		if q.Request.Operation == interpreter.Components && revised(q.Documents, q.Request.Kind) {
-			continue // there is no script for components of a kind that is revised
-		}
-		diff, err := pairs[key].Difference(q.Request)
-		if err != nil || diff != "" {
-			t.Errorf("%s: %s: %v\n%s", q.Position, q.Case, err, diff)
+		for _, request := range requests {
+			asked++
+			if request.Operation == interpreter.Components && revised(documents, request.Kind) {
+				continue // there is no script for components of a kind that is revised
+			}
+			if diff, err := pairs[key].Difference(request); err != nil || diff != "" {
+				t.Errorf("%s: %s, %s: %v\n%s", c.Position, c.ID(), request.Operation, err, diff)
+			}
 		}
 	}
-	if len(questions) < 30 {
-		t.Errorf("only %d questions were asked", len(questions))
+	if asked < 30 {
+		t.Errorf("only %d questions were asked", asked)
 	}
 }
 

@@ -53,8 +53,8 @@ type Case struct {
 	Name string
 	// Position is where the case is written.
 	Position source.Position
-	// Goldens are the golden files that it holds, or would hold.
-	Goldens []string
+	// Golden is the path of its golden file; empty if it has none.
+	Golden string
 	// Test runs it.
 	Test Test
 
@@ -73,8 +73,10 @@ type Test interface {
 type Outcome struct {
 	// Failures lists the failed assertions, without golden files.
 	Failures []Failure
-	// Goldens lists golden files with their expected content.
-	Goldens []Golden
+	// Content is for the golden file of the case, if it has one. If empty, there should be no file.
+	Content []byte
+	// Golden is the comparison with this file, which Run makes.
+	Golden *Golden
 	// Err is why the case could not be run; nil when it could.
 	Err error
 	// Rules lists the outcomes of the rules, for the coverage.
@@ -103,10 +105,8 @@ type Failure struct {
 // Golden is a golden file.
 type Golden struct {
 	Path string
-	// Same means that the file has the actual content, and Missing that there is no file.
-	Same, Missing bool
-	// Got is the content for the file. If empty, there should be no file.
-	Got []byte
+	// Same means that the file has the actual content.
+	Same bool
 	// Failure says how the file differs.
 	Failure Failure
 }
@@ -116,13 +116,10 @@ func (o *Outcome) OK() bool { return o.Err == nil && len(o.AllFailures()) == 0 }
 
 // AllFailures returns all failures, including golden files.
 func (o *Outcome) AllFailures() []Failure {
-	failures := o.Failures[:len(o.Failures):len(o.Failures)]
-	for i := range o.Goldens {
-		if !o.Goldens[i].Same {
-			failures = append(failures, o.Goldens[i].Failure)
-		}
+	if o.Golden == nil || o.Golden.Same {
+		return o.Failures
 	}
-	return failures
+	return append(o.Failures[:len(o.Failures):len(o.Failures)], o.Golden.Failure)
 }
 
 // Options say how cases are run.
@@ -176,6 +173,7 @@ func Run(ctx context.Context, cases []*Case, o Options) ([]Result, error) {
 			}
 			began := o.Now()
 			results[i] = Result{Case: c, Outcome: c.Test.Run(ctx)}
+			results[i].hold()
 			results[i].Took = o.Now().Sub(began)
 			lock.Lock()
 			defer lock.Unlock()
@@ -202,18 +200,15 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 	updated := &Updated{}
 	for i := range results {
 		r := &results[i]
-		if (r.Err != nil || len(r.Failures) > 0) && len(r.Case.Goldens) > 0 {
+		switch {
+		case (r.Err != nil || len(r.Failures) > 0) && r.Case.Golden != "":
 			updated.Kept = append(updated.Kept, r.Case)
-			continue
-		}
-		for j := range r.Goldens {
-			if err := ctx.Err(); err != nil {
+		case r.Golden == nil || r.Golden.Same:
+		case ctx.Err() != nil:
+			return updated, ctx.Err()
+		default:
+			if err := updated.put(r, prune); err != nil {
 				return updated, err
-			}
-			if g := &r.Goldens[j]; !g.Same {
-				if err := updated.put(g, prune); err != nil {
-					return updated, err
-				}
 			}
 		}
 	}
@@ -225,16 +220,17 @@ func Update(ctx context.Context, results []Result, stale []string, prune bool) (
 	return updated, nil
 }
 
-func (u *Updated) put(g *Golden, prune bool) error {
-	if len(g.Got) == 0 {
-		g.Same = prune
-		return u.remove(g.Path, prune)
+func (u *Updated) put(r *Result, prune bool) error {
+	path := r.Golden.Path
+	if len(r.Content) == 0 {
+		r.Golden.Same = prune
+		return u.remove(path, prune)
 	}
-	g.Same = true
-	if err := whole.WriteDeep(g.Path, g.Got); err != nil {
+	r.Golden.Same = true
+	if err := whole.WriteDeep(path, r.Content); err != nil {
 		return fmt.Errorf("writing a golden file: %w", err)
 	}
-	u.Written = append(u.Written, g.Path)
+	u.Written = append(u.Written, path)
 	return nil
 }
 
@@ -250,30 +246,25 @@ func (u *Updated) remove(path string, prune bool) error {
 	return nil
 }
 
-// Differs is the message for a golden file with other content.
-const Differs = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
-
-// Missing returns the failure for a missing golden file.
-func Missing(path string) Failure {
-	return Failure{At: source.Position{File: path}, Message: "the golden file is missing; graft test --update writes it"}
-}
-
-// Hold compares a golden file with the result, byte for byte.
-func Hold(path string, got []byte) (Golden, error) {
-	want, err := Read(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Golden{}, fmt.Errorf("reading a golden file: %w", err)
+// hold compares the golden file of the case with its content, byte for byte.
+func (r *Result) hold() {
+	if r.Case.Golden == "" || r.Err != nil {
+		return
 	}
-	g := Golden{Path: path, Missing: err != nil, Got: got}
-	switch {
-	case g.Missing:
-		g.Failure = Missing(path)
-	case bytes.Equal(want, got):
+	g := &Golden{Path: r.Case.Golden, Failure: Failure{At: source.Position{File: r.Case.Golden}}}
+	switch want, err := Read(g.Path); {
+	case errors.Is(err, fs.ErrNotExist):
+		g.Failure.Message = "the golden file is missing; graft test --update writes it"
+	case err != nil:
+		r.Outcome = Outcome{Err: fmt.Errorf("reading a golden file: %w", err)}
+		return
+	case bytes.Equal(want, r.Content):
 		g.Same = true
 	default:
-		g.Failure = Failure{At: source.Position{File: path}, Message: Differs, Diff: textDiff(string(want), string(got))}
+		g.Failure.Message = "the result differs from the golden file (- golden, + got); if that is meant, graft test --update writes it"
+		g.Failure.Diff = textDiff(string(want), string(r.Content))
 	}
-	return g, nil
+	r.Golden = g
 }
 
 // textDiff returns the differing lines with two lines of context.

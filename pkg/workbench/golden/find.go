@@ -152,9 +152,7 @@ func (f *finder) add(kind Kind, suite Suite, findings source.Findings) {
 func (f *finder) stale() []string {
 	held := map[string]bool{}
 	for _, c := range f.found.Cases {
-		for _, path := range c.Goldens {
-			held[path] = true
-		}
+		held[c.Golden] = true
 	}
 	return slices.DeleteFunc(f.held, func(path string) bool { return held[path] })
 }
@@ -205,39 +203,76 @@ func Read(path string) ([]byte, error) {
 // ErrNoProfile means that a test has no profile.
 var ErrNoProfile = errors.New("no profile: name it in profiles, put it as profile.yaml into this folder or one above it, or give it with --profile")
 
-// CheckHead returns a finding for a wrong apiVersion of a table, or, without other errors, for a table without cases.
-func CheckHead(table source.Node, known source.Findings) source.Findings {
+// Reader reads the cases of a table. It finds cases without a name, and names and golden files that several cases have.
+type Reader struct {
+	// Node is the table.
+	Node     source.Node
+	Cases    []*Case
+	Findings source.Findings
+
+	names map[string]source.Position
+	// goldens are the names of cases by their golden files.
+	goldens map[string]string
+}
+
+// NewReader decodes a table. It has no cases if there are findings.
+func NewReader(table source.Node, into any) *Reader {
+	r := &Reader{Node: table, Findings: source.Decode(table, "", into), names: map[string]source.Position{}, goldens: map[string]string{}}
 	want := v1alpha1.GroupVersion.String()
 	if version := table.Get("apiVersion"); version.Node == nil {
-		known = append(known, table.Finding("apiVersion", "is missing: must be %s", want))
+		r.Findings = append(r.Findings, table.Finding("apiVersion", "is missing: must be %s", want))
 	} else if version.Value != want {
-		known = append(known, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
+		r.Findings = append(r.Findings, version.Finding("apiVersion", "unknown apiVersion %q%s: must be %s", version.Value,
 			source.Suggest(version.Value, []string{want}), want))
 	}
-	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(known) == 0 {
+	if cases := table.Get("cases"); len(cases.Items()) == 0 && len(r.Findings) == 0 {
 		at := table
 		if cases.Node != nil {
 			at = cases
 		}
-		known = append(known, at.Finding("cases", "has no case"))
+		r.Findings = append(r.Findings, at.Finding("cases", "has no case"))
 	}
-	return known
+	return r
 }
 
-// Names are those of the cases of a table, with their places.
-type Names map[string]source.Position
-
-// Add remembers the name of a case, which must be one that no other has.
-func (n Names) Add(of source.Node, name source.Text) source.Findings {
-	switch earlier, twice := n[name.Value]; {
+// Begin reports whether a case of the table has a name of its own.
+func (r *Reader) Begin(of source.Node, name source.Text) bool {
+	switch earlier, twice := r.names[name.Value]; {
 	case name.Value == "":
-		return source.Findings{of.Finding("cases", "a case has no name")}
+		r.Findings = append(r.Findings, of.Finding("cases", "a case has no name"))
 	case twice:
-		return source.Findings{name.At.Finding("cases", "a case named %q already exists at %s", name.Value, earlier)}
+		r.Findings = append(r.Findings, name.At.Finding("cases", "a case named %q already exists at %s", name.Value, earlier))
+	default:
+		r.names[name.Value] = name.At.Position()
+		return true
 	}
-	n[name.Value] = name.At.Position()
-	return nil
+	return false
 }
+
+// Add adds a case under a name that may be longer than the written one. The name of its golden file is empty if it has
+// none. Add reports whether no other case has this file.
+func (r *Reader) Add(written source.Text, name, golden string, test Test) bool {
+	c := &Case{Suite: r.Node.File, Name: name, Position: written.At.Position(), Test: test}
+	if golden != "" {
+		c.Golden = filepath.Join(r.folder(), golden)
+		if other, ok := r.goldens[c.Golden]; ok {
+			r.Findings = append(r.Findings, written.At.Finding("cases", "has the golden file %s, as has the case %q", c.Golden, other))
+			return false
+		}
+		r.goldens[c.Golden] = written.Value
+	}
+	r.Cases = append(r.Cases, c)
+	return true
+}
+
+// End returns the cases with the files of their folder that have these suffixes.
+func (r *Reader) End(endings ...string) (Suite, source.Findings) {
+	held, err := heldIn(r.folder(), endings...)
+	return Suite{Cases: r.Cases, Held: held}, append(r.Findings, source.FindingsOf(r.Node, "", err)...)
+}
+
+// folder returns the folder with the golden files of the table.
+func (r *Reader) folder() string { return strings.TrimSuffix(r.Node.File, filepath.Ext(r.Node.File)) }
 
 // ProfilesFor returns the profiles of a test in a folder: those that it names, relative to the folder, or else the
 // given ones, or the nearest. It returns none if there is none.
@@ -258,11 +293,8 @@ func ProfilesFor(folder string, named []source.Text, given []string) []string {
 	return nil
 }
 
-// TableFolder returns the folder with the golden files of a table.
-func TableFolder(table string) string { return strings.TrimSuffix(table, filepath.Ext(table)) }
-
-// Held returns the files with these suffixes in a folder, if it exists.
-func Held(folder string, endings ...string) ([]string, error) {
+// heldIn returns the files with these suffixes in a folder, if it exists.
+func heldIn(folder string, endings ...string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -51,7 +51,7 @@ func results() []golden.Result {
 				{At: place(7), Subject: "Deployment a", Path: "flags.x", Want: "<1>", Got: "2\n3", By: []string{"acme/profile.yaml:3 a"}},
 				{At: place(8), Subject: "Deployment a", Message: "changes\nonce more", Diff: "- a\n+ b\n  c\n"},
 			},
-			Goldens: []golden.Golden{{Path: "want.diff", Failure: golden.Failure{At: source.Position{File: "want.diff"}, Message: "there is none"}}},
+			Golden: &golden.Golden{Path: "want.diff", Failure: golden.Failure{At: source.Position{File: "want.diff"}, Message: "there is none"}},
 		}),
 		of("acme/tests/t.yaml", "cannot be run", 9, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
 		of("acme/tests", "folder", 1, golden.Outcome{Err: errors.New("profile.yaml:1:1: wrong\nprofile.yaml:2:1: too")}),
@@ -145,15 +145,21 @@ func TestUpdate(t *testing.T) {
 	write("kept", "old")
 	write("gone", "old")
 	write("stale", "old")
-	of := func(o golden.Outcome, paths ...string) golden.Result {
-		return golden.Result{Case: &golden.Case{Suite: "s", Name: paths[0], Goldens: paths}, Outcome: o}
+	of := func(path, content string, o golden.Outcome) golden.Result {
+		o.Content = []byte(content)
+		if o.Err == nil {
+			o.Golden = &golden.Golden{Path: path, Same: path == "same"}
+		}
+		return golden.Result{Case: &golden.Case{Suite: "s", Name: path, Golden: path}, Outcome: o}
 	}
 	all := func() []golden.Result {
 		return []golden.Result{
-			of(golden.Outcome{Goldens: []golden.Golden{{Path: "differs", Got: []byte("new")}, {Path: "same", Same: true, Got: []byte("no")}}}, "differs"),
-			of(golden.Outcome{Goldens: []golden.Golden{{Path: "folder/new", Missing: true, Got: []byte("new")}, {Path: "gone"}}}, "folder/new"),
-			of(golden.Outcome{Failures: make([]golden.Failure, 1), Goldens: []golden.Golden{{Path: "kept", Got: []byte("new")}}}, "kept"),
-			of(golden.Outcome{Err: errors.New("wrong")}, "broken"),
+			of("differs", "new", golden.Outcome{}),
+			of("gone", "", golden.Outcome{}),
+			of("same", "no", golden.Outcome{}),
+			of("folder/new", "new", golden.Outcome{}),
+			of("kept", "new", golden.Outcome{Failures: make([]golden.Failure, 1)}),
+			of("broken", "", golden.Outcome{Err: errors.New("wrong")}),
 		}
 	}
 	first := all()

@@ -202,7 +202,7 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 		r.judgeDenial(e, o)
 		return
 	case o.denied != nil:
-		if r.held.path != "" { // otherwise that was said already
+		if r.form != "" { // otherwise that was said already
 			wrong(at, "", "is denied: "+o.reason())
 		}
 		return

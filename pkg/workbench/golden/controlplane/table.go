@@ -29,61 +29,55 @@ import (
 
 // Table implements golden.Kind: each case of a table becomes one for each of its shoots and versions.
 func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
-	r := tableReader{tester: t, node: node, goldens: map[string]string{}}
-	r.findings = golden.CheckHead(node, source.Decode(node, "", &r.table))
-	if len(r.findings) > 0 {
-		return golden.Suite{}, r.findings
+	r := tableReader{tester: t}
+	if r.Reader = golden.NewReader(node, &r.table); len(r.Findings) > 0 {
+		return golden.Suite{}, r.Findings
 	}
 	r.read()
-	held, err := golden.Held(golden.TableFolder(node.File), ".diff", ".yaml")
-	r.findings = append(r.findings, source.FindingsOf(node, "", err)...)
-	return golden.Suite{Cases: r.cases, Held: slices.DeleteFunc(held, r.isInput)}, r.findings
+	suite, findings := r.End(".diff", ".yaml")
+	suite.Held = slices.DeleteFunc(suite.Held, r.isInput)
+	return suite, findings
 }
 
 // isInput reports whether a file has manifests of a case, which may be in the folder of the golden files.
 func (r *tableReader) isInput(path string) bool {
-	settings := append(r.node.Get("cases").Items(), r.node.Get("defaults"))
-	for _, shoot := range r.node.Get("shoots").Fields() {
+	settings := append(r.Node.Get("cases").Items(), r.Node.Get("defaults"))
+	for _, shoot := range r.Node.Get("shoots").Fields() {
 		settings = append(settings, shoot.Value)
 	}
 	return slices.ContainsFunc(settings, func(setting source.Node) bool {
 		return slices.ContainsFunc(setting.Get("manifests").Items(), func(named source.Node) bool {
-			input := filepath.Join(filepath.Dir(r.node.File), filepath.FromSlash(named.Value))
+			input := filepath.Join(filepath.Dir(r.Node.File), filepath.FromSlash(named.Value))
 			return path == input || strings.HasPrefix(path, input+string(filepath.Separator))
 		})
 	})
 }
 
 type tableReader struct {
-	tester   *Tester
-	node     source.Node
-	table    v1alpha1.ProviderProfileTest
-	cases    []*golden.Case
-	findings source.Findings
-	// goldens are the cases by the golden files that they hold.
-	goldens map[string]string
+	*golden.Reader
+
+	tester *Tester
+	table  v1alpha1.ProviderProfileTest
 }
 
 func (r *tableReader) read() {
-	defaults := r.node.Get("defaults")
+	defaults := r.Node.Get("defaults")
 	base := layer(defaults)
 	among, findings := base.versions(nil)
-	r.findings = append(r.findings, findings...)
-	names := golden.Names{}
-	profiles := readProfiles(golden.ProfilesFor(filepath.Dir(r.node.File), r.table.Profiles, r.tester.profiles))
-	for i, node := range r.node.Get("cases").Items() {
+	r.Findings = append(r.Findings, findings...)
+	profiles := readProfiles(golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles))
+	for i, node := range r.Node.Get("cases").Items() {
 		c := &r.table.Cases[i]
-		if wrong := names.Add(node, c.Name); len(wrong) > 0 {
-			r.findings = append(r.findings, wrong...)
+		if !r.Begin(node, c.Name) {
 			continue
 		}
 		expected, findings := compileExpectations(c.Expect, "cases["+c.Name.Value+"].expect", profiles)
-		r.findings = append(r.findings, findings...)
+		r.Findings = append(r.Findings, findings...)
 		if len(c.Expect) == 0 && c.Golden == "" {
-			r.findings = append(r.findings, c.Name.At.Finding("cases["+c.Name.Value+"]", "expects nothing: it has neither expect nor golden"))
+			r.Findings = append(r.Findings, c.Name.At.Finding("cases["+c.Name.Value+"]", "expects nothing: it has neither expect nor golden"))
 		}
 		for _, shoot := range r.shootsOf(c) {
-			r.cells(c, shoot, expected, among, defaults, r.node.Get("shoots").Get(shoot), node)
+			r.cells(c, shoot, expected, among, defaults, r.Node.Get("shoots").Get(shoot), node)
 		}
 	}
 }
@@ -91,7 +85,7 @@ func (r *tableReader) read() {
 // shootsOf returns the names of the shoots of a case, in the order of the document, or one empty name.
 func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 	var known []string
-	for _, f := range r.node.Get("shoots").Fields() {
+	for _, f := range r.Node.Get("shoots").Fields() {
 		known = append(known, f.Key.Value)
 	}
 	if len(c.For) == 0 && len(known) == 0 {
@@ -103,7 +97,7 @@ func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 	var names []string
 	for _, name := range c.For {
 		if !slices.Contains(known, name.Value) {
-			r.findings = append(r.findings, name.At.Finding("cases["+c.Name.Value+"].for", "unknown shoot %q%s", name.Value, source.Suggest(name.Value, known)))
+			r.Findings = append(r.Findings, name.At.Finding("cases["+c.Name.Value+"].for", "unknown shoot %q%s", name.Value, source.Suggest(name.Value, known)))
 			continue
 		}
 		names = append(names, name.Value)
@@ -119,33 +113,28 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 	s := layer(layers...)
 	versions, findings := s.versions(among)
 	if len(findings) > 0 {
-		r.findings = appendNew(r.findings, findings)
+		r.Findings = appendNew(r.Findings, findings)
 		return
 	}
-	if len(r.cases)+len(versions) > maximumCases {
-		r.findings = appendNew(r.findings, source.Findings{r.node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
+	if len(r.Cases)+len(versions) > maximumCases {
+		r.Findings = appendNew(r.Findings, source.Findings{r.Node.Finding("cases", "with all shoots and versions there are more than %d cases", maximumCases)})
 		return
 	}
 	for _, version := range versions {
 		tr := &trial{setting: s, parameters: s.Parameters, at: c.Name.At.Position(), expected: expected}
-		tr.profiles = golden.ProfilesFor(filepath.Dir(r.node.File), r.table.Profiles, r.tester.profiles)
+		tr.profiles = golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles)
 		findings := tr.set(c.Name.At, version, "cases["+c.Name.Value+"].")
 		if len(findings) > 0 {
-			r.findings = appendNew(r.findings, findings)
+			r.Findings = appendNew(r.Findings, findings)
 			return
 		}
-		added := &golden.Case{Suite: r.node.File, Name: join(", ", c.Name.Value, shoot, version), Position: c.Name.At.Position(), Test: tr}
-		if c.Golden != "" {
-			path := filepath.Join(golden.TableFolder(r.node.File), join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version)+"."+c.Golden)
-			if other, ok := r.goldens[path]; ok {
-				r.findings = append(r.findings, c.Name.At.Finding("cases", "has the golden file %s, as has the case %q", path, other))
-				return
-			}
-			r.goldens[path] = c.Name.Value
-			tr.held = held{c.Golden, path}
-			added.Goldens = []string{path}
+		file := ""
+		if tr.form = c.Golden; c.Golden != "" {
+			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + "." + c.Golden
 		}
-		r.cases = append(r.cases, added)
+		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, tr) {
+			return
+		}
 	}
 }
 

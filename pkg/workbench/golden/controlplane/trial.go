@@ -38,7 +38,8 @@ type trial struct {
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
-	held       held
+	// form is that of the golden file: the readable difference (diff), or the objects that changed (yaml); empty for none.
+	form string
 
 	program *program
 	planes  *planes
@@ -83,12 +84,12 @@ func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
 	for _, e := range tr.expected {
 		r.expect(ctx, e)
 	}
-	if tr.held.path != "" {
-		g, err := r.hold(ctx, tr.held)
+	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[tr.form]; write != nil {
+		text, err := write(ctx)
 		if err != nil {
 			return golden.Outcome{}, err
 		}
-		r.outcome.Goldens = []golden.Golden{g}
+		r.outcome.Content = []byte(text)
 	}
 	r.outcome.Rules = r.program.covered(r.covered)
 	return r.outcome, ctx.Err()
@@ -213,7 +214,7 @@ func (r *run) denials() {
 		if o.denied == nil {
 			continue
 		}
-		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.means(e, o) && e.isDenied() }) && r.held.path == "" {
+		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.means(e, o) && e.isDenied() }) && r.form == "" {
 			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied: " + o.reason()})
 		}
 	}
@@ -355,19 +356,6 @@ func (s *subject) kubeletConfiguration() (map[string]any, error) {
 	decoded, err := comparison.Canonical(whole)
 	s.configured, _ = decoded.(map[string]any)
 	return s.configured, err
-}
-
-// held is a golden file: the readable difference (diff), or the objects that changed (yaml).
-type held struct{ form, path string }
-
-// hold compares the golden file with the result.
-func (r *run) hold(ctx context.Context, h held) (golden.Golden, error) {
-	write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[h.form]
-	text, err := write(ctx)
-	if err != nil {
-		return golden.Golden{}, err
-	}
-	return golden.Hold(h.path, []byte(text))
 }
 
 // yaml returns the objects that changed, and a comment for each that is denied.

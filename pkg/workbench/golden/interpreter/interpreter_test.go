@@ -8,10 +8,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/interpreter/rule"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/golden/interpreter"
 	files "github.com/graft-provider/gardener-extension-provider-graft/test/golden"
@@ -96,33 +94,6 @@ func TestGoldens(t *testing.T) {
 		t.Errorf("a second time is written %v, removed %v: %v", again.Written, again.Removed, err)
 	}
 	files.Compare(t, filepath.Join(origin, "testdata", "goldens.txt"), report+"\nthen:\n"+kinds.Written(t, results))
-}
-
-// TestQuestions checks that the questions of all cases can be sent to another engine, here a second instance.
-func TestQuestions(t *testing.T) {
-	questions, err := interpreter.Questions(t.Context(), "testdata/passing", "testdata/failing")
-	if err != nil {
-		t.Fatal(err)
-	}
-	answered := 0
-	for _, q := range questions {
-		program, findings := rule.Compile(q.Documents)
-		if err := findings.Errors().Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := program.Interpret(t.Context(), q.Request); err == nil {
-			answered++
-		}
-		if q.Position.Line == 0 || !strings.HasSuffix(q.Case, ", "+string(q.Request.Operation)) {
-			t.Errorf("%s: the question stands nowhere, or is called otherwise", q.Case)
-		}
-	}
-	if len(questions) < 20 || answered < 20 || answered == len(questions) {
-		t.Errorf("of %d questions %d are answered", len(questions), answered)
-	}
-	if _, err := interpreter.Questions(t.Context(), "testdata/wrong/questions.yaml"); err == nil {
-		t.Error("no error for an invalid table of questions, want one")
-	}
 }
 
 // FuzzTable checks that any table gives cases with unique names, or findings with a position.

@@ -31,55 +31,48 @@ const answerEnding = ".answer.yaml"
 // Table implements golden.Kind.
 func (t *Tester) Table(node source.Node) (golden.Suite, source.Findings) {
 	r := tableReader{
-		tester: t, node: node, goldens: map[string]string{},
+		tester:  t,
 		objects: objects{folder: filepath.Dir(node.File), named: node.Get("objects"), made: map[string][]byte{}},
 	}
-	r.findings = golden.CheckHead(node, source.Decode(node, "", &r.table))
-	if len(r.findings) > 0 {
-		return golden.Suite{}, r.findings
+	if r.Reader = golden.NewReader(node, &r.table); len(r.Findings) > 0 {
+		return golden.Suite{}, r.Findings
 	}
 	for _, field := range r.objects.named.Fields() {
 		_, findings := r.objects.object(field.Value, "objects."+field.Key.Value)
 		for _, one := range findings {
-			if !slices.Contains(r.findings, one) { // the remaining ones have the same finding
-				r.findings = append(r.findings, one)
+			if !slices.Contains(r.Findings, one) { // the remaining ones have the same finding
+				r.Findings = append(r.Findings, one)
 			}
 		}
 	}
-	if len(r.findings) > 0 {
-		return golden.Suite{}, r.findings
+	if len(r.Findings) > 0 {
+		return golden.Suite{}, r.Findings
 	}
-	names := golden.Names{}
 	for i, at := range node.Get("cases").Items() {
-		c := &r.table.Cases[i]
-		if wrong := names.Add(at, c.Name); len(wrong) > 0 {
-			r.findings = append(r.findings, wrong...)
-			continue
+		if c := &r.table.Cases[i]; r.Begin(at, c.Name) {
+			r.add(c)
 		}
-		r.add(c)
 	}
-	held, err := golden.Held(golden.TableFolder(node.File), answerEnding)
-	r.findings = append(r.findings, source.FindingsOf(node, "", err)...)
-	return golden.Suite{Cases: r.cases, Held: held}, r.findings
+	return r.End(answerEnding)
 }
 
 type tableReader struct {
-	tester   *Tester
-	node     source.Node
-	table    v1alpha1.InterpreterProfileTest
-	objects  objects
-	cases    []*golden.Case
-	findings source.Findings
-	// goldens are the cases by the golden files that they hold.
-	goldens map[string]string
+	*golden.Reader
+
+	tester  *Tester
+	table   v1alpha1.InterpreterProfileTest
+	objects objects
 }
 
 // add adds a case.
 func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	path := "cases[" + c.Name.Value + "]."
-	tr := &trial{profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener, optional: r.table.Optional}
+	tr := &trial{
+		profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener, optional: r.table.Optional,
+		holds: c.Golden,
+	}
 	if object := c.Object; object.Node == nil {
-		r.findings = append(r.findings, c.Name.At.Finding(path+"object", "is missing"))
+		r.Findings = append(r.Findings, c.Name.At.Finding(path+"object", "is missing"))
 		return
 	}
 	var findings source.Findings
@@ -93,17 +86,12 @@ func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	}
 	wanted, more := newWant(c.Name.At, c.Want, path, c.Golden)
 	tr.want, findings = wanted, append(findings, more...)
-	added := &golden.Case{Suite: r.node.File, Name: c.Name.Value, Position: c.Name.At.Position(), Test: tr}
+	file := ""
 	if c.Golden {
-		tr.holds = filepath.Join(golden.TableFolder(r.node.File), golden.Slug(c.Name.Value)+answerEnding)
-		added.Goldens = []string{tr.holds}
-		if other, ok := r.goldens[tr.holds]; ok {
-			findings = append(findings, c.Name.At.Finding("cases", "has the golden file %s, as has the case %q", tr.holds, other))
-		}
-		r.goldens[tr.holds] = c.Name.Value
+		file = golden.Slug(c.Name.Value) + answerEnding
 	}
-	if r.findings = append(r.findings, findings...); len(findings) == 0 {
-		r.cases = append(r.cases, added)
+	if r.Findings = append(r.Findings, findings...); len(findings) == 0 {
+		r.Add(c.Name, c.Name.Value, file, tr)
 	}
 }
 

@@ -5,8 +5,7 @@
 // Package interpreter tests InterpreterProfiles with tables of the kind InterpreterProfileTest. The engine of the
 // webhook answers the requests, and a changed object is sent a second time, which must change nothing.
 //
-// It reads files but writes none; package golden runs its cases and writes golden files. Start reading at New, or at
-// Questions for another engine.
+// It reads files but writes none; package golden runs its cases and writes golden files. Start reading at New.
 package interpreter
 
 import (
@@ -44,41 +43,6 @@ func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 		tr.program = t.programs.load(tr.profiles, tr.gardener, tr.optional)
 	}
 	return ctx.Err()
-}
-
-// Question is a question of a case.
-type Question struct {
-	// Case is the case with the operation, and Position where it is written.
-	Case     string
-	Position source.Position
-	// Documents are the profiles that are active.
-	Documents []*profile.Interpreter
-	Request   interpreter.Request
-}
-
-// Questions returns the requests of all cases below paths, for another engine. The error wraps golden.ErrNoTests, is
-// source.Findings about tests or profiles, or one of the file system.
-func Questions(ctx context.Context, paths ...string) ([]Question, error) {
-	found, err := golden.Find([]golden.Kind{New()}, paths...)
-	if err != nil {
-		return nil, err
-	}
-	if err := golden.Prepare(ctx, found.Cases); err != nil {
-		return nil, err
-	}
-	var all []Question
-	for _, c := range found.Cases {
-		tr := c.Test.(*trial)
-		if tr.program.err != nil {
-			return nil, fmt.Errorf("loading the profiles of %s: %w", c.ID(), tr.program.err)
-		}
-		for _, request := range tr.requests() {
-			all = append(all, Question{
-				Case: c.ID() + ", " + string(request.Operation), Position: c.Position, Documents: tr.program.documents, Request: request,
-			})
-		}
-	}
-	return all, nil
 }
 
 // program are profiles as a test needs them, compiled once for all tests that need them so.
