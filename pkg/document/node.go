@@ -27,7 +27,7 @@ func (n *Node) origin() (*text, uint32) {
 	}
 }
 
-// report keeps the first problem that navigating met.
+// report keeps the first problem of the navigation.
 func (d *Document) report(n *Node) {
 	if d.err == nil {
 		d.err = fmt.Errorf("reading the object at %q: %w", n.appendPointer(nil), ErrDuplicateKey)
@@ -103,7 +103,7 @@ func (n *Node) Members() iter.Seq2[string, *Node] {
 	}
 }
 
-// Items returns the items of an array. The list is not changed by edits and must not be changed by the caller.
+// Items returns the items of an array. Edits do not change the list, and callers must not.
 func (n *Node) Items() []*Node {
 	if n.Kind() != Array {
 		return nil
@@ -125,7 +125,7 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
-// Texts ranges over the items of an array as they are now: the text of a string, and the kind of any item. It makes one
+// Texts ranges over the items of an array in their current state: the text of a string, and the kind of any item. It makes one
 // copy for all texts, and no nodes where there were no edits.
 func (n *Node) Texts(yield func(text string, kind Kind) bool) {
 	var whole strings.Builder
@@ -257,7 +257,7 @@ func (n *Node) key() string {
 	return n.name
 }
 
-// member returns the member of an object, be it gone or not.
+// member returns the member of an object, even if it was removed.
 func (n *Node) member(key string) *Node {
 	n.open()
 	if n.byKey != nil {
@@ -929,7 +929,7 @@ func (w *writer) style(first uint32) {
 	}
 }
 
-// known writes a child that was there at first, with the white space around it.
+// known writes an original child with the white space around it.
 func (w *writer) known(k *Node) {
 	t := w.node.text
 	first := k.was - t.width(w.node.at)
@@ -959,8 +959,8 @@ func (t *text) spaceBefore(end uint32) []byte {
 	return t.raw[start:end]
 }
 
-// spaceAfter returns the white space from an offset to the next comma. That before a closing brace belongs to the
-// brace.
+// spaceAfter returns the white space from an offset to the next comma. White space before a closing brace belongs to
+// the brace.
 func (t *text) spaceAfter(start uint32) []byte {
 	end := start
 	for isSpace(t.raw[end]) {

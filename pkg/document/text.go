@@ -142,7 +142,7 @@ type scanner struct {
 	where     int
 }
 
-// scan indexes the single value from an offset to the end of the text. Like encoding/json it accepts invalid UTF-8.
+// scan indexes the single value from an offset to the end of the text. Like encoding/json, it accepts invalid UTF-8.
 func (t *text) scan(from int) error {
 	s := scanner{raw: t.raw, entries: t.entries}
 	end := s.value(s.space(from), 0)
@@ -669,7 +669,7 @@ func (s *scratch) take(n int) []byte {
 	return out
 }
 
-// reset takes everything back.
+// reset makes all items available again.
 func (s *scratch) reset() {
 	if s.total > len(s.buffer) && s.total <= maxScratch {
 		s.buffer = make([]byte, s.total+s.total/8)
@@ -679,7 +679,7 @@ func (s *scratch) reset() {
 	s.taken, s.total = 0, 0
 }
 
-// slab hands its items out in pieces. When it is full it is replaced by a bigger one.
+// slab hands out its items in pieces. A larger one replaces a full slab.
 type slab[T any] struct {
 	items []T
 	taken int
@@ -696,7 +696,7 @@ func (s *slab[T]) take(n int) []T {
 	return out
 }
 
-// reset takes everything back.
+// reset makes all items available again.
 func (s *slab[T]) reset() {
 	clear(s.items[:s.taken])
 	s.taken = 0
@@ -729,7 +729,7 @@ func takeRoom(length int) *room {
 	return r
 }
 
-// leave gives the room to the next document, with the index as long as it has become.
+// leave returns the room to the pool for the next document, with the grown index.
 func (r *room) leave(entries []entry) {
 	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items))
 	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {

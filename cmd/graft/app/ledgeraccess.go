@@ -29,7 +29,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger/remote"
 )
 
-// ledgerFlags say where a ledger is.
+// ledgerFlags locate a ledger.
 type ledgerFlags struct {
 	path            string
 	endpoints       []string
@@ -106,7 +106,7 @@ func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, d
 	return do(k)
 }
 
-// open opens the ledger, or asks the server that has it.
+// open opens the ledger, or connects to the server that has it.
 func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
 	switch {
 	case f.server != "":
@@ -230,7 +230,7 @@ type keeper interface {
 	close() error
 }
 
-// opened is a ledger that this program has.
+// opened is a ledger that this program has opened.
 type opened struct {
 	store ledger.Store
 	// shared reports that servers may have the ledger, too.
@@ -267,7 +267,7 @@ func (a *asked) release(ctx context.Context, owner network.Owner) (network.Alloc
 	return held, true, err
 }
 
-// exported is an export, to be looked into.
+// exported is an export that is only read.
 type exported struct{ path string }
 
 var errExported = errors.New("this cannot be done with an export; `graft ledger import` makes a ledger of it")
@@ -394,7 +394,7 @@ func amounts(s archive.Summary) string {
 	return held + ", and " + rest
 }
 
-// streamFile writes a file that is there whole or not at all, however long it is. Only its owner may read it.
+// streamFile writes a file atomically, without holding it in memory. Only its owner may read it.
 func streamFile(path string, write func(io.Writer) error) (err error) {
 	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {

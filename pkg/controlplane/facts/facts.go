@@ -31,9 +31,9 @@ import (
 // celValues holds the CEL values of Facts; nil for unknown ones.
 type celValues struct {
 	namespace, shoot, garden ref.Val
-	// seed and cloudProfile are decoded when they are first called for.
+	// seed and cloudProfile are decoded at their first use.
 	seed, cloudProfile func() ref.Val
-	// workers are those of the shoot, by name.
+	// workers are the worker pools of the shoot, by name.
 	workers map[string]ref.Val
 }
 
@@ -48,7 +48,7 @@ var (
 
 // Source reads facts. It is safe for concurrent use; its errors wrap ErrNotFound, ErrUndecodable or ErrUnavailable.
 type Source interface {
-	// Read returns the facts of a control-plane namespace, or those of the garden for the namespace "garden".
+	// Read returns the facts of a control-plane namespace, or the garden's for the namespace "garden".
 	Read(ctx context.Context, namespace string) (*Facts, error)
 	// Lookup reads an object for a control plane in the namespace and returns the requested parts. For an optional
 	// lookup, it returns nil if the object does not exist, and omits missing keys or paths.
@@ -213,7 +213,7 @@ type Garden struct {
 	Manifest   *Manifest
 }
 
-// The kinds that lookups know by a word of their own.
+// The kinds that lookups name by their own key.
 var (
 	Secret         = schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 	ConfigMap      = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
@@ -224,7 +224,7 @@ var (
 // LookupScope reports whether the objects of a kind live in namespaces.
 type LookupScope string
 
-// The scopes; of a kind that only a profile names it is not known before the API server was asked.
+// The scopes. The scope of a kind from a profile is unknown until the API server was asked.
 const (
 	ScopeUnknown    LookupScope = ""
 	ScopeNamespaced LookupScope = "Namespaced"
@@ -239,9 +239,9 @@ type LookupRequest struct {
 	// Resource is the plural name of the kind in the API.
 	Resource string
 	Scope    LookupScope
-	// Namespace is the namespace of the object where it is not the control plane's.
+	// Namespace is the namespace of the object; empty for the control plane's.
 	Namespace string
-	// ObjectName is the name of the object; Computed reports that an expression gave it for this one admission.
+	// ObjectName is the name of the object; Computed reports that an expression computed it for this admission.
 	ObjectName string
 	Computed   bool
 	// Keys are keys of the data of a Secret or ConfigMap.
@@ -281,7 +281,7 @@ func (l LookupRequest) Selection() Selection {
 // Found holds the requested and existing parts of an object.
 type Found struct {
 	Keys map[string]string
-	// Fields are by the name that the request gives them; before Pick, by their path.
+	// Fields are by their name in the request; before Pick, by their path.
 	Fields              map[string]any
 	Labels, Annotations map[string]string
 	Checksum            string
@@ -423,7 +423,7 @@ func (f *Found) values() expression.Values {
 
 // Static is a Source with fixed data, for previews from files and for tests.
 type Static struct {
-	// Facts are those of every namespace; nil means that there are none.
+	// Facts are the facts of every namespace; nil means none.
 	Facts *Facts
 	// Secrets and ConfigMaps are the decoded data by object name.
 	Secrets, ConfigMaps map[string]map[string]string
@@ -604,7 +604,7 @@ type Parts struct {
 	Seed, CloudProfile bool
 }
 
-// AllParts names everything.
+// AllParts selects all parts.
 func AllParts() Parts { return Parts{Manifest: true, Seed: true, CloudProfile: true} }
 
 // Cover reports whether these parts include others.

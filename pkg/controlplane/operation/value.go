@@ -24,7 +24,7 @@ import (
 
 // Confided is a scalar of a value with its parts that come from Secrets.
 type Confided struct {
-	// Keys lead to it in a structured value: those of mappings, and the names of items.
+	// Keys are its path in a structured value: keys of mappings, and names of items.
 	Keys []string
 	Text string
 	// Parts lists the parts from Secrets in their order; the text between them contains no Secret.
@@ -117,8 +117,7 @@ func (c *Context) Tree(n source.Node, path string) (Value, source.Findings) {
 	return Value{constant: &Resolved{JSON: raw}}, nil
 }
 
-// Mounts calls a function with each volume that the write mounts, as far as they are known when the profile is loaded,
-// with their positions.
+// Mounts calls a function with each constant volume that the write mounts, and its position.
 func (w Write) Mounts(each func(volume string, at source.Node, path string)) {
 	if constant, ok := w.Value.Constant(); ok && constant.Absent {
 		return
@@ -140,7 +139,7 @@ var (
 // ErrValue means that the value of an expression is not allowed in its place.
 var ErrValue = errors.New("value not possible here")
 
-// visit calls a function with each value at a path that is there and not computed.
+// visit calls a function with each constant value at a path.
 func visit(n source.Node, at, path string, do func(n source.Node, at string)) {
 	if n.Absent() || isComputed(n) {
 		return

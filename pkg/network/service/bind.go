@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/ledger"
 )
 
-// bindAll calls the clouds for all allocations that are not bound, at the same time. None becomes bound before all of them can. If one fails for
+// bindAll calls the clouds for all allocations that are not bound, at the same time. None becomes bound before all calls have succeeded. If one fails for
 // good, all are undone but those that were bound before.
 func (c *call) bindAll(ctx context.Context) error {
 	if !slices.ContainsFunc(c.all, func(a network.Allocation) bool { return a.State == network.Intended }) {
@@ -51,7 +51,7 @@ func (c *call) bindAll(ctx context.Context) error {
 	return err
 }
 
-// maximumInUse limits how many addresses are tried that turn out to be in use in the cloud.
+// maximumInUse limits the attempts with other addresses after the cloud reported one in use.
 const maximumInUse = 8
 
 // bind calls the cloud for one allocation and records the outcome. If the cloud says that a chosen address is in use, another one is chosen.
@@ -81,7 +81,7 @@ func (c *call) bind(ctx context.Context, i int, state network.State) (a network.
 // try other addresses.
 const inUseRest = time.Minute
 
-// replace gives an owner another address in place of one that is in use in the cloud.
+// replace gives an owner another address instead of one that is in use in the cloud.
 func (c *call) replace(ctx context.Context, i int, a network.Allocation) (network.Allocation, error) {
 	pool, err := c.pool(a.Pool)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Service) waitForWorker(ctx context.Context, a network.Allocation) (now 
 // shortestLease is the rest of the lease that a cloud call requires at its start.
 const shortestLease = time.Second
 
-// callCloud makes a call when it is its turn. The lease is checked directly before the call, and the call ends before the lease does.
+// callCloud makes a call when its turn comes. The lease is checked directly before the call, and the call ends before the lease does.
 func (s *Service) callCloud(ctx context.Context, p *pass, do func(ctx context.Context) error) error {
 	return p.do(ctx, func() error {
 		left := s.ledger.Lease()
@@ -256,7 +256,7 @@ func (s *Service) callBind(ctx context.Context, a network.Allocation, of Cloud, 
 	}
 }
 
-// lasts reports whether a context lasts for a time.
+// lasts reports whether a context does not end within a duration.
 func (s *Service) lasts(ctx context.Context, d time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return !bounded || deadline.Sub(s.options.Clock.Now()) > d
@@ -278,7 +278,7 @@ type outcome struct {
 	earlier time.Time
 }
 
-// confirm notes the outcome of a call.
+// confirm records the outcome of a call.
 func confirm(a *network.Allocation, o outcome, state network.State) error {
 	if a.State == network.Releasing {
 		return errGivenBack
@@ -325,7 +325,7 @@ func (s *Service) record(ctx context.Context, a network.Allocation, o outcome, s
 			s.outcomeKnown(ctx, a, o)
 			return a, err
 		case errors.Is(err, network.ErrNotHeld):
-			// Another server took it over and released it. The cloud may have been told of that before it was told of this.
+			// Another server took it over and released it. The cloud may have processed that release before this call.
 			has := a
 			_ = confirm(&has, o, state) // an intent is never given back
 			s.unbindLost(ctx, has)
@@ -410,7 +410,7 @@ func (s *Service) vacate(ctx context.Context, a network.Allocation, addresses []
 	return ctx.Err()
 }
 
-// completeAll makes all allocations of a request bound, the first of them first.
+// completeAll marks all allocations of a request as bound, beginning with the first.
 func (c *call) completeAll(ctx context.Context) error {
 	after, err := c.completeOf(ctx, c.all)
 	if err != nil {
@@ -424,7 +424,7 @@ func (c *call) completeAll(ctx context.Context) error {
 	return nil
 }
 
-// completeOf makes those of allocations bound that are intended.
+// completeOf marks the intended allocations as bound.
 func (s *Service) completeOf(ctx context.Context, all []network.Allocation) ([]network.Allocation, error) {
 	var owners []network.Owner
 	for _, a := range all {

@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain describes documents, operations, targets, variables, functions, flags and feature gates like kubectl
-// explain (Static), and the effect of each rule of the loaded profiles on one object, with the reason (Of). Both return
-// data that a Style writes as text, or that encoding/json writes as JSON.
+// Package explain describes flags, feature gates and admission plugins (Static), and the effect of each rule of the loaded
+// profiles on one object, with the reason (Of). Both return data that a Style writes as text, or that encoding/json
+// writes as JSON.
 //
 // It reads no files and no terminal. Its results contain no values of Secrets. Start reading at Static and Of.
 package explain
@@ -33,7 +33,7 @@ type Object struct {
 	// APIVersion is the apiVersion of profiles; Kind is Explanation.
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Object is the object that is explained.
+	// Object is the explained object.
 	Object Identity `json:"object"`
 	// Rules lists the rules for the object in the order of their application.
 	Rules []Rule `json:"rules"`
@@ -43,7 +43,7 @@ type Object struct {
 	Missing []Lookup `json:"missing,omitempty"`
 	// Denied is why the object is not admitted.
 	Denied string `json:"denied,omitempty"`
-	// Note explains why no rule is applied where that is not a matter of the rules.
+	// Note explains why no rule is applied, if the rules themselves are not the reason.
 	Note string `json:"note,omitempty"`
 
 	sets map[string]bool
@@ -57,7 +57,7 @@ type Identity struct {
 	Name       string `json:"name"`
 }
 
-// String names the object as people do: Deployment kube-apiserver.
+// String returns the object's kind and name: Deployment kube-apiserver.
 func (i Identity) String() string { return i.Kind + " " + i.Name }
 
 // Rule is one rule with its outcome.
@@ -70,7 +70,7 @@ type Rule struct {
 	Position *Position `json:"position"`
 	// Operation is the operation of the rule, such as flags.
 	Operation string `json:"operation"`
-	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty where the object was denied before that was known.
+	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty if the object was denied before the outcome was known.
 	Outcome string `json:"outcome,omitempty"`
 	// Reason explains why a rule was skipped or failed, by which rule it was overridden, or its effect if it were
 	// applied.

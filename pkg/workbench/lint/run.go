@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lint finds all mistakes in documents for Graft, shows their positions, and fixes unambiguous ones. Kinds of
-// documents are a registry (kind.go): each provides its checks, which are those of the loader, and lint adds none.
+// documents are a registry (kind.go): each provides the checks of its loader, and lint adds none.
 // Rules have pages (rules.go), which are the source of docs/lint.
 //
 // It uses no flags and no terminal, and writes only the files to repair. Start reading at Read, Run, Repair and
@@ -72,7 +72,7 @@ func (r *Report) Failed(least source.Severity) bool {
 	return slices.ContainsFunc(r.Findings, func(f source.Finding) bool { return f.Severity <= least })
 }
 
-// Run checks the documents in files. Where a check panics it does so, too, with a profile.Panic.
+// Run checks the documents in files. If a check panics, Run panics with a profile.Panic.
 func Run(o Options, inputs []Input) *Report {
 	r := &Report{texts: map[string]*text{}}
 	attached := attachments(inputs)
@@ -111,7 +111,7 @@ func Run(o Options, inputs []Input) *Report {
 // set are documents that are active together.
 type set struct {
 	parts map[*Kind][]profile.Part
-	// known holds findings about the documents' texts, and other those about documents of other programs.
+	// known holds findings about the documents' texts, and other findings about documents of other programs.
 	known map[*Kind]source.Findings
 	other source.Findings
 }
@@ -297,20 +297,20 @@ type Options struct {
 	ImageOverwrite *image.Vector
 	// Override sets parameters; nil for none.
 	Override func([]*profile.Document) error
-	// Together reports that the documents of all files are active together; else those of a file are.
+	// Together means that the documents of all files are active together; otherwise those of each file.
 	Together bool
 }
 
 // Kind is a kind of document.
 type Kind struct {
 	APIVersion, Kind string
-	// Heads reports that the check judges the kind itself, where another one is written that is near.
+	// Heads means that the check also reports a misspelt kind.
 	Heads bool
 	// Check returns the known and all further findings of documents that are active together.
 	Check func(o Options, parts []profile.Part, known source.Findings) source.Findings
 }
 
-// kinds are the kinds of documents, one a line.
+// kinds are the kinds of documents, one per line.
 var kinds = []Kind{
 	providerProfile,
 	networkProfile,
@@ -486,7 +486,7 @@ func checkTable(read func(source.Node) source.Findings) func(Options, []profile.
 	}
 }
 
-// WrongTest is a table of tests that cannot be run as it is written.
+// WrongTest is an invalid table of tests.
 const WrongTest source.Rule = "wrong-test"
 
 // controllerConfiguration is checked as the program does when it starts.
@@ -519,7 +519,7 @@ var resourceInterpreterConfiguration = Kind{
 	}),
 }
 
-// optionalProfiles finds names of profiles of Gardener that there are not.
+// optionalProfiles finds unknown names of Gardener's optional profiles.
 func optionalProfiles(file source.File, names []string) source.Findings {
 	var findings source.Findings
 	documents, _ := source.Parse(file)

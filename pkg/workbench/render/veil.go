@@ -314,7 +314,7 @@ func namesOf(path string, items []any) []string {
 	return names
 }
 
-// marshal writes JSON as people read it: without escapes for HTML.
+// marshal writes readable JSON: without escapes for HTML.
 func marshal(value any, indent string) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)

@@ -59,7 +59,7 @@ type rehearsal struct {
 	program *mutation.Program
 	// partial holds the names of targets with a rule that could not be compiled.
 	partial map[string]bool
-	// done are the objects and rules that have been tried: profiles have the same for each of their providers.
+	// done has the objects and rules that were tried, because a profile has the same ones for each provider.
 	done map[string]bool
 	// seen are the findings and warnings so far.
 	seen map[string]bool
@@ -255,12 +255,12 @@ type trial struct {
 
 // trialResult is the result of admitting the object.
 type trialResult struct {
-	// object is the object after it; nil when it could not be taken to the end.
+	// object is the resulting object; nil if the admission failed.
 	object  []byte
 	patch   []byte
 	changed []*mutation.Rule
 	denied  []deniedRule
-	// failed are expressions that have no result, by the rules that were left out for that.
+	// failed has the expressions without a result, by the rules that were omitted for this reason.
 	failed []failed
 	broken error
 }
