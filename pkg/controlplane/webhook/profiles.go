@@ -22,7 +22,7 @@ import (
 // ProfileLabel marks, with the value "true", the ConfigMaps in the program's namespace with profiles.
 const ProfileLabel = "graft.provider.extensions.gardener.cloud/profile"
 
-// ProfileReader returns files of profiles in a stable order.
+// ProfileReader returns files of profiles in a stable order. It fails if its source is unreadable.
 type ProfileReader interface {
 	Read(context.Context) ([]source.File, error)
 }

@@ -28,6 +28,7 @@ type Program interface {
 	Registrations() []mutation.Registration
 	// Permissions returns the permissions that its lookups need.
 	Permissions() []mutation.Permission
+	// Admit mutates an object. It fails with a *mutation.Failure if the object is denied.
 	Admit(context.Context, mutation.Request) (*mutation.Result, error)
 }
 

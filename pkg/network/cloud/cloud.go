@@ -34,15 +34,16 @@ type Cloud interface {
 
 // Lister is a Cloud that can list its bindings.
 type Lister interface {
-	// Orphans returns the bindings of this installation that are of no allocation. It reads the allocations of the ledger
-	// after the bindings. With remove, it deletes those that it has found before, so long ago that no earlier Bind may
-	// still have an effect.
+	// Orphans returns the bindings of this installation without an allocation. It reads the allocations of the ledger
+	// after the bindings. With remove, it deletes bindings that an earlier call has found, so long ago that no earlier
+	// Bind may still have an effect. It fails if the cloud or the ledger cannot be read.
 	Orphans(ctx context.Context, allocations Allocations, remove bool) ([]Orphan, error)
 }
 
 // Describer is a Cloud that knows the network interfaces of machines.
 type Describer interface {
-	// Describe returns the description of the interface with a MAC address. It is empty if the cloud does not know it.
+	// Describe returns the description of the interface with a MAC address. It is empty if the cloud does not know it. It
+	// fails if the cloud does not answer.
 	Describe(ctx context.Context, mac string) (Description, error)
 }
 
@@ -55,9 +56,9 @@ type Description struct {
 // Allocations calls each for all allocations of the ledger.
 type Allocations func(ctx context.Context, each func(network.Allocation) error) error
 
-// Orphan is a binding in the cloud that is of no allocation.
+// Orphan is a binding in the cloud without an allocation.
 type Orphan struct {
-	// ID is that in the cloud.
+	// ID is the identifier in the cloud.
 	ID string
 	// Owner was written into the binding; it is the zero Owner if it cannot be read.
 	Owner     network.Owner

@@ -49,7 +49,7 @@ type Living interface {
 	Has(holder network.Holder) (lives, counted bool)
 }
 
-// Ledger provides the allocations.
+// Ledger calls each for all allocations. It fails if the ledger is unreadable, or if each fails.
 type Ledger interface {
 	All(ctx context.Context, each func(network.Allocation) error) error
 }

@@ -23,7 +23,7 @@ type Store interface {
 	// Scan calls each for all rows with the prefix, in the order of their keys, until it returns an error. Callers must
 	// not keep key or value.
 	Scan(ctx context.Context, prefix string, each func(key, value []byte) error) error
-	// Close closes the store after all running calls have ended.
+	// Close closes the store after all running calls have ended. It fails if files or connections cannot be closed.
 	Close() error
 }
 
@@ -86,10 +86,10 @@ func atMost(s Store, changes int) int {
 // Watcher is a store shared by several servers that reports commits. Each commit has a revision greater than all before
 // it.
 type Watcher interface {
-	// CommitAt works like Commit, and returns the revision.
+	// CommitAt works and fails like Commit, and returns the revision.
 	CommitAt(ctx context.Context, changes ...Change) (int64, error)
 	// Watch reports commits of all servers to an observer, in the order of the revisions, until ctx ends or the store
-	// is closed. It reconnects automatically. It calls one method at a time.
+	// is closed, and returns the reason as an error. It reconnects automatically. It calls one method at a time.
 	Watch(ctx context.Context, to Observer) error
 }
 

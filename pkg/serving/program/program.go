@@ -153,7 +153,7 @@ func AddProcessMetrics(registry prometheus.Registerer) {
 // Documents are folders and files with documents.
 type Documents []string
 
-// Read returns the files.
+// Read returns the files. It fails if a file or folder is unreadable.
 func (d Documents) Read() ([]source.File, error) { return folder.Read(d...) }
 
 // LeftAlone returns the ignored files, which contain no documents. Read reports unreadable files.

@@ -31,7 +31,8 @@ var ErrUnknown = errors.New("it could not be compared")
 
 // Side is one of the two that are compared. It is used by several goroutines at a time.
 type Side interface {
-	// Admit takes an object of the scene through the webhooks of the side. An object that is denied is a change with Denied set.
+	// Admit takes an object of the scene through the webhooks of the side. A denied object is a change with Denied set. It
+	// fails with ErrUnknown if only this object cannot be compared.
 	Admit(ctx context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error)
 }
 

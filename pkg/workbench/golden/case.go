@@ -139,7 +139,7 @@ type Result struct {
 	Took time.Duration
 }
 
-// Prepare prepares all cases at once.
+// Prepare prepares all cases at once. It fails if a Tester cannot prepare its cases.
 func Prepare(ctx context.Context, cases []*Case) error {
 	byKind := map[Kind][]*Case{}
 	var order []Kind

@@ -70,7 +70,8 @@ func Cover(results []Result) *Coverage {
 	return coverage
 }
 
-// Write writes a line for each rule that no case applied, and the number of applied rules.
+// Write writes a line for each rule that no case applied, and the number of applied rules. It fails if w cannot be
+// written.
 func (c *Coverage) Write(w io.Writer) error {
 	var out strings.Builder
 	for i := range c.Rules {

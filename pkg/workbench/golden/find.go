@@ -63,7 +63,7 @@ func tables(kinds []Kind) string {
 	return strings.Join(names, " or ")
 }
 
-// Only keeps the cases with a matching ID. The result has no stale files.
+// Only keeps the cases with a matching ID. The result has no stale files. It fails with ErrNoTests if none matches.
 func (f *Found) Only(pattern *regexp.Regexp) (*Found, error) {
 	chosen := slices.DeleteFunc(slices.Clone(f.Cases), func(c *Case) bool { return !pattern.MatchString(c.ID()) })
 	if len(chosen) == 0 {
@@ -179,7 +179,7 @@ func NearestProfile(folder string) (string, bool) {
 const maximumSize = 64 << 20
 
 // Read reads a file of a test. Links must stay inside the folder of the nearest profile.yaml, or inside the file's
-// folder if there is none.
+// folder if there is none. It fails for another file, or an unreadable one.
 func Read(path string) ([]byte, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {

@@ -250,7 +250,7 @@ type jsonCoverage struct {
 	Coverage
 }
 
-// WriteJSON writes the results for programs; coverage may be nil.
+// WriteJSON writes the results for programs; coverage may be nil. It fails if w cannot be written.
 func WriteJSON(w io.Writer, results []Result, coverage *Coverage, took time.Duration) error {
 	report := jsonReport{Summary: Summarize(results), Seconds: took.Seconds(), Cases: []jsonCase{}}
 	for i := range results {
@@ -316,7 +316,7 @@ type (
 	}
 )
 
-// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools.
+// JUnit returns a report in the XML format of GitLab, Jenkins and similar tools. It fails if a text cannot be encoded.
 func JUnit(results []Result, took time.Duration) ([]byte, error) {
 	all := junitSuites{Name: "graft test", Time: seconds(took)}
 	for _, of := range suites(results) {

@@ -28,7 +28,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/manifest"
 )
 
-// Interpreter is who answers: a rule.Program, or a dispatch.Client.
+// Interpreter answers requests: a rule.Program, or a dispatch.Client. It fails if there is no rule or no answer.
 type Interpreter interface {
 	Interpret(ctx context.Context, r interpreter.Request) (interpreter.Response, error)
 }

@@ -349,7 +349,7 @@ type Generated struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Generator writes control planes: one for each of the options, in their order.
+// Generator writes control planes: one for each of the options, in their order. It fails if one of them fails.
 type Generator interface {
 	Generate(ctx context.Context, options ...Options) ([]Generated, error)
 }

@@ -69,7 +69,8 @@ type vlanOf struct {
 	vlan int
 }
 
-// New returns the cloud. Credentials are read now, and OpenStack is called when something is bound.
+// New returns the cloud. Credentials are read now, and OpenStack is called when something is bound. It fails if the
+// credentials are unreadable.
 func New(d *Definition, o Options) (*Cloud, error) {
 	o.Timeout = cmp.Or(o.Timeout, DefaultTimeout)
 	o.Idle = cmp.Or(o.Idle, defaultIdle)
@@ -86,12 +87,12 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Bind creates a port and attaches it; it continues an earlier incomplete attempt.
+// Bind creates a port and attaches it; it continues an earlier incomplete attempt. It fails as cloud.Cloud describes.
 func (c *Cloud) Bind(ctx context.Context, a network.Allocation) (network.Binding, error) {
 	return c.do(ctx, a, false)
 }
 
-// Unbind detaches and deletes the ports of an allocation.
+// Unbind detaches and deletes the ports of an allocation. It fails as cloud.Cloud describes.
 func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	_, err := c.do(ctx, a, true)
 	return err

@@ -37,7 +37,8 @@ var (
 	ErrImpossible = link.ErrImpossible
 )
 
-// Kernel changes links; link.Kernel implements it. All methods are idempotent and have a time limit.
+// Kernel changes links; link.Kernel implements it and documents the errors. All methods are idempotent and have a time
+// limit.
 type Kernel interface {
 	EnsureSegment(ctx context.Context, s link.Segment) error
 	RemoveSegment(ctx context.Context, s link.Segment, keepVLAN bool) error
@@ -54,9 +55,9 @@ type Leases interface {
 	Find(
 		ctx context.Context, space string, subnet netip.Prefix, address netip.Addr,
 	) (network.Allocation, *policy.Pool, error)
-	// Describe sets the holder of an allocation.
+	// Describe sets the holder of an allocation. It fails if the ledger does.
 	Describe(ctx context.Context, owner network.Owner, of network.Holder) error
-	// Sweep releases addresses that have been unused for a grace period.
+	// Sweep releases addresses that have been unused for a grace period. It returns the errors of all leases.
 	Sweep(ctx context.Context) error
 }
 

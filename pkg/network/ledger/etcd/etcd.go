@@ -171,7 +171,7 @@ func (s *Store) enter() (func(), error) {
 	return s.calls.Done, nil
 }
 
-// Close implements ledger.Store.
+// Close implements ledger.Store. It fails if the connection cannot be closed.
 func (s *Store) Close() error {
 	s.mutex.Lock()
 	if s.closed {

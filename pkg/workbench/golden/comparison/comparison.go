@@ -141,7 +141,7 @@ func Follow(value any, path fieldpath.Path) (any, bool) {
 	return value, true
 }
 
-// Canonical returns a value as decoded JSON: numbers are float64.
+// Canonical returns a value as decoded JSON: numbers are float64. It fails if the value cannot be encoded.
 func Canonical(value any) (any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {

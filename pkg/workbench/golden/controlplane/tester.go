@@ -49,7 +49,8 @@ func New(generator scene.Generator, profiles ...string) *Tester {
 // Profile implements golden.Kind.
 func (t *Tester) Profile() string { return v1alpha1.KindProviderProfile }
 
-// Prepare compiles the profiles of the cases and generates the control planes, each once.
+// Prepare compiles the profiles of the cases and generates the control planes, each once. It fails if control planes
+// cannot be generated.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	trials := make([]*trial, 0, len(cases))
 	for _, c := range cases {

@@ -36,7 +36,7 @@ func New(profiles ...string) *Tester { return &Tester{profiles: profiles, progra
 // Profile implements golden.Kind.
 func (t *Tester) Profile() string { return v1alpha1.KindInterpreterProfile }
 
-// Prepare compiles the profiles of the cases, each once.
+// Prepare compiles the profiles of the cases, each once. It fails if the context ends.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	for _, c := range cases {
 		tr := c.Test.(*trial)
