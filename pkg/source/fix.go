@@ -40,7 +40,7 @@ func (f Finding) Instead(n Node, known []string) Finding {
 	return f
 }
 
-// Write fixes the finding by another text in a scalar, which stays quoted as it is where that is possible.
+// Write fixes the finding by another text in a scalar, which keeps its quotes if possible.
 func (f Finding) Write(n Node, text string) Finding {
 	if n.Node == nil {
 		return f

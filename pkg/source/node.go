@@ -210,7 +210,7 @@ func checkTree(n Node, path string) Findings {
 }
 
 // checkVisible finds control characters and bidirectional marks in a key, and in the value of a field "name": a log or a terminal would show
-// another name than the one that counts.
+// another name than the effective one.
 func checkVisible(field Field, path string) Findings {
 	var findings Findings
 	check := func(n Node) {

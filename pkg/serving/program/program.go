@@ -165,7 +165,7 @@ func (d Documents) LeftAlone() []string {
 // Empty returns the folders that contain none of the files.
 func (d Documents) Empty(files []string) []string { return folder.Empty(d, files) }
 
-// Cluster returns a client configuration from a kubeconfig, or that of the Pod if it is empty. field is the
+// Cluster returns a client configuration from a kubeconfig, or the Pod's if it is empty. field is the
 // hint in the error.
 func Cluster(kubeconfig, field string) (*rest.Config, error) {
 	if kubeconfig == "" {

@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package artifact makes an OCI image of profiles: their files and nothing else, for registries, and for Pods that mount it as a volume. The same
-// files give the same digests on every machine: there is no time in it, and its compression leaves all as it is. It opens no files and knows no
-// registry; copying is the work of tools that are there for it. Enter at Collect and Write.
+// files give the same digests on every machine: it contains no times, and gzip stores the bytes uncompressed. It opens no files and knows no
+// registry; other tools copy the image. Start reading at Collect and Write.
 package artifact
 
 import (

@@ -24,7 +24,7 @@ type Result struct {
 	// Objects counts the objects that were compared, and Shoots are the titles of the scenes.
 	Objects int
 	Shoots  []string
-	// Incomplete reports that scenes are missing, as Options says it.
+	// Incomplete reports that scenes are missing; see Options.
 	Incomplete bool
 
 	options Options

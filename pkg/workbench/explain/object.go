@@ -85,9 +85,9 @@ type Rule struct {
 type Term struct {
 	Text     string    `json:"text"`
 	Position *Position `json:"position,omitempty"`
-	// Value is the value of the term; for a value from a Secret, it only says so.
+	// Value is the value of the term, or the replacement for a value from a Secret.
 	Value string `json:"value,omitempty"`
-	// Failed is why it came to nothing; NotEvaluated reports that another part had decided already.
+	// Failed is the error of the evaluation. NotEvaluated reports that another part had already decided.
 	Failed       string `json:"failed,omitempty"`
 	NotEvaluated bool   `json:"notEvaluated,omitempty"`
 	// Terms are the parts that had a say in it.

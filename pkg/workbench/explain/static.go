@@ -31,7 +31,7 @@ type Entry struct {
 	Component string `json:"component"`
 	// Type is the type of a flag's value.
 	Type string `json:"type,omitempty"`
-	// Kubernetes tells the versions that have it.
+	// Kubernetes names the versions that have it.
 	Kubernetes string `json:"kubernetes"`
 	// Notes tell of deprecations, of the operation that writes a flag, and of clauses of the contract.
 	Notes []string `json:"notes,omitempty"`
@@ -224,7 +224,7 @@ func (t *topic) find(component, name string) (found []Entry, names []string) {
 	return found, names
 }
 
-// unknown returns the error for a word that is no topic. It tells the topic of a name.
+// unknown returns the error for a word that is no topic. It suggests the topic of a name.
 func unknown(word string) error {
 	var known []string
 	for _, t := range topics() {

@@ -22,7 +22,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// Style says how explanations are written.
+// Style is the form of written explanations.
 type Style struct {
 	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
 	Colour bool

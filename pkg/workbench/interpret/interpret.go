@@ -60,7 +60,7 @@ type Answer struct {
 	Response  interpreter.Response
 	// After is the object as a patch has made it, as JSON; nil where the operation has no patches.
 	After []byte
-	// Lacks says which input was not given, so that the question was not asked.
+	// Lacks names the missing input, for which the question was not asked.
 	Lacks string
 	// Err is why there is no answer: often an *interpreter.Failure, wrapped or not.
 	Err error

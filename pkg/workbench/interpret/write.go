@@ -17,7 +17,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-// inside is how far answers stand inside of their operation.
+// inside is the indentation of answers below their operation.
 const inside = "      "
 
 // Write writes the answers as text: each object with a block per operation, with the answer, and the reason to its
@@ -164,12 +164,12 @@ type DocumentAnswer struct {
 	Dependencies []interpreter.Dependency  `json:"dependencies,omitempty"`
 	Status       json.RawMessage           `json:"status,omitempty"`
 	Healthy      *bool                     `json:"healthy,omitempty"`
-	// Changed says of an operation that is answered by a patch whether there is one, which is Patch, as of RFC 6902.
+	// Changed reports, for an operation with a patch as its answer, whether the object changes; Patch is the patch of RFC 6902.
 	Changed *bool           `json:"changed,omitempty"`
 	Patch   json.RawMessage `json:"patch,omitempty"`
 	// Because are the rules that have answered, or the webhooks.
 	Because []string `json:"because,omitempty"`
-	// Lacks says which input was not given, so that nothing was asked.
+	// Lacks names the missing input, for which nothing was asked.
 	Lacks string `json:"lacks,omitempty"`
 	// Error explains why there is no answer.
 	Error *DocumentError `json:"error,omitempty"`

@@ -229,7 +229,7 @@ func (t *text) isWhole(at source.Position, e edit) bool {
 	return wordLength([]rune{next}) == 0
 }
 
-// apply makes the edits that do not meet another one, and says which.
+// apply makes the edits that do not overlap with others, and returns them.
 func (t *text) apply(edits []edit) ([]byte, []edit) {
 	slices.SortStableFunc(edits, func(a, b edit) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
 	var (

@@ -20,10 +20,10 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// home is where the project's files stand.
+// home is the URL of the project's files.
 const home = "https://github.com/graft-provider/gardener-extension-provider-graft"
 
-// folderOfPages is where the pages of rules stand.
+// folderOfPages is the folder with the pages of rules.
 const folderOfPages = "docs/lint"
 
 //go:embed rules/*.yaml
@@ -41,7 +41,7 @@ type Page struct {
 	Both    bool `yaml:"both"`
 	// Fix describes the effect of --fix; empty means that there is no fix.
 	Fix string `yaml:"fix"`
-	// Bad is a document with such a finding, Good one without. They stand below the head of a profile unless they have one.
+	// Bad is a document with such a finding, Good one without. Without a header, they get the header of a profile.
 	Bad  string `yaml:"bad"`
 	Good string `yaml:"good"`
 	// Files maps paths to files next to the documents.

@@ -51,7 +51,7 @@ func (o Object) Version() string { return o.APIVersion[strings.IndexByte(o.APIVe
 // Is reports whether the object has a group and kind, in any version.
 func (o Object) Is(group, kind string) bool { return o.Kind == kind && o.Group() == group }
 
-// String names the object as people do: Deployment kube-apiserver.
+// String returns the object's kind and name: Deployment kube-apiserver.
 func (o Object) String() string { return o.Kind + " " + o.Name }
 
 // New returns the object with this JSON. The error names the missing field.
@@ -109,7 +109,7 @@ type text struct {
 	json         bool
 }
 
-// split finds the documents of a file: those of YAML stand between lines that begin with ---, those of JSON one after the other.
+// split finds the documents of a file: in YAML between lines that begin with ---, in JSON one after the other.
 func split(file source.File) []text {
 	if trimmed := bytes.TrimSpace(file.Data); len(trimmed) > 0 && (trimmed[0] == '{' || trimmed[0] == '[') {
 		if documents, ok := splitJSON(file); ok {
@@ -148,7 +148,7 @@ func separates(line []byte) bool {
 // hasContent reports whether there is content other than comments and spaces.
 func hasContent(data []byte) bool { return blankLines(data) >= 0 }
 
-// blankLines counts the lines before the first that says something; -1 when none does.
+// blankLines counts the lines before the first one with content; -1 if there is none.
 func blankLines(data []byte) int {
 	count := 0
 	for line := range bytes.Lines(data) {

@@ -23,7 +23,7 @@ import (
 
 // Options describes the installation.
 type Options struct {
-	// Name is that of the extension's objects in its namespace. Roles and webhook registrations elsewhere have the namespace in their names, too.
+	// Name is the name of the extension's objects in its namespace. Roles and webhook registrations elsewhere have the namespace in their names, too.
 	Name string
 	// Namespace is the namespace of the extension.
 	Namespace string

@@ -180,7 +180,7 @@ type Row struct {
 }
 
 // Sections groups the edits that change something under the innermost line above them that stayed, each with as many
-// neighbouring lines as context says. The order is that of the object.
+// context neighbouring lines. They have the order of the object.
 func Sections(edits []Edit, context int) []Section {
 	headings := headingsOf(edits)
 	var order []int
@@ -308,7 +308,7 @@ func Between(from, to *Change) (*Change, error) {
 
 type lineKey struct{ path, text string }
 
-// authorship says who has added and removed lines.
+// authorship maps added and removed lines to their authors.
 type authorship struct{ added, removed map[lineKey]*Author }
 
 func (c *Change) authors() authorship {

@@ -38,7 +38,7 @@ type Change struct {
 	veil              veil
 }
 
-// NewChange begins with the object, as JSON, as it came. The error wraps ErrNoObject or one of package document.
+// NewChange begins with the original object, as JSON. The error wraps ErrNoObject or one of package document.
 func NewChange(object []byte) (*Change, error) {
 	parsed, err := document.Parse(object)
 	if err != nil {

@@ -68,7 +68,7 @@ var serverSide = map[string]bool{
 	"metadata.generation": true, "metadata.creationTimestamp": true, "metadata.selfLink": true,
 }
 
-// place is where the projection is: the path with names of items, the shape with [] in their stead, and the depth.
+// place is the current place of the projection: the path with names of items, the shape with [] instead, and the depth.
 type place struct {
 	path, shape string
 	depth       int
@@ -98,7 +98,7 @@ func (p *projection) add(at place, text string) {
 	p.lines = append(p.lines, Line{Depth: at.depth, Path: at.path, Text: text})
 }
 
-// members writes the members of an object but the one that was written already.
+// members writes the members of an object, except the one that was already written.
 func (p *projection) members(at place, n *document.Node, written string) {
 	members := maps.Collect(n.Members())
 	keys := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
@@ -121,7 +121,7 @@ func rank(at place, key string) int {
 	return 3
 }
 
-// value writes one member: dash is "- " where it is the first of an item, and then its own children stand deeper.
+// value writes one member. dash is "- " for the first member of an item; its children are then indented further.
 func (p *projection) value(at place, dash, head, key string, n *document.Node) {
 	inner := at.deeper()
 	if dash != "" {
@@ -220,7 +220,7 @@ type Inside struct {
 	Kind string
 	// Shape is the place of the field, with [] for an item of a list, such as spec.files[].content.inline.
 	Shape string
-	// Text is the text in the field; false means that the field is shown as it is.
+	// Text returns the text in the field; false means that the field is shown unchanged.
 	Text func(field *document.Node) (string, bool)
 }
 
@@ -413,7 +413,7 @@ func (p *projection) flags(at place, tokens []string) {
 	}
 }
 
-// tokenText writes an element of a command line as it is, in quotes where that could not be seen.
+// tokenText writes an element of a command line, in quotes if it would be ambiguous without.
 func tokenText(token string) string {
 	if token == "" || strings.TrimSpace(token) != token || strings.ContainsFunc(token, unicode.IsControl) {
 		return string(document.Quote(token))

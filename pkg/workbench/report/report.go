@@ -23,13 +23,13 @@ import (
 	"sync"
 )
 
-// Page is everything that a report says. Empty fields are left out.
+// Page is the content of a report. Empty fields are omitted.
 type Page struct {
 	// Title is the heading and the title of the browser's tab.
 	Title string
 	// Facts describes the input of the report, such as the profile and the version of Kubernetes.
 	Facts []Fact
-	// Figures lists the most important numbers, such as that of denied objects.
+	// Figures lists the most important numbers, such as the number of denied objects.
 	Figures []Figure
 	// Sections are displayed with denied ones first, then changed ones, then the rest; otherwise in their order.
 	Sections []Section

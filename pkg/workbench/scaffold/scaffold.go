@@ -78,7 +78,7 @@ var testsTemplate string
 //go:embed assets/README.md.tmpl
 var readmeTemplate string
 
-// New makes the files of a profile from answers. The error says which answer cannot be.
+// New returns the files of a profile for these answers. The error names an invalid answer.
 func New(a Answers) (Files, error) {
 	if err := a.Check(); err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type Input struct {
 	Objects []manifest.Object
 	// Present are objects that lookups find and that do not pass the webhooks; the Objects are found too.
 	Present []manifest.Object
-	// Old are objects as they stand in the seed.
+	// Old are the current objects of the seed.
 	Old []manifest.Object
 }
 
@@ -58,7 +58,7 @@ var ErrManyShoots = errors.New("several Shoots, and objects that belong to none 
 
 // Build creates one scene for each control-plane namespace of the manifests, in the order of their appearance. A
 // namespace has the facts of its Cluster or its Shoot; without both, and without manifests, those of the options.
-// Objects without a namespace belong to that of the options, or to the only one. It omits objects in other namespaces,
+// Objects without a namespace belong to the namespace of the options, or to the only one. It omits objects in other namespaces,
 // which Input.Foreign returns; the error wraps ErrForeign if there are no other objects.
 func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
 	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}

@@ -45,7 +45,7 @@ type Scene struct {
 	Live facts.Source
 	// Objects are the objects for the webhooks in their given order.
 	Objects []manifest.Object
-	// Old are objects as they stand in the seed, as JSON by OldKey: those are updated, and not created.
+	// Old are the current objects of the seed, as JSON by OldKey: they are updated instead of created.
 	Old map[string][]byte
 }
 
@@ -77,7 +77,7 @@ func (s *Scene) Source() facts.Source {
 }
 
 // Admit calls the webhooks of the program for objects, or for all of the scene if none is named. A denied object is a
-// change with Denied set; the error is about an invalid object, or that of the context.
+// change with Denied set; the error is about an invalid object, or the context's.
 func (s *Scene) Admit(ctx context.Context, p *mutation.Program, objects ...manifest.Object) ([]*render.Change, error) {
 	if len(objects) == 0 {
 		objects = s.Objects
@@ -339,7 +339,7 @@ var ErrNoGenerator = errors.New("the program " + GeneratorName + " is not there"
 
 // Generated is a control plane as written by Gardener; graft-controlplane writes it as one JSON object per line.
 type Generated struct {
-	// Namespace is that of the control plane; Cluster is the resource that gardenlet writes for the shoot, or the Garden of a
+	// Namespace is the namespace of the control plane; Cluster is the resource that gardenlet writes for the shoot, or the Garden of a
 	// virtual garden.
 	Namespace json.RawMessage `json:"namespace"`
 	Cluster   json.RawMessage `json:"cluster"`

@@ -105,7 +105,7 @@ func (r *reading) of(ctx context.Context, namespace string) (*lookups, error) {
 	})
 }
 
-// Standing is the side of the objects as they stand in the seed.
+// Standing is the side with the current objects of the seed.
 type Standing struct{}
 
 // standing is the author of values that, as far as known, Gardener did not write.

@@ -32,9 +32,9 @@ import (
 )
 
 var (
-	// ErrNoNamespace is wrapped by the error of a namespace that is not there, or is of no control plane.
+	// ErrNoNamespace is wrapped by the error for a namespace that does not exist or has no control plane.
 	ErrNoNamespace = errors.New("no control plane")
-	// ErrNoControlPlane means that no namespace of the seed is one that the profiles are for.
+	// ErrNoControlPlane means that the profiles apply to no namespace of the seed.
 	ErrNoControlPlane = errors.New("no namespace of the seed has a provider of the profiles")
 )
 
@@ -106,7 +106,7 @@ func (s *Seed) Extend(ctx context.Context, planes []*Plane, progress func(done, 
 	})
 }
 
-// each does something for so many control planes, several at a time. The error is that of the context.
+// each calls a function for control planes, several at a time. It fails with the context's error.
 func each(ctx context.Context, count int, progress func(done, of int), do func(ctx context.Context, i int)) error {
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -134,11 +134,11 @@ func each(ctx context.Context, count int, progress func(done, of int), do func(c
 type Plane struct {
 	// Name is the name of the namespace.
 	Name string
-	// Scene has the objects as Gardener writes them, as far as that is known, and as Old those that stand there; nil with an error.
+	// Scene has the objects restored to Gardener's values as far as known, and in Old the current ones; nil with an error.
 	Scene *scene.Scene
 	// Taken holds the restored values of each object, by scene.OldKey.
 	Taken map[string]*annotation.TakenBack
-	// Err is why the control plane cannot be read.
+	// Err is the error of reading the control plane.
 	Err error
 
 	// forms lists the forms of the objects that were read.
@@ -172,7 +172,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 	return plane, nil
 }
 
-// extend reads the objects that the programs have rules for, but for those that were read.
+// extend reads the objects with rules of the programs, except those that were already read.
 func (s *Seed) extend(ctx context.Context, plane *Plane, programs []*mutation.Program) error {
 	for _, wanted := range formsOf(plane.Scene.Namespace(), programs) {
 		if slices.Contains(plane.forms, wanted) {
@@ -238,7 +238,7 @@ func formsOf(namespace facts.Namespace, programs []*mutation.Program) []target.F
 	})
 }
 
-// objects reads the objects of a form; those that are not there are none.
+// objects reads the existing objects of a form.
 func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) error {
 	of := resource{GroupVersion: schema.GroupVersion{Group: form.Group, Version: form.Version}, plural: form.Resource, namespace: plane.Name}
 	if form.Name != "" && !strings.HasSuffix(form.Name, "*") {
@@ -326,7 +326,7 @@ type memo[V any] struct {
 	known    sync.Map
 }
 
-// result is a value that is read when it is used first.
+// result is a value that is read at its first use.
 type result[V any] struct{ read func() (V, error) }
 
 // get returns a value, and reads a missing one.
@@ -397,7 +397,7 @@ func (l *lookups) read(ctx context.Context, namespace string, request facts.Look
 	return request.Read(object)
 }
 
-// namespaced reports whether the kind is namespaced, as the API server says. It returns true for an unknown kind.
+// namespaced asks the API server whether the kind is namespaced. It returns true for an unknown kind.
 func (s *Seed) namespaced(ctx context.Context, of resource) (bool, error) {
 	plurals, err := s.kinds.get(ctx, of.GroupVersion.String(), func(ctx context.Context) (map[string]bool, error) {
 		return s.discover(ctx, of.GroupVersion)

@@ -36,9 +36,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Connection says which seed is meant.
+// Connection selects the seed.
 type Connection struct {
-	// Kubeconfig is a file; empty: that of KUBECONFIG, or else ~/.kube/config, or of the pod. Context is one in it; empty: the current.
+	// Kubeconfig is a file; if empty, the one in KUBECONFIG, ~/.kube/config, or the Pod's. Context is its context; if empty, the current one.
 	Kubeconfig, Context string
 }
 

@@ -24,7 +24,7 @@ type Docker struct {
 	KernelTimeout Duration `json:"kernelTimeout,omitempty"`
 }
 
-// DockerSweep configures the search for orphans.
+// DockerSweep configures the search for unused objects.
 type DockerSweep struct {
 	// Period is the time between two searches; 1m by default.
 	Period Duration `json:"period,omitempty"`
