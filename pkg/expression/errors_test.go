@@ -40,7 +40,7 @@ func TestCompileErrors(t *testing.T) {
 		{"constant that fails", `${ 1 / 0 }`, `f.yaml:10:22: division by zero`},
 		{"constant that cannot be parsed", `${ semver("x") }`, `f.yaml:10:20: semver cannot take the value that it was given`},
 		{"bad regular expression", `${ shoot.name.matches("(") }`, "f.yaml:10:39: invalid matches argument"},
-		{"cost", `${ ` + deep + ` }`, `f.yaml:10:20: too costly: an estimate of`},
+		{"cost", `${ ` + deep + ` }`, `f.yaml:10:20: too costly: the estimated cost is`},
 		{"two errors", `${ shot } ${ shoot.nmae }`, "f.yaml:10:20: undeclared reference to 'shot' (did you mean \"shoot\"?)\nf.yaml:10:36: undefined field 'nmae' (did you mean \"name\"?)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

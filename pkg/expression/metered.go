@@ -299,7 +299,7 @@ func joinLists(values []ref.Val) ref.Val {
 // mapInsert is the function with which macros such as transformMap add to their map.
 const mapInsert = "cel.@mapInsert"
 
-// estimate returns a size that the result does not exceed. An error says that the call would take too long.
+// estimate returns an upper bound of the result's size. It fails if the call would take too long.
 func (c limitedCall) estimate(values []ref.Val) (int, error) {
 	function := c.Function()
 	if function == mapInsert {
@@ -472,7 +472,7 @@ const (
 // maximumEstimate bounds the estimated size of a value. It is larger than maximumValue because few values are as large as assumed.
 const maximumEstimate = 64 * maximumValue
 
-// boundCost estimates the size of the result and the cost of the expression. A finding says that one of them is too large.
+// boundCost estimates the size of the result and the cost of the expression. It returns a finding if one of them is too large.
 func boundCost(e *Environment, p *program) *source.Finding {
 	known := newEstimator(assumed{known: e.sizes})
 	measured := measuring{estimator: known, size: &p.size}
@@ -489,11 +489,11 @@ func boundCost(e *Environment, p *program) *source.Finding {
 	switch {
 	case err != nil:
 	case estimate.Max > maximumCost:
-		message = fmt.Sprintf("too costly: an estimate of %d where %d is allowed; "+
-			"comprehensions within comprehensions multiply, and so do variables that use other variables several times",
+		message = fmt.Sprintf("too costly: the estimated cost is %d, the limit %d; "+
+			"nested comprehensions multiply the cost, and so do variables that use other variables several times",
 			estimate.Max, maximumCost)
 	case p.size.bytes() > maximumEstimate:
-		message = fmt.Sprintf("too large: an estimate of %d MiB where a value may have %d MiB; variables that use other variables several times multiply",
+		message = fmt.Sprintf("too large: the estimated size is %d MiB, the limit %d MiB; variables that use other variables several times multiply",
 			p.size.bytes()>>20, maximumValue>>20)
 	default:
 		return nil

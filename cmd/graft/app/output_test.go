@@ -85,7 +85,7 @@ func TestObjectsOutsideControlPlanesAreIgnored(t *testing.T) {
 
 // TestDenialSuggestsPresent checks that a denial because of a missing lookup object suggests --present, and other denials do not.
 func TestDenialSuggestsPresent(t *testing.T) {
-	const hint = "What lookups find is named with --present"
+	const hint = "Pass the objects that lookups read"
 	for _, command := range []string{"diff", "diff -o json", "render", "render -o text"} {
 		words := strings.Fields(command)
 		if _, errors, status := graft(t, words[0], words[1:]...); status != 0 || strings.Contains(errors, hint) {

@@ -92,7 +92,7 @@ func sources(paths []string) string {
 }
 
 // aboutPresent explains how to provide objects for lookups.
-const aboutPresent = "What lookups find is named with --present: manifests of Secrets, ConfigMaps and other objects."
+const aboutPresent = "Pass the objects that lookups read, such as Secrets and ConfigMaps, with --present."
 
 // missed explains how to provide objects for lookups if an object is denied because of a missing one.
 func missed(s *Streams, changes []*render.Change) {

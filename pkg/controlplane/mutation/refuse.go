@@ -32,7 +32,7 @@ func CheckContract(t *target.Target, r *Rule, g contract.Generation) source.Find
 			continue
 		}
 		if clause, ok := reserved(t, write, r.Writes); ok && !r.Override {
-			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; to write it nevertheless, give the reason in `override`",
+			findings = append(findings, write.At.Finding(write.Path, "%s is reserved: %s; to override it, give the reason in `override`",
 				write.Place, clause).Of(Reserved))
 		}
 	}

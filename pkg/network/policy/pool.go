@@ -69,7 +69,7 @@ func (c *compiler) behind(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 // minimumMTU6 is the minimum for IPv6, in bytes (RFC 8200, 5).
 const minimumMTU6 = 1280
 
-// mtu checks that of the interface.
+// mtu checks the MTU of the interface.
 func (c *compiler) mtu(pool *Pool, p place, mtu int32) {
 	if mtu == 0 {
 		return
@@ -99,11 +99,11 @@ func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 	pool.MACPrefix = prefix
 	if prefix[0]&2 == 0 {
-		c.warn(p.At("macPrefix"), ForeignMAC, "belongs to a maker of hardware: the second digit of a prefix of one's own is 2, 6, a or e, such as 0a:58")
+		c.warn(p.At("macPrefix"), ForeignMAC, "belongs to a hardware vendor; use a prefix with the second digit 2, 6, a or e, such as 0a:58")
 	}
 	for _, subnet := range pool.Subnets {
 		if size := allocator.NewSpace(subnet.Dynamic).Size(); size > macs(len(prefix)) {
-			c.add(p.At("macPrefix"), NoRoom, "leaves room for %d MAC addresses, and %s gives %d addresses", macs(len(prefix)), subnet.Prefix, size)
+			c.add(p.At("macPrefix"), NoRoom, "has %d MAC addresses for the %d addresses of %s; shorten it", macs(len(prefix)), size, subnet.Prefix)
 			return
 		}
 	}
@@ -139,7 +139,7 @@ func (c *compiler) overlaps() {
 	}
 }
 
-// overlapping finds with which of some pools a subnet has addresses in common.
+// overlapping finds the pools that share addresses with a subnet.
 func (c *compiler) overlapping(pool *Pool, subnet ledger.Subnet, others []*Pool) {
 	for _, other := range others {
 		for _, earlier := range other.Subnets {
@@ -209,7 +209,7 @@ func (c *compiler) unused() {
 			}
 		}
 		for name, pool := range d.Pools {
-			// Where there is a subnet, contracts get at it that name subnets, and Docker that names pools (--ipam-opt pool=).
+			// Contracts that name subnets can use its subnet, and Docker can name the pool (--ipam-opt pool=).
 			if !pools[name] && len(pool.Subnets) == 0 {
 				c.warn(root.At("pools").Key(name), source.Unused, "no profile uses this pool, and it has no subnet through which other callers can use it")
 			}
@@ -217,7 +217,7 @@ func (c *compiler) unused() {
 	}
 }
 
-// quotas compiles those of a pool.
+// quotas compiles the quotas of a pool.
 func (c *compiler) quotas(pool *Pool, p place, specs []v1alpha1.NetworkQuota) {
 	seen := map[string]place{}
 	for i, spec := range specs {
@@ -273,7 +273,7 @@ func (c *compiler) paths(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	}
 }
 
-// route holds a route against the addresses of the pool.
+// route compares a route with the addresses of the pool.
 func (c *compiler) route(pool *Pool, p place, route device.Route) {
 	destination, err := device.ParsePrefix(route.Destination)
 	if err != nil {
@@ -311,7 +311,7 @@ func (c *compiler) problems(p place, err error) paths {
 	return fields
 }
 
-// subnets compiles those of a pool, at most one of each family.
+// subnets compiles the subnets of a pool, at most one of each family.
 func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) {
 	families := map[int]place{}
 	for i, spec := range specs {
@@ -337,7 +337,7 @@ func (c *compiler) subnets(pool *Pool, p place, specs []v1alpha1.NetworkSubnet) 
 	}
 }
 
-// prefix reads the prefix of a subnet: one of hosts.
+// prefix reads the prefix of a subnet, which must have room for hosts.
 func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 	prefix, err := parsePrefix(t.Value)
 	switch {
@@ -356,7 +356,7 @@ func (c *compiler) prefix(p place, t source.Text) (netip.Prefix, bool) {
 }
 
 // subnet compiles a subnet. It excludes unusable addresses, regardless of the ranges: the address of the network, which
-// in IPv6 belongs to all its routers (RFC 4291, 2.6.1), the broadcast address, and that of the gateway.
+// in IPv6 belongs to all its routers (RFC 4291, 2.6.1), the broadcast address, and the gateway's.
 func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha1.NetworkSubnet) ledger.Subnet {
 	var dynamic, static, never netipx.IPSetBuilder
 	before := len(c.findings)
@@ -395,7 +395,7 @@ func (c *compiler) subnet(pool *Pool, p place, prefix netip.Prefix, spec v1alpha
 	return subnet
 }
 
-// ranges reads those of a list that lie in the prefix.
+// ranges reads a list of ranges, which must lie in the prefix.
 func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add func(netipx.IPRange)) {
 	for i, t := range list {
 		r, err := parseRange(t.Value)
@@ -410,7 +410,7 @@ func (c *compiler) ranges(p place, list []source.Text, whole netipx.IPRange, add
 	}
 }
 
-// gateway reads that of a subnet.
+// gateway reads the gateway of a subnet.
 func (c *compiler) gateway(p place, t source.Text, prefix netip.Prefix) (netip.Addr, bool) {
 	if t.At.Absent() {
 		return netip.Addr{}, false

@@ -116,10 +116,11 @@ func (r *Report) summary() string {
 		out += fmt.Sprintf("; %d fixable with --fix", fixable)
 	}
 	if rules := r.rules(); len(rules) > 0 {
-		out += fmt.Sprintf("; `graft lint --explain %s` says more", rules[0])
+		explained := "the rule"
 		if len(rules) > 1 {
-			out += ", as of each rule"
+			explained = "the first rule"
 		}
+		out += fmt.Sprintf("; `graft lint --explain %s` explains %s", rules[0], explained)
 	}
 	return out + "\n"
 }
@@ -168,7 +169,7 @@ type Style struct {
 // Formats are the formats of reports.
 var Formats = []string{"text", "line", "json", "sarif"}
 
-// Write writes the report in one of the formats.
+// Write writes the report in one of the formats. It fails if w cannot be written.
 func (r *Report) Write(w io.Writer, format string, style Style) error {
 	switch format {
 	case "line":

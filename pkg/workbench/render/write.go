@@ -20,7 +20,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/report"
 )
 
-// Style says how changes are written.
+// Style is the form of written changes.
 type Style struct {
 	// Colour writes ANSI colours. The caller knows whether a terminal reads along and whether NO_COLOR is set.
 	Colour bool
@@ -40,7 +40,7 @@ type Style struct {
 
 // Write writes the changes in the given order: changed objects with their differences, denied objects with the reason,
 // unchanged objects with one line each, and at the end the names of objects without rules. If the changes belong to
-// several scenes, each has a heading.
+// several scenes, each has a heading. It fails if w cannot be written.
 func (s Style) Write(w io.Writer, changes ...*Change) error {
 	s = s.withDefaults()
 	all := changes
@@ -136,7 +136,7 @@ type row struct {
 
 type block struct {
 	rows []row
-	// apart reports that empty lines stand around it, also if it is one line.
+	// apart reports that empty lines surround it, even if it has one line.
 	apart bool
 }
 
@@ -174,7 +174,7 @@ func (s Style) block(c *Change) block {
 func (s Style) others(changes []*Change) block {
 	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", report.Count(len(changes), "object")), leftTone: colour.Dim}}}
 	if len(changes) == 1 {
-		b.rows[0].left = "no rule is for 1 object, which stayed as it was"
+		b.rows[0].left = "1 object has no rule and stays unchanged"
 	}
 	for i := 0; i < len(changes); {
 		kind, line := changes[i].Kind, "  "+changes[i].Kind
@@ -374,7 +374,8 @@ func ruleName(rule string) string {
 }
 
 // Patched writes the changes of an object, given as JSON, line by line and with its status. The caller names their
-// author. Each line starts with the indentation; nothing is written if the object is unchanged.
+// author. Each line starts with the indentation; nothing is written if the object is unchanged. It fails if an object
+// is not valid JSON or w cannot be written.
 func (s Style) Patched(w io.Writer, before, after []byte, indentation string) error {
 	s = s.withDefaults()
 	was, err := WholeText(before)
@@ -441,7 +442,7 @@ func Objects() []Format {
 	return all
 }
 
-// Find finds the format of a name. The error says which there are.
+// Find returns the format with a name. The error lists all formats.
 func Find(formats []Format, name string) (Format, error) {
 	for _, format := range formats {
 		if format.Name == name {
@@ -460,7 +461,7 @@ func Names(formats []Format) string {
 	return strings.Join(names, ", ")
 }
 
-// HTML writes the changes as a page.
+// HTML writes the changes as a page. It fails if w cannot be written.
 func (s Style) HTML(w io.Writer, changes ...*Change) error { return s.Page(changes...).Write(w) }
 
 // Page returns the page of the changes; the caller may add to it.
@@ -498,7 +499,7 @@ func (s Style) Page(changes ...*Change) *report.Page {
 	return page
 }
 
-// addSection adds a section, or its scene to the section that says the same of another one.
+// addSection adds a section, or adds its scene to an equal section of another scene.
 func addSection(sections []report.Section, added report.Section) []report.Section {
 	scenes := added.For
 	for i := range sections {
@@ -528,9 +529,9 @@ func figure(n int, one, many string, tone report.Tone) report.Figure {
 
 // addName adds an object to the list of those without rules, grouped by scene.
 func addName(rest []report.Names, c *Change) []report.Names {
-	heading := "No rule is for"
+	heading := "Without rules"
 	if c.Scene != "" {
-		heading = "In " + c.Scene + " no rule is for"
+		heading = "In " + c.Scene + " without rules"
 	}
 	if last := len(rest) - 1; last < 0 || rest[last].Heading != heading {
 		rest = append(rest, report.Names{Heading: heading})

@@ -110,7 +110,7 @@ K n                                             changed by no rule
 K n                                             denied
     broken
 
-no rule is for 1 object, which stayed as it was
+1 object has no rule and stays unchanged
   K n
 
 1 object changed, 1 unchanged, 1 denied
@@ -163,7 +163,7 @@ K n                                             denied
   - replicas: 1                                 folder/p.yaml:7 flags
   + replicas: 2
 
-no rule is for 1 object, which stayed as it was
+1 object has no rule and stays unchanged
   K n
 
 nothing changes, 2 denied

@@ -41,7 +41,7 @@ func example() *report.Page {
 			},
 			{Kind: "Etcd", Name: "etcd-main", Denied: "rule late:\nthere is no such class"},
 		},
-		Rest: []report.Names{{Heading: "No rule is for", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
+		Rest: []report.Names{{Heading: "Without rules", Names: []string{"Service kube-apiserver", "Service kube-scheduler"}}},
 	}
 }
 

@@ -219,7 +219,7 @@ func isConstantRule(r *mutation.Rule) bool {
 	return !slices.ContainsFunc(r.Writes, func(w operation.Write) bool { _, ok := w.Value.Constant(); return !ok })
 }
 
-// writesTooEarly finds a write into a container that only a later rule brings.
+// writesTooEarly finds a write into a container that only a later rule adds.
 func writesTooEarly(r *mutation.Rule, earlier, later []*mutation.Rule) (operation.Write, *mutation.Rule) {
 	for _, write := range r.Writes {
 		container := write.Place.Container
@@ -413,7 +413,7 @@ func textOf(n *document.Node) string {
 	return text
 }
 
-// checkContainers finds mounts of volumes, and containers without an image, that no rule brings and no sample has. Another version of Gardener may have them.
+// checkContainers finds mounts of volumes, and containers without an image, that no rule adds and no sample has. Another version of Gardener may have them.
 func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 	if r.ForEach != nil || r.Target.Other {
 		return nil
@@ -423,7 +423,7 @@ func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 		write := &r.Writes[i]
 		write.Mounts(func(volume string, at source.Node, path string) {
 			if !samplePods()[r.Target.Name].volumes[volume] && !brought(all, volume) {
-				findings = append(findings, at.Finding(path, "no volume %s is known: neither does a rule bring it, nor does %s have it in the samples",
+				findings = append(findings, at.Finding(path, "there is no volume %s: no rule adds it, and %s has none in the samples",
 					volume, r.Target.Name).Of(UnknownVolume).Warn())
 			}
 		})
@@ -434,7 +434,7 @@ func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 		bringing := func(by *mutation.Rule) bool { return by.ForEach != nil || bringsContainer(by, container) }
 		if !samplePods()[r.Target.Name].containers[container] && !slices.ContainsFunc(all, bringing) {
 			findings = append(findings, write.At.Finding(write.Path,
-				"has no image, and no container %s is known that it could be for: neither does a rule bring it, nor does %s have it in the samples",
+				"has no image, and there is no container %s: no rule adds it, and %s has none in the samples",
 				container, r.Target.Name).Of(UnknownContainer).Warn())
 		}
 	}

@@ -203,7 +203,7 @@ func unnamedContainers(r *mutation.Rule) source.Findings {
 		case operation.Flag, operation.FeatureGate, operation.ListFlagItem, operation.MapFlagEntry, operation.AdmissionPlugin, operation.Env,
 			operation.VolumeMount:
 			if r.Target.Other && write.Place.Container == "" {
-				findings = append(findings, write.At.Finding(write.Path, "a container must be named, as the contract requires none in %s", r.Target.Name).Of(UnnamedContainer))
+				findings = append(findings, write.At.Finding(write.Path, "name the container, because %s has no default container", r.Target.Name).Of(UnnamedContainer))
 			}
 		}
 	}
@@ -355,7 +355,7 @@ func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) sou
 	return append(findings, mutation.CheckKeep(compiled)...)
 }
 
-// tellsSecrets finds names that are computed from a Secret: names stand in messages, plans and metrics.
+// tellsSecrets finds names that are computed from a Secret: messages, plans and metrics contain names.
 func (c *profileCompiler) tellsSecrets(r *mutation.Rule) source.Findings {
 	var findings source.Findings
 	for _, name := range r.ForEach.Names {
@@ -374,7 +374,7 @@ func (c *profileCompiler) tellsSecrets(r *mutation.Rule) source.Findings {
 	return findings
 }
 
-// operationOf finds the one operation of a rule. With findings it is the one that is likely meant, or none.
+// operationOf finds the operation of a rule. With findings, it returns the likely intended one, or none.
 func operationOf(t *target.Target, r v1alpha1.Rule) (operation.Definition, source.Field, source.Findings) {
 	known := slices.Concat(operation.Names(), v1alpha1.RuleFields)
 	var (

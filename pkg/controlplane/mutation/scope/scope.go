@@ -29,9 +29,9 @@ import (
 )
 
 const (
-	// WrongLookup is a lookup that cannot be made as it is written.
+	// WrongLookup is an invalid lookup.
 	WrongLookup source.Rule = "wrong-lookup"
-	// MisreadNumber is a number that YAML reads otherwise than it is written.
+	// MisreadNumber is a number that YAML reads as another one.
 	MisreadNumber source.Rule = "misread-number"
 	// VariableCycle are variables that use each other.
 	VariableCycle source.Rule = "variable-cycle"
@@ -60,9 +60,9 @@ type Scope struct {
 	images      *images // nil for a profile without
 	// Broken are the values that could not be compiled.
 	Broken []source.Node
-	// Node is the profile as it is written.
+	// Node is the source of the profile.
 	Node *yaml.Node
-	// Conditions says how many rules have a condition, by its text.
+	// Conditions has the number of rules for each condition, by its text.
 	Conditions map[string]int
 }
 
@@ -181,7 +181,7 @@ func typeOf(value any) *cel.Type {
 	}
 }
 
-// normal makes a number that is whole an int64, as JSON does not tell the two apart.
+// normal converts an integral number to int64, because JSON does not distinguish the two.
 func normal(value any) any {
 	switch value := value.(type) {
 	case int:
@@ -205,7 +205,7 @@ func (s *Scope) declareLookups(d *profile.Document) source.Findings {
 	for _, name := range slices.Sorted(maps.Keys(d.Lookups)) {
 		declared := d.Lookups[name]
 		if !declarable(name, declared) {
-			// There is a finding about it already, and its type is unknown.
+			// It has a finding already, and its type is unknown.
 			unknown = append(unknown, name)
 			s.Broken = append(s.Broken, NodeAt(d.Node, LookupsName, name))
 			continue
@@ -268,7 +268,7 @@ func (s *Scope) lookupName(text source.Text, at string) (*expression.Template, s
 		return nil, "", source.Findings{text.At.Finding(at, "a name must be a string, is %s", cel.FormatCELType(t)).Of(WrongLookup)}
 	}
 	if read := s.Reach(template.References()).Lookups[s]; len(read) > 0 {
-		return nil, "", source.Findings{text.At.Finding(at, "the name of an object that is looked up cannot need a lookup (%s)",
+		return nil, "", source.Findings{text.At.Finding(at, "the name of a looked-up object cannot depend on a lookup (%s)",
 			strings.Join(slices.Sorted(maps.Keys(read)), ", ")).Of(WrongLookup)}
 	}
 	if !template.Constant() {
@@ -369,7 +369,7 @@ func (v *variable) compile(environment *expression.Environment) source.Findings 
 	return findings
 }
 
-// TypeOf returns the CEL type of a value as it is written.
+// TypeOf returns the CEL type of a value in a document.
 func TypeOf(n source.Node) *cel.Type {
 	var value any
 	if n.Absent() || n.Decode(&value) != nil {
@@ -455,7 +455,7 @@ func misread(n source.Node, path string) source.Findings {
 		read = strconv.FormatFloat(float, 'f', -1, 64)
 	}
 	if read != strings.TrimPrefix(n.Value, "+") {
-		finding := n.Finding(path, "%s is read as %s; put it in quotes if it is text, or write the number so", n.Value, read)
+		finding := n.Finding(path, "%s is read as %s; put it in quotes if it is text, or write %s", n.Value, read, read)
 		return source.Findings{finding.Of(MisreadNumber).Replace(n, `"`+n.Value+`"`)}
 	}
 	return nil
