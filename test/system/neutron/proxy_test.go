@@ -7,12 +7,16 @@
 package neutron
 
 import (
+	"bytes"
 	"crypto/tls"
+	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"path"
+	"slices"
 	"sync"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -115,6 +119,27 @@ func loseAnswers(name string, count int) func(http.ResponseWriter, *http.Request
 			forward.ServeHTTP(httptest.NewRecorder(), r)
 			panic(http.ErrAbortHandler)
 		}
+		forward.ServeHTTP(w, r)
+	}
+}
+
+// putFirst moves the port with an address to the front of the requests for several ports, and forwards all calls.
+func putFirst(address string) func(http.ResponseWriter, *http.Request, http.Handler) {
+	return func(w http.ResponseWriter, r *http.Request, forward http.Handler) {
+		raw, err := io.ReadAll(r.Body)
+		var body struct {
+			Ports []json.RawMessage `json:"ports"`
+		}
+		if err == nil && json.Unmarshal(raw, &body) == nil && len(body.Ports) > 0 {
+			without := func(port json.RawMessage) bool { return !bytes.Contains(port, []byte(`"`+address+`"`)) }
+			others := slices.DeleteFunc(slices.Clone(body.Ports), func(port json.RawMessage) bool { return !without(port) })
+			body.Ports = append(slices.DeleteFunc(body.Ports, without), others...)
+			raw, err = json.Marshal(body)
+		}
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
 		forward.ServeHTTP(w, r)
 	}
 }
