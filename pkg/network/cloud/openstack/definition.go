@@ -50,7 +50,7 @@ var (
 
 // Compile checks a declaration without reading files. The definition is of no use if there are errors.
 func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Definition, source.Findings) {
-	c := &compiler{node: n, path: path}
+	c := &compiler{path: path}
 	d := &Definition{
 		Credentials: Credentials{
 			CloudsFile: spec.CloudsFile.Value, Cloud: cmp.Or(spec.Cloud.Value, "openstack"),
@@ -102,7 +102,6 @@ func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Defin
 
 // compiler collects findings.
 type compiler struct {
-	node     source.Node
 	path     string
 	findings source.Findings
 }

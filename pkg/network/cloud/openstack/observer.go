@@ -21,6 +21,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -62,7 +63,7 @@ const maximumAnswer = 16 << 20
 
 // observe returns a transport that counts calls and limits answers.
 func (o *observer) observe(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(r *http.Request) (*http.Response, error) {
+	return promhttp.RoundTripperFunc(func(r *http.Request) (*http.Response, error) {
 		began, name := o.clock.Now(), callName(r)
 		response, err := next.RoundTrip(r)
 		code := "error"
@@ -83,11 +84,6 @@ func (o *observer) observe(next http.RoundTripper) http.RoundTripper {
 		return response, err
 	})
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // collections are the last words of paths that become values of a label.
 var collections = []string{
