@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
@@ -177,6 +179,7 @@ func TestErrors(t *testing.T) {
 			change: func(a *network.Allocation) { a.Trunk.MAC = "fa:16:3e:00:00:99" },
 		},
 		{name: "address in use", is: network.ErrInUse, answer: answer("create ports", 409, "IpAddressAlreadyAllocated", "")},
+		{name: "MAC address in use", is: network.ErrInUse, answer: answer("create ports", 409, "MacAddressInUse", "")},
 		{name: "subnet exhausted", is: network.ErrExhausted, answer: answer("create ports", 409, "IpAddressGenerationFailure", "")},
 		{name: "forbidden", is: network.ErrRefused, answer: answer("create ports", 403, "PolicyNotAuthorized", "")},
 		{name: "trunk disabled", is: network.ErrRefused, answer: answer("add subports", 409, "TrunkDisabled", "")},
@@ -248,6 +251,41 @@ func TestPause(t *testing.T) {
 	f.fault = nil
 	if _, err := c.Bind(t.Context(), intent(1)); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMetrics checks that calls of Neutron and Keystone are counted by their status and measured.
+func TestMetrics(t *testing.T) {
+	f, registry := newFake(t), prometheus.NewRegistry()
+	c := f.openWith(t, openstack.Options{Clock: clock.RealClock{}, Metrics: openstack.NewMetrics(registry)})
+	f.fault = answer("create ports", 403, "PolicyNotAuthorized", "")
+	if _, err := c.Bind(t.Context(), intent(1)); !errors.Is(err, network.ErrRefused) {
+		t.Fatal(err)
+	}
+	f.fault = nil
+	if _, err := c.Bind(t.Context(), intent(1)); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]float64{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			name := ""
+			for _, label := range m.GetLabel() {
+				name += label.GetValue() + " "
+			}
+			got[name] += m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	for name, want := range map[string]float64{
+		"post tokens 201 ": 1, "post ports 403 ": 1, "post ports 201 ": 1, "put add_subports 200 ": 1, "post ports ": 2,
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %v calls, want %v, of %v", name, got[name], want, got)
+		}
 	}
 }
 
