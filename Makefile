@@ -60,7 +60,7 @@ START_ARGS = $(foreach path,$(PROFILE),-profile '$(path)') \
 	$(if $(PROVIDER),-provider '$(PROVIDER)') $(ARGS)
 
 .DEFAULT_GOAL := help
-.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-units check check-format check-charts check-generated test-changed docs \
+.PHONY: help start start-network start-docker start-interpreter servers test test-unit test-integration test-libnetwork test-race test-system test-gardener test-neutron mutants bench bench-admissions bench-allocations bench-docker bench-containers bench-interpretations bench-memory bench-neutron bench-units check check-format check-charts check-generated test-changed docs \
 	format generate kubeflags build tools vendor images clean
 
 help: ## Show the targets (this is the default).
@@ -162,7 +162,7 @@ test-neutron: build ## Run the cloud for OpenStack against Debian's Neutron and 
 	@echo '==> the cloud for OpenStack against a real Neutron, about five minutes'
 	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron
 
-bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers ## Measure admissions, memory, interpretations, allocations, endpoints and containers, compared with floors and peers.
+bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers bench-neutron ## Measure admissions, memory, interpretations, allocations, endpoints, containers and binds, compared with floors and peers.
 
 bench-admissions: ## Measure admissions, compared with floors and Gardener's library (BENCH=<regexp> selects rows).
 	@echo '==> admissions over TLS, about two minutes; docs/benchmarks.md explains the rows'
@@ -180,6 +180,11 @@ bench-interpretations: ## Measure answers for Karmada, compared with their floor
 	@echo '==> interpretations over TLS and in Lua, about two minutes; docs/benchmarks.md explains the rows'
 	@go build -o .cache/bin/interpretation ./test/benchmark/interpretation
 	@.cache/bin/interpretation -rows '$(BENCH)'
+
+bench-neutron: ## Measure binds of OpenStack, compared with the same calls of Debian's Neutron, and install it if it is missing, as root.
+	@hack/system/packages.sh keystone neutron-server
+	@echo '==> binds in a real Neutron, about fifteen minutes; docs/benchmarks.md explains the rows'
+	go test -v -count=1 -tags 'system neutron bench' -timeout 60m $(TESTFLAGS) ./test/system/neutron -ginkgo.focus 'the speed of binds'
 
 bench-allocations: ## Measure allocations, compared with the stores alone (STORES=<regexp> HELD=100,1000000 select).
 	@$(TOOLS) etcd
@@ -206,7 +211,7 @@ bench-units: ## Run the Go benchmarks of the packages (BENCH=<regexp> to choose)
 check: check-format ## Check format, vet, linters with the import rules, generated files and charts.
 	@echo '==> go vet'
 	go vet ./...
-	go vet -tags 'system gardener neutron' ./test/mutants ./test/system/...
+	go vet -tags 'system gardener neutron bench' ./test/mutants ./test/system/...
 	cd hack/tools/monitoring && go vet ./...
 	cd hack/images && go vet ./... && go vet -tags system ./...
 	cd test/libnetwork && go vet -tags system ./...
