@@ -11,10 +11,18 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/projects"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/roles"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud/openstack"
 )
@@ -134,4 +142,39 @@ var _ = Describe("credentials", func() {
 		second := bind(ctx, c, allocation(mac, 34))
 		unbind(ctx, c, first, second)
 	})
+
+	It("of two projects have their ports in their own project", func(ctx SpecContext) {
+		second := createProject(ctx, "second")
+		owner := fixture.direct(fixture.client(ctx, user, "second"))
+		made, err := networks.Create(ctx, owner, networks.CreateOpts{Name: "pods"}).Extract()
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(func(ctx SpecContext) { Expect(networks.Delete(ctx, owner, made.ID).ExtractErr()).To(Succeed()) })
+		options := subnets.CreateOpts{NetworkID: made.ID, IPVersion: gophercloud.IPv4, CIDR: "10.0.0.0/24"}
+		Expect(subnets.Create(ctx, owner, options).Err).NotTo(HaveOccurred())
+		one, two := open(definition()), open(definition(func(d *openstack.Definition) {
+			entry := strings.ReplaceAll(userPassword(authURL(), region, ""), "project_name: "+project, "project_name: second")
+			d.Credentials = openstack.Credentials{CloudsFile: cloudsFile("second", entry), Cloud: "second"}
+			d.NetworkID, d.Trunk = made.ID, nil
+		}))
+		first, other := bind(ctx, one, allocation(fixture.mac, 35)), bind(ctx, two, allocation("", 35))
+		for id, a := range map[string]network.Allocation{fixture.projectID: first, second: other} {
+			port, err := ports.Get(ctx, fixture.admin, portOf(a)).Extract()
+			Expect(err).NotTo(HaveOccurred())
+			Expect(port.ProjectID).To(Equal(id))
+			Expect(port.FixedIPs).To(ContainElement(HaveField("IPAddress", "10.0.0.35")))
+		}
+		unbind(ctx, two, other)
+		Expect(graftPorts(ctx)).To(HaveLen(1))
+		unbind(ctx, one, first)
+	})
 })
+
+// createProject creates a project of which the user is a member, and returns its ID.
+func createProject(ctx SpecContext, name string) string {
+	GinkgoHelper()
+	made, err := projects.Create(ctx, fixture.identity, projects.CreateOpts{Name: name, DomainID: "default"}).Extract()
+	Expect(err).NotTo(HaveOccurred())
+	options := roles.AssignOpts{UserID: fixture.userID, ProjectID: made.ID}
+	Expect(roles.Assign(ctx, fixture.identity, fixture.memberID, options).Err).NotTo(HaveOccurred())
+	return made.ID
+}

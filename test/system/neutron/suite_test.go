@@ -56,10 +56,12 @@ var fixture struct {
 	admin, owner *gophercloud.ServiceClient
 	identity     *gophercloud.ServiceClient
 	projectID    string
-	networkID    string
-	subnet4      string
-	subnet6      string
-	credential   *applicationcredentials.ApplicationCredential
+	// userID is the user of all projects, and memberID its role.
+	userID, memberID string
+	networkID        string
+	subnet4          string
+	subnet6          string
+	credential       *applicationcredentials.ApplicationCredential
 	// mac is the MAC address of the NIC of a node, and trunk its trunk.
 	mac, trunk string
 }
@@ -87,6 +89,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	members, err := roles.ExtractRoles(pages)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(members).To(HaveLen(1))
+	fixture.userID, fixture.memberID = person.ID, members[0].ID
 	Expect(roles.Assign(ctx, identity, members[0].ID, roles.AssignOpts{UserID: person.ID, ProjectID: made.ID}).Err).NotTo(HaveOccurred())
 
 	owner := fixture.client(ctx, user, project)
