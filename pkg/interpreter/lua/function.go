@@ -126,19 +126,57 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	}
 	a, b := arguments[0], arguments[1]
 	same := name == operators.Equals || name == operators.NotEquals
+	if tested, ok := w.absent(a, b); ok && same {
+		return compared(tested, operator, atom("nil")), true
+	}
 	if compare := w.compares(a, b); compare != "" {
 		return compared(w.call(compare, w.text(a), w.text(b)), operator, atom("0")), true
 	}
-	numbers := w.is(a, types.IntKind, types.UintKind, types.DoubleKind) && w.is(b, types.IntKind, types.UintKind, types.DoubleKind)
 	switch {
-	case same && (w.scalar(a) || w.scalar(b)), numbers, w.is(a, types.StringKind) && w.is(b, types.StringKind):
+	case same && (w.scalar(a) || w.scalar(b)):
 		return compared(w.write(a), operator, w.write(b)), true
 	case name == operators.Equals:
 		return w.call("equal", w.text(a), w.text(b)), true
 	case name == operators.NotEquals:
 		return code{"not " + w.call("equal", w.text(a), w.text(b)).text, rankUnary}, true
 	}
-	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0")), true
+	return w.order(a, operator, b), true
+}
+
+// order translates the order of two values, of which at least one has an unknown type.
+func (w *writer) order(a ast.Expr, operator string, b ast.Expr) code {
+	for check, kinds := range typeChecks {
+		if w.is(a, kinds...) || w.is(b, kinds...) && subset(w.failures(b), w.failures(a)) { // CEL evaluates b before it checks a
+			return compared(w.typeChecked(a, check), operator, w.typeChecked(b, check))
+		}
+	}
+	return compared(w.call("compare", w.text(a), w.text(b)), operator, atom("0"))
+}
+
+// typeChecks maps runtime functions that check a value to the kinds of values that they accept.
+var typeChecks = map[string][]types.Kind{
+	"number_in": {types.IntKind, types.UintKind, types.DoubleKind}, "string_in": {types.StringKind},
+}
+
+// typeChecked translates a part with a check of its type at run time, unless the type is known.
+func (w *writer) typeChecked(e ast.Expr, check string) code {
+	if w.is(e, typeChecks[check]...) {
+		return w.write(e)
+	}
+	return w.call(check, w.text(e))
+}
+
+// absent translates one side of a comparison of a field with null if the field is null by default. Fields of
+// Karmada's objects are never null, so that the field is compared with nil.
+func (w *writer) absent(e, null ast.Expr) (code, bool) {
+	if !isLiteral(null, types.NullValue) || !isCall(e, "orValue") || !isLiteral(e.AsCall().Args()[0], types.NullValue) {
+		return code{}, false
+	}
+	base, keys := w.way(e.AsCall().Target(), true)
+	if base.Kind() != ast.IdentKind || len(keys) == 0 || !slices.Contains([]string{"object", "observed"}, w.text(base)) {
+		return code{}, false
+	}
+	return w.found(e.AsCall().Target(), "nil"), true
 }
 
 // choices returns the items of a list of string literals as fields of a table, or none for another part.
@@ -173,7 +211,7 @@ func (w *writer) compares(a, b ast.Expr) string {
 }
 
 // arithmetic translates arithmetic operators.
-func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code, bool) {
+func (w *writer) arithmetic(e ast.Expr, name string, arguments []ast.Expr) (code, bool) {
 	function, ok := map[string]string{
 		operators.Add: "add", operators.Subtract: "sub", operators.Multiply: "mul", operators.Divide: "div", operators.Modulo: "mod",
 	}[name]
@@ -191,8 +229,12 @@ func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code
 		return w.refuse("arithmetic with times"), true
 	case some(types.BytesKind):
 		return w.refuse("arithmetic with bytes"), true
-	case all(types.StringKind):
-		return chain("..", rankConcat, []code{w.write(a), w.write(b)}), true
+	case name == operators.Add && w.joins(e) && w.inOrder(w.strings(e)):
+		var parts []code
+		for _, part := range w.strings(e) {
+			parts = append(parts, w.typeChecked(part, "string_in"))
+		}
+		return chain("..", rankConcat, parts), true
 	case all(types.ListKind):
 		return w.call("concat", w.text(a), w.text(b)), true
 	case all(types.DoubleKind) && name != operators.Modulo:
@@ -204,6 +246,30 @@ func (w *writer) arithmetic(_ ast.Expr, name string, arguments []ast.Expr) (code
 		return w.call("unsigned", w.call(function, w.text(a), w.text(b)).text), true
 	}
 	return w.call(function, w.text(a), w.text(b)), true
+}
+
+// joins reports whether a part is a string, or a sum with a string.
+func (w *writer) joins(e ast.Expr) bool {
+	return w.is(e, types.StringKind) || isCall(e, operators.Add) && slices.ContainsFunc(e.AsCall().Args(), w.joins)
+}
+
+// strings returns the operands of a sum of strings.
+func (w *writer) strings(e ast.Expr) []ast.Expr {
+	if !isCall(e, operators.Add) || !w.joins(e) {
+		return []ast.Expr{e}
+	}
+	return append(w.strings(e.AsCall().Args()[0]), w.strings(e.AsCall().Args()[1])...)
+}
+
+// inOrder reports whether a script may check the type of an operand before it evaluates the next one. CEL evaluates
+// both first, so that the next one must not fail otherwise.
+func (w *writer) inOrder(parts []ast.Expr) bool {
+	for i, part := range parts {
+		if !w.is(part, types.StringKind) && !subset(w.anyFailure(parts[i+1:]), w.failures(part)) {
+			return false
+		}
+	}
+	return true
 }
 
 // optionals translates operators and functions of optional values.
@@ -399,7 +465,7 @@ func (w *writer) strict(arguments []ast.Expr) bool {
 
 // textFunctions maps string functions and their number of arguments to runtime functions.
 var textFunctions = map[string]map[int]string{
-	"startsWith": {2: "starts_with"}, "endsWith": {2: "ends_with"}, "contains": {2: "includes"}, "split": {2: "split"}, "join": {1: "join", 2: "join"},
+	"startsWith": {2: "starts_with"}, "endsWith": {2: "ends_with"}, "contains": {2: "includes"}, "split": {2: "split_any"}, "join": {1: "join", 2: "join"},
 	"replace": {3: "replace"}, "substring": {2: "substring", 3: "substring"}, "charAt": {2: "char_at"}, "indexOf": {2: "index_of"},
 	"lowerAscii": {1: "lower_ascii"}, "upperAscii": {1: "upper_ascii"},
 }
@@ -418,6 +484,9 @@ func (w *writer) textFunction(_ ast.Expr, name string, arguments []ast.Expr) (co
 	ambiguous := name == "indexOf" && !w.is(arguments[0], types.StringKind)
 	if !ok || ambiguous || !w.is(arguments[0], types.StringKind, types.DynKind, types.ListKind) {
 		return code{}, false
+	}
+	if separator, ok := literalText(arguments[len(arguments)-1]); ok && separator != "" && function == "split_any" {
+		function = "split"
 	}
 	texts := make([]string, len(arguments))
 	for i, argument := range arguments {

@@ -96,12 +96,17 @@ local function mod(a, b)
   return a - truncate(a / b) * b
 end
 
--- minus returns the negated number.
-local function minus(number)
-  if type(number) ~= "number" then
+-- number_in returns a number, or fails if it is none.
+local function number_in(value)
+  if type(value) ~= "number" then
     error("no such overload", 0)
   end
-  return -number
+  return value
+end
+
+-- minus returns the negated number.
+local function minus(number)
+  return -number_in(number)
 end
 
 -- int converts a number or a string to a whole number.

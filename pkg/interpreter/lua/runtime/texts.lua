@@ -124,14 +124,11 @@ local function accepts(value, program)
   end
 end
 
--- split splits a string.
+-- split splits a string at a separator that is not empty.
 local function split(value, separator)
-  if separator == "" then
-    return runes(value)
-  end
   local parts, from = {}, 1
   while true do
-    local first, last = string.find(string_in(value), string_in(separator), from, true)
+    local first, last = string.find(string_in(value), separator, from, true)
     if not first then
       parts[#parts + 1] = string.sub(value, from)
       return parts
@@ -139,6 +136,14 @@ local function split(value, separator)
     parts[#parts + 1] = string.sub(value, from, first - 1)
     from = last + 1
   end
+end
+
+-- split_any splits a string at a separator, or into characters.
+local function split_any(value, separator)
+  if separator == "" then
+    return runes(value)
+  end
+  return split(value, string_in(separator))
 end
 
 -- join joins strings.
@@ -154,7 +159,7 @@ local function replace(value, old, new)
   if old == "" then
     error("replace needs a text that is replaced", 0)
   end
-  return table.concat(split(value, old), string_in(new))
+  return table.concat(split(value, string_in(old)), string_in(new))
 end
 
 -- substring returns a part of a string, by character positions.
