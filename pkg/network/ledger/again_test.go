@@ -30,7 +30,7 @@ func TestReallocationWithLostAnswer(t *testing.T) {
 			now := time.Unix(1e9, 0)
 			until := now.Add(time.Minute)
 			in := intent()
-			in.Addresses, in.Kin = []netip.Addr{netip.MustParseAddr("10.0.0.1")}, in.Owner.Key
+			in.Addresses, in.PreviousOwner = []netip.Addr{netip.MustParseAddr("10.0.0.1")}, in.Owner.Key
 			if _, _, err := l.Reserve(t.Context(), in); err != nil {
 				t.Fatal(err)
 			}
@@ -42,7 +42,7 @@ func TestReallocationWithLostAnswer(t *testing.T) {
 			dark.falls, dark.dark, store.before, store.after = false, false, false, false
 
 			other := in
-			other.Owner, other.Kin = test("other"), ""
+			other.Owner, other.PreviousOwner = test("other"), ""
 			if _, _, err := l.Reserve(t.Context(), other); !errors.Is(err, network.ErrTaken) {
 				t.Errorf("another owner: got error %v, want %v", err, network.ErrTaken)
 			}

@@ -66,7 +66,7 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 			for i, address := range c.addresses {
 				in := intent()
 				in.Owner, in.Pool = test(fmt.Sprint(i)), fmt.Sprint(i%len(c.pools))
-				if in.Kin = in.Owner.Key; address != "" {
+				if in.PreviousOwner = in.Owner.Key; address != "" {
 					in.Addresses = []netip.Addr{netip.MustParseAddr(address)}
 				}
 				intents = append(intents, in)
@@ -83,7 +83,7 @@ func TestEqualMACsInOneRequest(t *testing.T) {
 				intents[slices.IndexFunc(intents, func(i ledger.Intent) bool { return i.Owner == in.Owner })].Addresses = a.Addresses
 			}
 			in := intents[0]
-			in.Owner, in.Kin = test("other"), ""
+			in.Owner, in.PreviousOwner = test("other"), ""
 			if _, _, err := l.ReserveAll(t.Context(), append(slices.Clone(intents), in)); !errors.Is(err, network.ErrTaken) {
 				t.Fatalf("beside what another one had: got error %v, want %v", err, network.ErrTaken)
 			}

@@ -184,8 +184,8 @@ func (in Intent) mayTake(p place) bool {
 
 // had reports whether the intent may request the addresses of an owner during their quarantine.
 func (in Intent) had(last network.Owner) bool {
-	kin := last.Key == in.Kin || strings.HasSuffix(in.Kin, "/") && strings.HasPrefix(last.Key, in.Kin)
-	return in.Kin != "" && kin && last.Contract == in.Owner.Contract
+	previous := last.Key == in.PreviousOwner || strings.HasSuffix(in.PreviousOwner, "/") && strings.HasPrefix(last.Key, in.PreviousOwner)
+	return in.PreviousOwner != "" && previous && last.Contract == in.Owner.Contract
 }
 
 // takenAtRest returns the error for an address in quarantine.

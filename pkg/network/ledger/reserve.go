@@ -27,9 +27,9 @@ type Intent struct {
 	Addresses []netip.Addr
 	// Families limits the families that are chosen, by their length in bits; nil means all of the pool.
 	Families []int
-	// Kin names the previous owner of the same contract with addresses that may be requested during their quarantine.
+	// PreviousOwner names the previous owner of the same contract with addresses that may be requested during their quarantine.
 	// With a trailing slash, it is a prefix of such owners' keys. Empty permits none, not even the owner itself.
-	Kin string
+	PreviousOwner string
 	// Preempt allows every address in quarantine that an owner of the same contract had.
 	Preempt bool
 	Trunk   network.Trunk
@@ -54,7 +54,7 @@ type Intent struct {
 	Proceed func() error
 }
 
-// Reserve works like ReserveAll for one owner.
+// Reserve works like ReserveAll for one owner. It fails like ReserveAll.
 func (l *Ledger) Reserve(ctx context.Context, in Intent) (a network.Allocation, fresh bool, err error) {
 	all, made, err := l.ReserveAll(ctx, []Intent{in})
 	if err != nil {

@@ -29,11 +29,11 @@ func TestLastOwnerGetsAddressInQuarantine(t *testing.T) {
 			t.Errorf("%s: another owner: got error %v, want that it rests", pool, err)
 		}
 		again := request(pool, "net/a", "10.0.0.5")
-		again.Kin = "net/a"
+		again.PreviousOwner = "net/a"
 		w.allocate(again)
 		release("net/a")
 		kin := request(pool, "net/b", "10.0.0.5")
-		kin.Kin = "net/"
+		kin.PreviousOwner = "net/"
 		w.allocate(kin)
 		release("net/b")
 		if _, err := w.Allocate(t.Context(), request(pool, "net/a", "10.0.0.5")); !errors.Is(err, network.ErrTaken) {

@@ -18,7 +18,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving"
 )
 
-// Allocate works like AllocateAll for one owner.
+// Allocate works like AllocateAll for one owner. It fails like AllocateAll.
 func (s *Service) Allocate(ctx context.Context, r Request) (network.Allocation, error) {
 	all, err := s.AllocateAll(ctx, r)
 	if err != nil {
@@ -276,7 +276,7 @@ func (c *call) makeIntents() error {
 			return err
 		}
 		c.intents[i] = ledger.Intent{
-			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, Kin: r.Kin, Preempt: r.TakeOver, Trunk: r.Trunk,
+			Owner: r.Owner, Pool: r.Pool, Addresses: r.Addresses, Families: r.Families, PreviousOwner: r.PreviousOwner, Preempt: r.Preempt, Trunk: r.Trunk,
 			Holder: r.Holder, Quotas: r.Quotas, Cloud: pool.CloudName, Now: now, Arrived: r.Arrived, Proceed: c.proceed,
 			MustHold: r.Held,
 		}
@@ -362,7 +362,7 @@ func (c *call) revive(ctx context.Context, i int, a network.Allocation) (revived
 // any; otherwise it returns the error.
 func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err error) {
 	for _, r := range c.requests {
-		if !r.TakeOver {
+		if !r.Preempt {
 			continue
 		}
 		for _, address := range r.Addresses {
@@ -385,7 +385,7 @@ func (c *call) preemptAll(ctx context.Context, taken error) (some bool, err erro
 	if some {
 		return true, nil
 	}
-	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.TakeOver }) && c.changed(ctx) {
+	if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) && c.changed(ctx) {
 		return true, nil
 	}
 	return false, taken

@@ -475,7 +475,7 @@ func (c *call) undoAll(ctx context.Context, problems []error) {
 	for _, a := range unsent {
 		pool, _ := c.pool(a.Pool)
 		rest := time.Duration(0)
-		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.TakeOver }) {
+		if slices.ContainsFunc(c.requests, func(r Request) bool { return r.Preempt }) {
 			rest = pool.Rest // the owner before may use it still
 		}
 		if err := c.forget(ctx, a, rest); err != nil {

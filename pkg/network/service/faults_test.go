@@ -264,7 +264,7 @@ func TestDepartedCallerTakesNoAddress(t *testing.T) {
 		Clock: w.clock, Gone: func(context.Context) bool { return true },
 	})
 	r := request("plain", "new", "10.0.0.1")
-	r.TakeOver = true
+	r.Preempt = true
 	for _, r := range []service.Request{r, request("plain", "other"), request("cloudy", "third")} {
 		if _, err := gone.Allocate(t.Context(), r); !errors.Is(err, network.ErrGone) {
 			t.Errorf("%s: got error %v", r.Owner.Key, err)

@@ -158,7 +158,7 @@ func (c *chaos) act(ctx context.Context) {
 			r := service.Request{Owner: owner(), Pool: []string{"plain", "cloudy"}[rand.IntN(2)], Quotas: []ledger.Quota{{Name: "q", Limit: 30}}}
 			if rand.IntN(4) == 0 {
 				r.Addresses = []netip.Addr{netip.AddrFrom4([4]byte{10, 0, 0, byte(1 + rand.IntN(60))})}
-				r.TakeOver = rand.IntN(2) == 0
+				r.Preempt = rand.IntN(2) == 0
 			}
 			requests = append(requests, r)
 		}

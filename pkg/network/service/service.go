@@ -217,14 +217,14 @@ type Request struct {
 	// Addresses are requested by name; Families limits those that are chosen in addition, nil to all of the pool.
 	Addresses []netip.Addr
 	Families  []int
-	// Kin names the previous owner with addresses that may be requested during their quarantine; see ledger.Intent.
-	Kin    string
-	Trunk  network.Trunk
-	Holder network.Holder
-	Quotas []ledger.Quota
-	// TakeOver takes a requested address from another owner of the same contract, because its caller manages the
+	// PreviousOwner names the previous owner with addresses that may be requested during their quarantine; see ledger.Intent.
+	PreviousOwner string
+	Trunk         network.Trunk
+	Holder        network.Holder
+	Quotas        []ledger.Quota
+	// Preempt takes a requested address from another owner of the same contract, because its caller manages the
 	// addresses.
-	TakeOver bool
+	Preempt bool
 	// Held requires that the owner holds something already, since the caller has skipped checks for new owners. Otherwise the error wraps
 	// network.ErrNotHeld.
 	Held bool

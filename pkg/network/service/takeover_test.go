@@ -23,7 +23,7 @@ func TestPreempt(t *testing.T) {
 	if _, err := w.Allocate(t.Context(), fresh); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
-	fresh.TakeOver = true
+	fresh.Preempt = true
 	w.allocate(fresh)
 	if got := w.state("old"); got != "none" {
 		t.Errorf("the old owner's state is %s, want none", got)
@@ -37,12 +37,12 @@ func TestPreempt(t *testing.T) {
 	w.run()
 	w.eventually("it rests", func() bool { return w.state("new") == "none" })
 	third := request("cloudy", "third", "10.0.0.5")
-	third.TakeOver = true
+	third.Preempt = true
 	w.allocate(third)
 
 	// The address of another contract.
 	foreign := request("cloudy", "x", "10.0.0.5")
-	foreign.Owner.Contract, foreign.TakeOver = "other", true
+	foreign.Owner.Contract, foreign.Preempt = "other", true
 	if _, err := w.Allocate(t.Context(), foreign); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
@@ -70,7 +70,7 @@ func TestPreemptDuringRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	fresh := request("cloudy", "new", "10.0.0.5")
-	fresh.TakeOver = true
+	fresh.Preempt = true
 	w.allocate(fresh)
 	w.asked("bind old, unbind old, bind new")
 }
@@ -92,7 +92,7 @@ func TestPreemptAtEndOfQuarantine(t *testing.T) {
 	}()
 	<-committed
 	fresh := request("plain", "new", "10.0.0.5")
-	fresh.TakeOver = true
+	fresh.Preempt = true
 	w.allocate(fresh)
 	<-woken
 }
@@ -106,7 +106,7 @@ func TestConcurrentPreemptions(t *testing.T) {
 	var group sync.WaitGroup
 	for key, address := range map[string]string{"c": "10.0.0.1", "d": "10.0.0.2"} {
 		r := request("cloudy", key, address)
-		r.TakeOver = true
+		r.Preempt = true
 		group.Go(func() {
 			if _, err := w.Allocate(t.Context(), r); err != nil {
 				t.Errorf("%s: %v", key, err)
@@ -127,7 +127,7 @@ func TestPartlyFailedPreemptionLeavesQuarantine(t *testing.T) {
 	foreign.Owner.Contract = "another"
 	w.allocate(foreign)
 	one, free, two := request("plain", "new", "10.0.0.5"), request("plain", "new/1", "10.0.0.7"), request("plain", "new/2", "10.0.0.6")
-	one.TakeOver, free.TakeOver, two.TakeOver = true, true, true
+	one.Preempt, free.Preempt, two.Preempt = true, true, true
 	if _, err := w.AllocateAll(t.Context(), one, free, two); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}
@@ -143,7 +143,7 @@ func TestUnsentPreemptionLeavesQuarantine(t *testing.T) {
 	w.allocate(request("cloudy", "old", "10.0.0.5"))
 	w.told(map[string]error{"bind new": fmt.Errorf("%w: no", network.ErrNotSent)})
 	fresh := request("cloudy", "new", "10.0.0.5")
-	fresh.TakeOver = true
+	fresh.Preempt = true
 	if _, err := w.Allocate(t.Context(), fresh); !errors.Is(err, network.ErrNotSent) {
 		t.Errorf("got error %v", err)
 	}
@@ -158,7 +158,7 @@ func TestFailedPreemptionLeavesQuarantine(t *testing.T) {
 	w.allocate(request("plain", "old", "10.0.0.5"))
 	w.allocate(request("plain", "stays", "10.0.0.6"))
 	fresh, beside := request("plain", "new", "10.0.0.5"), request("plain", "new/2", "10.0.0.6")
-	fresh.TakeOver = true
+	fresh.Preempt = true
 	if _, err := w.AllocateAll(t.Context(), fresh, beside); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}

@@ -165,7 +165,7 @@ func TestInvalidGroups(t *testing.T) {
 	}
 	w.allocate(request("cloudy", "old", "10.0.0.1"))
 	r := request("cloudy", "new", "10.0.0.1")
-	r.TakeOver = true
+	r.Preempt = true
 	if _, err := w.AllocateAll(t.Context(), request("cloudy", "old"), r); !errors.Is(err, network.ErrTaken) || !strings.Contains(err.Error(), "of the same request") {
 		t.Errorf("who takes from one that comes along: got error %v", err)
 	}

@@ -22,7 +22,7 @@ import (
 // wanting is an intent that names an address, and would have it though it rests, if the same owner had it.
 func wanting(of, address string) ledger.Intent {
 	in := intent(of)
-	in.Kin = of
+	in.PreviousOwner = of
 	in.Addresses = []netip.Addr{netip.MustParseAddr(address)}
 	return in
 }
@@ -54,7 +54,7 @@ func testAgain(t *testing.T, open Open) {
 		l = openLedger(t, store)
 		in := wanting(c.of, address)
 		if c.kin != "" {
-			in.Kin = c.kin
+			in.PreviousOwner = c.kin
 		}
 		a, _, err := l.Reserve(t.Context(), in)
 		switch {
@@ -91,7 +91,7 @@ func testRestOfNobody(t *testing.T, open Open) {
 	}
 	l := opened(t, store)
 	in := wanting("a", "10.0.0.5")
-	in.Kin = "a"
+	in.PreviousOwner = "a"
 	if _, _, err := l.Reserve(t.Context(), in); !errors.Is(err, network.ErrTaken) {
 		t.Errorf("got error %v, want %v", err, network.ErrTaken)
 	}

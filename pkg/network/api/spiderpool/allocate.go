@@ -94,7 +94,7 @@ func (h *handler) request(ctx context.Context, p *policy.Policy, of pod, n *nic)
 	}
 	r := service.Request{
 		Owner: n.owner(of), Pool: n.pool.Name, Addresses: n.addresses, Families: []int{}, Trunk: network.Trunk{Node: of.Node, MAC: n.parent},
-		Holder: of.holder(n.parent), Quotas: quotas, TakeOver: true,
+		Holder: of.holder(n.parent), Quotas: quotas, Preempt: true,
 	}
 	denial, err := p.Deny(ctx, subject)
 	if err != nil {

@@ -357,7 +357,7 @@ func (p *plan) allocateFrom(ctx context.Context, o *Options, pool *policy.Pool) 
 	}
 	r := service.Request{
 		Owner: ownerOf(p.Endpoint), Pool: pool.Name, Addresses: p.wanted, Families: p.profile.Families, Quotas: quotas,
-		Holder: holderOf(p.Endpoint), Kin: ownerPrefix(p.Endpoint.Network),
+		Holder: holderOf(p.Endpoint), PreviousOwner: ownerPrefix(p.Endpoint.Network),
 	}
 	r.Holder.Node = o.Node
 	if p.Trunk != "" && p.VLAN == 0 {

@@ -169,7 +169,7 @@ func (w *wish) take(ctx context.Context, owner network.Owner, address netip.Addr
 		holder.Kind = kindGateway
 	}
 	a, err := w.options.Service.Allocate(ctx, service.Request{
-		Owner: owner, Kin: owner.Key, Pool: w.pool.Name, Addresses: []netip.Addr{address}, Families: []int{},
+		Owner: owner, PreviousOwner: owner.Key, Pool: w.pool.Name, Addresses: []netip.Addr{address}, Families: []int{},
 		Trunk:  network.Trunk{Node: w.options.Node},
 		Holder: holder, Quotas: quotas,
 	})
