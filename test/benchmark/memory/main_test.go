@@ -7,7 +7,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,19 +24,28 @@ import (
 
 const size = 300_000
 
+// TestMain runs the benchmark when the benchmark starts itself as the classical manager.
+func TestMain(m *testing.M) {
+	for _, argument := range os.Args[1:] {
+		if strings.HasPrefix(argument, "-classical-") {
+			main()
+			os.Exit(0)
+		}
+	}
+	os.Exit(m.Run())
+}
+
 // TestMoment measures a few shoots and checks that the extension keeps no CloudProfile for each of them, unlike the
 // classical way.
 func TestMoment(t *testing.T) {
 	ctrllog.SetLogger(logr.Discard())
-	root, folder := filepath.Join("..", "..", ".."), t.TempDir()
-	program, err := env.Program(root, "gardener-extension-provider-graft")
+	program, err := env.Program(filepath.Join("..", "..", ".."), "gardener-extension-provider-graft")
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-o", folder+"/", "./test/benchmark/memory")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building the benchmark: %v\n%s", err, out)
+	itself, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	land, err := landscape.Start(t.Context(), landscape.Options{})
 	if err != nil {
@@ -47,7 +56,7 @@ func TestMoment(t *testing.T) {
 		shoots: []int{10, 150}, size: size,
 		program: program, testdata: filepath.Join("..", "testdata"),
 	}
-	rows, err := o.measure(t.Context(), land, filepath.Join(folder, "memory"))
+	rows, err := o.measure(t.Context(), land, itself)
 	if err != nil {
 		t.Fatal(err)
 	}
