@@ -172,7 +172,7 @@ func (s Style) block(c *Change) block {
 
 // others lists objects without rules by kind.
 func (s Style) others(changes []*Change) block {
-	b := block{rows: []row{{left: fmt.Sprintf("no rule is for %s, which stayed as they were", report.Count(len(changes), "object")), leftTone: colour.Dim}}}
+	b := block{rows: []row{{left: report.Count(len(changes), "object") + " have no rule and stay unchanged", leftTone: colour.Dim}}}
 	if len(changes) == 1 {
 		b.rows[0].left = "1 object has no rule and stays unchanged"
 	}
