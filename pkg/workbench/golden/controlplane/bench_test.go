@@ -26,6 +26,7 @@ defaults:
   kubernetes: [1.31.14, 1.32.10, 1.33.6, 1.34.2]
   present:
   - {apiVersion: v1, kind: Secret, metadata: {name: cloudprovider}, stringData: {key: sample}}
+  - {apiVersion: extensions.gardener.cloud/v1alpha1, kind: BackupBucket, metadata: {name: backups}}
 cases:
 - {name: all, expect: {kube-apiserver: {}, kubelet: {}}}
 `
