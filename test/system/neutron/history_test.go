@@ -56,6 +56,7 @@ func newHistoryCloud(ctx SpecContext) historyCloud {
 	GinkgoHelper()
 	made, err := networks.Create(ctx, fixture.owner, networks.CreateOpts{Name: "history"}).Extract()
 	Expect(err).NotTo(HaveOccurred())
+	removeLater(made.ID)
 	none := ""
 	for _, cidr := range []string{"10.1.0.0/24", "10.2.0.0/24"} {
 		options := subnets.CreateOpts{NetworkID: made.ID, IPVersion: gophercloud.IPv4, CIDR: cidr, GatewayIP: &none}

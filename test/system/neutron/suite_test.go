@@ -174,6 +174,25 @@ func nicWithoutTrunk(ctx SpecContext) string {
 	return port.MACAddress
 }
 
+// removeLater removes a network after the spec, with its ports and their trunks. The quotas of other specs count them.
+func removeLater(networkID string) {
+	DeferCleanup(func(ctx SpecContext) {
+		pages, err := ports.List(fixture.owner, ports.ListOpts{NetworkID: networkID}).AllPages(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		all, err := ports.ExtractPorts(pages)
+		Expect(err).NotTo(HaveOccurred())
+		for _, p := range all {
+			for _, t := range trunksOf(ctx, p.ID) {
+				Expect(trunks.Delete(ctx, fixture.owner, t.ID).ExtractErr()).To(Succeed())
+			}
+		}
+		for _, p := range all {
+			Expect(ports.Delete(ctx, fixture.owner, p.ID).ExtractErr()).To(Succeed())
+		}
+		Expect(networks.Delete(ctx, fixture.owner, networkID).ExtractErr()).To(Succeed())
+	})
+}
+
 func trunksOf(ctx SpecContext, parent string) []trunks.Trunk {
 	GinkgoHelper()
 	pages, err := trunks.List(fixture.owner, trunks.ListOpts{PortID: parent}).AllPages(ctx)
