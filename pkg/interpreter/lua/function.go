@@ -143,7 +143,7 @@ func (w *writer) comparison(_ ast.Expr, name string, arguments []ast.Expr) (code
 	return w.order(a, operator, b), true
 }
 
-// order translates the order of two values, of which at least one has an unknown type.
+// order translates a comparison of two numbers or strings. The script checks the types that are not known.
 func (w *writer) order(a ast.Expr, operator string, b ast.Expr) code {
 	for check, kinds := range typeChecks {
 		if w.is(a, kinds...) || w.is(b, kinds...) && subset(w.failures(b), w.failures(a)) { // CEL evaluates b before it checks a

@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// ErrVariant is wrapped by the error of a variant that there is not.
+// ErrVariant is wrapped by the error for an unknown variant.
 var ErrVariant = errors.New("no such variant of a shoot")
 
 // Plain is the variant without special properties.

@@ -208,7 +208,7 @@ var _ = Describe("containers", func() {
 	})
 })
 
-// random returns random numbers, the seed of which is in the log.
+// random returns a random generator, and logs its seed.
 func (w *world) random() *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	GinkgoLogr.Info("random numbers", "seed", seed)

@@ -18,10 +18,10 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// story is a scenario on a machine of its own. Stories run in the background, so that one runs while another one waits
+// backgroundSpec is a spec on its own machine. It runs in the background, so that another one can run while it waits
 // for missing plugins or for the end of leaks.
-type story struct {
-	tell func(*world)
+type backgroundSpec struct {
+	body func(*world)
 	// done is closed at the end; it is nil before the start.
 	done    chan struct{}
 	took    time.Duration
@@ -30,22 +30,22 @@ type story struct {
 }
 
 var (
-	stories []*story
-	// slots limits the number of stories that run at the same time.
+	backgroundSpecs []*backgroundSpec
+	// slots limits the number of specs that run at the same time.
 	slots = make(chan struct{}, runtime.GOMAXPROCS(0))
-	// over says that the suite has ended, perhaps early: no story starts any more.
+	// over means that the suite has ended, perhaps early: no spec starts any more.
 	over atomic.Bool
 )
 
-// scenario adds a spec, which waits for a scenario. All scenarios start with the first one, unless only some specs run.
-func scenario(text string, tell func(*world)) {
-	s := &story{tell: tell}
-	stories = append(stories, s)
+// scenario adds a spec that runs in the background. All of them start with the first one, unless only some specs run.
+func scenario(text string, body func(*world)) {
+	s := &backgroundSpec{body: body}
+	backgroundSpecs = append(backgroundSpecs, s)
 	It(text, func() {
 		s.begin()
 		config, _ := GinkgoConfiguration()
 		if len(config.FocusStrings)+len(config.SkipStrings) == 0 && config.LabelFilter == "" {
-			for _, other := range stories {
+			for _, other := range backgroundSpecs {
 				other.begin()
 			}
 		}
@@ -57,24 +57,24 @@ func scenario(text string, tell func(*world)) {
 	})
 }
 
-// Scenarios that have started end, and remove their machines, also if the suite ends early.
+// Specs that have started end, and remove their machines, also if the suite ends early.
 var _ = AfterSuite(func() {
 	over.Store(true)
-	for _, s := range stories {
+	for _, s := range backgroundSpecs {
 		if s.done != nil {
 			<-s.done
 		}
 	}
 })
 
-func (s *story) begin() {
+func (s *backgroundSpec) begin() {
 	if s.done == nil {
 		s.done = make(chan struct{})
 		go s.run()
 	}
 }
 
-func (s *story) run() {
+func (s *backgroundSpec) run() {
 	defer close(s.done)
 	slots <- struct{}{}
 	began := time.Now()
@@ -94,12 +94,12 @@ func (s *story) run() {
 			s.failure += fmt.Sprintf("\nhalting the machine: %v", err)
 		}
 	}()
-	s.tell(w)
+	s.body(w)
 	w.none()
 }
 
 // fail keeps the first failure and ends the goroutine.
-func (s *story) fail(message string, skip ...int) {
+func (s *backgroundSpec) fail(message string, skip ...int) {
 	s.mutex.Lock()
 	if s.failure == "" {
 		s.failure = message + "\n" + types.NewCodeLocationWithStackTrace(1).FullStackTrace

@@ -169,7 +169,7 @@ var _ = Describe("credentials", func() {
 	})
 })
 
-// createProject creates a project of which the user is a member, and returns its ID.
+// createProject creates a project, makes the user a member, and returns the ID of the project.
 func createProject(ctx SpecContext, name string) string {
 	GinkgoHelper()
 	made, err := projects.Create(ctx, fixture.identity, projects.CreateOpts{Name: name, DomainID: "default"}).Extract()

@@ -97,8 +97,8 @@ var _ = Describe("several binds", func() {
 	It("fail one by one, not all for one", func(ctx SpecContext) {
 		mac := fixture.mac
 		foreign(ctx, "10.0.0.81")
-		// Neutron undoes a refused request, but with SQLite it keeps the addresses that it has allocated before the refusal,
-		// and refuses them for ever. With the refused port at the front there are none, in whichever order the binds are sent.
+		// With SQLite, Neutron keeps the addresses that it allocated before it refused a request, and refuses them in later
+		// requests. It allocates none before the refusal if the refused port comes first.
 		fixture.proxy.disturb(putFirst("10.0.0.81"))
 		c := open(definition())
 		all := allocations(mac, 80, 3)

@@ -232,11 +232,11 @@ func (l *lanes) busy(trunk string) bool {
 	return len(l.waiting[trunk]) > 0
 }
 
-// gatherTime is the wait for further jobs before the first batch. Pods of one rollout come together, and Neutron needs a
-// fifth of the time of ten ports for a single one.
+// gatherTime is the wait for further jobs before the first batch. The Pods of a rollout arrive together, and Neutron
+// creates ten ports in five times the time of one.
 const gatherTime = 10 * time.Millisecond
 
-// run does batches until no job waits.
+// run waits for gatherTime, and then does batches until no job waits.
 func (l *lanes) run(trunk string) {
 	time.Sleep(gatherTime)
 	for {
