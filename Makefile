@@ -137,6 +137,7 @@ test-system: build ## Run the tests that need Debian packages (hack/system/packa
 	@echo '==> system suites: a browser, shells, Docker, two machines of a Swarm, a kernel with all kinds of links, and clock jumps'
 	go test -tags system -p 1 -timeout 20m $(TESTFLAGS) ./test/system/...
 	@$(MAKE) --no-print-directory test-gardener
+	@$(MAKE) --no-print-directory test-neutron
 	@echo '==> the library of interpreter profiles, decoded into the API types of its projects'
 	cd test/interpreter/types && go test -count=1 $(TESTFLAGS) ./...
 	@echo '==> the contract without one clause at a time, about two minutes'
@@ -156,11 +157,11 @@ test-gardener: build ## Install, upgrade, move and uninstall Graft in a real Gar
 	@echo '==> Graft in a real Gardener: installed, upgraded, moved to another registration, uninstalled'
 	go test -tags 'system gardener' -timeout 20m $(TESTFLAGS) ./test/system/gardener
 
-# Not part of test-system yet: it takes more than five minutes, and longer on a loaded machine.
+# Ten minutes on two cores; four with LABELS='!slow', which omits the tests that all clouds pass.
 test-neutron: build ## Run the cloud for OpenStack against Debian's Neutron and Keystone, and install them if they are missing, as root.
 	@hack/system/packages.sh keystone neutron-server
-	@echo '==> the cloud for OpenStack against a real Neutron, about five minutes'
-	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron
+	@echo '==> the cloud for OpenStack against a real Neutron (LABELS=!slow omits six minutes)'
+	go test -tags 'system neutron' -timeout 30m $(TESTFLAGS) ./test/system/neutron $(if $(LABELS),-ginkgo.label-filter '$(LABELS)')
 
 bench: bench-admissions bench-memory bench-interpretations bench-allocations bench-docker bench-containers bench-neutron ## Measure admissions, memory, interpretations, allocations, endpoints, containers and binds, compared with floors and peers.
 

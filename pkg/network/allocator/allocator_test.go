@@ -307,3 +307,16 @@ func has(x *allocator.Index, address netip.Addr) bool {
 	}
 	return false
 }
+
+// FuzzVLANs checks that an accepted range of VLANs is valid and ordered.
+func FuzzVLANs(f *testing.F) {
+	for _, seed := range []string{"100-4000", "1", "4094", "0", "4095", "9-1", "-", "+1", "1-", "１", "0x10", "1_0"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		first, last, err := allocator.ParseVLANs(text)
+		if err == nil && (first < allocator.FirstVLAN || last > allocator.LastVLAN || last < first) {
+			t.Errorf("%q is %d to %d", text, first, last)
+		}
+	})
+}

@@ -6,7 +6,10 @@ package allocator
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 )
 
 // The numbers that a VLAN can have (IEEE 802.1Q): 0 and 4095 are reserved.
@@ -100,4 +103,31 @@ func MAC(prefix []byte, address netip.Addr, attempt int) []byte {
 	sum := sha256.Sum256(append(raw, byte(attempt)))
 	copy(mac[n:], sum[:])
 	return mac
+}
+
+// ParseVLANs reads a VLAN, or the first and the last of a range. It fails if one is not a VLAN, or if the range ends before
+// it begins.
+func ParseVLANs(text string) (first, last uint16, err error) {
+	one, other, found := strings.Cut(text, "-")
+	if !found {
+		other = one
+	}
+	if first, err = parseVLAN(one); err == nil {
+		last, err = parseVLAN(other)
+	}
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case last < first:
+		return 0, 0, fmt.Errorf("%q ends before it begins", text)
+	}
+	return first, last, nil
+}
+
+func parseVLAN(text string) (uint16, error) {
+	id, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || text[0] == '+' || id < FirstVLAN || id > LastVLAN {
+		return 0, fmt.Errorf("%q is not a VLAN: they are %d to %d, and a range is written as 100-4000", text, FirstVLAN, LastVLAN)
+	}
+	return uint16(id), nil
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
@@ -28,19 +27,6 @@ func FuzzRange(f *testing.F) {
 		}
 		if !r.IsValid() || r.From().BitLen() != r.To().BitLen() || r.To().Less(r.From()) || r.From().Is4In6() || r.From().Zone() != "" {
 			t.Errorf("%q is %s", text, r)
-		}
-	})
-}
-
-// FuzzVLANs checks that an accepted range of VLANs is valid and ordered.
-func FuzzVLANs(f *testing.F) {
-	for _, seed := range []string{"100-4000", "1", "4094", "0", "4095", "9-1", "-", "+1", "1-", "１", "0x10", "1_0"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		first, last, err := parseVLANs(text)
-		if err == nil && (first < allocator.FirstVLAN || last > allocator.LastVLAN || last < first) {
-			t.Errorf("%q is %d to %d", text, first, last)
 		}
 	})
 }

@@ -85,7 +85,7 @@ func (c *compiler) mtu(pool *Pool, p place, mtu int32) {
 func (c *compiler) hardware(pool *Pool, p place, spec v1alpha1.NetworkPool) {
 	if !spec.VLANs.At.Absent() {
 		var err error
-		if pool.FirstVLAN, pool.LastVLAN, err = parseVLANs(spec.VLANs.Value); err != nil {
+		if pool.FirstVLAN, pool.LastVLAN, err = allocator.ParseVLANs(spec.VLANs.Value); err != nil {
 			c.add(p.At("vlans"), source.WrongValue, "%s", err)
 		}
 	}

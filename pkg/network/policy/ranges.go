@@ -10,12 +10,9 @@ import (
 	"math"
 	"net"
 	"net/netip"
-	"strconv"
 	"strings"
 
 	"go4.org/netipx"
-
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 )
 
 // parseAddress reads an address as pools have them: without a zone, and an IPv4 address as such.
@@ -73,32 +70,6 @@ func parseRange(text string) (netipx.IPRange, error) {
 		return netipx.IPRange{}, fmt.Errorf("%q ends before it begins", text)
 	}
 	return netipx.IPRangeFrom(first, last), nil
-}
-
-// parseVLANs reads a VLAN, or the first and the last of a range.
-func parseVLANs(text string) (first, last uint16, err error) {
-	one, other, found := strings.Cut(text, "-")
-	if !found {
-		other = one
-	}
-	if first, err = parseVLAN(one); err == nil {
-		last, err = parseVLAN(other)
-	}
-	switch {
-	case err != nil:
-		return 0, 0, err
-	case last < first:
-		return 0, 0, fmt.Errorf("%q ends before it begins", text)
-	}
-	return first, last, nil
-}
-
-func parseVLAN(text string) (uint16, error) {
-	id, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || text[0] == '+' || id < allocator.FirstVLAN || id > allocator.LastVLAN {
-		return 0, fmt.Errorf("%q is not a VLAN: they are %d to %d, and a range is written as 100-4000", text, allocator.FirstVLAN, allocator.LastVLAN)
-	}
-	return uint16(id), nil
 }
 
 // maximumMACPrefix is the length of the longest MAC prefix in bytes: at least one byte must differ between addresses.

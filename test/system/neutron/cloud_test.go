@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/trunks"
@@ -246,6 +247,27 @@ var _ = Describe("changes in Neutron", func() {
 		Expect(ports.Get(ctx, fixture.owner, portOf(renamed)).Err).To(HaveOccurred())
 	})
 
+	It("is released: a port that was attached to another trunk", func(ctx SpecContext) {
+		c := open(definition(func(d *openstack.Definition) { d.Trunk.Create = true }))
+		moved, other := bind(ctx, c, allocation(fixture.mac, 26)), bind(ctx, c, allocation(nicWithoutTrunk(ctx), 27))
+		options := trunks.RemoveSubportsOpts{Subports: []trunks.RemoveSubport{{PortID: portOf(moved)}}}
+		Expect(trunks.RemoveSubports(ctx, fixture.owner, fixture.trunk, options).Err).NotTo(HaveOccurred())
+		pages, err := trunks.List(fixture.owner, trunks.ListOpts{}).AllPages(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		all, err := trunks.ExtractTrunks(pages)
+		Expect(err).NotTo(HaveOccurred())
+		at := slices.IndexFunc(all, func(t trunks.Trunk) bool {
+			return slices.ContainsFunc(t.Subports, func(s trunks.Subport) bool { return s.PortID == portOf(other) })
+		})
+		Expect(at).NotTo(Equal(-1), "the trunk of the other node")
+		Expect(trunks.AddSubports(ctx, fixture.owner, all[at].ID, trunks.AddSubportsOpts{Subports: []trunks.Subport{
+			{PortID: portOf(moved), SegmentationType: "vlan", SegmentationID: 3002},
+		}}).Err).NotTo(HaveOccurred())
+		unbind(ctx, c, moved)
+		Expect(ports.Get(ctx, fixture.owner, portOf(moved)).Err).To(HaveOccurred())
+		unbind(ctx, c, other)
+	})
+
 	It("is not listed, and left alone, when it is not ours any more", func(ctx SpecContext) {
 		mac := fixture.mac
 		c := open(definition())
@@ -255,8 +277,8 @@ var _ = Describe("changes in Neutron", func() {
 		Expect(listed(ctx, definition())).NotTo(ContainElement(HaveField("ID", id)), "ports of this installation")
 		unbind(ctx, c, a)
 		Expect(ports.Get(ctx, fixture.owner, id).Err).NotTo(HaveOccurred())
-		Expect(vlans(ctx, trunkOf(a))).To(HaveKey(id))
-		Expect(trunks.RemoveSubports(ctx, fixture.owner, trunkOf(a), trunks.RemoveSubportsOpts{
+		Expect(vlans(ctx, fixture.trunk)).To(HaveKey(id))
+		Expect(trunks.RemoveSubports(ctx, fixture.owner, fixture.trunk, trunks.RemoveSubportsOpts{
 			Subports: []trunks.RemoveSubport{{PortID: id}},
 		}).Err).NotTo(HaveOccurred())
 		Expect(ports.Delete(ctx, fixture.owner, id).ExtractErr()).To(Succeed())
@@ -273,14 +295,6 @@ var _ = Describe("changes in Neutron", func() {
 		unbind(ctx, c, a)
 	})
 })
-
-// trunkOf returns the trunk in the reference of a binding.
-func trunkOf(a network.Allocation) string {
-	GinkgoHelper()
-	var reference struct{ Trunk string }
-	Expect(json.Unmarshal(a.Binding.Reference, &reference)).To(Succeed())
-	return reference.Trunk
-}
 
 // allocations returns several intents on one NIC.
 func allocations(mac string, first, count int) []network.Allocation {

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,6 +141,23 @@ var _ = Describe("several binds", func() {
 		unbindAll(ctx, c, all)
 	})
 
+	It("create ports one by one where Neutron cannot create several without security groups", func(ctx SpecContext) {
+		restart := func(ctx SpecContext, ml2 string) {
+			fixture.server.Kill()
+			fixture.write("ml2.ini", ml2)
+			fixture.startNeutron(ctx)
+		}
+		restart(ctx, strings.ReplaceAll(ml2Configuration, "enable_security_group = True", "enable_security_group = False"))
+		DeferCleanup(restart, ml2Configuration)
+		all := allocations(fixture.mac, 110, 3)
+		bindAll(ctx, open(definition()), all)
+		distinct(all)
+		Expect(graftPorts(ctx)).To(HaveLen(len(all)))
+		calls, _ := fixture.proxy.seen()
+		Expect(count(calls, "POST ports")).To(BeNumerically(">", 1), "requests for ports, of which the first one fails")
+		unbindAll(ctx, open(definition()), all)
+	})
+
 	DescribeTable("continue after a lost answer", func(ctx SpecContext, call string) {
 		mac, trunk := fixture.mac, fixture.trunk
 		c := open(definition())
@@ -264,7 +282,7 @@ func (c attaching) Unbind(ctx context.Context, a network.Allocation) error {
 	return c.Cloud.Unbind(ctx, a)
 }
 
-var _ = Describe("the suite of all clouds", func() {
+var _ = Describe("the suite of all clouds", Label("slow"), func() {
 	It("passes with addresses of the pool, on a trunk", func(ctx SpecContext) {
 		mac := fixture.mac
 		d := definition()

@@ -83,7 +83,7 @@ wrong.yaml:13:16: clouds.neutron.openstack.authURL: must be a URL such as https:
 wrong.yaml:14:19: clouds.neutron.openstack.subnetIDs: "pods" must be an ID, such as 1b0fd2b8-40cf-4e5c-8c9f-4f6c9d8c8d0f; names may be ambiguous
 wrong.yaml:15:29: clouds.neutron.openstack.allowedAddressPairs: "10.0.0.1/8" must be a prefix such as 10.96.0.0/11
 wrong.yaml:16:19: clouds.neutron.openstack.namePrefix: "Shoot" must be at most 63 lower case letters, digits and dashes
-wrong.yaml:17:22: clouds.neutron.openstack.trunk.vlans: "1-4095" must be a range within 1-4094, such as 100-4000`
+wrong.yaml:17:22: clouds.neutron.openstack.trunk.vlans: "4095" is not a VLAN: they are 1 to 4094, and a range is written as 100-4000`
 	if diff := cmp.Diff(want, findings.Error()); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}

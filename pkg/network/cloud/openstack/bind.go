@@ -5,7 +5,6 @@
 package openstack
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,8 +32,7 @@ type work struct {
 
 // reference identifies a port in the ledger.
 type reference struct {
-	Port  string `json:"port"`
-	Trunk string `json:"trunk,omitempty"`
+	Port string `json:"port"`
 }
 
 // referenceOf returns the reference of an allocation; it is empty after a crash.
@@ -48,8 +46,8 @@ func referenceOf(a network.Allocation) (known reference) {
 // errUnfinished is the error of a job that was not ended, which is a bug.
 var errUnfinished = errors.New("the port was not bound")
 
-// bind creates the ports that are missing and attaches those that are not attached. It ends each job unless all fail
-// for the same reason, which it returns.
+// bind creates the ports that are missing and attaches those that are not attached. It ends each job, or fails if all
+// fail for the same reason.
 func (w *work) bind(ctx context.Context, batch []*job) error {
 	if err := w.adopt(ctx, batch); err != nil {
 		return err
@@ -72,25 +70,38 @@ func (w *work) bind(ctx context.Context, batch []*job) error {
 		w.attach(ctx, t, created, 0)
 		created = slices.DeleteFunc(created, func(j *job) bool { return j.vlan == 0 })
 	}
-	if err := w.answer(ctx, t, created); err != nil {
-		return err
-	}
-	return errUnfinished
+	return w.answer(ctx, created)
 }
 
-// owned returns the ports with the names of allocations, sorted by ID.
+// owned returns the ports of allocations, sorted by ID: those with their names. If the name of a port was changed, it is
+// found by its reference in the ledger, unless its description was changed as well, because it belongs to another user
+// then.
 func (w *work) owned(ctx context.Context, batch []*job) (map[*job][]ports.Port, error) {
-	names, byName := make([]string, len(batch)), map[string]*job{}
-	for i, j := range batch {
-		names[i] = w.cloud.portName(j.allocation)
-		byName[names[i]] = j
+	owned, names, ids := map[*job][]ports.Port{}, query{}, query{}
+	for _, j := range batch {
+		names["name"] = append(names["name"], w.cloud.portName(j.allocation))
 	}
-	found, err := w.listPorts(ctx, query{"name": names})
+	found, err := w.listPorts(ctx, names)
 	slices.SortFunc(found, func(a, b ports.Port) int { return strings.Compare(a.ID, b.ID) })
-	owned := map[*job][]ports.Port{}
-	for _, p := range found {
-		if j := byName[p.Name]; j != nil {
-			owned[j] = append(owned[j], p)
+	for i, j := range batch {
+		for _, p := range found {
+			if p.Name == names["name"][i] {
+				owned[j] = append(owned[j], p)
+			}
+		}
+		if id := referenceOf(j.allocation).Port; id != "" && owned[j] == nil {
+			ids["id"] = append(ids["id"], id)
+		}
+	}
+	if err != nil || len(ids) == 0 {
+		return owned, err
+	}
+	found, err = w.listPorts(ctx, ids)
+	for _, j := range batch {
+		for _, p := range found {
+			if p.ID == referenceOf(j.allocation).Port && p.Description == w.cloud.description(j.allocation) {
+				owned[j] = []ports.Port{p}
+			}
 		}
 	}
 	return owned, err
@@ -211,7 +222,7 @@ func refusal(err error, d *Definition) error {
 }
 
 // answer completes jobs with the ports in Neutron.
-func (w *work) answer(ctx context.Context, t *trunk, bound []*job) error {
+func (w *work) answer(ctx context.Context, bound []*job) error {
 	d := w.cloud.definition
 	var of details
 	var err error
@@ -226,11 +237,7 @@ func (w *work) answer(ctx context.Context, t *trunk, bound []*job) error {
 			j.end(made, fmt.Errorf("reading the MAC address of the port %s: %w", j.port.ID, err))
 			continue
 		}
-		refers := reference{Port: j.port.ID}
-		if t != nil {
-			refers.Trunk = t.id
-		}
-		made.Reference, _ = json.Marshal(refers) // it has only strings
+		made.Reference, _ = json.Marshal(reference{j.port.ID}) // it has only strings
 		if len(d.SubnetIDs) > 0 {
 			err = describe(&made, j.port.FixedIPs, of.subnets)
 		}
@@ -270,14 +277,7 @@ func (w *work) unbind(ctx context.Context, batch []*job) error {
 	if err != nil {
 		return err
 	}
-	if err := w.addRenamed(ctx, batch, owned); err != nil {
-		return err
-	}
-	attached, err := w.attached(ctx, owned)
-	for id, all := range attached {
-		err = errors.Join(err, w.removeSubports(ctx, id, all...))
-	}
-	if err != nil {
+	if err := w.detach(ctx, owned); err != nil {
 		return err
 	}
 	for _, j := range batch {
@@ -294,64 +294,31 @@ func (w *work) unbind(ctx context.Context, batch []*job) error {
 	return nil
 }
 
-// addRenamed finds ports with a changed name by the references in the ledger. It ignores a port if its description was
-// changed as well, because it belongs to another user then.
-func (w *work) addRenamed(ctx context.Context, batch []*job, owned map[*job][]ports.Port) error {
-	var ids []string
-	byID := map[string]*job{}
-	for _, j := range batch {
-		if id := referenceOf(j.allocation).Port; id != "" && len(owned[j]) == 0 {
-			ids = append(ids, id)
-			byID[id] = j
-		}
-	}
-	if len(ids) == 0 {
+// detach removes ports from the trunk of the node's NIC, all at once. Those on other trunks are left to deletePort.
+func (w *work) detach(ctx context.Context, owned map[*job][]ports.Port) error {
+	if w.mac == "" || len(owned) == 0 {
 		return nil
 	}
-	found, err := w.listPorts(ctx, query{"id": ids})
-	for _, p := range found {
-		if j := byID[p.ID]; j != nil && p.Description == w.cloud.description(j.allocation) {
-			owned[j] = append(owned[j], p)
+	ids := map[string]bool{}
+	for _, all := range owned {
+		for _, p := range all {
+			ids[p.ID] = true
+		}
+	}
+	found, err := w.parents(ctx, w.mac)
+	for _, nic := range found {
+		var attached []string
+		for _, s := range nic.SubPorts {
+			if ids[s.PortID] {
+				attached = append(attached, s.PortID)
+			}
+		}
+		if len(attached) > 0 {
+			err = errors.Join(err, w.removeSubports(ctx, nic.TrunkID, attached...))
 		}
 	}
 	return err
 }
-
-// attached returns the ports that are attached, by trunk. Neutron sets the device of a sub-port only when an agent binds
-// it, so the trunk of the node's NIC is asked, and other trunks in references are tried.
-func (w *work) attached(ctx context.Context, owned map[*job][]ports.Port) (map[string][]string, error) {
-	byTrunk, subports, known := map[string][]string{}, map[string]string{}, map[string]bool{}
-	if w.mac != "" && len(owned) > 0 {
-		found, err := w.parents(ctx, w.mac)
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range found {
-			known[p.TrunkID] = true
-			for _, s := range p.SubPorts {
-				subports[s.PortID] = p.TrunkID
-			}
-		}
-	}
-	for j, all := range owned {
-		for _, p := range all {
-			id := subports[p.ID]
-			if id == "" && p.DeviceOwner == subportOwner {
-				id = p.DeviceID
-			}
-			if other := referenceOf(j.allocation).Trunk; !known[other] {
-				id = cmp.Or(id, other)
-			}
-			if id != "" {
-				byTrunk[id] = append(byTrunk[id], p.ID)
-			}
-		}
-	}
-	return byTrunk, nil
-}
-
-// subportOwner is the device owner of ports that are attached to a trunk; their device ID is the trunk.
-const subportOwner = "trunk:subport"
 
 // trunk is a trunk as Neutron has it.
 type trunk struct {

@@ -14,7 +14,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"golang.org/x/sync/semaphore"
 	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
@@ -57,12 +57,15 @@ type Cloud struct {
 	definition *Definition
 	options    Options
 	*session
-	devices
-	lanes lanes
+	queues queues
+	// nics remembers the descriptions of NICs, by MAC address.
+	nics *cache.LRUExpireCache
 	// released contains the VLANs that were released lately, as vlanOf.
-	released  *lru.Cache
-	sightings sightings
-	pool      pool
+	released *lru.Cache
+	pool     pool
+	// seen contains the times at which ports without an allocation were first seen, by ID; searching guards it.
+	searching sync.Mutex
+	seen      map[string]time.Time
 }
 
 // vlanOf is a VLAN of the trunk of a NIC.
@@ -81,11 +84,13 @@ func New(d *Definition, o Options) (*Cloud, error) {
 	}
 	c := &Cloud{
 		definition: d, options: o, released: lru.New(rememberedVLANs),
-		session: newSession(d.Credentials, &observer{metrics: o.Metrics, clock: o.Clock}),
+		nics: cache.NewLRUExpireCacheWithClock(rememberedNICs, o.Clock),
+		session: &session{
+			credentials: d.Credentials, observer: &observer{metrics: o.Metrics, clock: o.Clock}, turn: semaphore.NewWeighted(1),
+		},
 	}
-	c.devices = devices{c.session, o.Timeout, cache.NewLRUExpireCacheWithClock(rememberedDevices, o.Clock)}
-	c.lanes = lanes{waiting: map[string][]*job{}, work: c.work}
-	c.pool = pool{cloud: c, uses: map[string]*use{}}
+	c.queues = queues{waiting: map[string][]*job{}, work: c.work}
+	c.pool = pool{c, cache.NewLRUExpireCacheWithClock(rememberedNICs, o.Clock)}
 	return c, nil
 }
 
@@ -100,11 +105,18 @@ func (c *Cloud) Unbind(ctx context.Context, a network.Allocation) error {
 	return err
 }
 
-// do makes one bind or unbind.
+// do waits until a bind or unbind is done, or its context.
 func (c *Cloud) do(ctx context.Context, a network.Allocation, unbind bool) (network.Binding, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	return c.lanes.do(a.Trunk.MAC, &job{ctx: ctx, unbind: unbind, allocation: a, done: make(chan struct{})})
+	j := &job{ctx: ctx, unbind: unbind, allocation: a, done: make(chan struct{})}
+	c.queues.add(a.Trunk.MAC, j)
+	select {
+	case <-j.done:
+		return j.binding, j.err
+	case <-ctx.Done():
+		return network.Binding{}, fmt.Errorf("waiting for Neutron: %w", ctx.Err())
+	}
 }
 
 // work does a batch for one trunk, even if its callers have given up: Neutron may have received a request, and an owner
@@ -131,7 +143,7 @@ func (c *Cloud) work(mac string, batch []*job) {
 	case batch[0].unbind:
 		err = b.unbind(ctx, batch)
 	default:
-		err = b.bind(ctx, batch)
+		err = cmp.Or(b.bind(ctx, batch), errUnfinished)
 	}
 }
 
@@ -142,7 +154,7 @@ const digits = 32
 // different when the owner gets another one after a release.
 func (c *Cloud) portName(a network.Allocation) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", a.Owner, a.Since.UnixNano()))
-	return c.definition.NamePrefix + "-" + hex.EncodeToString(sum[:digits/2])
+	return fmt.Sprintf("%s-%x", c.definition.NamePrefix, sum[:digits/2])
 }
 
 // isOurs reports whether a name is one of portName.
@@ -194,9 +206,9 @@ func (j *job) end(binding network.Binding, err error) {
 	}
 }
 
-// lanes serialize the work for each trunk, because Neutron locks a trunk while it changes. Jobs that wait for the same
+// queues serialize the work for each trunk, because Neutron locks a trunk while it changes. Jobs that wait for the same
 // trunk are done together.
-type lanes struct {
+type queues struct {
 	mutex   sync.Mutex
 	waiting map[string][]*job
 	// work does a batch, and ends each of its jobs.
@@ -204,32 +216,21 @@ type lanes struct {
 }
 
 // add queues a job.
-func (l *lanes) add(trunk string, j *job) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	_, busy := l.waiting[trunk]
-	l.waiting[trunk] = append(l.waiting[trunk], j)
+func (q *queues) add(trunk string, j *job) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	_, busy := q.waiting[trunk]
+	q.waiting[trunk] = append(q.waiting[trunk], j)
 	if !busy {
-		go l.run(trunk)
-	}
-}
-
-// do waits until a job is done, or its context.
-func (l *lanes) do(trunk string, j *job) (network.Binding, error) {
-	l.add(trunk, j)
-	select {
-	case <-j.done:
-		return j.binding, j.err
-	case <-j.ctx.Done():
-		return network.Binding{}, fmt.Errorf("waiting for Neutron: %w", j.ctx.Err())
+		go q.run(trunk)
 	}
 }
 
 // busy reports whether jobs wait for a trunk.
-func (l *lanes) busy(trunk string) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return len(l.waiting[trunk]) > 0
+func (q *queues) busy(trunk string) bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.waiting[trunk]) > 0
 }
 
 // gatherTime is the wait for further jobs before the first batch. The Pods of a rollout arrive together, and Neutron
@@ -237,23 +238,19 @@ func (l *lanes) busy(trunk string) bool {
 const gatherTime = 10 * time.Millisecond
 
 // run waits for gatherTime, and then does batches until no job waits.
-func (l *lanes) run(trunk string) {
+func (q *queues) run(trunk string) {
 	time.Sleep(gatherTime)
-	for {
-		batch := l.next(trunk)
-		if batch == nil {
-			return
-		}
-		l.work(trunk, batch)
+	for batch := q.next(trunk); batch != nil; batch = q.next(trunk) {
+		q.work(trunk, batch)
 	}
 }
 
 // next returns the jobs of the next batch, all of the same kind, or nil. It omits jobs with callers that have given
 // up: nothing has been sent for them.
-func (l *lanes) next(trunk string) (batch []*job) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	waiting := slices.DeleteFunc(l.waiting[trunk], func(j *job) bool { return j.ctx.Err() != nil })
+func (q *queues) next(trunk string) (batch []*job) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	waiting := slices.DeleteFunc(q.waiting[trunk], func(j *job) bool { return j.ctx.Err() != nil })
 	rest, first := waiting[:0:0], max(0, slices.IndexFunc(waiting, func(j *job) bool { return !j.refill }))
 	for _, j := range waiting {
 		if len(batch) < maximumBatch && j.unbind == waiting[first].unbind && j.refill == waiting[first].refill {
@@ -262,8 +259,8 @@ func (l *lanes) next(trunk string) (batch []*job) {
 			rest = append(rest, j)
 		}
 	}
-	if l.waiting[trunk] = rest; batch == nil {
-		delete(l.waiting, trunk)
+	if q.waiting[trunk] = rest; batch == nil {
+		delete(q.waiting, trunk)
 	}
 	return batch
 }

@@ -230,6 +230,76 @@ func answer(call string, status int, kind, after string) func(http.ResponseWrite
 	}
 }
 
+// TestOneByOne checks that ports are created one by one if Neutron cannot create several at once, as without security
+// groups, where it answers 500, or before it has answered.
+func TestOneByOne(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		t.Run(map[bool]string{false: "refused", true: "created, but not answered"}[late], func(t *testing.T) {
+			f := newFake(t)
+			c := f.open(t)
+			held, bulk := make(chan struct{}), answer("create ports", 500, "HTTPInternalServerError", "")
+			first, created := sync.WaitGroup{}, 0
+			first.Add(1)
+			f.late = late
+			f.fault = func(w http.ResponseWriter, call string) bool {
+				if call != "create ports" {
+					return false
+				}
+				switch created++; created {
+				case 1: // the port of the first bind, while the other ones gather
+					first.Done()
+					<-held
+				case 2:
+					return bulk(w, call)
+				}
+				return false
+			}
+			var group sync.WaitGroup
+			bind := func(number byte) {
+				if _, err := c.Bind(t.Context(), intent(number)); err != nil {
+					t.Error(err)
+				}
+			}
+			group.Go(func() { bind(0) })
+			first.Wait()
+			for i := range byte(3) {
+				group.Go(func() { bind(1 + i) })
+			}
+			for openstack.Waiting(c, parentMAC) < 3 {
+				time.Sleep(time.Millisecond)
+			}
+			close(held)
+			group.Wait()
+			if len(f.vlans) != 4 || len(f.ports) != 1+4 {
+				t.Errorf("ports %+v, VLANs %v; want four attached ports", f.ports, f.vlans)
+			}
+		})
+	}
+}
+
+// TestUnbindElsewhere checks that a port is released that was attached to another trunk, and that the error says why if
+// that trunk is not visible.
+func TestUnbindElsewhere(t *testing.T) {
+	for name, visible := range map[string]bool{"visible": true, "of another project": false} {
+		t.Run(name, func(t *testing.T) {
+			f := newFake(t)
+			c := f.open(t)
+			id := bindOne(t, c, intent(1))
+			f.mutex.Lock()
+			f.ports = slices.DeleteFunc(f.ports, func(p *port) bool { return p.ID == "parent" })
+			f.hidden = !visible
+			f.mutex.Unlock()
+			err := c.Unbind(t.Context(), intent(1))
+			if visible && (err != nil || len(f.ports) > 0) {
+				t.Errorf("error %v, ports %+v", err, f.ports)
+			}
+			if !visible && (err == nil || !strings.Contains(err.Error(), "PortInUseAsSubPort") || f.vlans[id] == 0) {
+				t.Errorf("error %v, VLANs %v", err, f.vlans)
+			}
+		})
+	}
+}
+
 // TestPause checks that failures in a row pause the cloud longer each time, and that one success ends it.
 func TestPause(t *testing.T) {
 	f := newFake(t)

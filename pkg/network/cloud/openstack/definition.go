@@ -9,10 +9,10 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/apis/profile/v1alpha1"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/allocator"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
@@ -39,13 +39,9 @@ type Trunk struct {
 	Warm int
 }
 
-// maximumVLAN is the last VLAN that IEEE 802.1Q allows.
-const maximumVLAN = 4094
-
 var (
 	uuid       = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	namePrefix = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	vlanRange  = regexp.MustCompile(`^([0-9]{1,4})(?:-([0-9]{1,4}))?$`)
 )
 
 // Compile checks a declaration without reading files. The definition is of no use if there are errors.
@@ -53,7 +49,7 @@ func Compile(spec v1alpha1.NetworkOpenStack, n source.Node, path string) (*Defin
 	c := &compiler{path: path}
 	d := &Definition{
 		Credentials: Credentials{
-			CloudsFile: spec.CloudsFile.Value, Cloud: cmp.Or(spec.Cloud.Value, "openstack"),
+			CloudsFile: spec.CloudsFile.Value, Cloud: spec.Cloud.Value,
 			SecretFolder: spec.SecretFolder.Value, AuthURL: spec.AuthURL.Value, Region: spec.Region.Value,
 		},
 		NamePrefix: cmp.Or(spec.NamePrefix.Value, "graft"),
@@ -120,18 +116,14 @@ func (c *compiler) id(text source.Text, field string) string {
 }
 
 func (c *compiler) trunk(spec v1alpha1.NetworkOpenStackTrunk) *Trunk {
-	t := &Trunk{Create: spec.Create, FirstVLAN: 1, LastVLAN: maximumVLAN, Warm: spec.WarmPorts}
+	t := &Trunk{Create: spec.Create, FirstVLAN: allocator.FirstVLAN, LastVLAN: allocator.LastVLAN, Warm: spec.WarmPorts}
 	if spec.VLANs.At.Absent() {
 		return t
 	}
-	parts := vlanRange.FindStringSubmatch(strings.ReplaceAll(spec.VLANs.Value, " ", ""))
-	if parts != nil {
-		t.FirstVLAN, _ = strconv.Atoi(parts[1]) // the expression allows digits only
-		t.LastVLAN, _ = strconv.Atoi(cmp.Or(parts[2], parts[1]))
+	first, last, err := allocator.ParseVLANs(strings.ReplaceAll(spec.VLANs.Value, " ", ""))
+	if err != nil {
+		c.add(spec.VLANs.At, ".trunk.vlans", source.WrongValue, "%s", err.Error())
 	}
-	if parts == nil || t.FirstVLAN < 1 || t.LastVLAN > maximumVLAN || t.FirstVLAN > t.LastVLAN {
-		const message = "%q must be a range within 1-4094, such as 100-4000"
-		c.add(spec.VLANs.At, ".trunk.vlans", source.WrongValue, message, spec.VLANs.Value)
-	}
+	t.FirstVLAN, t.LastVLAN = int(first), int(last)
 	return t
 }

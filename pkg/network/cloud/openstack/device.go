@@ -7,11 +7,10 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -20,26 +19,19 @@ import (
 
 // DRANET repeatedly asks for each device of each node. Descriptions are cached for a minute, at most this many.
 const (
-	rememberedDevices = 4096
-	rememberedFor     = time.Minute
+	rememberedNICs = 4096
+	rememberedFor  = time.Minute
 )
 
-// devices remembers the descriptions of devices, by MAC address.
-type devices struct {
-	session *session
-	timeout time.Duration
-	known   *cache.LRUExpireCache
-}
-
 // Describe implements cloud.Describer with the port that has the MAC address, its network and its subnets.
-func (d *devices) Describe(ctx context.Context, mac string) (cloud.Description, error) {
+func (c *Cloud) Describe(ctx context.Context, mac string) (cloud.Description, error) {
 	mac = strings.ToLower(mac)
-	if known, ok := d.known.Get(mac); ok {
+	if known, ok := c.nics.Get(mac); ok {
 		return known.(cloud.Description), nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	n, err := d.session.neutron(ctx)
+	n, err := c.neutron(ctx)
 	if err != nil {
 		return cloud.Description{}, err
 	}
@@ -51,7 +43,7 @@ func (d *devices) Describe(ctx context.Context, mac string) (cloud.Description, 
 		err = fmt.Errorf("%d ports have the MAC address %s", len(found), mac)
 	}
 	if err == nil {
-		d.known.Add(mac, made, rememberedFor)
+		c.nics.Add(mac, made, rememberedFor)
 	}
 	return made, err
 }
@@ -75,29 +67,24 @@ func describeNIC(ctx context.Context, n neutron, nic parent) (made cloud.Descrip
 	return made, nil
 }
 
-// attributes returns the attributes of a NIC. Those that Neutron does not know are missing.
+// attributes returns the attributes of a NIC. Those that Neutron does not know are missing, and names that are longer than
+// attributes.
 func attributes(nic parent, of details) map[string]device.Attribute {
-	all := map[string]device.Attribute{}
-	add := func(name string, a device.Attribute) {
-		if a.Validate() == nil { // names in Neutron may be longer than attributes
-			all["graft.provider.extensions.gardener.cloud/neutron"+name] = a
-		}
+	const prefix = "graft.provider.extensions.gardener.cloud/neutron"
+	all := map[string]device.Attribute{
+		prefix + "Port": {String: &nic.ID}, prefix + "Network": {String: &nic.NetworkID},
+		prefix + "NetworkName": {String: &of.Name}, prefix + "PortSecurity": {Bool: nic.PortSecurity},
 	}
-	add("Port", device.Attribute{String: &nic.ID})
-	add("Network", device.Attribute{String: &nic.NetworkID})
-	add("NetworkName", device.Attribute{String: &of.Name})
 	for _, fixed := range nic.FixedIPs {
-		name := "Subnet"
+		name := prefix + "Subnet"
 		if address, err := netip.ParseAddr(fixed.IPAddress); err == nil && address.Is6() {
-			name = "IPv6Subnet"
+			name = prefix + "IPv6Subnet"
 		}
-		add(name, device.Attribute{String: &fixed.SubnetID})
+		all[name] = device.Attribute{String: &fixed.SubnetID}
 	}
-	if mtu := int64(of.MTU); mtu > 0 {
-		add("MTU", device.Attribute{Int: &mtu})
+	if of.MTU > 0 {
+		all[prefix+"MTU"] = device.Attribute{Int: new(int64(of.MTU))}
 	}
-	if nic.PortSecurity != nil {
-		add("PortSecurity", device.Attribute{Bool: nic.PortSecurity})
-	}
+	maps.DeleteFunc(all, func(_ string, a device.Attribute) bool { return a.Validate() != nil })
 	return all
 }

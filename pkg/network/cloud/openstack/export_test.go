@@ -6,15 +6,15 @@ package openstack
 
 // Waiting returns how many jobs wait for a trunk.
 func Waiting(c *Cloud, trunk string) int {
-	c.lanes.mutex.Lock()
-	defer c.lanes.mutex.Unlock()
-	return len(c.lanes.waiting[trunk])
+	c.queues.mutex.Lock()
+	defer c.queues.mutex.Unlock()
+	return len(c.queues.waiting[trunk])
 }
 
-// AtRest reports whether nothing is done or waits for a trunk.
-func AtRest(c *Cloud, trunk string) bool {
-	c.lanes.mutex.Lock()
-	defer c.lanes.mutex.Unlock()
-	_, busy := c.lanes.waiting[trunk]
+// Idle reports whether nothing is done or waits for a trunk.
+func Idle(c *Cloud, trunk string) bool {
+	c.queues.mutex.Lock()
+	defer c.queues.mutex.Unlock()
+	_, busy := c.queues.waiting[trunk]
 	return !busy
 }

@@ -44,6 +44,8 @@ type fake struct {
 	// fault is asked first; it returns true if it has answered. It is called after the work if late is set.
 	fault func(w http.ResponseWriter, call string) bool
 	late  bool
+	// hidden omits the trunk from lists, as one of another project.
+	hidden bool
 }
 
 type ip struct {
@@ -83,6 +85,9 @@ func newFake(t *testing.T) *fake {
 		fmt.Fprintf(w, `{"versions": [{"id": "v2.0", "status": "CURRENT", "links": [{"rel": "self", "href": "%s/v2.0/"}]}]}`, f.url)
 	})
 	mux.HandleFunc("GET /v2.0/trunks", f.handle("list trunks", func(*http.Request) (int, any) {
+		if f.hidden {
+			return http.StatusOK, map[string]any{"trunks": []any{}}
+		}
 		return http.StatusOK, map[string]any{"trunks": []any{map[string]any{"id": trunkID, "sub_ports": f.subports()}}}
 	}))
 	mux.HandleFunc("GET /v2.0/networks/"+networkID, f.handle("read network", func(*http.Request) (int, any) {

@@ -5,6 +5,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -81,13 +82,24 @@ func (n neutron) updatePort(ctx context.Context, id string, change ports.UpdateO
 	return made, n.observer.failure("updating a port", err)
 }
 
-// deletePort deletes a port; one that is missing is no error.
+// deletePort deletes a port; one that is missing is no error. If it is attached to a trunk, it is detached first.
 func (n neutron) deletePort(ctx context.Context, id string) error {
-	err := ports.Delete(ctx, n.client, id).ExtractErr()
-	if gophercloud.ResponseCodeIs(err, http.StatusNotFound) {
+	err := n.observer.failure("deleting a port", ports.Delete(ctx, n.client, id).ExtractErr())
+	answered, ok := asAPIError(err)
+	switch {
+	case ok && answered.status == http.StatusNotFound:
 		return nil
+	case !ok || answered.kind != "PortInUseAsSubPort":
+		return err
 	}
-	return n.observer.failure("deleting a port", err)
+	attached, listing := n.listSubports(ctx)
+	if attached[id] == "" { // another project may have the trunk
+		return cmp.Or(listing, err)
+	}
+	if err := n.removeSubports(ctx, attached[id], id); err != nil {
+		return err
+	}
+	return n.deletePort(ctx, id)
 }
 
 // parent is the port of a NIC, which can have a trunk.

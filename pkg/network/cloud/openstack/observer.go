@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/utils/clock"
 
@@ -35,20 +35,19 @@ type Metrics struct {
 
 // NewMetrics creates and registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
-	m := &Metrics{
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+	create := promauto.With(registry)
+	return &Metrics{
+		calls: create.NewCounterVec(prometheus.CounterOpts{
 			Name: "graft_network_openstack_calls_total",
 			Help: "Calls of Neutron and Keystone, by HTTP status; the code is error if there was no answer.",
 		}, []string{"call", "code"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		duration: create.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "graft_network_openstack_call_duration_seconds",
 			Help: "Duration of calls of Neutron and Keystone.",
 			// A lookup takes a few milliseconds; creating ports in bulk takes seconds.
 			Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"call"}),
 	}
-	registry.MustRegister(m.calls, m.duration)
-	return m
 }
 
 // observer counts the calls of one cloud, and its failures in a row.
@@ -92,12 +91,11 @@ var collections = []string{
 
 // callName returns the name of a call in metrics, such as post ports.
 func callName(r *http.Request) string {
-	name := path.Base(r.URL.Path)
-	if !slices.Contains(collections, name) {
-		name = path.Base(path.Dir(r.URL.Path))
-	}
-	if !slices.Contains(collections, name) {
-		name = "other"
+	name := "other"
+	for part := range strings.SplitSeq(r.URL.Path, "/") {
+		if slices.Contains(collections, part) {
+			name = part
+		}
 	}
 	return strings.ToLower(r.Method) + " " + name
 }

@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
@@ -23,30 +22,6 @@ import (
 // Settle returns the time after the start of a bind or unbind during which it may still take effect although its answer
 // was lost: a batch may begin at the timeout of its first job, and end at that of its last one.
 func Settle(timeout time.Duration) time.Duration { return 3 * timeout }
-
-// sightings are the times at which ports without an allocation were first seen, by ID.
-type sightings struct {
-	mutex sync.Mutex
-	since map[string]time.Time
-}
-
-// update replaces the ports, and returns those that were first seen so long ago.
-func (s *sightings) update(all []ports.Port, now time.Time, age func(ports.Port) time.Duration) (old []ports.Port) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	next := map[string]time.Time{}
-	for _, p := range all {
-		since, seen := s.since[p.ID]
-		if !seen {
-			since = now
-		}
-		if next[p.ID] = since; seen && now.Sub(since) >= age(p) {
-			old = append(old, p)
-		}
-	}
-	s.since = next
-	return old
-}
 
 // The number of orphans that are always deleted, and the share of all ports of this installation, in percent. If more
 // are orphans, it is probably the wrong ledger, such as an old copy.
@@ -77,13 +52,7 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 	if err != nil {
 		return nil, fmt.Errorf("reading the ledger: %w", err)
 	}
-	without := slices.DeleteFunc(slices.Clone(ours), func(p ports.Port) bool { return held[p.Name] })
-	old := c.sightings.update(without, c.options.Clock.Now(), func(p ports.Port) time.Duration {
-		if c.isWarm(p) {
-			return Settle(c.options.Timeout) + c.options.Idle
-		}
-		return Settle(c.options.Timeout)
-	})
+	old := c.age(slices.DeleteFunc(slices.Clone(ours), func(p ports.Port) bool { return held[p.Name] }))
 	total, lost := len(slices.DeleteFunc(ours, c.isWarm)), slices.DeleteFunc(slices.Clone(old), c.isWarm)
 	orphans := make([]cloud.Orphan, len(lost))
 	for i, p := range lost {
@@ -102,6 +71,29 @@ func (c *Cloud) Orphans(ctx context.Context, allocations cloud.Allocations, remo
 		orphans[i].Removed = removed[o.ID]
 	}
 	return orphans, err
+}
+
+// age notes when ports without an allocation were first seen, and returns those that were seen so long ago that no earlier
+// bind may still use them.
+func (c *Cloud) age(without []ports.Port) (old []ports.Port) {
+	c.searching.Lock()
+	defer c.searching.Unlock()
+	now, before := c.options.Clock.Now(), c.seen
+	c.seen = map[string]time.Time{}
+	for _, p := range without {
+		least := Settle(c.options.Timeout)
+		if c.isWarm(p) {
+			least += c.options.Idle
+		}
+		since, seen := before[p.ID]
+		if !seen {
+			since = now
+		} else if now.Sub(since) >= least {
+			old = append(old, p)
+		}
+		c.seen[p.ID] = since
+	}
+	return old
 }
 
 // orphan returns a port for the caller. The owner is the zero Owner if the description was changed or has been shortened.

@@ -6,9 +6,10 @@ package openstack
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +23,7 @@ import (
 	gopherstack "github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/config"
 	"github.com/gophercloud/gophercloud/v2/openstack/config/clouds"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/disk"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network/cloud"
@@ -33,17 +35,11 @@ type session struct {
 	credentials Credentials
 	observer    *observer
 
-	// turn has one place, which guards the fields below. It is a channel because waiting for Keystone must end with
-	// the context.
-	turn     chan struct{}
+	// turn guards the fields below. It is a semaphore because waiting for Keystone must end with the context.
+	turn     *semaphore.Weighted
 	login    *login
 	provider *gophercloud.ProviderClient
 	current  *gophercloud.ServiceClient
-	idle     func()
-}
-
-func newSession(c Credentials, o *observer) *session {
-	return &session{credentials: c, observer: o, turn: make(chan struct{}, 1)}
 }
 
 // rejectedPause is the pause after Keystone has rejected credentials. It may lock an account after several attempts.
@@ -51,12 +47,10 @@ const rejectedPause = 30 * time.Second
 
 // neutron returns a client of Neutron.
 func (s *session) neutron(ctx context.Context) (neutron, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return neutron{}, fmt.Errorf("waiting for Keystone: %w", ctx.Err())
+	if err := s.turn.Acquire(ctx, 1); err != nil {
+		return neutron{}, fmt.Errorf("waiting for Keystone: %w", err)
 	}
+	defer s.turn.Release(1)
 	read, err := s.credentials.read()
 	if s.current != nil && (err != nil || read.equal(s.login)) {
 		// Files do not fit together while they are exchanged.
@@ -78,9 +72,11 @@ func (s *session) neutron(ctx context.Context) (neutron, error) {
 
 // authenticate gets a token and the catalog.
 func (s *session) authenticate(ctx context.Context, read *login) error {
-	transport := newTransport(read)
-	client := http.Client{Transport: s.observer.observe(transport)}
-	provider, err := config.NewProviderClient(ctx, read.auth, config.WithHTTPClient(client))
+	transport := s.observer.observe(&http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: read.tls, ForceAttemptHTTP2: true,
+		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
+	})
+	provider, err := config.NewProviderClient(ctx, read.auth, config.WithHTTPClient(http.Client{Transport: transport}))
 	if err != nil {
 		err = s.observer.failure("authenticating", err)
 		if answered, ok := asAPIError(err); ok && answered.status == http.StatusUnauthorized {
@@ -88,18 +84,8 @@ func (s *session) authenticate(ctx context.Context, read *login) error {
 		}
 		return err
 	}
-	if s.idle != nil {
-		s.idle()
-	}
-	s.login, s.provider, s.current, s.idle = read, provider, nil, transport.CloseIdleConnections
+	s.login, s.provider, s.current = read, provider, nil
 	return nil
-}
-
-func newTransport(l *login) *http.Transport {
-	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: l.tls, ForceAttemptHTTP2: true,
-		MaxIdleConns: 64, MaxIdleConnsPerHost: 64, IdleConnTimeout: 90 * time.Second, MaxResponseHeaderBytes: 64 << 10,
-	}
 }
 
 // Credentials name the files with credentials: either a clouds.yaml, or a folder with the keys of Gardener's
@@ -124,50 +110,48 @@ func (l *login) equal(other *login) bool {
 		l.tls.RootCAs.Equal(other.tls.RootCAs) && reflect.DeepEqual(l.tls.Certificates, other.tls.Certificates)
 }
 
-// read reads the files.
+// entry returns the name of the entry in clouds.yaml.
+func (c Credentials) entry() string { return cmp.Or(c.Cloud, "openstack") }
+
+// read reads the files. It fails if one is unreadable or invalid, or if the URL of Keystone is missing.
 func (c Credentials) read() (*login, error) {
-	made := &login{}
-	var err error
+	read := c.readClouds
 	if c.SecretFolder != "" {
-		err = made.readSecret(c)
-	} else {
-		err = made.readClouds(c)
+		read = c.readSecret
 	}
+	options, err := read()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the credentials: %w", err)
 	}
-	// Tokens of users expire; gophercloud gets a new one after status 401.
-	made.auth.AllowReauth = made.auth.TokenID == ""
-	if c.Region != "" {
-		made.endpoint.Region = c.Region
+	l := &login{}
+	if l.auth, l.endpoint, l.tls, err = clouds.Parse(append(options, clouds.WithCloudName(c.entry()))...); err != nil {
+		return nil, fmt.Errorf("reading the credentials in %s: %w", cmp.Or(c.CloudsFile, c.SecretFolder), err)
 	}
-	if made.auth.IdentityEndpoint == "" {
+	if l.auth.IdentityEndpoint == "" {
 		return nil, errors.New("reading the credentials: the URL of Keystone is missing")
 	}
-	return made, nil
+	// Tokens of users expire; gophercloud gets a new one after status 401.
+	l.auth.AllowReauth = l.auth.TokenID == ""
+	l.endpoint.Region = cmp.Or(c.Region, l.endpoint.Region)
+	if l.tls == nil {
+		l.tls = &tls.Config{}
+	}
+	l.tls.MinVersion = tls.VersionTLS12
+	return l, nil
 }
 
 // readClouds reads a clouds.yaml, and a secure.yaml next to it.
-func (l *login) readClouds(c Credentials) error {
-	raw, err := readFile(c.CloudsFile)
+func (c Credentials) readClouds() ([]clouds.ParseOption, error) {
+	raw, err := disk.ReadFile(c.CloudsFile, disk.CertificateSize)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	secure, err := readFile(filepath.Join(filepath.Dir(c.CloudsFile), "secure.yaml"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	options := []clouds.ParseOption{clouds.WithCloudsYAML(bytes.NewReader(raw))}
+	secure, err := disk.ReadFile(filepath.Join(filepath.Dir(c.CloudsFile), "secure.yaml"), disk.CertificateSize)
+	if errors.Is(err, fs.ErrNotExist) {
+		return options, nil
 	}
-	options := []clouds.ParseOption{clouds.WithCloudsYAML(bytes.NewReader(raw)), clouds.WithCloudName(c.Cloud), clouds.WithLocations(c.CloudsFile)}
-	if len(secure) > 0 {
-		options = append(options, clouds.WithSecureYAML(bytes.NewReader(secure)))
-	}
-	if l.auth, l.endpoint, l.tls, err = clouds.Parse(options...); err != nil {
-		return fmt.Errorf("reading the entry %s of %s: %w", c.Cloud, c.CloudsFile, err)
-	}
-	if l.tls == nil {
-		l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return nil
+	return append(options, clouds.WithSecureYAML(bytes.NewReader(secure))), err
 }
 
 // secretKeys are the keys of a cloudprovider Secret that are read.
@@ -176,53 +160,36 @@ var secretKeys = []string{
 	"applicationCredentialSecret", "authURL", "caCert", "insecure",
 }
 
-// readSecret reads a folder with the keys of a cloudprovider Secret.
-func (l *login) readSecret(c Credentials) error {
+// readSecret reads a folder with the keys of a cloudprovider Secret, and writes a clouds.yaml with them.
+func (c Credentials) readSecret() ([]clouds.ParseOption, error) {
 	values := map[string]string{}
 	for _, key := range secretKeys {
-		raw, err := readFile(filepath.Join(c.SecretFolder, key))
+		raw, err := disk.ReadFile(filepath.Join(c.SecretFolder, key), disk.CertificateSize)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
+			return nil, err
 		}
 		values[key] = strings.TrimSpace(string(raw))
 	}
-	l.auth = gophercloud.AuthOptions{
-		IdentityEndpoint: values["authURL"], DomainName: values["domainName"],
-		Username: values["username"], Password: values["password"],
-		ApplicationCredentialID: values["applicationCredentialID"], ApplicationCredentialName: values["applicationCredentialName"],
+	auth := clouds.AuthInfo{
+		AuthURL: cmp.Or(values["authURL"], c.AuthURL), ApplicationCredentialID: values["applicationCredentialID"],
 		ApplicationCredentialSecret: values["applicationCredentialSecret"],
 	}
-	if l.auth.IdentityEndpoint == "" {
-		l.auth.IdentityEndpoint = c.AuthURL
+	if auth.ApplicationCredentialSecret == "" {
+		auth.Password, auth.ProjectName, auth.ProjectDomainName = values["password"], values["tenantName"], values["domainName"]
+	} else if auth.ApplicationCredentialID == "" {
+		auth.ApplicationCredentialName = values["applicationCredentialName"]
 	}
-	switch {
-	case l.auth.ApplicationCredentialSecret != "":
-		// An application credential is of one project, and Keystone rejects a second scope.
-		l.auth.Password = ""
-		if l.auth.ApplicationCredentialID != "" {
-			l.auth.Username, l.auth.DomainName, l.auth.ApplicationCredentialName = "", "", ""
-		}
-	case l.auth.Password != "":
-		l.auth.Scope = &gophercloud.AuthScope{ProjectName: values["tenantName"], DomainName: values["domainName"]}
-	default:
-		return fmt.Errorf("reading the credentials: %s has neither password nor applicationCredentialSecret", c.SecretFolder)
+	if auth.ApplicationCredentialID == "" || auth.Password != "" {
+		auth.Username, auth.UserDomainName = values["username"], values["domainName"]
 	}
-	l.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	if ca := values["caCert"]; ca != "" {
-		l.tls.RootCAs = x509.NewCertPool()
-		if !l.tls.RootCAs.AppendCertsFromPEM([]byte(ca)) {
-			return errors.New("reading the credentials: caCert contains no certificate")
-		}
+	if auth.ApplicationCredentialSecret == "" && auth.Password == "" {
+		return nil, fmt.Errorf("%s has neither password nor applicationCredentialSecret", c.SecretFolder)
 	}
-	// Gardener's Secret has this key for clouds with certificates of their own.
-	l.tls.InsecureSkipVerify = values["insecure"] == "true"
-	return nil
-}
-
-func readFile(path string) ([]byte, error) {
-	raw, err := disk.ReadFile(path, disk.CertificateSize)
-	if err != nil {
-		return nil, fmt.Errorf("reading the credentials: %w", err)
+	// Gardener's Secret has the key insecure for clouds with certificates of their own.
+	entry := clouds.Cloud{AuthInfo: &auth, Verify: new(values["insecure"] != "true")}
+	if values["caCert"] != "" {
+		entry.CACertFile = filepath.Join(c.SecretFolder, "caCert")
 	}
-	return raw, nil
+	raw, err := json.Marshal(clouds.Clouds{Clouds: map[string]clouds.Cloud{c.entry(): entry}})
+	return []clouds.ParseOption{clouds.WithCloudsYAML(bytes.NewReader(raw))}, err
 }

@@ -7,14 +7,13 @@ package openstack
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/network"
 )
@@ -27,14 +26,8 @@ const warmContract = "warm"
 // port. The ports are stored in Neutron only.
 type pool struct {
 	cloud *Cloud
-	mutex sync.Mutex
-	uses  map[string]*use
-}
-
-// use counts the allocations on a NIC until there are none for a while.
-type use struct {
-	allocations int
-	idle        *time.Timer
+	// uses counts the allocations on each NIC, by MAC address, until there are none for a while.
+	uses *cache.LRUExpireCache
 }
 
 // slots returns jobs that bind the first warm ports of a NIC. Ports with other settings have other owners.
@@ -54,64 +47,42 @@ func warmAllocation(key string) network.Allocation {
 	return network.Allocation{Owner: network.Owner{Contract: warmContract, Key: key}, Since: time.Unix(0, 0)}
 }
 
-// add counts allocations on a NIC, and queues the creation of warm ports for the next ones.
+// add counts allocations on a NIC, and queues the creation of warm ports for the next ones. When there are none for a
+// while, it queues their deletion. It is called for one batch of a NIC at a time.
 func (p *pool) add(mac string, count int) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	u := p.uses[mac]
-	if u == nil {
-		u = &use{idle: time.AfterFunc(p.cloud.options.Idle, func() { p.expire(mac) })}
-		p.uses[mac] = u
+	if before, used := p.uses.Get(mac); used {
+		count += before.(int)
 	}
-	u.allocations += count
-	u.idle.Reset(p.cloud.options.Idle)
+	p.uses.Add(mac, count, p.cloud.options.Idle)
 	p.resize(mac)
+	time.AfterFunc(p.cloud.options.Idle, func() {
+		if p.want(mac) == 0 {
+			p.resize(mac)
+		}
+	})
 }
 
 // resize queues the creation or deletion of warm ports.
 func (p *pool) resize(mac string) {
-	p.cloud.lanes.add(mac, &job{ctx: context.Background(), refill: true, done: make(chan struct{})})
+	p.cloud.queues.add(mac, &job{ctx: context.Background(), refill: true, done: make(chan struct{})})
 }
 
 // want returns how many warm ports a NIC needs: as many as it had allocations, within the limit, and with at most half of
 // the VLANs.
 func (p *pool) want(mac string) int {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if u, t := p.uses[mac], p.cloud.definition.Trunk; u != nil {
-		return min(u.allocations, t.Warm, (t.LastVLAN-t.FirstVLAN+1)/2)
+	count, used := p.uses.Get(mac)
+	if !used {
+		return 0
 	}
-	return 0
-}
-
-// expire queues the deletion of the warm ports of a NIC without recent allocations, until forget.
-func (p *pool) expire(mac string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if u := p.uses[mac]; u != nil {
-		u.allocations = 0
-		u.idle.Reset(p.cloud.options.Idle)
-		p.resize(mac)
-	}
-}
-
-// forget ends the counting on a NIC without warm ports, unless it was used again.
-func (p *pool) forget(mac string) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if u := p.uses[mac]; u != nil && u.allocations == 0 {
-		u.idle.Stop()
-		delete(p.uses, mac)
-	}
+	t := p.cloud.definition.Trunk
+	return min(count.(int), t.Warm, (t.LastVLAN-t.FirstVLAN+1)/2)
 }
 
 // held returns the names of the warm ports that this server has on NICs with recent allocations.
 func (p *pool) held() map[string]bool {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	names := map[string]bool{}
-	for mac := range p.uses {
-		for _, j := range p.slots(mac, p.cloud.definition.Trunk.Warm) {
+	for _, mac := range p.uses.Keys() {
+		for _, j := range p.slots(mac.(string), p.cloud.definition.Trunk.Warm) {
 			names[p.cloud.portName(j.allocation)] = true
 		}
 	}
@@ -131,31 +102,28 @@ func (w *work) refill(ctx context.Context) error {
 		return w.removeWarm(ctx)
 	}
 	for batch := range slices.Chunk(w.cloud.pool.slots(w.mac, want), maximumBatch) {
-		if w.cloud.lanes.busy(w.mac) {
+		if w.cloud.queues.busy(w.mac) {
 			return nil
 		}
-		if err := w.bind(ctx, batch); !errors.Is(err, errUnfinished) {
+		if err := w.bind(ctx, batch); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// removeWarm deletes some of the warm ports, and queues the rest.
+// removeWarm deletes some of the warm ports, and queues the rest. If that fails, it is repeated later.
 func (w *work) removeWarm(ctx context.Context) error {
 	warm, err := w.listWarm(ctx)
 	if err == nil {
 		_, err = w.cloud.remove(ctx, w.neutron, warm[:min(len(warm), maximumBatch)])
 	}
-	switch {
-	case err != nil:
-		return err
-	case len(warm) > maximumBatch:
+	if err != nil {
+		time.AfterFunc(w.cloud.options.Idle, func() { w.cloud.pool.resize(w.mac) })
+	} else if len(warm) > maximumBatch {
 		w.cloud.pool.resize(w.mac)
-	default:
-		w.cloud.pool.forget(w.mac)
 	}
-	return nil
+	return err
 }
 
 // listWarm returns the warm ports of the NIC.

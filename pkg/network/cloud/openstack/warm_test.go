@@ -47,11 +47,11 @@ func (f *fake) warm() (ids []string) {
 	return ids
 }
 
-// waitFor waits until so many warm ports are attached and the lane is at rest.
+// waitFor waits until so many warm ports are attached and nothing is done for the trunk.
 func (f *fake) waitFor(t *testing.T, c *openstack.Cloud, want int) []string {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		if ids := f.warm(); len(ids) == want && openstack.AtRest(c, parentMAC) {
+		if ids := f.warm(); len(ids) == want && openstack.Idle(c, parentMAC) {
 			return ids
 		}
 	}
