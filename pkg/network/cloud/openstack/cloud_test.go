@@ -158,6 +158,17 @@ func TestBatch(t *testing.T) {
 	if len(f.vlans) != many+1 {
 		t.Errorf("%d ports are attached", len(f.vlans))
 	}
+	for i := range byte(many + 1) {
+		group.Go(func() {
+			if err := c.Unbind(t.Context(), intent(i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if len(f.vlans) > 0 || len(f.ports) > 1 || f.calls["list trunks"] > 0 {
+		t.Errorf("VLANs %v and %d ports are left, after %d searches of all trunks", f.vlans, len(f.ports)-1, f.calls["list trunks"])
+	}
 }
 
 func TestErrors(t *testing.T) {

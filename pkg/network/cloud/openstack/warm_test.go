@@ -174,18 +174,22 @@ func TestWarmServers(t *testing.T) {
 	}
 }
 
-// TestWarmIdle checks that warm ports are deleted when they are not used, and that those of a deleted node are, too.
+// TestWarmIdle checks that warm ports are deleted when they are not used, also if Neutron fails at first, and those of a
+// deleted node.
 func TestWarmIdle(t *testing.T) {
-	for name, deleted := range map[string]bool{"idle": false, "node deleted": true} {
+	for _, name := range []string{"idle", "node deleted", "failing"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFake(t)
 			c := f.openWarm(t, 2*time.Second)
 			f.warmUp(t, c, 3)
-			if deleted {
-				f.mutex.Lock()
+			f.mutex.Lock()
+			switch name {
+			case "node deleted":
 				f.ports = slices.DeleteFunc(f.ports, func(p *port) bool { return p.ID == "parent" })
-				f.mutex.Unlock()
+			case "failing":
+				f.fault = once(answer("delete port", 500, "", ""))
 			}
+			f.mutex.Unlock()
 			f.waitFor(t, c, 0)
 			f.mutex.Lock()
 			defer f.mutex.Unlock()
@@ -193,6 +197,18 @@ func TestWarmIdle(t *testing.T) {
 				t.Errorf("VLANs %v, want those of the allocations", f.vlans)
 			}
 		})
+	}
+}
+
+// once returns a fault that happens once.
+func once(fault func(http.ResponseWriter, string) bool) func(http.ResponseWriter, string) bool {
+	happened := false
+	return func(w http.ResponseWriter, call string) bool {
+		if !happened {
+			happened = fault(w, call)
+			return happened
+		}
+		return false
 	}
 }
 
