@@ -80,7 +80,8 @@ func (r *Replicas) Run(ctx context.Context) {
 	}, readPeriod)
 }
 
-// Update makes the announcement and reads the others if that is due. Only one goroutine may call it.
+// Update makes the announcement and reads the others if that is due. Only one goroutine may call it. It fails if the
+// Lease cannot be read or written; a conflict is no error.
 func (r *Replicas) Update(ctx context.Context) error {
 	kinds, now := r.Kinds(), r.Clock.Now()
 	announces := r.written.IsZero() || now.Sub(r.written) >= heartbeat || !reflect.DeepEqual(kinds, r.announced)
@@ -219,8 +220,8 @@ func LeaseOwner(leases coordinationv1.LeaseInterface, namespace, name string) fu
 	}
 }
 
-// Suspend sets or removes the mark that keeps replicas from writing the registration. Without a Lease it does
-// nothing.
+// Suspend sets or removes the mark that keeps replicas from writing the registration. Without a Lease it does nothing.
+// It fails if the Lease cannot be read or written.
 func Suspend(ctx context.Context, leases coordinationv1.LeaseInterface, name string, suspended bool) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		lease, err := leases.Get(ctx, name, metav1.GetOptions{})

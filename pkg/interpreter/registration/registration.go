@@ -313,7 +313,8 @@ func (r *Registrar) write(ctx context.Context, there *unstructured.Unstructured,
 	return nil
 }
 
-// Remove deletes the configuration if it belongs to owner, and reports whether it did.
+// Remove deletes the configuration if it belongs to owner, and reports whether it did. It fails if the configuration
+// belongs to another owner, or cannot be read or deleted.
 func (r *Registrar) Remove(ctx context.Context, name, owner string) (bool, error) {
 	there, is, err := r.read(ctx, name)
 	if err != nil || there == nil {

@@ -84,7 +84,7 @@ func Open(o Options) (*Reloader, error) {
 	return r, nil
 }
 
-// Check returns the set that would be active.
+// Check returns the set that would be active. It fails if the profiles are unreadable or invalid.
 func Check(o Options) (*InForce, error) {
 	_, next, err := o.read()
 	return next, err

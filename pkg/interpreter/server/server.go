@@ -54,8 +54,8 @@ type Server struct {
 	server   *http.Server
 }
 
-// New listens on the address. Clients can connect, and wait until Serve is called. Serve or Close releases the
-// address.
+// New listens on the address. Clients can connect, and wait until Serve is called. Serve or Close releases the address.
+// It fails if the address is in use or invalid.
 func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Limits == (serving.Limits{}) {
 		o.Limits = DefaultLimits()
@@ -81,8 +81,8 @@ func (s *Server) Address() string { return s.listener.Addr().String() }
 // Close releases the address if Serve was not called.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Serve serves until the context ends. It then accepts no new requests, and aborts requests that take longer
-// than grace.
+// Serve serves until the context ends. It then accepts no new requests, and aborts requests that take longer than
+// grace. It fails if it cannot accept connections any more.
 func (s *Server) Serve(ctx context.Context, grace time.Duration) error {
 	s.log.Info("Listening", "address", s.Address())
 	failed := make(chan error, 1)
