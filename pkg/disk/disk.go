@@ -43,13 +43,15 @@ func ReadInside(folder, name string, limit int64) ([]byte, error) {
 	return read(file, size, limit, filepath.Join(folder, name), err)
 }
 
-// ReadFile reads the regular file at a path from a configuration or a flag, and follows all links.
+// ReadFile reads the regular file at a path from a configuration or a flag, and follows all links. It fails for any
+// other type of file, and for more bytes than limit.
 func ReadFile(path string, limit int64) ([]byte, error) {
 	file, size, err := openRegular(path, os.Stat, os.OpenFile)
 	return read(file, size, limit, path, err)
 }
 
-// ReadStream reads a path from a command line until the end: a regular file, or a pipe such as /dev/stdin.
+// ReadStream reads a path from a command line until the end: a regular file, or a pipe such as /dev/stdin. It fails for
+// a folder, and for more bytes than limit.
 func ReadStream(path string, limit int64) ([]byte, error) {
 	file, err := os.Open(path) // #nosec G304 -- a pipe of the user's own
 	if err != nil {
@@ -66,8 +68,9 @@ func ReadStream(path string, limit int64) ([]byte, error) {
 	return read(file, info.Size(), limit, path, nil)
 }
 
-// ReadFS reads a regular file of a file system, by its path with slashes. Whether links stay inside is up to the file system: those of
-// os.Root do, those of os.DirFS need not.
+// ReadFS reads a regular file of a file system, by its path with slashes. Whether links stay inside is up to the file
+// system: those of os.Root do, those of os.DirFS need not. It fails for any other type of file, and for more bytes than
+// limit.
 func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 	info, err := fs.Stat(files, name)
 	if err == nil {
@@ -187,7 +190,7 @@ func pathError(path string, err error) error {
 	return &fs.PathError{Op: operation, Path: path, Err: err}
 }
 
-// Replace writes a file atomically, and waits until it is stored.
+// Replace writes a file atomically, and waits until it is stored. If it fails, the old content stays.
 func Replace(path string, text []byte, mode fs.FileMode) error {
 	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
 	if err != nil {

@@ -76,7 +76,8 @@ func (n *Node) Remove(key string) {
 	n.mark()
 }
 
-// Replace puts another value in the place, as Set does. The root can be replaced too.
+// Replace puts another value in the place, as Set does. The root can be replaced too. It fails with ErrSyntax for
+// invalid JSON.
 func (n *Node) Replace(raw []byte) error {
 	if err := n.replaceable(); err != nil {
 		return err

@@ -522,7 +522,8 @@ func NewEnvironment(variables ...Variable) (*Environment, error) {
 	return build(nil, variables)
 }
 
-// Extend returns an environment with further variables. They replace existing ones.
+// Extend returns an environment with further variables. They replace existing ones. It fails if a name or a type is
+// invalid.
 func (e *Environment) Extend(variables ...Variable) (*Environment, error) {
 	extended, err := build(e.variables, variables)
 	if err == nil {

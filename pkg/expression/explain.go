@@ -453,7 +453,8 @@ type Function struct {
 	Own bool
 }
 
-// Functions returns all functions of expressions, sorted by name, without operators and macros.
+// Functions returns all functions of expressions, sorted by name, without operators and macros. It fails if CEL's
+// environment cannot be built.
 func Functions() ([]Function, error) {
 	env, err := baseEnvironment()
 	if err != nil {

@@ -129,7 +129,8 @@ func (p *Partial) split() (map[string]any, []*cel.AttributePatternType) {
 	return values, unknown
 }
 
-// Explain evaluates the expressions of the template and returns the values of all their parts.
+// Explain evaluates the expressions of the template and returns the values of all their parts. It fails if a part does
+// not compile; one that cannot be evaluated is a Term with Failed.
 func (t *Template) Explain(ctx context.Context, vars interpreter.Activation) ([]Term, error) {
 	var terms []Term
 	for _, part := range t.parts {

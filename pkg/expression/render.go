@@ -26,7 +26,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64.
+// ParseJSON decodes JSON into values that CEL can read: whole numbers become int64, other numbers float64. It fails if
+// raw is not JSON.
 func ParseJSON(raw []byte) (any, error) {
 	var value any
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &value); err != nil {
@@ -35,7 +36,8 @@ func ParseJSON(raw []byte) (any, error) {
 	return value, nil
 }
 
-// ParseComputed works like ParseJSON for a value computed for a request, see Limit.
+// ParseComputed works like ParseJSON for a value computed for a request, see Limit. It also fails if the value exceeds
+// the limit.
 func ParseComputed(ctx context.Context, raw []byte) (any, error) {
 	if err := Charge(ctx, sizeParsed(raw)); err != nil {
 		return nil, err

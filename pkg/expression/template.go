@@ -111,7 +111,7 @@ func (t *Template) join(ctx context.Context, vars interpreter.Activation) (strin
 }
 
 // Escaped works like String, but escapes each computed part with escape, which also receives the text before it;
-// constant text stays unchanged.
+// constant text stays unchanged. It also fails if escape does.
 func (t *Template) Escaped(ctx context.Context, vars interpreter.Activation, escape func(before, computed string) (string, error)) (string, error) {
 	return t.write(ctx, vars, func(_ *program, before, computed string) (string, error) { return escape(before, computed) })
 }
@@ -170,7 +170,8 @@ func (t *Template) String(ctx context.Context, vars interpreter.Activation) (str
 	return t.whole.textOf(value)
 }
 
-// JSON computes the result as JSON with sorted keys; see JSON for how values are written.
+// JSON computes the result as JSON with sorted keys; see JSON for how values are written. It fails if an expression
+// fails, the result is not JSON, or a limit is exceeded.
 func (t *Template) JSON(ctx context.Context, vars interpreter.Activation) ([]byte, error) {
 	value, err := t.Evaluate(ctx, vars)
 	if err != nil {
@@ -444,7 +445,7 @@ func callBefore(text string, offset int) int {
 }
 
 // Explain evaluates the condition as Bool does and returns the values of all its parts. It compiles the parts on first
-// use.
+// use. It fails if a part does not compile; one that cannot be evaluated is a Term with Failed.
 func (x *Expression) Explain(ctx context.Context, vars interpreter.Activation) (Term, error) {
 	term, err := x.program.explainTerms(ctx, vars)
 	if err != nil || term.Value == nil {
@@ -506,7 +507,7 @@ func (n *node) skipped() Term {
 }
 
 // Scalars computes the template again and returns the computed parts of the result: one scalar for a text, and each
-// scalar of a list or mapping.
+// scalar of a list or mapping. It fails if an expression fails.
 func (t *Template) Scalars(ctx context.Context, vars interpreter.Activation, keys ...string) ([]Scalar, error) {
 	if t.value != nil {
 		return nil, nil

@@ -54,7 +54,7 @@ func (p Parameters) YAML() []byte {
 	return data
 }
 
-// ParseParameters parses the output of YAML.
+// ParseParameters parses the output of YAML. The error is source.Findings.
 func ParseParameters(file source.File) (Parameters, error) {
 	nodes, findings := source.Parse(file)
 	var parameters Parameters

@@ -56,7 +56,7 @@ func (p *Pair) TLS() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{p.Certificate.Raw}, PrivateKey: p.Key, Leaf: p.Certificate}
 }
 
-// KeyPEM returns the key as PKCS #8 in PEM.
+// KeyPEM returns the key as PKCS #8 in PEM. It fails if the key cannot be encoded.
 func (p *Pair) KeyPEM() ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(p.Key)
 	if err != nil {
@@ -65,13 +65,14 @@ func (p *Pair) KeyPEM() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), nil
 }
 
-// MarshalText returns the certificate and its key in PEM.
+// MarshalText returns the certificate and its key in PEM. It fails if the key cannot be encoded.
 func (p *Pair) MarshalText() ([]byte, error) {
 	key, err := p.KeyPEM()
 	return append(PEM(p.Certificate), key...), err
 }
 
-// UnmarshalText reads a certificate and its ECDSA key in PEM.
+// UnmarshalText reads a certificate and its ECDSA key in PEM. It fails if the two do not belong together, or the key is
+// of another type.
 func (p *Pair) UnmarshalText(text []byte) error {
 	parsed, err := tls.X509KeyPair(text, text)
 	if err != nil {

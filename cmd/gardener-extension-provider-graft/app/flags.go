@@ -94,7 +94,8 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	f.Flags.AddTo(set)
 }
 
-// Complete reads the configuration and applies the given flags.
+// Complete reads the configuration and applies the given flags. It fails if a file is unreadable, or a value is
+// invalid.
 func (f *Flags) Complete(set *pflag.FlagSet) (*installation.Installation, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeControllerConfiguration)
 	if err != nil {

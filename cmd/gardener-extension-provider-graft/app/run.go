@@ -37,7 +37,8 @@ func makeCertDir(o *installation.Installation) (remove func(), err error) {
 	return func() { _ = os.RemoveAll(o.CertDir) }, nil
 }
 
-// Run serves until the context ends, and then completes requests in flight.
+// Run serves until the context ends, and then completes requests in flight. It fails if it cannot start, a server
+// fails, or the leadership is lost.
 func Run(ctx context.Context, version string, o *installation.Installation) error {
 	log, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, nil, "gardenerVersion", o.GardenerVersion, "generation", o.Generation.String())
 	if err != nil {

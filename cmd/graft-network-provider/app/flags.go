@@ -97,7 +97,8 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.check, "check", false, "validate configuration and profiles, and exit; does not open the ledger")
 }
 
-// Complete reads the configuration and applies the given flags.
+// Complete reads the configuration and applies the given flags. It fails if a file is unreadable, or a value is
+// invalid.
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeNetworkProviderConfiguration)
 	if err != nil {

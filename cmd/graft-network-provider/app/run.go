@@ -37,7 +37,8 @@ type program struct {
 	life              *shell.Life
 }
 
-// Run serves until the context ends, and then completes requests in flight.
+// Run serves until the context ends, and then completes requests in flight. It fails if it cannot start, or a server or
+// the ledger fails.
 func Run(ctx context.Context, version string, o *Options, log io.Writer) (err error) {
 	logger, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, log, "node", o.Config.Node)
 	if err != nil {

@@ -90,7 +90,8 @@ type program struct {
 	life           *shell.Life
 }
 
-// Run serves until the context ends, and then completes requests in flight.
+// Run serves until the context ends, and then completes requests in flight. It fails if it cannot start, or a server
+// fails.
 func Run(ctx context.Context, version string, o *Options, log io.Writer) error {
 	logger, err := shell.Start(Name, version, o.Config.Logging, o.Config.Debugging, log)
 	if err != nil {

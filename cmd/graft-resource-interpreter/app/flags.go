@@ -78,7 +78,8 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.BoolVar(&f.unregister, "unregister", false, "delete the registration of this installation from Karmada, and exit")
 }
 
-// Complete reads the configuration and applies the given flags.
+// Complete reads the configuration and applies the given flags. It fails if a file is unreadable, or a value is
+// invalid.
 func (f *Flags) Complete(set *pflag.FlagSet) (*Options, error) {
 	config, err := shell.Read(&f.Flags, configv1alpha1.DecodeResourceInterpreterConfiguration)
 	if err != nil {

@@ -41,7 +41,7 @@ type Timely struct {
 	Timeout time.Duration
 }
 
-// Admit calls the engine with the timeout.
+// Admit calls the engine with the timeout. It fails as the engine does, or when the timeout has passed.
 func (t Timely) Admit(ctx context.Context, r mutation.Request) (*mutation.Result, error) {
 	ctx, end := context.WithTimeout(ctx, t.Timeout)
 	defer end()

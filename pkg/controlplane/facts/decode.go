@@ -43,7 +43,8 @@ func FromCluster(raw []byte) (*Facts, error) {
 }
 
 // FromClusterObjects decodes the raw resources of the Cluster with this name: the Shoot immediately, the rest on first
-// use. Empty and null resources are unknown. It keeps the bytes, which must not change afterwards.
+// use. Empty and null resources are unknown. It keeps the bytes, which must not change afterwards. It fails for an
+// invalid Shoot; an invalid CloudProfile or Seed fails on use.
 func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, error) {
 	f := &Facts{Namespace: Namespace{Name: name}}
 	var err error
@@ -59,7 +60,8 @@ func FromClusterObjects(name string, cloudProfile, seed, shoot []byte) (*Facts, 
 	return f, nil
 }
 
-// FromGarden decodes a Garden into the facts of the namespace "garden".
+// FromGarden decodes a Garden into the facts of the namespace "garden". It fails for another kind, or an invalid
+// Kubernetes version.
 func FromGarden(raw []byte) (*Facts, error) {
 	var m struct {
 		typeMeta
@@ -165,7 +167,8 @@ type workerManifest struct {
 	} `json:"machine"`
 }
 
-// DecodeShoot decodes a Shoot; nil for empty bytes or null. The bytes are kept and must not change any more.
+// DecodeShoot decodes a Shoot; nil for empty bytes or null. The bytes are kept and must not change any more. It fails
+// for another kind, or an invalid Kubernetes version.
 func DecodeShoot(raw []byte) (*Shoot, error) {
 	if absent(raw) {
 		return nil, nil
@@ -250,7 +253,7 @@ func (m *workerManifest) worker(version string) Worker {
 	}
 }
 
-// DecodeSeed decodes a Seed; nil for empty bytes or null.
+// DecodeSeed decodes a Seed; nil for empty bytes or null. It fails for another kind or an invalid manifest.
 func DecodeSeed(raw []byte) (*Seed, error) {
 	if absent(raw) {
 		return nil, nil
@@ -282,7 +285,8 @@ func DecodeSeed(raw []byte) (*Seed, error) {
 	}, nil
 }
 
-// DecodeCloudProfile decodes a CloudProfile; nil for empty bytes or null.
+// DecodeCloudProfile decodes a CloudProfile; nil for empty bytes or null. It fails for another kind or an invalid
+// manifest.
 func DecodeCloudProfile(raw []byte) (*CloudProfile, error) {
 	if absent(raw) {
 		return nil, nil

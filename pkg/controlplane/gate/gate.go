@@ -168,7 +168,7 @@ func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
 }
 
 // Add runs the gate in the leader with a cache of the Extensions with its name only: at most one per namespace. The
-// custom resource definition may be created later.
+// custom resource definition may be created later. It fails if the cache or the watch cannot be added.
 func Add(mgr manager.Manager, g *Gate) error {
 	extensions, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

@@ -102,7 +102,8 @@ type Installation struct {
 	HeartbeatSeconds   int32
 }
 
-// AddTo loads the profiles and adds everything that runs to the manager.
+// AddTo loads the profiles and adds everything that runs to the manager. It fails if a part cannot be created, or the
+// API server does not answer.
 func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
 	store, measures, source, err := o.addProfiles(ctx, mgr)
 	if err != nil {
@@ -425,7 +426,7 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// RESTConfig returns the configuration of clients of the seed.
+// RESTConfig returns the configuration of clients of the seed. It fails if the kubeconfig is unreadable.
 func (o *Installation) RESTConfig(version string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags(o.Master, o.Kubeconfig)
 	if err != nil {
@@ -436,7 +437,7 @@ func (o *Installation) RESTConfig(version string) (*rest.Config, error) {
 	return config, nil
 }
 
-// NewManager returns a manager without servers and election.
+// NewManager returns a manager without servers and election. It fails if controller-runtime rejects the configuration.
 func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager.Manager, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -22,7 +22,8 @@ func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*R
 	return result, asError(err)
 }
 
-// Trace works like Admit and calls the observer with the object after each step.
+// Trace works like Admit and calls the observer with the object after each step. It fails with a *Failure if the object
+// is denied.
 func (p *Program) Trace(ctx context.Context, r Request, source facts.Source, observe Observer) (*Result, error) {
 	result, err := p.admit(ctx, r, source, observe)
 	return result, asError(err)

@@ -183,7 +183,8 @@ func (v itemView) ResolveName(name string) (any, bool) {
 // Parent implements the CEL activation; ResolveName asks the parent itself.
 func (v itemView) Parent() operation.Variables { return nil }
 
-// PlanForEach plans the rule for each of its items.
+// PlanForEach plans the rule for each of its items. It fails if the list of items, a condition or a value cannot be
+// evaluated.
 func PlanForEach(ctx context.Context, r *Rule, variables operation.Variables, mode PlanMode) ([]PlannedRule, error) {
 	found, err := r.ForEach.ItemsFor(ctx, variables)
 	if err != nil {

@@ -138,7 +138,8 @@ func (p Plan) String() string {
 	return out.String()
 }
 
-// Plan evaluates the conditions and values, and finds overridden writes.
+// Plan evaluates the conditions and values, and finds overridden writes. It fails if one of them cannot be evaluated,
+// or a rule denies the object.
 func (s *Selection) Plan(ctx context.Context, g contract.Generation, o *target.Object, views Views) (Plan, error) {
 	return s.planIn(ctx, new(planBuffer), g, o, views)
 }
@@ -199,7 +200,8 @@ func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.G
 	return plan, nil
 }
 
-// Decide evaluates the condition of the rule and, when it holds, its values.
+// Decide evaluates the condition of the rule and, when it holds, its values. It fails if one of them cannot be
+// evaluated, or the rule denies the object.
 func (p *PlannedRule) Decide(ctx context.Context, variables operation.Variables, mode PlanMode, steps []Step) error {
 	if holds, err := p.Holds(ctx, variables, mode); err != nil || !holds {
 		return err
@@ -245,7 +247,7 @@ func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
 	return s.secrecy.confided(ctx, s.Write)
 }
 
-// Holds evaluates the condition.
+// Holds evaluates the condition. It fails if the condition cannot be evaluated.
 func (p *PlannedRule) Holds(ctx context.Context, variables operation.Variables, mode PlanMode) (bool, error) {
 	if p.Rule.When == nil || mode.Forced {
 		return true, nil

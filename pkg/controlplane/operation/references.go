@@ -18,7 +18,7 @@ import (
 // environment variables or containers. It adds one for each Secret and ConfigMap that a step added, and removes those
 // that the pod no longer uses. It keeps annotations without a name, which Gardener sets for other uses, and adds none
 // for Gardener's own references, because this would restart the pods without need. It looks for unused references only
-// if a step removed one (lost).
+// if a step removed one (lost). It fails if the metadata of the object or of its pod template is not a mapping.
 func WriteReferences(o *target.Object, steps []Reference, lost bool) error {
 	var brought, was, using used
 	for _, step := range steps {

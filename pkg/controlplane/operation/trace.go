@@ -57,10 +57,10 @@ func (t Trace) String() string {
 	return text
 }
 
-// MarshalText returns the text of String.
+// MarshalText returns the text of String. It never fails.
 func (t Trace) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
 
-// UnmarshalText parses the text of String. Any other text becomes a path without a value.
+// UnmarshalText parses the text of String. Any other text becomes a path without a value. It never fails.
 func (t *Trace) UnmarshalText(text []byte) error {
 	*t = Trace{Path: string(text)}
 	if m := documentPrefix.FindStringSubmatch(t.Path); m != nil {
@@ -146,7 +146,7 @@ func (s *Traces) Get(t Trace) []byte {
 }
 
 // Restore restores the former value at a lasting trace, as JSON; nil removes the value. It ignores other traces.
-// Changes in a document are written to the object by Flush.
+// Changes in a document are written to the object by Flush. It fails if the path leads through a value of another kind.
 func (s *Traces) Restore(t Trace, before []byte) error {
 	p, err := parsePath(t.Path)
 	if outer, problem := parsePath(t.Document); err != nil || t.Document == "" && !isLasting(p) || t.Document != "" && (problem != nil || !isLasting(outer)) {
@@ -168,7 +168,7 @@ func (s *Traces) Restore(t Trace, before []byte) error {
 	}
 }
 
-// Flush writes the documents back that were edited.
+// Flush writes the documents back that were edited. It fails if the object cannot hold a document any more.
 func (s *Traces) Flush() error {
 	for _, in := range s.documents {
 		if err := in.Flush(); err != nil {

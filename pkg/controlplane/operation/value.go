@@ -55,7 +55,8 @@ func ValueOf(template *expression.Template) Value {
 	return Value{texts: []*expression.Template{template}}
 }
 
-// Confided computes the value again and returns the scalars that contain data of Secrets.
+// Confided computes the value again and returns the scalars that contain data of Secrets. It fails if an expression
+// fails.
 func (v Value) Confided(ctx context.Context, variables Variables, c Confiding) ([]Confided, error) {
 	return v.confided(ctx, variables, c, nil)
 }
@@ -459,7 +460,7 @@ func (v Value) Known() any {
 	return value
 }
 
-// Resolve computes the value of the write.
+// Resolve computes the value of the write. The error names the place, and hides values of Secrets.
 func (w Write) Resolve(ctx context.Context, variables Variables) (Resolved, error) {
 	resolved, err := w.Value.resolve(ctx, variables)
 	if secrets := w.Value.secrets; secrets != nil {

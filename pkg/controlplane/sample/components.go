@@ -239,7 +239,8 @@ func (p *plane) nodeImages() (map[string]*imagevectorutils.Image, error) {
 
 // VirtualGarden writes the objects of a virtual garden's control plane as gardener-operator does
 // (pkg/operator/controller/garden/garden/components.go), in namespace garden and with names that begin with
-// virtual-garden-. A garden has no workers and does not hibernate: those options are not read.
+// virtual-garden-. A garden has no workers and does not hibernate: those options are not read. It fails for invalid
+// options, or if Gardener's code fails.
 func VirtualGarden(ctx context.Context, o Options) ([]Object, error) {
 	o.Workerless, o.Hibernated = true, false
 	o, err := o.withDefaults()

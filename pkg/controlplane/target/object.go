@@ -143,7 +143,8 @@ func (o *Object) ForgetCommandLines() { o.commandLines = nil }
 // Lens is a view of something inside the object, such as a document in one of its fields. Flush writes its edits back.
 type Lens interface{ Flush() error }
 
-// Lens gives the view of a place, which is opened once in a rule; edits through it are in the object after Flush.
+// Lens gives the view of a place, which is opened once in a rule; edits through it are in the object after Flush. It
+// fails if open does.
 func (o *Object) Lens(place string, open func() (Lens, error)) (Lens, error) {
 	if opened, ok := o.lenses[place]; ok {
 		return opened, nil
@@ -250,7 +251,8 @@ func (o *Object) HasKubelet() bool {
 	return o.Document.Root().Find("spec", "units").ItemWith("name", KubeletUnit) != nil
 }
 
-// Unit returns the content of a systemd unit. It is parsed once; Flush writes its edits to the object.
+// Unit returns the content of a systemd unit. It is parsed once; Flush writes its edits to the object. It fails if the
+// unit does not exist or cannot be parsed.
 func (o *Object) Unit(name string) (*systemd.Unit, error) {
 	read, err := o.readUnit(name)
 	if err != nil {
@@ -358,8 +360,9 @@ func (o *Object) Edits() int {
 	return edits
 }
 
-// Flush writes the units, files and documents that were edited back into the object. It must be called before they are read
-// or written there in another way than through Unit, CommandLine and KubeletConfiguration.
+// Flush writes the units, files and documents that were edited back into the object. It must be called before they are
+// read or written there in another way than through Unit, CommandLine and KubeletConfiguration. It fails if the object
+// cannot be edited at one of them.
 func (o *Object) Flush() error {
 	if err := o.flushLenses(); err != nil {
 		return err
@@ -434,7 +437,7 @@ func (o *Object) KubeletEdit(since KubeletTexts) (KubeletEdit, bool) {
 	return edit, ok
 }
 
-// EditKubelet applies an edit to an object with the same original texts.
+// EditKubelet applies an edit to an object with the same original texts. It fails if the object cannot be edited there.
 func (o *Object) EditKubelet(edit KubeletEdit) error {
 	if edit.data.Raw() != nil {
 		if err := o.kubeletInline().Get("data").ReplaceLiteral(edit.data); err != nil {

@@ -331,8 +331,8 @@ type secretBundle struct {
 	certificates Certificates
 }
 
-// ReadSegments derives the segments from the keys of the CAs: the current CA, and the previous one as long as
-// the secrets manager keeps it.
+// ReadSegments derives the segments from the keys of the CAs: the current CA, and the previous one as long as the
+// secrets manager keeps it. It fails with ErrNoBundle if there is none.
 func (b secretBundle) ReadSegments(ctx context.Context) ([]Segment, error) {
 	authorities, err := b.list(ctx, secretsmanager.LabelKeyName)
 	if err != nil {
@@ -367,9 +367,9 @@ func (b secretBundle) list(ctx context.Context, label string) ([]corev1.Secret, 
 	return list.Items, err
 }
 
-// ReadBundle returns the newest bundle, followed by certificates that only older bundles contain. During a
-// rotation there are briefly two bundles, and replicas that serve the old certificate. The secrets manager
-// deletes the bundles that must no longer be trusted.
+// ReadBundle returns the newest bundle, followed by certificates that only older bundles contain. During a rotation
+// there are briefly two bundles, and replicas that serve the old certificate. The secrets manager deletes the bundles
+// that must no longer be trusted. It fails with ErrNoBundle if there is none.
 func (b secretBundle) ReadBundle(ctx context.Context) ([]byte, error) {
 	bundles, err := b.list(ctx, secretsmanager.LabelKeyBundleFor)
 	if err != nil {

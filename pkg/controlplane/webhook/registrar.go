@@ -302,7 +302,8 @@ func (r *Registrar) Registered() BundleReader { return registeredBundle{r} }
 
 type registeredBundle struct{ *Registrar }
 
-// ReadBundle returns the bundle in the registration, or the future one if no webhook is registered.
+// ReadBundle returns the bundle in the registration, or the future one if no webhook is registered. It fails if the
+// registration cannot be read.
 func (r registeredBundle) ReadBundle(ctx context.Context) ([]byte, error) {
 	current := &admissionregistrationv1.MutatingWebhookConfiguration{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Name: r.Endpoint.Name}, current); err != nil {

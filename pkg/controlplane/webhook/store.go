@@ -366,7 +366,7 @@ type reloader struct {
 // NeedLeaderElection returns false: every replica serves.
 func (reloader) NeedLeaderElection() bool { return false }
 
-// Start runs until the context ends.
+// Start runs until the context ends. It never fails.
 func (r reloader) Start(ctx context.Context) error {
 	watch.Poll(ctx, r.store.wake, func(ctx context.Context) {
 		// The store logs and counts errors, and the next change is another attempt.

@@ -75,7 +75,8 @@ type cachedService struct {
 	patterns []string
 }
 
-// EffectiveService returns the result of the function EffectiveService. The service may be shared: it must not be changed.
+// EffectiveService returns the result of the function EffectiveService. The service may be shared: it must not be
+// changed. It fails like that function.
 func (s *ServiceCache) EffectiveService(name string, files []NodeFile) (*Service, error) {
 	c := serviceCompiler{name: name, files: files, paths: make([]string, len(files))}
 	for i, f := range files {

@@ -27,13 +27,13 @@ func Read(paths ...string) ([]source.File, error) {
 	return files, err
 }
 
-// ReadNamed works like Read for paths on a command line, which may be pipes such as /dev/stdin.
+// ReadNamed works like Read for paths on a command line, which may be pipes such as /dev/stdin. It fails like Read.
 func ReadNamed(paths ...string) ([]source.File, error) {
 	files, _, err := read(paths, disk.ReadStream)
 	return files, err
 }
 
-// LeftAlone returns the files that Read ignores, without attachments.
+// LeftAlone returns the files that Read ignores, without attachments. It fails like Read.
 func LeftAlone(paths ...string) ([]string, error) {
 	_, left, err := read(paths, disk.ReadFile)
 	return left, err

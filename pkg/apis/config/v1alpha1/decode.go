@@ -17,7 +17,8 @@ func DecodeControllerConfiguration(file source.File) (*ControllerConfiguration, 
 	return c, nil
 }
 
-// DecodeNetworkProviderConfiguration works like DecodeControllerConfiguration for graft-network-provider.
+// DecodeNetworkProviderConfiguration works like DecodeControllerConfiguration for graft-network-provider. It fails for
+// an invalid document.
 func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfiguration, error) {
 	c := &NetworkProviderConfiguration{}
 	if err := decode(file, KindNetworkProviderConfiguration, c); err != nil {
@@ -27,7 +28,8 @@ func DecodeNetworkProviderConfiguration(file source.File) (*NetworkProviderConfi
 	return c, nil
 }
 
-// DecodeResourceInterpreterConfiguration works like DecodeControllerConfiguration for graft-resource-interpreter.
+// DecodeResourceInterpreterConfiguration works like DecodeControllerConfiguration for graft-resource-interpreter. It
+// fails for an invalid document.
 func DecodeResourceInterpreterConfiguration(file source.File) (*ResourceInterpreterConfiguration, error) {
 	c := &ResourceInterpreterConfiguration{}
 	if err := decode(file, KindResourceInterpreterConfiguration, c); err != nil {

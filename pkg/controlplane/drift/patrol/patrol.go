@@ -39,7 +39,7 @@ type Patrol struct {
 // NeedLeaderElection returns true: only the leader patrols, because two replicas would touch at twice the rate.
 func (*Patrol) NeedLeaderElection() bool { return true }
 
-// Start patrols until the context ends.
+// Start patrols until the context ends. It never fails.
 func (p *Patrol) Start(ctx context.Context) error {
 	p.Log.Info("Searching for drift", "interval", p.Interval, "touch", p.Toucher != nil)
 	for {

@@ -79,7 +79,7 @@ func (l *lookupWatchers) start(w *watcher) {
 	l.group.Go(func() { w.controller.RunWithContext(ctx) })
 }
 
-// Start runs the watches and follows the versions of Clusters until the context ends.
+// Start runs the watches and follows the versions of Clusters until the context ends. It never fails.
 func (s *Source) Start(ctx context.Context) error {
 	if s.versions.client != nil {
 		s.lookups.group.Go(func() { s.versions.controller.RunWithContext(ctx) })

@@ -41,7 +41,7 @@ func NewMark(set target.Set, versions []string) Mark {
 }
 
 // Write adds the mark to the object's own metadata, where it causes no rollout, or removes an earlier one. It reports
-// whether it added one.
+// whether it added one. It fails if the metadata or the annotations of the object are not mappings.
 func (m Mark) Write(o *target.Object) (bool, error) {
 	switch {
 	case m.key == "":
@@ -66,7 +66,7 @@ func versionsIn(mark string) []string {
 	return strings.Split(mark, ",")
 }
 
-// Unmarked returns an object, as JSON, without Graft's annotations.
+// Unmarked returns an object, as JSON, without Graft's annotations. It fails for invalid JSON.
 func Unmarked(object []byte) ([]byte, error) {
 	parsed, err := parse(object)
 	if err != nil {

@@ -150,7 +150,7 @@ func (e *LookupError) Subject() string {
 	return fmt.Sprintf("profile %s: lookup %s", l.Profile, l.Request.Name)
 }
 
-// Resolve computes the name of the object.
+// Resolve computes the name of the object. It fails if an expression fails, or its result is not a valid name.
 func (l *Lookup) Resolve(ctx context.Context, variables operation.Variables) (facts.LookupRequest, error) {
 	request := l.Request
 	for _, part := range []struct {

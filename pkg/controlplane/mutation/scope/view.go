@@ -90,8 +90,8 @@ func (i *images) value(f *facts.Facts, pool string) ref.Val {
 	return chosen
 }
 
-// Decide evaluates a condition, once for all rules with the same text. The text is empty for a condition that differs for
-// each item of a forEach.
+// Decide evaluates a condition, once for all rules with the same text. The text is empty for a condition that differs
+// for each item of a forEach. It fails if the condition cannot be evaluated.
 func (v *View) Decide(ctx context.Context, when *expression.Expression, text string) (bool, error) {
 	if text == "" || v.Scope.Conditions[text] < 2 {
 		return when.Bool(ctx, v)

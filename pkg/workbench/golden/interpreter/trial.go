@@ -41,7 +41,8 @@ type trial struct {
 	program *program
 }
 
-// Questions returns the profiles and the requests of a prepared case, for another engine.
+// Questions returns the profiles and the requests of a prepared case, for another engine. It fails if the profiles do
+// not compile.
 func (tr *trial) Questions() ([]*profile.Interpreter, []interpreter.Request, error) {
 	if tr.program.err != nil {
 		return nil, nil, tr.program.err
