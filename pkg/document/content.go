@@ -42,7 +42,7 @@ func ContentOf(inline *Node) (*Content, error) {
 	case string(encoding) == "b64":
 		c.base64 = true
 		size := base64.StdEncoding.DecodedLen(len(data))
-		c.text = inline.doc.room.bytes.take(size)[:size]
+		c.text = inline.doc.arena.bytes.take(size)[:size]
 		n, err := base64.StdEncoding.Decode(c.text, data)
 		if err != nil {
 			return nil, fmt.Errorf("reading a file's content: %w: %w", ErrContent, err)
@@ -91,11 +91,11 @@ func (c *Content) write(text []byte) error {
 	var raw []byte
 	if c.base64 {
 		size := base64.StdEncoding.EncodedLen(len(text)) + 2
-		raw = c.inline.doc.room.bytes.take(size)[:size]
+		raw = c.inline.doc.arena.bytes.take(size)[:size]
 		raw[0], raw[len(raw)-1] = '"', '"'
 		encodeBase64(raw[1:len(raw)-1], text)
 	} else {
-		raw = appendQuoted(c.inline.doc.room.bytes.take(quotedSize(len(text))), text)
+		raw = appendQuoted(c.inline.doc.arena.bytes.take(quotedSize(len(text))), text)
 	}
 	if data := c.inline.Get("data"); data != nil && c.inline.editable(Object) == nil {
 		data.putText(raw, c.base64)

@@ -101,7 +101,7 @@ func (n *Node) ReplaceText(s string) error {
 	if err := n.replaceable(); err != nil {
 		return err
 	}
-	n.putText(appendQuoted(n.doc.room.bytes.take(quotedSize(len(s))), s), isPlain(s))
+	n.putText(appendQuoted(n.doc.arena.bytes.take(quotedSize(len(s))), s), isPlain(s))
 	return nil
 }
 
@@ -117,9 +117,9 @@ func isPlain(s string) bool {
 
 // putText works like put for a JSON string created here, which is neither validated nor copied.
 func (n *Node) putText(raw []byte, plain bool) {
-	room := n.doc.room
-	t := &room.texts.take(1)[0]
-	t.raw, t.entries = raw, room.index.take(1)
+	arena := n.doc.arena
+	t := &arena.texts.take(1)[0]
+	t.raw, t.entries = raw, arena.index.take(1)
 	t.entries[0] = entry{end: uint32(len(raw)), next: 1, kind: String, plain: plain}
 	n.become(t, 0)
 }
@@ -145,7 +145,7 @@ func (n *Node) put(raw []byte) error {
 func (d *Document) add(raw []byte) (uint32, error) {
 	const first = 64 // entries of the usual edits
 	if d.added.entries == nil {
-		d.added.entries = d.room.index.take(first)[:0]
+		d.added.entries = d.arena.index.take(first)[:0]
 	}
 	return d.added.add(raw)
 }
@@ -156,18 +156,18 @@ func (n *Node) become(t *text, at uint32) bool {
 	if now, old := snapshot(n); !n.gone && equal(now, old, t, at) {
 		return false
 	}
-	asItCame := !n.replaced && !n.edited && !n.gone
+	unedited := !n.replaced && !n.edited && !n.gone
 	if n.gone {
 		n.doc.version++
 	} else {
 		n.doc.lose()
 	}
 	n.gone = false
-	came, first := n.origin()
-	used := asItCame || came == nil || !equal(came, first, t, at)
+	original, first := n.origin()
+	used := unedited || original == nil || !equal(original, first, t, at)
 	if used {
 		n.shed()
-		n.text, n.at, n.replaced = t, at, came != nil
+		n.text, n.at, n.replaced = t, at, original != nil
 	} else {
 		n.reset()
 	}
@@ -233,7 +233,7 @@ func (d *Document) lose() {
 
 // newChild returns the node of a new item or member.
 func (n *Node) newChild(at uint32) *Node {
-	k := &n.doc.room.nodes.take(1)[0]
+	k := &n.doc.arena.nodes.take(1)[0]
 	k.doc, k.parent, k.text, k.at = n.doc, n, &n.doc.added, at
 	return k
 }

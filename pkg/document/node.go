@@ -159,8 +159,8 @@ func (n *Node) Version() int { return n.doc.version }
 func (n *Node) IsTouched(key string) bool { return n.member(key).touched() }
 
 // Replaces reports whether the place has the position of a node in the original, and was not replaced since.
-func (n *Node) Replaces(came *Node) bool {
-	return !n.gone && !n.replaced && n.parent != nil && n.parent.text == came.text && n.was == came.at
+func (n *Node) Replaces(original *Node) bool {
+	return !n.gone && !n.replaced && n.parent != nil && n.parent.text == original.text && n.was == original.at
 }
 
 // ItemWith returns the first object in an array with the string text in its member key, as in lists of Kubernetes that
@@ -291,8 +291,8 @@ func (n *Node) open() {
 	if count == 0 {
 		return
 	}
-	nodes, width := n.doc.room.nodes.take(count), n.text.width(n.at)
-	n.kids = n.doc.room.lists.take(count + 1)[:count] // One more can come without a list of its own.
+	nodes, width := n.doc.arena.nodes.take(count), n.text.width(n.at)
+	n.kids = n.doc.arena.lists.take(count + 1)[:count] // One more can come without a list of its own.
 	for i, c := 0, n.at+1; i < count; i++ {
 		k := &nodes[i]
 		k.doc, k.parent, k.text, k.fixed = n.doc, n, n.text, n.fixed
@@ -348,17 +348,17 @@ func (n *Node) mapMembers() {
 
 // Document is a JSON text with its edits.
 type Document struct {
-	text    *text
-	base    uint32 // the entry in text that the document is
-	part    bool   // text holds more than this document
-	whole   bool   // the document that was parsed, which can be released
-	room    *room
-	added   text // the values that edits brought in, one behind the other
-	root    Node
-	came    *Node
-	version int // grows with every edit
-	losses  int // grows with every edit that takes something away
-	err     error
+	text     *text
+	base     uint32 // the entry in text that the document is
+	part     bool   // text holds more than this document
+	whole    bool   // the document that was parsed, which can be released
+	arena    *arena
+	added    text // values that edits added, one after the other
+	root     Node
+	original *Node
+	version  int // grows with every edit
+	losses   int // counts edits that remove or replace a value
+	err      error
 }
 
 // Parse checks raw with one pass and indexes it. The document keeps raw, which must not change as long as the
@@ -367,11 +367,11 @@ func Parse(raw []byte) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge
 	}
-	room := takeRoom(len(raw))
-	t := &text{raw: raw, entries: room.entries}
+	arena := takeArena(len(raw))
+	t := &text{raw: raw, entries: arena.entries}
 	err := t.scan(0)
 	d := new(Document)
-	d.init(t, 0, room)
+	d.init(t, 0, arena)
 	d.whole = true
 	if err != nil {
 		d.Release()
@@ -383,10 +383,10 @@ func Parse(raw []byte) (*Document, error) {
 // Parse works like the function Parse for a value to insert into the node's document. It shares the buffers of that
 // document, and is invalid after its Release.
 func (n *Node) Parse(raw []byte) (*Document, error) {
-	return n.doc.room.parse(raw)
+	return n.doc.arena.parse(raw)
 }
 
-func (r *room) parse(raw []byte) (*Document, error) {
+func (r *arena) parse(raw []byte) (*Document, error) {
 	if len(raw) > math.MaxUint32 {
 		return nil, ErrTooLarge
 	}
@@ -410,22 +410,22 @@ func (n *Node) Document() *Document {
 		if t == &n.doc.added {
 			t, at = reparse(bytes.Clone(n.Raw())), 0
 		}
-		return newDocument(t, at, n.doc.room)
+		return newDocument(t, at, n.doc.arena)
 	}
-	d := newDocument(n.text, n.at, n.doc.room)
+	d := newDocument(n.text, n.at, n.doc.arena)
 	d.part = true
 	return d
 }
 
 // newDocument returns a document that uses the buffers of an earlier document.
-func newDocument(t *text, base uint32, room *room) *Document {
-	d := &room.documents.take(1)[0]
-	d.init(t, base, room)
+func newDocument(t *text, base uint32, arena *arena) *Document {
+	d := &arena.documents.take(1)[0]
+	d.init(t, base, arena)
 	return d
 }
 
-func (d *Document) init(t *text, base uint32, room *room) {
-	d.text, d.base, d.room = t, base, room
+func (d *Document) init(t *text, base uint32, arena *arena) {
+	d.text, d.base, d.arena = t, base, arena
 	d.root.doc, d.root.text, d.root.at = d, t, base
 }
 
@@ -442,11 +442,11 @@ func (d *Document) Original() *Node {
 	if d == nil {
 		return nil
 	}
-	if d.came == nil {
-		d.came = &d.room.nodes.take(1)[0]
-		d.came.doc, d.came.text, d.came.at, d.came.fixed = d, d.text, d.base, true
+	if d.original == nil {
+		d.original = &d.arena.nodes.take(1)[0]
+		d.original.doc, d.original.text, d.original.at, d.original.fixed = d, d.text, d.base, true
 	}
-	return d.came
+	return d.original
 }
 
 // CameText returns the original string at a path of keys; empty if it is missing. It creates no nodes, and checks no
@@ -522,8 +522,8 @@ func (d *Document) Edits() int {
 	return d.version
 }
 
-// Losses returns the number of edits that removed or replaced a value. Additions alone are not counted.
-func (d *Document) Losses() int {
+// Removals returns the number of edits that removed or replaced a value. Additions alone are not counted.
+func (d *Document) Removals() int {
 	if d == nil {
 		return 0
 	}
@@ -556,20 +556,20 @@ func (d *Document) Release() {
 	if d == nil || !d.whole {
 		return
 	}
-	room, entries := d.room, d.text.entries
-	for _, with := range room.releases {
+	arena, entries := d.arena, d.text.entries
+	for _, with := range arena.releases {
 		with.Release()
 	}
-	clear(room.releases)
-	room.releases = room.releases[:0]
+	clear(arena.releases)
+	arena.releases = arena.releases[:0]
 	*d.text = text{}
 	*d = Document{}
-	room.leave(entries)
+	arena.recycle(entries)
 }
 
 // ReleaseWith releases something together with the document that the node is part of.
 func (n *Node) ReleaseWith(with interface{ Release() }) {
-	n.doc.room.releases = append(n.doc.room.releases, with)
+	n.doc.arena.releases = append(n.doc.arena.releases, with)
 }
 
 // appendToken appends one reference token of RFC 6901 with its slash.

@@ -22,7 +22,7 @@ func (d *Document) Patch() []byte {
 		return nil
 	}
 	p.out = append(p.out, ']')
-	return append(d.room.bytes.take(len(p.out)), p.out...)
+	return append(d.arena.bytes.take(len(p.out)), p.out...)
 }
 
 // patcher writes operations. Path is the pointer of the visited place.

@@ -637,10 +637,9 @@ func encodeBase64(dst, src []byte) {
 	base64.StdEncoding.Encode(dst, src)
 }
 
-// room is the memory that a document and its sub-documents take while they are used: the index, nodes and lists of
-// children, and the values that edits bring in. A document that is
-// released leaves it to the next one.
-type room struct {
+// arena is the memory of a document and its sub-documents: the index, nodes, lists of children, and values that edits
+// add. Releasing a document makes its arena available to the next one.
+type arena struct {
 	entries   []entry
 	index     slab[entry] // of short values
 	documents slab[Document]
@@ -711,26 +710,26 @@ const (
 	maxScratch     = 1 << 18
 )
 
-var rooms = sync.Pool{New: func() any { return new(room) }}
+var arenas = sync.Pool{New: func() any { return new(arena) }}
 
 // entriesIn estimates how many entries a text of the given length has.
 func entriesIn(length int) int { return length/12 + 16 }
 
-// takeRoom returns empty buffers with an index large enough for a text of the given length.
-func takeRoom(length int) *room {
+// takeArena returns empty buffers with an index large enough for a text of the given length.
+func takeArena(length int) *arena {
 	want := entriesIn(length)
 	if want < minPooled {
-		return &room{entries: make([]entry, 0, want)}
+		return &arena{entries: make([]entry, 0, want)}
 	}
-	r := rooms.Get().(*room)
+	r := arenas.Get().(*arena)
 	if cap(r.entries) < want {
 		r.entries = make([]entry, 0, want)
 	}
 	return r
 }
 
-// leave returns the room to the pool for the next document, with the grown index.
-func (r *room) leave(entries []entry) {
+// recycle returns the arena to the pool for the next document, with the grown index.
+func (r *arena) recycle(entries []entry) {
 	biggest := max(len(r.index.items), len(r.nodes.items), len(r.lists.items))
 	if cap(entries) < minPooled || cap(entries) > maxPooled || biggest > maxPooledNodes || len(r.bytes.buffer) > maxScratch {
 		return
@@ -742,7 +741,7 @@ func (r *room) leave(entries []entry) {
 	r.nodes.reset()
 	r.lists.reset()
 	r.bytes.reset()
-	rooms.Put(r)
+	arenas.Put(r)
 }
 
 // Kind is the type of a JSON value.

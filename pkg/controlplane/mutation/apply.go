@@ -62,13 +62,13 @@ func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) 
 				continue
 			}
 		}
-		losses := o.Document.Losses()
+		removals := o.Document.Removals()
 		if err := planned.apply(o, &applied[i], observe); err != nil {
 			return applied[:i+1], err
 		}
 		more := planned.references(o)
 		references = append(references, more...)
-		lost = lost || len(more) > 0 && o.Document.Losses() > losses
+		lost = lost || len(more) > 0 && o.Document.Removals() > removals
 	}
 	if err := o.Flush(); err != nil {
 		return nil, applyFailure("the units and files", err)

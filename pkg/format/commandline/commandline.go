@@ -41,7 +41,7 @@ func CommandLineOf(container *document.Node) (*CommandLine, error) {
 		return nil, fmt.Errorf("reading a command line: %w", err)
 	}
 	c.first = !slices.ContainsFunc(lists[:], func(list string) bool { return container.IsTouched(list) })
-	c.came = append(c.came[:0], c.Flags...)
+	c.initial = append(c.initial[:0], c.Flags...)
 	return c, nil
 }
 
@@ -59,8 +59,8 @@ func (c *CommandLine) Release() {
 		clear(words.Flags[:cap(words.Flags)])
 		*words = Words{Tokens: words.Tokens[:0], Flags: words.Flags[:0]}
 	}
-	clear(c.came[:cap(c.came)])
-	c.came, c.container, c.version, c.first = c.came[:0], nil, 0, false
+	clear(c.initial[:cap(c.initial)])
+	c.initial, c.container, c.version, c.first = c.initial[:0], nil, 0, false
 	lines.Put(c)
 }
 

@@ -202,7 +202,7 @@ func Normalize(name string) string {
 type FlagList struct {
 	Words
 
-	came    []Flag // the flags as they were read first
+	initial []Flag // the flags as they were read first
 	refresh func() error
 	edit    func(what, name string, wanted []Want) error
 }
@@ -275,7 +275,7 @@ func (l *FlagList) changed() ([]string, error) {
 	if err := l.refresh(); err != nil {
 		return nil, err
 	}
-	return Differences(l.came, l.Flags), nil
+	return Differences(l.initial, l.Flags), nil
 }
 
 // Set sets the values of a flag, one for each occurrence. Existing occurrences are edited in place and keep their form,

@@ -45,10 +45,10 @@ const (
 //
 // Keys are compared as they are written, so that 1 and "1" are the same. Scalars are read as YAML 1.2 does.
 type File struct {
-	came  []byte
-	parts []part
-	whole bool // the document is one part
-	edits int
+	original []byte
+	parts    []part
+	whole    bool // the document is one part
+	edits    int
 }
 
 // part is a member of the document's mapping with its lines, or lines between members, or the whole document.
@@ -63,7 +63,7 @@ func Parse(text []byte) (*File, error) {
 	if len(text) > maxSize {
 		return nil, fmt.Errorf("reading YAML: more than %d bytes: %w", maxSize, ErrSyntax)
 	}
-	f := &File{came: text}
+	f := &File{original: text}
 	source := string(text)
 	if parts, ok := split(source); ok {
 		f.parts = parts
@@ -80,7 +80,7 @@ func Parse(text []byte) (*File, error) {
 // Text returns the document with its edits; without edits the bytes that were parsed, which must not be modified.
 func (f *File) Text() []byte {
 	if f.edits == 0 {
-		return f.came
+		return f.original
 	}
 	var out []byte
 	for i := range f.parts {
@@ -92,7 +92,7 @@ func (f *File) Text() []byte {
 	if len(out) == 0 || !f.whole && !slices.ContainsFunc(f.parts, part.isMember) {
 		out = append(out, "{}\n"...)
 	}
-	if n := len(f.came); n > 0 && f.came[n-1] != '\n' && out[len(out)-1] == '\n' {
+	if n := len(f.original); n > 0 && f.original[n-1] != '\n' && out[len(out)-1] == '\n' {
 		out = out[:len(out)-1]
 	}
 	return out

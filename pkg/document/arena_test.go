@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzRoom checks that texts have the same result in the arena of their document, in a reused arena, and alone.
-func FuzzRoom(f *testing.F) {
+// FuzzArena checks that texts have the same result in the arena of their document, in a reused arena, and alone.
+func FuzzArena(f *testing.F) {
 	f.Add("[Service]\nExecStart=/k \\\n  # c\n  --a\nX=1\n", "a: 1\nb:\n- c\n", "a")
 	f.Add("[Service]\nExecStart=/k --a=2 --b", "a: {b: 1}\n# c\nd: é\n", "e")
 	f.Fuzz(func(t *testing.T, unit, config, name string) {
@@ -27,7 +27,7 @@ func FuzzRoom(f *testing.F) {
 		for range 2 {
 			d, err := Parse(raw)
 			must(t, err)
-			results = append(results, inRoom(t, d, name))
+			results = append(results, inArena(t, d, name))
 			d.Release()
 		}
 		unit += name
@@ -44,8 +44,8 @@ func FuzzRoom(f *testing.F) {
 	})
 }
 
-// inRoom makes the edits in a document, and returns it with its patch.
-func inRoom(t *testing.T, d *Document, name string) string {
+// inArena makes the edits in a document, and returns it with its patch.
+func inArena(t *testing.T, d *Document, name string) string {
 	t.Helper()
 	unit, _ := d.Root().Get("unit").Text()
 	must(t, d.Root().Get("unit").ReplaceText(unit+name))
