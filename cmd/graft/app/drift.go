@@ -182,7 +182,7 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 	meter := newMeter(s, "object")
 	defer meter.done()
 	toucher := &drift.Toucher{API: to, Engine: engine, Clock: clock.RealClock{}, Pause: time.Duration(float64(time.Second) / o.rate)}
-	vain := &drift.Vain{}
+	streak := &drift.Streak{}
 	for i, f := range todo {
 		outcome, err := toucher.Touch(ctx, f.Object)
 		if outcome == "" {
@@ -196,8 +196,8 @@ func (o *driftOptions) touchAll(ctx context.Context, s *Streams, to *seed.Seed, 
 		}
 		result.Touched[outcome]++
 		meter.step(i+1, len(todo))
-		if vain.Seen(outcome) {
-			fmt.Fprintln(s.Err, vain)
+		if streak.Seen(outcome) {
+			fmt.Fprintln(s.Err, streak)
 			break
 		}
 	}

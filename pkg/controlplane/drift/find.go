@@ -54,7 +54,7 @@ type Finder struct {
 	Engine Engine
 	// Namespace restricts the search to one namespace; empty means all with webhooks.
 	Namespace string
-	// Parallel is how many namespaces are looked at at a time; 0: one.
+	// Parallel is the number of namespaces that are searched concurrently; 0 means one.
 	Parallel int
 	// Progress receives the number of checked namespaces, and Left is called for each checked one; each may be nil.
 	Progress func(done, of int)
@@ -91,7 +91,7 @@ func (s Summary) Drifted() int {
 	return count
 }
 
-// search is one look at everything.
+// search is the state of one call of Find.
 type search struct {
 	*Finder
 	registrations []mutation.Registration
@@ -132,7 +132,7 @@ func versionsOf(e Engine) []string {
 	return known
 }
 
-// namespace looks at one.
+// namespace searches one namespace.
 func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 	var err error
 	if n.optOut == "" {
@@ -166,7 +166,7 @@ func (s *search) namespace(ctx context.Context, n namespace, of int) error {
 // stop is an error returned by the callback for findings.
 type stop struct{ error }
 
-// objects looks at all objects of a namespace that rules are for.
+// objects checks all objects of a namespace with rules.
 func (s *search) objects(ctx context.Context, n namespace) error {
 	var selected []mutation.Registration
 	var forms []target.Form
@@ -209,7 +209,7 @@ func distinct(forms []target.Form) []target.Form {
 	for _, form := range forms {
 		form.Parts, form.Older = 0, false
 		if strings.HasSuffix(form.Name, "*") {
-			form.Name = "" // a beginning of names cannot be asked for
+			form.Name = "" // the API cannot select a prefix of names
 		}
 		if !slices.Contains(all, form) {
 			all = append(all, form)
@@ -222,7 +222,7 @@ func distinct(forms []target.Form) []target.Form {
 	})
 }
 
-// form reads the objects of a form; those that are not there, or of a kind that is not, are none.
+// form reads the existing objects of a form. It ignores a kind that does not exist.
 func (s *search) form(ctx context.Context, namespace string, form target.Form, each func(json.RawMessage) error) error {
 	var err error
 	if form.Name == "" {
@@ -241,7 +241,7 @@ func (s *search) form(ctx context.Context, namespace string, form target.Form, e
 
 // object checks an object for one webhook, and reports the finding.
 func (s *search) object(ctx context.Context, r mutation.Registration, namespace string, form target.Form, o object) error {
-	finding, selected, err := look(ctx, s.Engine, s.known, Object{
+	finding, selected, err := check(ctx, s.Engine, s.known, Object{
 		Set: r.Set, Provider: r.Provider, Garden: r.Garden, Namespace: namespace, Group: form.Group, Version: form.Version, Kind: form.Kind,
 		Resource: form.Resource, Name: o.name,
 	}, o)
@@ -315,7 +315,7 @@ func (o Object) path() string {
 	return pathOf(target.Form{Group: o.Group, Version: o.Version, Resource: o.Resource}, o.Namespace, o.Name)
 }
 
-// Finding is an object that is not as it should be.
+// Finding is an object that has drifted, is denied, or cannot be checked.
 type Finding struct {
 	Object
 	// Target is its name in the contract.
@@ -325,7 +325,7 @@ type Finding struct {
 	Mark []string `json:"mark,omitempty"`
 	// Rules lists the rules that would change it. It is empty if only values of removed rules would be restored.
 	Rules []string `json:"rules,omitempty"`
-	// Problem is why it is denied or not known.
+	// Problem is the reason for the states Denied and Unknown.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -338,7 +338,7 @@ type object struct {
 	raw  []byte
 }
 
-// readObject gives an object of a list its kind, which such an object does not say.
+// readObject adds the kind to an object of a list, because kube-apiserver omits it there.
 func readObject(raw []byte, form target.Form) (object, error) {
 	parsed, err := document.Parse(raw)
 	if err != nil {
@@ -358,9 +358,9 @@ func readObject(raw []byte, form target.Form) (object, error) {
 	return object{name, parsed.Bytes()}, nil
 }
 
-// look computes the webhook's response to an update of an object without changes. The state is empty if the object is
+// check computes the webhook's response to an update of an object without changes. The state is empty if the object is
 // up to date; selected is false if no rule concerns it. known lists the versions of the profiles.
-func look(ctx context.Context, e Engine, known []string, of Object, o object) (f Finding, selected bool, err error) {
+func check(ctx context.Context, e Engine, known []string, of Object, o object) (f Finding, selected bool, err error) {
 	parsed, err := document.Parse(o.raw)
 	if err != nil {
 		return f, false, fmt.Errorf("%s: %w", of, err)
@@ -376,7 +376,7 @@ func look(ctx context.Context, e Engine, known []string, of Object, o object) (f
 	var failure *mutation.Failure
 	switch {
 	case errors.As(err, &failure):
-		f.State, f.Target, f.Problem = Denied, failure.Target, string(failure.Reason)+": "+failure.Error() // as the webhook says it
+		f.State, f.Target, f.Problem = Denied, failure.Target, string(failure.Reason)+": "+failure.Error() // as in the webhook's answer
 		if failure.Code() >= http.StatusInternalServerError {
 			f.State = Unknown
 		}

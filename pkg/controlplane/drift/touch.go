@@ -20,7 +20,7 @@ type Toucher struct {
 	API    API
 	Engine Engine
 	Clock  clock.Clock
-	// Pause is the time between two touches: there are never two in less.
+	// Pause is the minimum time between two touches.
 	Pause time.Duration
 
 	mutex sync.Mutex
@@ -38,7 +38,7 @@ const (
 	// Stays: the object still differs from the result of the profiles: the webhook has other profiles or was not
 	// called.
 	Stays Outcome = "stays"
-	// Gone: the object is not there any more.
+	// Gone: the object was deleted.
 	Gone Outcome = "gone"
 	// Failed: the API server, or a webhook, refused it.
 	Failed Outcome = "failed"
@@ -47,25 +47,24 @@ const (
 // Outcomes returns all outcomes.
 func Outcomes() []Outcome { return []Outcome{Fixed, Stays, Gone, Failed} }
 
-// inVain is the number of consecutive touches without effect after which touching stops: the webhooks probably do not
-// answer.
-const inVain = 3
+// maxStreak is the length of a Streak after which touching stops, because the webhooks probably do not answer.
+const maxStreak = 3
 
-// Vain counts touches in a row that have fixed nothing. The zero value has seen none.
-type Vain struct{ row int }
+// Streak counts consecutive touches that fixed nothing. The zero value has counted none.
+type Streak struct{ length int }
 
-// Seen records the outcome of the next touch. It reports whether so many touches in a row were futile that no more
-// should follow: the webhook does not respond, or has other profiles.
-func (v *Vain) Seen(outcome Outcome) (giveUp bool) {
-	if v.row++; outcome == Fixed || outcome == Gone {
-		v.row = 0
+// Seen records the outcome of the next touch. It reports whether touching must stop, because the webhook does not respond
+// or has other profiles.
+func (s *Streak) Seen(outcome Outcome) (giveUp bool) {
+	if s.length++; outcome == Fixed || outcome == Gone {
+		s.length = 0
 	}
-	return v.row >= inVain
+	return s.length >= maxStreak
 }
 
 // String returns the reason for stopping.
-func (v *Vain) String() string {
-	return fmt.Sprintf("%d touches in a row fixed nothing: check that the webhook answers and has these profiles", v.row)
+func (s *Streak) String() string {
+	return fmt.Sprintf("%d touches in a row fixed nothing: check that the webhook answers and has these profiles", s.length)
 }
 
 // Touch waits for the rate limit, touches an object and checks the result. If it cannot touch the object, the outcome
@@ -83,11 +82,11 @@ func (t *Toucher) Touch(ctx context.Context, o Object) (Outcome, error) {
 	case err != nil:
 		return Failed, fmt.Errorf("touching %s of %s: %w", o, o.Namespace, err)
 	}
-	stands, err := readObject(raw, target.Form{Group: o.Group, Version: o.Version, Kind: o.Kind})
+	current, err := readObject(raw, target.Form{Group: o.Group, Version: o.Version, Kind: o.Kind})
 	if err != nil {
 		return Failed, fmt.Errorf("reading %s of %s: %w", o, o.Namespace, err)
 	}
-	finding, _, err := look(ctx, t.Engine, versionsOf(t.Engine), o, stands)
+	finding, _, err := check(ctx, t.Engine, versionsOf(t.Engine), o, current)
 	switch {
 	case err != nil:
 		return "", err

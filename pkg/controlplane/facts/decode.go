@@ -379,8 +379,7 @@ type Manifest struct {
 // NewManifest keeps the JSON of a resource; the bytes must not change any more.
 func NewManifest(raw []byte) *Manifest { return &Manifest{raw: raw} }
 
-// Dropped returns the manifest of a resource that no rule uses, and whose content is not kept. Its accessors return an
-// error.
+// Dropped returns the manifest of a resource that no rule uses, without its content. Its accessors return an error.
 func Dropped() *Manifest {
 	m := &Manifest{}
 	m.once.Do(func() { m.err = expression.Failure("the resource is not kept") })

@@ -131,7 +131,7 @@ func (g *Gate) answer(ctx context.Context, e *extensionsv1alpha1.Extension, oper
 	before := e.DeepCopy()
 	e.Status.ObservedGeneration = e.Generation
 	g.write(&e.Status, operation, problem)
-	if problem == "" || !tells(before.Status, e.Status) {
+	if problem == "" || !sameExceptTimes(before.Status, e.Status) {
 		if err := g.Writer.Status().Patch(ctx, e, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
 			return err
 		}
@@ -159,8 +159,8 @@ func (g *Gate) write(status *extensionsv1alpha1.ExtensionStatus, operation garde
 	status.LastError = &gardencorev1beta1.LastError{Description: last.Description, LastUpdateTime: &now}
 }
 
-// tells reports whether two statuses are equal except for their times.
-func tells(a, b extensionsv1alpha1.ExtensionStatus) bool {
+// sameExceptTimes reports whether two statuses are equal except for their times.
+func sameExceptTimes(a, b extensionsv1alpha1.ExtensionStatus) bool {
 	if a.LastOperation == nil || a.LastError == nil || a.ObservedGeneration != b.ObservedGeneration {
 		return false
 	}

@@ -286,7 +286,7 @@ func (l Leftovers) Effects(ctx context.Context, s *scene.Scene, object manifest.
 	var places, rules []string
 	for _, w := range was {
 		kept := slices.ContainsFunc(is, func(other write) bool { return other.place == w.place && other.item == w.item })
-		if !kept && w.stands && !slices.Contains(places, w.place) {
+		if !kept && w.applied && !slices.Contains(places, w.place) {
 			places = append(places, w.place)
 			if !slices.Contains(rules, w.rule) {
 				rules = append(rules, w.rule)
@@ -304,9 +304,9 @@ type write struct {
 	place, rule string
 	// item identifies an addition to a place with several additions; empty if the place is written as a whole.
 	item string
-	// stands means that the object had the rule's value. For a removal, it also requires that Gardener may write the
+	// applied means that the object had the rule's value. For a removal, it also requires that Gardener may write the
 	// removed value.
-	stands bool
+	applied bool
 }
 
 // position matches the position of a rule in the names of places to which several rules can add: it distinguishes them
@@ -326,7 +326,7 @@ func written(ctx context.Context, p *mutation.Program, s *scene.Scene, object ma
 		_, err := p.Trace(ctx, request, s.Source(), func(rule mutation.Applied, step mutation.Step, o *target.Object) {
 			made := o.Document.Edits()
 			if !step.Kept && !step.Lasts() && rule.Profile != "" {
-				one := write{place: step.Place.String(), rule: rule.Name(), stands: made == edits && !explanation.RemovesNothing(step, o)}
+				one := write{place: step.Place.String(), rule: rule.Name(), applied: made == edits && !explanation.RemovesNothing(step, o)}
 				if whole := position.ReplaceAllString(one.place, ""); whole != one.place {
 					one.place, one.item = whole, step.Value.String()
 				}

@@ -207,7 +207,7 @@ func (s *Seed) facts(ctx context.Context, name string) (*facts.Facts, error) {
 	}
 	raw, err := s.get(ctx, clusters, name)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w: there is no Cluster %s, so that nothing is known of its shoot", ErrNoNamespace, name)
+		return nil, fmt.Errorf("%w: there is no Cluster %s, which describes the shoot", ErrNoNamespace, name)
 	} else if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", name, err)
 	}
@@ -261,14 +261,14 @@ func (s *Seed) objects(ctx context.Context, plane *Plane, form target.Form) erro
 
 // add adds an object in its current state and as written by Gardener.
 func (p *Plane) add(raw []byte, form target.Form) error {
-	stands, name, err := tidy(raw, form)
+	current, name, err := tidy(raw, form)
 	if err != nil {
 		return fmt.Errorf("reading %s of %s: %w", form, p.Name, err)
 	}
 	if prefix, isPrefix := strings.CutSuffix(form.Name, "*"); isPrefix && !strings.HasPrefix(name, prefix) {
 		return nil
 	}
-	taken, err := annotation.TakeBack(stands)
+	taken, err := annotation.TakeBack(current)
 	if err != nil {
 		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
 	}
@@ -281,7 +281,7 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 		return nil
 	}
 	p.Scene.Objects = append(p.Scene.Objects, object)
-	p.Scene.Old[key], p.Taken[key] = stands, taken
+	p.Scene.Old[key], p.Taken[key] = current, taken
 	return nil
 }
 

@@ -30,15 +30,15 @@ func TestEveryFutileObjectGetsItsTurn(t *testing.T) {
 				drifted, last[o.Name] = append(drifted, o), -1
 			}
 			round := (count + 2) / 3
-			for look := range 2 * (round + longestRest) {
+			for search := range 2 * (round + longestCooldown) {
 				p.touchAll(t.Context(), drifted)
 				for _, name := range s.patches {
-					last[name] = look
+					last[name] = search
 				}
 				s.patches = nil
 				for name, at := range last {
-					if at < 0 && look >= round-1 || look-at > round+longestRest {
-						t.Fatalf("%s was last touched in search %d and not again until search %d", name, at, look)
+					if at < 0 && search >= round-1 || search-at > round+longestCooldown {
+						t.Fatalf("%s was last touched in search %d and not again until search %d", name, at, search)
 					}
 				}
 			}

@@ -24,7 +24,7 @@ type Patrol struct {
 	Finder drift.Finder
 	// Toucher touches drifted objects; if nil, they are only counted.
 	Toucher *drift.Toucher
-	// Interval is the time between the end of a look and the next one.
+	// Interval is the time between the end of a search and the next one.
 	Interval time.Duration
 	// Ready reports whether the webhooks are registered, before which no search starts; nil: they are.
 	Ready   func(context.Context) error
@@ -45,7 +45,7 @@ func (p *Patrol) Start(ctx context.Context) error {
 	for {
 		pause := notReady
 		if p.Ready == nil || p.Ready(ctx) == nil {
-			p.look(ctx)
+			p.search(ctx)
 			pause = p.Interval
 		}
 		timer := p.Clock.NewTimer(pause)
@@ -61,8 +61,8 @@ func (p *Patrol) Start(ctx context.Context) error {
 // notReady is the interval between checks whether the webhooks are registered. The check reads a cache.
 const notReady = time.Second
 
-// look looks once at everything, and then touches.
-func (p *Patrol) look(ctx context.Context) {
+// search finds drift in all control planes, and then touches the drifted objects.
+func (p *Patrol) search(ctx context.Context) {
 	count := counts{}
 	var drifted []drift.Object
 	summary, err := p.Finder.Find(ctx, func(f drift.Finding) error {
@@ -88,24 +88,24 @@ func (p *Patrol) look(ctx context.Context) {
 	p.touchAll(ctx, drifted)
 }
 
-// touchAll touches the drifted objects, except those that rest after futile touches. It stops after too many futile
+// touchAll touches the drifted objects, except those that cool down after futile touches. It stops after too many futile
 // touches in a row, which indicate another problem.
 func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 	if p.Toucher == nil {
 		return
 	}
 	drifted = p.futile.wanted(drifted, p.Finder.Engine)
-	defer func() { p.Metrics.resting.Set(float64(p.futile.resting())) }()
-	vain := &drift.Vain{}
+	defer func() { p.Metrics.coolingDown.Set(float64(p.futile.coolingDown())) }()
+	streak := &drift.Streak{}
 	for i, object := range drifted {
 		outcome := p.touch(ctx, object)
 		if outcome == "" {
 			return
 		}
 		p.futile.seen(object, outcome)
-		if vain.Seen(outcome) {
+		if streak.Seen(outcome) {
 			p.Metrics.givenUp.Inc()
-			p.Log.Error(nil, "Stopped touching objects until the next search", "why", vain.String(), "left", len(drifted)-i-1)
+			p.Log.Error(nil, "Stopped touching objects until the next search", "why", streak.String(), "left", len(drifted)-i-1)
 			return
 		}
 	}
@@ -134,22 +134,23 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	return outcome
 }
 
-// longestRest is the maximum number of searches that skip an object without effect: a day, with the default interval.
-const longestRest = 23
+// longestCooldown is the maximum number of searches that skip an object without effect: a day, with the default interval.
+const longestCooldown = 23
 
-// futile has objects rest that stay as they are when they are touched, as something else writes them, and each touch may roll them: the first time for one
-// look, and for twice as long each time. The zero value has seen none.
+// futile holds objects whose drift remained after a touch, because another program writes them. Each touch may roll
+// their Pods, so the patrol skips them for one search, and for twice as many after each further futile touch. The zero
+// value holds none.
 type futile struct {
-	// versions are the profiles under which it is so.
+	// versions are the profiles at the previous search.
 	versions []string
-	objects  map[drift.Object]rest
-	// turns is how many touches have been futile.
+	objects  map[drift.Object]cooldown
+	// turns counts the futile touches.
 	turns int
 }
 
-// rest is the number of searches that skip an object (of), and the number left. turn is the time of its last touch,
+// cooldown is the number of searches that skip an object (of), and the number left. turn is the time of its last touch,
 // counted in futile touches.
-type rest struct{ of, left, turn int }
+type cooldown struct{ of, left, turn int }
 
 // wanted returns the objects to touch: first those that were never touched, in the order of their discovery, then those
 // touched longest ago, so that each gets its turn even if many touches are futile. It forgets objects that have not
@@ -163,7 +164,7 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 	if !slices.Equal(versions, f.versions) {
 		before = nil
 	}
-	f.versions, f.objects = versions, map[drift.Object]rest{}
+	f.versions, f.objects = versions, map[drift.Object]cooldown{}
 	var wanted []drift.Object
 	for _, object := range drifted {
 		known, is := before[object]
@@ -182,14 +183,14 @@ func (f *futile) wanted(drifted []drift.Object, e drift.Engine) []drift.Object {
 // seen records the outcome of a touch.
 func (f *futile) seen(o drift.Object, outcome drift.Outcome) {
 	if outcome == drift.Stays || outcome == drift.Failed {
-		of := min(2*f.objects[o].of+1, longestRest)
+		of := min(2*f.objects[o].of+1, longestCooldown)
 		f.turns++
-		f.objects[o] = rest{of, of, f.turns}
+		f.objects[o] = cooldown{of, of, f.turns}
 	}
 }
 
-// resting returns the number of objects that the next run will not touch.
-func (f *futile) resting() int {
+// coolingDown returns the number of objects that the next search will not touch.
+func (f *futile) coolingDown() int {
 	count := 0
 	for _, r := range f.objects {
 		if r.left > 0 {
@@ -201,13 +202,13 @@ func (f *futile) resting() int {
 
 // Metrics counts the findings. Its labels are bounded by the active profiles.
 type Metrics struct {
-	drifted  *prometheus.GaugeVec
-	unread   prometheus.Gauge
-	last     prometheus.Gauge
-	failures prometheus.Counter
-	touched  *prometheus.CounterVec
-	givenUp  prometheus.Counter
-	resting  prometheus.Gauge
+	drifted     *prometheus.GaugeVec
+	unread      prometheus.Gauge
+	last        prometheus.Gauge
+	failures    prometheus.Counter
+	touched     *prometheus.CounterVec
+	givenUp     prometheus.Counter
+	coolingDown prometheus.Gauge
 }
 
 // key holds the labels of a finding.
@@ -237,12 +238,12 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		givenUp: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "graft_drift_given_up_total", Help: "Searches that stopped touching objects because consecutive touches fixed nothing.",
 		}),
-		resting: prometheus.NewGauge(prometheus.GaugeOpts{
+		coolingDown: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "graft_drift_resting_objects",
 			Help: "Objects that the next search does not touch because earlier touches fixed nothing.",
 		}),
 	}
-	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched, m.givenUp, m.resting)
+	registry.MustRegister(m.drifted, m.unread, m.last, m.failures, m.touched, m.givenUp, m.coolingDown)
 	for _, outcome := range drift.Outcomes() {
 		m.touched.WithLabelValues(string(outcome))
 	}

@@ -234,31 +234,31 @@ func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 	p, clock := newPatrol(t, s)
 	p.Toucher = &drift.Toucher{API: s, Engine: p.Finder.Engine, Clock: clock}
 	sleeps := run(t, p, clock)
-	look := func() string {
+	search := func() string {
 		sleeps()
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		names := strings.Join(s.patches, " ")
 		s.patches = nil
-		return fmt.Sprintf("%s; %v rest", names, value(t, p.Metrics.resting))
+		return fmt.Sprintf("%s; %v cooling down", names, value(t, p.Metrics.coolingDown))
 	}
 	const three = "cloud-0 cloud-1 cloud-2; "
 	for i, step := range []struct {
 		want string
 		then func()
 	}{
-		{want: three + "3 rest"},
-		{want: "cloud-3; 0 rest"},
-		{want: three + "3 rest"},
-		{want: "; 3 rest"},
-		{want: "; 3 rest", then: func() { s.touched["cloud-0"] = true }}, // another client has fixed it
-		{want: "; 0 rest", then: func() { delete(s.touched, "cloud-0") }},
-		{want: three + "3 rest"},
-		{want: "; 2 rest", then: func() { p.Finder.Engine = renamed{p.Finder.Engine} }},
-		{want: three + "3 rest"},
+		{want: three + "3 cooling down"},
+		{want: "cloud-3; 0 cooling down"},
+		{want: three + "3 cooling down"},
+		{want: "; 3 cooling down"},
+		{want: "; 3 cooling down", then: func() { s.touched["cloud-0"] = true }}, // another client has fixed it
+		{want: "; 0 cooling down", then: func() { delete(s.touched, "cloud-0") }},
+		{want: three + "3 cooling down"},
+		{want: "; 2 cooling down", then: func() { p.Finder.Engine = renamed{p.Finder.Engine} }},
+		{want: three + "3 cooling down"},
 	} {
-		if diff := cmp.Diff(step.want, look()); diff != "" {
-			t.Fatalf("touches of look %d (-want +got):\n%s", i, diff)
+		if diff := cmp.Diff(step.want, search()); diff != "" {
+			t.Fatalf("touches of search %d (-want +got):\n%s", i, diff)
 		}
 		if step.then != nil {
 			s.mutex.Lock()
@@ -267,11 +267,11 @@ func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 		}
 		clock.Step(time.Hour)
 	}
-	f := &futile{objects: map[drift.Object]rest{}}
-	for range 2 * longestRest {
+	f := &futile{objects: map[drift.Object]cooldown{}}
+	for range 2 * longestCooldown {
 		f.seen(drift.Object{}, drift.Failed)
 	}
-	if got := f.objects[drift.Object{}]; got.of != longestRest {
+	if got := f.objects[drift.Object{}]; got.of != longestCooldown {
 		t.Errorf("the object is skipped for %d searches, want the longest pause", got.of)
 	}
 }

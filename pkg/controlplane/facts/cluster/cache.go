@@ -69,42 +69,42 @@ func newSharedResources() sharedResources {
 	}
 }
 
-// met holds the resources found in a Cluster. It refers to no other part of the Cluster: it copies the bytes that it
-// keeps.
-type met struct {
+// foundResources holds the resources of a Cluster that are used. It copies the bytes that it keeps, and so refers to no
+// other part of the Cluster.
+type foundResources struct {
 	shared *sharedResources
 	parts  facts.Parts
 	facts  *facts.Facts
 }
 
-// of returns an empty result for a Cluster. Only these parts of the Cluster are used.
-func (s *sharedResources) of(cluster string, parts facts.Parts) *met {
-	return &met{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
+// of returns an empty result for a Cluster, which will keep only these parts of it.
+func (s *sharedResources) of(cluster string, parts facts.Parts) *foundResources {
+	return &foundResources{s, parts, &facts.Facts{Namespace: facts.Namespace{Name: cluster}}}
 }
 
 // cloudProfile keeps the cloud profile, if it is used, and decodes it on first use.
-func (m *met) cloudProfile(raw []byte) error {
-	if m.parts.CloudProfile && !absent(raw) {
-		m.facts.CloudProfile = share(m.shared.seed, m.shared.cloudProfiles, raw, facts.DecodeCloudProfile)
+func (f *foundResources) cloudProfile(raw []byte) error {
+	if f.parts.CloudProfile && !absent(raw) {
+		f.facts.CloudProfile = share(f.shared.seed, f.shared.cloudProfiles, raw, facts.DecodeCloudProfile)
 	}
 	return nil
 }
 
 // seed works like cloudProfile.
-func (m *met) seed(raw []byte) error {
-	if m.parts.Seed && !absent(raw) {
-		m.facts.Seed = share(m.shared.seed, m.shared.seeds, raw, facts.DecodeSeed)
+func (f *foundResources) seed(raw []byte) error {
+	if f.parts.Seed && !absent(raw) {
+		f.facts.Seed = share(f.shared.seed, f.shared.seeds, raw, facts.DecodeSeed)
 	}
 	return nil
 }
 
 // shoot decodes the shoot immediately.
-func (m *met) shoot(raw []byte) (err error) {
-	if m.parts.Manifest {
+func (f *foundResources) shoot(raw []byte) (err error) {
+	if f.parts.Manifest {
 		raw = bytes.Clone(raw)
 	}
-	if m.facts.Shoot, err = facts.DecodeShoot(raw); m.facts.Shoot != nil && !m.parts.Manifest {
-		m.facts.Shoot.Manifest = facts.Dropped()
+	if f.facts.Shoot, err = facts.DecodeShoot(raw); f.facts.Shoot != nil && !f.parts.Manifest {
+		f.facts.Shoot.Manifest = facts.Dropped()
 	}
 	return err
 }
@@ -126,23 +126,23 @@ func share[T any](seed maphash.Seed, known *cache[uint64, shared[T]], raw []byte
 // a control plane arrive together, just after its Cluster has changed.
 type turns struct {
 	seed  maphash.Seed
-	lanes [16]chan struct{}
+	locks [16]chan struct{}
 }
 
 func newTurns() *turns {
 	t := &turns{seed: maphash.MakeSeed()}
-	for i := range t.lanes {
-		t.lanes[i] = make(chan struct{}, 1)
+	for i := range t.locks {
+		t.locks[i] = make(chan struct{}, 1)
 	}
 	return t
 }
 
 // take waits until the caller may read for a namespace. The caller must call the returned function afterwards.
 func (t *turns) take(ctx context.Context, namespace string) (done func(), err error) {
-	lane := t.lanes[maphash.String(t.seed, namespace)%uint64(len(t.lanes))]
+	lock := t.locks[maphash.String(t.seed, namespace)%uint64(len(t.locks))]
 	select {
-	case lane <- struct{}{}:
-		return func() { <-lane }, nil
+	case lock <- struct{}{}:
+		return func() { <-lock }, nil
 	case <-ctx.Done():
 		return nil, readError(ctx.Err())
 	}

@@ -130,23 +130,23 @@ func (s *Source) readCluster(ctx context.Context, namespace *metav1.PartialObjec
 	}
 	v := version{cluster.UID, cluster.ResourceVersion, namespace.ResourceVersion}
 	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) {
-		met := s.shared.of(namespace.Name, parts)
-		if err := errors.Join(met.cloudProfile(cluster.Spec.CloudProfile.Raw), met.seed(cluster.Spec.Seed.Raw), met.shoot(cluster.Spec.Shoot.Raw)); err != nil {
+		found := s.shared.of(namespace.Name, parts)
+		if err := errors.Join(found.cloudProfile(cluster.Spec.CloudProfile.Raw), found.seed(cluster.Spec.Seed.Raw), found.shoot(cluster.Spec.Shoot.Raw)); err != nil {
 			return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 		}
-		return met.facts, nil
+		return found.facts, nil
 	})
 }
 
 // receiveCluster asks the API server.
 func (s *Source) receiveCluster(ctx context.Context, namespace *metav1.PartialObjectMetadata, parts facts.Parts) (*facts.Facts, error) {
-	met := s.shared.of(namespace.Name, parts)
-	arrived, err := s.wire.get(ctx, namespace.Name, met)
+	found := s.shared.of(namespace.Name, parts)
+	arrived, err := s.wire.get(ctx, namespace.Name, found)
 	if err != nil {
 		return nil, fmt.Errorf("reading the Cluster %s: %w", namespace.Name, err)
 	}
 	v := version{arrived.uid, arrived.resource, namespace.ResourceVersion}
-	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) { return met.facts, nil })
+	return s.decodeOnce(v, parts, namespace, func() (*facts.Facts, error) { return found.facts, nil })
 }
 
 // decodeOnce returns the facts of this version, which decode makes unless they are kept.

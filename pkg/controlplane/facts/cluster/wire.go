@@ -32,8 +32,8 @@ type wire struct {
 	usual   atomic.Int64   // how many bytes the last Cluster had
 }
 
-// get reads the Cluster with a name, and gives its resources to met.
-func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
+// get reads the Cluster with a name, and passes its resources to found.
+func (w *wire) get(ctx context.Context, name string, found *foundResources) (stored, error) {
 	body, err := w.client.Get().Resource(clusters).Name(name).Stream(ctx)
 	switch {
 	// Clusters are not defined, or their location is unknown
@@ -56,11 +56,11 @@ func (w *wire) get(ctx context.Context, name string, met *met) (stored, error) {
 		return stored{}, readError(err)
 	}
 	w.usual.Store(read)
-	return decodeCluster(buffer.Bytes(), met)
+	return decodeCluster(buffer.Bytes(), found)
 }
 
-// decodeCluster reads which version a Cluster is, and gives its resources to met. Errors hold nothing of it.
-func decodeCluster(raw []byte, met *met) (stored, error) {
+// decodeCluster reads which version a Cluster is, and passes its resources to found. Errors hold nothing of it.
+func decodeCluster(raw []byte, found *foundResources) (stored, error) {
 	var cluster struct {
 		Metadata objectIdentity `json:"metadata"`
 		Spec     struct {
@@ -69,7 +69,7 @@ func decodeCluster(raw []byte, met *met) (stored, error) {
 			Shoot        taker `json:"shoot"`
 		} `json:"spec"`
 	}
-	cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot = met.cloudProfile, met.seed, met.shoot
+	cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot = found.cloudProfile, found.seed, found.shoot
 	err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &cluster)
 	if err != nil && !errors.Is(err, facts.ErrUndecodable) {
 		err = fmt.Errorf("it is not JSON, or none of a Cluster: %w", facts.ErrUndecodable)

@@ -105,11 +105,11 @@ func TestBuffer(t *testing.T) {
 	get := func(raw []byte) *facts.Facts {
 		t.Helper()
 		next = raw
-		met := shared.of(namespace, facts.AllParts())
-		if _, err := w.get(t.Context(), namespace, met); err != nil {
+		found := shared.of(namespace, facts.AllParts())
+		if _, err := w.get(t.Context(), namespace, found); err != nil {
 			t.Fatal(err)
 		}
-		return met.facts
+		return found.facts
 	}
 	first, second := get(one), get(other)
 	for word, f := range map[string]*facts.Facts{"1": first, "2": second} {
@@ -191,8 +191,8 @@ func FuzzDecodeCluster(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		shared := newSharedResources()
-		met := shared.of(namespace, facts.AllParts())
-		_, err := decodeCluster(raw, met)
+		found := shared.of(namespace, facts.AllParts())
+		_, err := decodeCluster(raw, found)
 		if err != nil {
 			if !errors.Is(err, facts.ErrUndecodable) {
 				t.Fatal(err)
@@ -203,11 +203,11 @@ func FuzzDecodeCluster(f *testing.F) {
 		if err != nil {
 			return // it is of another kind: the API server is believed
 		}
-		if (want.Shoot == nil) != (met.facts.Shoot == nil) {
-			t.Fatalf("got %+v, want %+v", met.facts.Shoot, want.Shoot)
+		if (want.Shoot == nil) != (found.facts.Shoot == nil) {
+			t.Fatalf("got %+v, want %+v", found.facts.Shoot, want.Shoot)
 		}
-		if want.Shoot != nil && want.Shoot.Kubernetes != met.facts.Shoot.Kubernetes {
-			t.Errorf("got %s, want %s", met.facts.Shoot.Kubernetes, want.Shoot.Kubernetes)
+		if want.Shoot != nil && want.Shoot.Kubernetes != found.facts.Shoot.Kubernetes {
+			t.Errorf("got %s, want %s", found.facts.Shoot.Kubernetes, want.Shoot.Kubernetes)
 		}
 	})
 }
