@@ -142,7 +142,7 @@ func applyPlan(_ context.Context, a *admission) (err error) {
 
 func recordOriginals(_ context.Context, a *admission) error {
 	if err := writeRecord(a.rules, a.object, a.plan); err != nil {
-		return applyFailure("what rules left behind", err)
+		return applyFailure("the record of replaced values", err)
 	}
 	a.done = !a.object.Document.Changed()
 	return nil
@@ -192,7 +192,7 @@ func (p *Program) tryAll(ctx context.Context, selected *Selection, r Request, so
 	if failure != nil {
 		// Try again without expressions that cannot be computed, to find the rule that caused the failure.
 		lenient := *selected
-		lenient.Mode.Rehearsed = true
+		lenient.Mode.OmitFailing = true
 		var again *Failure
 		if all, again = p.enforce(ctx, &lenient, r, source, nil); again != nil {
 			result.denyAll(selected, failure)

@@ -184,7 +184,7 @@ func (p *Program) Permissions() []Permission {
 // permissionOf returns the permission that the lookup needs for the control planes of shoots, or for the garden.
 func permissionOf(l *scope.Lookup, s *scope.Scope, garden bool) Permission {
 	request := l.Request
-	// A name that is made of parameters alone is known already: nothing else is there to be seen.
+	// A name that uses only parameters is already known, because no other variable is visible.
 	if known, err := l.Resolve(context.Background(), s.View(context.Background(), interpreter.EmptyActivation(), nil, "")); err == nil {
 		request = known
 	}

@@ -58,7 +58,7 @@ type ForEach struct {
 	generation  contract.Generation
 	// members are the rules made so far, by their names; those used last.
 	members *lru.Cache
-	// secret reports that the items come from a Secret, so that no message may tell one.
+	// secret reports that the items come from a Secret, so that messages must not contain them.
 	secret bool
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// NotComputed is why a rehearsal leaves out a rule.
+// NotComputed is the reason for omitting a rule with PlanMode.OmitFailing.
 const NotComputed = "it cannot be computed"
 
 // planBuffer is the memory that a plan takes; the next one uses it again.
@@ -170,7 +170,7 @@ func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.G
 		variables := views.Of(r.Scope)
 		if r.ForEach != nil {
 			members, err := PlanForEach(ctx, r, variables, mode)
-			if err != nil && !mode.Rehearsed {
+			if err != nil && !mode.OmitFailing {
 				return Plan{}, err
 			}
 			if err != nil {
@@ -188,7 +188,7 @@ func (s *Selection) planIn(ctx context.Context, buffer *planBuffer, g contract.G
 			}
 		}
 		if err := planned.Decide(ctx, variables, mode, steps[:len(r.Writes):len(r.Writes)]); err != nil {
-			if !mode.Rehearsed {
+			if !mode.OmitFailing {
 				return Plan{}, err
 			}
 			planned = PlannedRule{Rule: r, Skipped: NotComputed}
@@ -238,13 +238,13 @@ func (p Plan) override(c conflicts) {
 	}
 }
 
-// Confided returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers during the
+// SecretScalars returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers during the
 // admission. It fails if the value cannot be computed.
-func (s Step) Confided(ctx context.Context) ([]operation.Confided, error) {
+func (s Step) SecretScalars(ctx context.Context) ([]operation.SecretScalar, error) {
 	if s.secrecy == nil {
 		return nil, nil
 	}
-	return s.secrecy.confided(ctx, s.Write)
+	return s.secrecy.secretScalars(ctx, s.Write)
 }
 
 // Holds evaluates the condition. It fails if the condition cannot be evaluated.

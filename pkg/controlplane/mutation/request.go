@@ -24,7 +24,7 @@ const ConditionFalse = "the condition is false"
 const (
 	// Changed: the rule changed the object.
 	Changed Outcome = "changed"
-	// Unchanged: the rule applies, and the object is so already.
+	// Unchanged: the rule applies, but the object already has its values.
 	Unchanged Outcome = "unchanged"
 	// Skipped: the condition is false, or the object has no such part.
 	Skipped Outcome = "skipped"
@@ -97,7 +97,7 @@ type Result struct {
 	Target string
 	// Patch is an RFC 6902 patch; nil when nothing changes.
 	Patch []byte
-	// Observed is the patch with the rules that are only observed; nil where there are none, or where nothing would change.
+	// Observed is the patch with the observed rules; nil if there are none, or they change nothing.
 	Observed []byte
 	// Versions lists the versions of the profiles with rules in Patch, in the form of Marks, separated by commas, as a
 	// JSON string. It is nil without a patch.

@@ -118,13 +118,13 @@ func (r *Rule) References() []string {
 	return references
 }
 
-func (y *secrecy) confided(ctx context.Context, w *operation.Write) ([]operation.Confided, error) {
+func (y *secrecy) secretScalars(ctx context.Context, w *operation.Write) ([]operation.SecretScalar, error) {
 	whole := y.rule
 	if whole.whole != nil {
 		whole = whole.whole
 	}
 	s, items := y.rule.Scope, whole.ItemReferences()
-	return w.Value.Confided(ctx, y.variables, operation.Confiding{
+	return w.Value.SecretScalars(ctx, y.variables, operation.SecretFinder{
 		Secrets:  func(references []string) []string { return s.SecretsOf(whole.Target, references, items) },
 		Variable: s.ValueOf,
 	})

@@ -36,7 +36,7 @@ type Selection struct {
 	lasts  bool
 	// sensitive reports that a rule, observed or not, may write values into the kubelet's texts that must not be cached.
 	sensitive bool
-	// Mode is for rehearsals; in an admission it is empty.
+	// Mode is empty in an admission.
 	Mode PlanMode
 }
 
@@ -50,8 +50,8 @@ type conflicts struct {
 type PlanMode struct {
 	// Exists reports that the object is being updated.
 	Exists bool
-	// Rehearsed leaves out a rule that cannot be computed, and forced takes every condition for true: for samples only.
-	Rehearsed, Forced bool
+	// OmitFailing omits rules that cannot be computed. Forced treats every condition as true; it is for samples only.
+	OmitFailing, Forced bool
 }
 
 // concern has the fields of an OperatingSystemConfig that select rules; for other objects, purpose is empty.

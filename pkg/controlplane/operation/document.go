@@ -155,7 +155,7 @@ type documentPlace struct {
 	format, encoding string
 }
 
-// embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is there.
+// embedded is a document inside an object: part of it, or JSON or YAML in a text. Exactly one of tree and yaml is set.
 type embedded struct {
 	tree *document.Node
 	yaml *yamledit.File

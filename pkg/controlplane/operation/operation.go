@@ -123,7 +123,7 @@ type Write struct {
 	// Adds means that the value is added to those of other writes, even for the same place: none of them overrides
 	// another.
 	Adds bool
-	// Apply writes the resolved value. It makes no edit where the object is so already.
+	// Apply writes the resolved value. It makes no edit if the object already has it.
 	Apply func(o *target.Object, v Resolved) error
 	// Keep restores the place from o.Old, which is not nil. If Keep is nil, the operation does not support it, and a
 	// rule that keeps values is refused.

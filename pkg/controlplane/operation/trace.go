@@ -150,11 +150,11 @@ func (s *Traces) Get(t Trace) []byte {
 func (s *Traces) Restore(t Trace, before []byte) error {
 	p, err := parsePath(t.Path)
 	if outer, problem := parsePath(t.Document); err != nil || t.Document == "" && !isLasting(p) || t.Document != "" && (problem != nil || !isLasting(outer)) {
-		return nil //nolint:nilerr // what is no path leads nowhere
+		return nil //nolint:nilerr // an invalid path has no place in the object
 	}
 	in, err := s.in(t)
 	if err != nil {
-		return nil //nolint:nilerr // the reader is gone
+		return nil //nolint:nilerr // the document no longer exists
 	}
 	switch {
 	case t.Item != "" && before == nil:

@@ -22,27 +22,27 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Confided is a scalar of a value with its parts that come from Secrets.
-type Confided struct {
+// SecretScalar is a scalar of a value with its parts that come from Secrets.
+type SecretScalar struct {
 	// Keys are its path in a structured value: keys of mappings, and names of items.
 	Keys []string
 	Text string
 	// Parts lists the parts from Secrets in their order; the text between them contains no Secret.
-	Parts []ConfidedPart
+	Parts []SecretPart
 }
 
-// ConfidedPart is a part of a text, from one byte to before another.
-type ConfidedPart struct {
+// SecretPart is a part of a text: the bytes from From to before To.
+type SecretPart struct {
 	From, To int
 	// Secrets lists the Secrets that the part contains, by their names in profiles.
 	Secrets []string
 }
 
 // Shown returns the replacement for the part in output.
-func (p ConfidedPart) Shown() string { return fromSecrets(p.Secrets) }
+func (p SecretPart) Shown() string { return fromSecrets(p.Secrets) }
 
-// Confiding finds the Secrets that values contain.
-type Confiding struct {
+// SecretFinder finds the Secrets that values contain.
+type SecretFinder struct {
 	// Secrets returns the Secrets that a value with these references contains, or nil.
 	Secrets func(references []string) []string
 	// Variable returns the value of a variable by its dotted path, so that constant text can be distinguished from
@@ -55,48 +55,48 @@ func ValueOf(template *expression.Template) Value {
 	return Value{texts: []*expression.Template{template}}
 }
 
-// Confided computes the value again and returns the scalars that contain data of Secrets. It fails if an expression
+// SecretScalars computes the value again and returns the scalars that contain data of Secrets. It fails if an expression
 // fails.
-func (v Value) Confided(ctx context.Context, variables Variables, c Confiding) ([]Confided, error) {
-	return v.confided(ctx, variables, c, nil)
+func (v Value) SecretScalars(ctx context.Context, variables Variables, c SecretFinder) ([]SecretScalar, error) {
+	return v.secretScalars(ctx, variables, c, nil)
 }
 
-func (v Value) confided(ctx context.Context, variables Variables, c Confiding, above []string) ([]Confided, error) {
-	var all []Confided
-	tell := func(template *expression.Template, keys []string) error {
+func (v Value) secretScalars(ctx context.Context, variables Variables, c SecretFinder, above []string) ([]SecretScalar, error) {
+	var all []SecretScalar
+	add := func(template *expression.Template, keys []string) error {
 		if c.Secrets(template.References()) == nil {
 			return nil
 		}
 		keys = slices.Concat(above, keys)
 		if path := template.Variable(); path != "" {
 			if value, ok := c.Variable(path); ok {
-				more, err := value.confided(ctx, variables, c, keys)
+				more, err := value.secretScalars(ctx, variables, c, keys)
 				all = append(all, more...)
 				return err
 			}
 		}
 		scalars, err := template.Scalars(ctx, variables, keys...)
 		for _, scalar := range scalars {
-			if found := c.confided(scalar); found.Parts != nil {
+			if found := c.find(scalar); found.Parts != nil {
 				all = append(all, found)
 			}
 		}
 		return err
 	}
 	for _, text := range v.texts {
-		if err := tell(text, nil); err != nil {
+		if err := add(text, nil); err != nil {
 			return nil, err
 		}
 	}
-	return all, v.tree.Templates(tell)
+	return all, v.tree.Templates(add)
 }
 
-// confided returns the parts of a scalar that come from Secrets.
-func (c Confiding) confided(scalar expression.Scalar) Confided {
-	found := Confided{Keys: scalar.Keys, Text: scalar.Text}
+// find returns the parts of a scalar that come from Secrets.
+func (c SecretFinder) find(scalar expression.Scalar) SecretScalar {
+	found := SecretScalar{Keys: scalar.Keys, Text: scalar.Text}
 	for _, part := range scalar.Parts {
 		if secrets := c.Secrets(part.References); secrets != nil {
-			found.Parts = append(found.Parts, ConfidedPart{part.From, part.To, secrets})
+			found.Parts = append(found.Parts, SecretPart{part.From, part.To, secrets})
 		}
 	}
 	return found

@@ -155,7 +155,7 @@ func Of(ctx context.Context, p *mutation.Program, object []byte, a render.Admiss
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Rules: []Rule{}, sets: map[string]bool{},
 		Object: Identity{change.APIVersion, change.Kind, change.Namespace, change.Name},
 	}
-	r := reader{object: o, veil: change.Veil(), hide: change.VeilLine(), lines: map[*byte][]render.Line{}}
+	r := reader{object: o, redact: change.MessageRedactor(), hide: change.LineRedactor(), lines: map[*byte][]render.Line{}}
 	group, version, found := strings.Cut(change.APIVersion, "/")
 	if !found {
 		group, version = "", group
@@ -233,7 +233,7 @@ func unselected(p *mutation.Program, a render.Admission) string {
 // reader converts the engine's explanation of an object for display.
 type reader struct {
 	object *Object
-	veil   func(string) string
+	redact func(string) string
 	// hide hides secret values in a line of the object.
 	hide func(render.Line) render.Line
 	// lines caches the lines of states of the object by the address of their bytes: the state after one step is that
@@ -245,7 +245,7 @@ type reader struct {
 func (r *reader) add(e *explanation.Explanation) {
 	r.object.Elsewhere += e.Elsewhere
 	if e.Denied != nil {
-		r.object.Denied = r.veil(e.Denied.Error())
+		r.object.Denied = r.redact(e.Denied.Error())
 	}
 	if e.Deleting {
 		r.object.Note = "the object is being deleted: no rule is applied"
@@ -272,7 +272,7 @@ func (r *reader) rule(e *explanation.ExplainedRule) Rule {
 		rule.When = &when
 	}
 	if e.Failed != nil {
-		rule.Outcome, rule.Reason = outcomeOf(e), r.veil(withoutRule(e))
+		rule.Outcome, rule.Reason = outcomeOf(e), r.redact(withoutRule(e))
 	}
 	for _, step := range e.Steps {
 		rule.Steps = append(rule.Steps, r.step(step))

@@ -233,7 +233,7 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	if depth == 0 {
 		head = "    " + s.paint(colour.Dim, fmt.Sprintf("%-6s", word))
 	}
-	value, of := t.came()
+	value, of := t.shownValue()
 	if t.Failed != "" && slices.ContainsFunc(t.Terms, func(b Term) bool { return b.Failed == t.Failed }) {
 		value = failed
 	}
@@ -251,8 +251,8 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	}
 }
 
-// came returns the value of a term, and its tone.
-func (t Term) came() (string, colour.Tone) {
+// shownValue returns the value of a term, and its tone.
+func (t Term) shownValue() (string, colour.Tone) {
 	switch {
 	case t.NotEvaluated:
 		return "not evaluated", colour.Dim
@@ -309,8 +309,8 @@ func (s Style) cut(value string) string {
 
 // fit cuts a line to the width.
 func (s Style) fit(text string, indent int) string {
-	if room := s.Width - indent; utf8.RuneCountInString(text) > room {
-		return string([]rune(text)[:room-1]) + "…"
+	if width := s.Width - indent; utf8.RuneCountInString(text) > width {
+		return string([]rune(text)[:width-1]) + "…"
 	}
 	return text
 }

@@ -288,8 +288,8 @@ func Between(from, to *Change) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.veil.copy(from.veil)
-	c.veil.copy(to.veil)
+	c.redactor.copy(from.redactor)
+	c.redactor.copy(to.redactor)
 	was, is := from.authors(), to.authors()
 	err = c.become(to.current, func(lines []Line) {
 		c.blame.advance(lines, func(line Line) *Author {

@@ -35,7 +35,7 @@ type Change struct {
 
 	blame             *Blame
 	original, current []byte
-	veil              veil
+	redactor          redactor
 }
 
 // NewChange begins with the original object, as JSON. The error wraps ErrNoObject or one of package document.
@@ -48,7 +48,7 @@ func NewChange(object []byte) (*Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Change{blame: NewBlame(lines), original: object, current: object, veil: newVeil()}
+	c := &Change{blame: NewBlame(lines), original: object, current: object, redactor: newRedactor()}
 	root := parsed.Root()
 	c.APIVersion, _ = root.Get("apiVersion").Text()
 	c.Kind, _ = root.Get("kind").Text()
@@ -58,7 +58,7 @@ func NewChange(object []byte) (*Change, error) {
 		return nil, ErrNoObject
 	}
 	if c.APIVersion == "v1" && c.Kind == "Secret" {
-		c.veil.data = fmt.Sprintf("(from Secret %s)", c.Name)
+		c.redactor.data = fmt.Sprintf("(from Secret %s)", c.Name)
 	}
 	return c, nil
 }
@@ -108,14 +108,14 @@ func (c *Change) admit(ctx context.Context, p *mutation.Program, r mutation.Requ
 		known  []masked // written values from Secrets
 	)
 	result, err := p.Trace(ctx, r, source, func(rule mutation.Applied, step mutation.Step, o *target.Object) {
-		if secret := c.veil.add(ctx, step); len(secret) > 0 {
-			c.veil.places.addStep(before, step, o, secret)
+		if secret := c.redactor.add(ctx, step); len(secret) > 0 {
+			c.redactor.places.addStep(before, step, o, secret)
 			known = append(known, secret...)
 		}
 		if made := o.Document.Edits(); made != edits {
 			edits = made
 			if rule.Profile == "" {
-				c.veil.places.addDerived(before, o.Document.Bytes(), known)
+				c.redactor.places.addDerived(before, o.Document.Bytes(), known)
 			}
 			before = o.Document.Bytes()
 			states = append(states, state{AuthorOf(rule), before})
@@ -154,39 +154,39 @@ func (c *Change) Bytes() []byte { return c.current }
 
 // Shown returns the current object as JSON. Values from Secrets in rules and the data of a Secret are hidden. It fails
 // if the object is not valid JSON.
-func (c *Change) Shown() ([]byte, error) { return c.veil.object(c.current) }
+func (c *Change) Shown() ([]byte, error) { return c.redactor.object(c.current) }
 
 // Edits returns all lines of the object, changed ones with their authors. Values from Secrets in rules and the data of
 // a Secret are hidden.
 func (c *Change) Edits() []Edit {
 	edits := c.blame.Edits()
 	for i := range edits {
-		edits[i].Line = c.veil.line(edits[i].Line)
+		edits[i].Line = c.redactor.line(edits[i].Line)
 	}
 	return edits
 }
 
-// Veil returns a function that hides values from Secrets in a message about the object.
-func (c *Change) Veil() func(message string) string { return c.veil.message }
+// MessageRedactor returns a function that hides values from Secrets in a message about the object.
+func (c *Change) MessageRedactor() func(message string) string { return c.redactor.message }
 
 // Changed reports whether the object differs from the original one.
 func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// VeilLine returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of the
+// LineRedactor returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of the
 // object.
-func (c *Change) VeilLine() func(line Line) Line { return c.veil.line }
+func (c *Change) LineRedactor() func(line Line) Line { return c.redactor.line }
 
 // Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.
-func (c *Change) Denial() string { return c.veil.message(c.Denied.Error()) }
+func (c *Change) Denial() string { return c.redactor.message(c.Denied.Error()) }
 
 // Hides reports whether rules have written values from Secrets, or the object is a Secret: these values are hidden in
 // all output.
-func (c *Change) Hides() bool { return !c.veil.empty() }
+func (c *Change) Hides() bool { return !c.redactor.empty() }
 
 // Reveal displays hidden values. Only the user who asked for it may read the output then.
-func (c *Change) Reveal() { c.veil = newVeil() }
+func (c *Change) Reveal() { c.redactor = newRedactor() }
 
 // Count returns the number of rules with an outcome.
 func (c *Change) Count(outcome mutation.Outcome) int {

@@ -25,9 +25,9 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/document"
 )
 
-// veil hides values of Secrets in the places where rules wrote them, and in messages.
-type veil struct {
-	// places are where rules have written something of Secrets.
+// redactor hides values of Secrets in the places where rules wrote them, and in messages.
+type redactor struct {
+	// places are the places where rules wrote data of Secrets.
 	places places
 	// quoted maps the texts of these values to their replacements, for messages that quote them.
 	quoted map[string]string
@@ -35,48 +35,48 @@ type veil struct {
 	data string
 }
 
-func newVeil() veil { return veil{places: places{}, quoted: map[string]string{}} }
+func newRedactor() redactor { return redactor{places: places{}, quoted: map[string]string{}} }
 
-func (v veil) empty() bool { return len(v.places) == 0 && v.data == "" }
+func (r redactor) empty() bool { return len(r.places) == 0 && r.data == "" }
 
 // secretFields lists the fields of a Secret that are hidden: its data, and annotations, because kubectl keeps a copy of
 // the data there.
 var secretFields = []string{"data", "stringData", "metadata.annotations"}
 
 // fieldOf returns the hidden field of a Secret that contains the path, or an empty string for other objects and paths.
-func (v veil) fieldOf(path string) string {
+func (r redactor) fieldOf(path string) string {
 	i := slices.IndexFunc(secretFields, func(field string) bool { return path == field || strings.HasPrefix(path, field+".") })
-	if i < 0 || v.data == "" {
+	if i < 0 || r.data == "" {
 		return ""
 	}
 	return secretFields[i]
 }
 
-// copy adds the hidden values of the other veil.
-func (v veil) copy(other veil) {
-	maps.Copy(v.quoted, other.quoted)
-	v.places.copy(other.places)
+// copy adds the hidden values of the other redactor.
+func (r redactor) copy(other redactor) {
+	maps.Copy(r.quoted, other.quoted)
+	r.places.copy(other.places)
 }
 
 // message returns a message with the values that rules wrote from Secrets replaced, the longest ones first.
-func (v veil) message(text string) string {
-	values := slices.SortedFunc(maps.Keys(v.quoted), func(a, b string) int {
+func (r redactor) message(text string) string {
+	values := slices.SortedFunc(maps.Keys(r.quoted), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
 	})
 	for _, value := range values {
-		text = strings.ReplaceAll(text, value, v.quoted[value])
+		text = strings.ReplaceAll(text, value, r.quoted[value])
 	}
 	return text
 }
 
-// masked is a scalar that a rule wrote, with the lines that contain something of Secrets.
+// masked is a scalar that a rule wrote, with the lines that contain data of Secrets.
 type masked struct {
 	pieces []piece
 	// shown names the Secrets.
 	shown string
 }
 
-// piece is the end of a line that begins with something of a Secret, and the text before it.
+// piece is the end of a line that begins with data of a Secret, and the text before it.
 type piece struct{ before, text string }
 
 // in returns the index of the confidential text in a line that contains the piece in any notation, or -1.
@@ -90,30 +90,30 @@ func (p piece) in(line string) int {
 	return -1
 }
 
-// add returns the scalars of a step's value that contain something of Secrets.
-func (v veil) add(ctx context.Context, step mutation.Step) []masked {
+// add returns the scalars of a step's value that contain data of Secrets.
+func (r redactor) add(ctx context.Context, step mutation.Step) []masked {
 	if step.Value.From == nil {
 		return nil
 	}
-	confided, err := step.Confided(ctx)
+	scalars, err := step.SecretScalars(ctx)
 	if err != nil {
-		confided = wholly(step.Value) // the confidential part is unknown
+		scalars = wholly(step.Value) // the confidential part is unknown
 	}
-	all := make([]masked, len(confided))
-	for i, scalar := range confided {
-		all[i] = v.scalar(scalar)
+	all := make([]masked, len(scalars))
+	for i, scalar := range scalars {
+		all[i] = r.scalar(scalar)
 	}
 	return all
 }
 
 // wholly marks all scalars of a value as completely from Secrets.
-func wholly(value operation.Resolved) []operation.Confided {
+func wholly(value operation.Resolved) []operation.SecretScalar {
 	var (
-		all  []operation.Confided
+		all  []operation.SecretScalar
 		walk func(value any)
 	)
 	add := func(text string) {
-		all = append(all, operation.Confided{Text: text, Parts: []operation.ConfidedPart{{To: len(text), Secrets: value.From}}})
+		all = append(all, operation.SecretScalar{Text: text, Parts: []operation.SecretPart{{To: len(text), Secrets: value.From}}})
 	}
 	walk = func(value any) {
 		switch value := value.(type) {
@@ -148,7 +148,7 @@ func wholly(value operation.Resolved) []operation.Confided {
 const shortQuote = 3
 
 // scalar returns the confidential lines of a scalar.
-func (v veil) scalar(scalar operation.Confided) masked {
+func (r redactor) scalar(scalar operation.SecretScalar) masked {
 	var out masked
 	for _, part := range scalar.Parts {
 		text := scalar.Text[part.From:part.To]
@@ -164,7 +164,7 @@ func (v veil) scalar(scalar operation.Confided) masked {
 		}
 		for line := range strings.Lines(text) {
 			if line = strings.TrimSpace(line); len(line) >= shortQuote && line != "true" && line != "false" {
-				v.quoted[line], v.quoted[escaped(line)] = out.shown, out.shown
+				r.quoted[line], r.quoted[escaped(line)] = out.shown, out.shown
 			}
 		}
 	}
@@ -184,23 +184,23 @@ func escaped(text string) string {
 }
 
 // line hides the value of a line where a rule wrote it, and of a Secret except for its keys.
-func (v veil) line(line Line) Line {
-	line.Text = v.places.line(line.Path, line.Text)
-	field := v.fieldOf(line.Path)
+func (r redactor) line(line Line) Line {
+	line.Text = r.places.line(line.Path, line.Text)
+	field := r.fieldOf(line.Path)
 	switch head := strings.Count(field, ".") + 1; {
 	case field == "" || line.Depth < head:
 	case line.Depth > head: // a line of a text of several
-		line.Text = v.data
+		line.Text = r.data
 	default:
-		line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + v.data
+		line.Text = strings.TrimPrefix(line.Path, field+".") + ": " + r.data
 	}
 	return line
 }
 
 // object returns the JSON value of an object with the values of Secrets hidden, also inside of base64. Its members are
 // sorted then. If there is nothing to hide, it returns the value unchanged.
-func (v veil) object(raw []byte) ([]byte, error) {
-	if v.empty() {
+func (r redactor) object(raw []byte) ([]byte, error) {
+	if r.empty() {
 		return raw, nil
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
@@ -209,7 +209,7 @@ func (v veil) object(raw []byte) ([]byte, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("reading a value to hide its secret parts: %w", err)
 	}
-	out, err := marshal(v.value("", value), "")
+	out, err := marshal(r.value("", value), "")
 	if err != nil {
 		return nil, fmt.Errorf("writing a value with hidden parts: %w", err)
 	}
@@ -217,42 +217,42 @@ func (v veil) object(raw []byte) ([]byte, error) {
 }
 
 // value hides values of Secrets below a path, which is written as in lines.
-func (v veil) value(path string, value any) any {
+func (r redactor) value(path string, value any) any {
 	_, members := value.(map[string]any)
-	if !members && value != nil && v.fieldOf(path) != "" {
-		return v.data
+	if !members && value != nil && r.fieldOf(path) != "" {
+		return r.data
 	}
 	switch value := value.(type) {
 	case string:
-		return v.encoded(path, value)
+		return r.encoded(path, value)
 	case json.Number:
-		return v.plain(path, value.String(), value)
+		return r.plain(path, value.String(), value)
 	case bool:
-		return v.plain(path, strconv.FormatBool(value), value)
+		return r.plain(path, strconv.FormatBool(value), value)
 	case []any:
 		names := namesOf(path, value)
 		for i := range value {
-			value[i] = v.value(path+"["+names[i]+"]", value[i])
+			value[i] = r.value(path+"["+names[i]+"]", value[i])
 		}
 	case map[string]any:
 		for key, member := range value {
-			value[key] = v.value(strings.TrimPrefix(path+"."+key, "."), member)
+			value[key] = r.value(strings.TrimPrefix(path+"."+key, "."), member)
 		}
 	}
 	return value
 }
 
 // plain returns an unquoted value, or its replacement.
-func (v veil) plain(path, text string, value any) any {
-	if shown := v.hidden(path, text); shown != text {
+func (r redactor) plain(path, text string, value any) any {
+	if shown := r.hidden(path, text); shown != text {
 		return shown
 	}
 	return value
 }
 
 // hidden returns a text at a path: hidden as a whole where a rule wrote it, and by line if it has several.
-func (v veil) hidden(path, text string) string {
-	shown := v.places.hides(path)
+func (r redactor) hidden(path, text string) string {
+	shown := r.places.hides(path)
 	switch {
 	case shown == "", strings.HasSuffix(path, "["+text+"].name"), strings.HasSuffix(path, ".encoding") && text == "b64":
 		return text
@@ -260,7 +260,7 @@ func (v veil) hidden(path, text string) string {
 		lines := strings.Split(text, "\n")
 		for i, line := range lines {
 			if line != "" {
-				lines[i] = v.places.line(path, line)
+				lines[i] = r.places.line(path, line)
 			}
 		}
 		return strings.Join(lines, "\n")
@@ -276,14 +276,14 @@ func (v veil) hidden(path, text string) string {
 }
 
 // encoded hides values of Secrets in a text, or in its decoded base64, as for a file in an OperatingSystemConfig.
-func (v veil) encoded(path, text string) string {
+func (r redactor) encoded(path, text string) string {
 	decoded, err := base64.StdEncoding.DecodeString(text)
 	if err == nil && utf8.Valid(decoded) && strings.HasSuffix(path, ".content.inline.data") {
-		if shown := v.hidden(path, string(decoded)); shown != string(decoded) {
+		if shown := r.hidden(path, string(decoded)); shown != string(decoded) {
 			return base64.StdEncoding.EncodeToString([]byte(shown))
 		}
 	}
-	return v.hidden(path, text)
+	return r.hidden(path, text)
 }
 
 // namesOf returns the names of list items in the paths of lines: their keys, or the flags of a command line.
@@ -326,8 +326,7 @@ func marshal(value any, indent string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// places map the paths of lines that rules wrote with something of Secrets to the names before the values, and these to
-// replacements.
+// places map the paths of lines with data of Secrets to the names before the values, and these to replacements.
 type places map[string]map[string]string
 
 func (p places) copy(other places) {
@@ -355,7 +354,7 @@ func (p places) hides(path string) (shown string) {
 	return shown
 }
 
-// line returns the text of a line, with the value replaced where a rule wrote something of Secrets with the same name.
+// line returns the text of a line, with the value replaced where a rule wrote data of Secrets with the same name.
 func (p places) line(path, text string) string {
 	hidden := text
 	for place, names := range p {
@@ -420,7 +419,7 @@ func withoutValue(line, name, shown string) (string, bool) {
 func (p places) addStep(from []byte, step mutation.Step, o *target.Object, all []masked) {
 	after, err := Text(o.Document.Bytes())
 	if err != nil {
-		return // neither can the object be shown
+		return // then the object cannot be shown either
 	}
 	written := writtenSince(from, after)
 	if object, err := step.Without(o); err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/render"
 )
 
-const unveiled = `
+const secretRules = `
 apiVersion: graft.provider.extensions.gardener.cloud/v1alpha1
 kind: ProviderProfile
 metadata: {name: p}
@@ -45,8 +45,8 @@ var kept = map[string]string{
 	"odd": `a "hunter6" \ %h $x 'y'`,
 }
 
-// veiled are objects with values that rules write from a Secret, and with the same values from before.
-var veiled = map[string]string{
+// secretObjects are objects with values that rules write from a Secret, and with the same values from before.
+var secretObjects = map[string]string{
 	"deployment": `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"kube-controller-manager","namespace":"ns","annotations":{"was":"hunter2"}},
 		"spec":{"selector":{"matchLabels":{"app":"x"}},"template":{"metadata":{"labels":{"app":"x"}},
 		"spec":{"containers":[{"name":"kube-controller-manager","image":"x:v1.33.5","command":["/kcm","--password=hunter2","--port=14711"]}]}}}}`,
@@ -59,7 +59,7 @@ var veiled = map[string]string{
 // hide admits one of the objects.
 func hide(t *testing.T, object string) *render.Change {
 	t.Helper()
-	return admittedBy(t, unveiled, object, kept)
+	return admittedBy(t, secretRules, object, kept)
 }
 
 // admittedBy returns the change of an object by a profile with lookups of a Secret.
@@ -111,7 +111,7 @@ func shows(output string) string {
 // TestSecretsAreHidden checks that no format shows values that rules wrote from Secrets, nor a message that quotes one,
 // unless requested.
 func TestSecretsAreHidden(t *testing.T) {
-	for name, object := range veiled {
+	for name, object := range secretObjects {
 		t.Run(name, func(t *testing.T) {
 			change := hide(t, strings.Replace(object, `"was":"hunter2"`, `"was":"older"`, 1))
 			change.Denied = errors.New("somebody else says " + kept["odd"])
@@ -166,7 +166,7 @@ func TestShortSecretsAreHidden(t *testing.T) {
 	replacer := strings.NewReplacer("was\":\"hunter2", "was\":\"42", "--password=hunter2", `--pin=41","--part=4","--size","19`,
 		"--v=2", "--v=42", "maxPods: 110", "maxPods: 43\nburst: 42")
 	tell := regexp.MustCompile(`(pin|part|size)([=: ]|": ")+"?[0-9]|maxPods"?: "?[0-9]|[Vv]alue: "?4|containerPort"?: "?4|size 19|secret-[0-9a-f]{8}(\": ?\"|: \")4|failSwapOn: (true|false)|"(42|19)"\]|^ *"19"|- "?19|NDI=|--empty=(\s|"|$)`)
-	for name, object := range veiled {
+	for name, object := range secretObjects {
 		t.Run(name, func(t *testing.T) {
 			change := admittedBy(t, short, replacer.Replace(withText(object, replacer)), map[string]string{"pin": "42", "password": "a-password-of-19-xy", "empty": ""})
 			for _, format := range slices.Concat(render.Objects(), render.Differences()) {

@@ -33,7 +33,7 @@ type Style struct {
 	// Title is the heading of a page or a comment, and About describes its input; other formats omit both.
 	Title string
 	About []report.Fact
-	// Head writes About above changes as text, too; Notes are written below changes in every format.
+	// Head also writes About above changes as text. Notes are written below changes in every format.
 	Head  bool
 	Notes []string
 }

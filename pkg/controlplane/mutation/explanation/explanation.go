@@ -36,7 +36,7 @@ type explainer struct {
 	seen map[string]int
 }
 
-// attempt is a rule as it was planned, with why it could not be.
+// attempt is a planned rule, or the error of planning it.
 type attempt struct {
 	mutation.PlannedRule
 	failed error
@@ -129,7 +129,7 @@ type ExplainedTerm struct {
 	Failed string
 	// Skipped reports that it was not evaluated, as another part had decided already.
 	Skipped bool
-	// Terms are the parts that had a say in it; below a variable of the profile those of its expression.
+	// Terms are the parts that determined the value; for a variable of the profile, the parts of its expression.
 	Terms []ExplainedTerm
 	// Each has, for a macro such as exists, the value of its condition for each Item up to the deciding one; More
 	// counts the omitted items.
@@ -302,7 +302,7 @@ func Of(ctx context.Context, p *mutation.Program, r mutation.Request, source fac
 	object, failure := selected.Read(r)
 	if failure != nil {
 		explained.Denied = failure
-		return explained, nil //nolint:nilerr // why it is denied is what is explained
+		return explained, nil //nolint:nilerr // the explanation contains the denial
 	}
 	if explained.Deleting = object.BeingDeleted(); explained.Deleting {
 		return explained, nil
@@ -377,7 +377,7 @@ func (t *track) observe(rule mutation.Applied, step mutation.Step, o *target.Obj
 	t.last = after
 }
 
-// complete gives the steps of a rule the states around them.
+// complete adds the states of the object before and after each step of a rule.
 func (t *track) complete(rule *ExplainedRule) {
 	if rule.Outcome == mutation.Observed {
 		return
@@ -480,7 +480,7 @@ func tellsSecretOf(s *scope.Scope, t *target.Target, references []string) bool {
 
 func (e *explainer) plan(s *mutation.Selection) []attempt {
 	lenient := *s
-	lenient.Mode.Rehearsed = true
+	lenient.Mode.OmitFailing = true
 	plan, err := lenient.Plan(e.ctx, e.program.Generation(), e.object, e.views)
 	if err != nil {
 		return nil // a lenient plan has no error
@@ -495,7 +495,7 @@ func (e *explainer) plan(s *mutation.Selection) []attempt {
 	return attempts
 }
 
-// why computes a rule once more for the reason why it cannot be.
+// why computes a failed rule again and returns the error.
 func (e *explainer) why(r *mutation.Rule, mode mutation.PlanMode) error {
 	mode.Exists = e.object.Old != nil
 	if r.ForEach != nil {

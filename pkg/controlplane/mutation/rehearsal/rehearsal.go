@@ -54,7 +54,7 @@ func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, wa
 	return r.findings, r.warnings
 }
 
-// rehearsal is all rehearsals of a program.
+// rehearsal is the dry run of a program on all samples.
 type rehearsal struct {
 	program *mutation.Program
 	// partial holds the names of targets with a rule that could not be compiled.
@@ -97,33 +97,33 @@ func (r *rehearsal) object(sample *sample, id string, raw []byte) {
 	}
 }
 
-// variants rehearses an object with its conditions true and as they are, and the latter also with optional lookups that
+// variants tries an object with its conditions true and as they are, and the latter also with optional lookups that
 // find nothing.
 func (r *rehearsal) variants(sample *sample, selected *mutation.Selection, request mutation.Request) {
-	forced := trial{r.program, sample, selected, request, mutation.PlanMode{Rehearsed: true, Forced: true}}
+	forced := admission{r.program, sample, selected, request, mutation.PlanMode{OmitFailing: true, Forced: true}}
 	evaluated := forced
 	evaluated.mode.Forced = false
 	conditional := slices.ContainsFunc(selected.Rules, func(r *mutation.Rule) bool { return r.When != nil })
 	if conditional {
-		r.tryTwice(forced)
+		r.admitTwice(forced)
 	}
-	first := r.tryTwice(evaluated)
+	first := r.admitTwice(evaluated)
 	if conditional && len(selected.Rules) == 1 {
-		r.denials(forced, forced.try(request.Object))
+		r.denials(forced, forced.admit(request.Object))
 	}
 	r.failures(evaluated, first.failed)
 	if slices.ContainsFunc(selected.Rules, mayMissValues) {
 		bare := evaluated
 		bare.sample = sample.withoutOptional()
-		r.failures(bare, slices.DeleteFunc(bare.try(request.Object).failed, func(f failed) bool {
+		r.failures(bare, slices.DeleteFunc(bare.admit(request.Object).failed, func(f failed) bool {
 			return slices.ContainsFunc(first.failed, func(known failed) bool { return known.rule == f.rule })
 		}))
 	}
 }
 
-// tryTwice admits the object of a trial twice and returns the result of the first admission.
-func (r *rehearsal) tryTwice(s trial) trialResult {
-	first := s.try(s.request.Object)
+// admitTwice admits the object twice and returns the result of the first admission.
+func (r *rehearsal) admitTwice(s admission) admissionResult {
+	first := s.admit(s.request.Object)
 	if !s.mode.Forced {
 		r.denials(s, first)
 	}
@@ -134,7 +134,7 @@ func (r *rehearsal) tryTwice(s trial) trialResult {
 		r.breaks(s, first)
 		return first
 	}
-	second := s.try(first.object)
+	second := s.admit(first.object)
 	if second.patch == nil {
 		return first
 	}
@@ -153,18 +153,18 @@ func (r *rehearsal) tryTwice(s trial) trialResult {
 
 // breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
 // those before it: this one is refused if none of them has a condition.
-func (r *rehearsal) breaks(s trial, first trialResult) {
+func (r *rehearsal) breaks(s admission, first admissionResult) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
 	for _, rule := range first.changed {
-		if broken := s.alone(rule).try(s.request.Object).broken; broken != nil {
+		if broken := s.alone(rule).admit(s.request.Object).broken; broken != nil {
 			alone = true
 			r.refuse(BreaksContract, rule, "on the sample %s, "+s.subject()+changed, s.sample, broken)
 		}
 	}
 	for i, last := range s.selected.Rules {
 		so := s.selected.Rules[:i+1]
-		if broken := s.with(so).try(s.request.Object).broken; broken != nil && !alone {
+		if broken := s.with(so).admit(s.request.Object).broken; broken != nil && !alone {
 			report := r.refuse
 			if !r.sound || slices.ContainsFunc(so, func(r *mutation.Rule) bool { return r.When != nil }) {
 				report = r.warn // the conditions may not hold together
@@ -176,7 +176,7 @@ func (r *rehearsal) breaks(s trial, first trialResult) {
 }
 
 // denials warns of rules for which the sample would be denied because it lacks a container, unit or file.
-func (r *rehearsal) denials(s trial, a trialResult) {
+func (r *rehearsal) denials(s admission, a admissionResult) {
 	if r.partial[s.selected.Target.Name] {
 		return
 	}
@@ -189,7 +189,7 @@ func (r *rehearsal) denials(s trial, a trialResult) {
 
 // failures refuses expressions that exceed a limit on the sample. It warns of others that fail on it, unless the cause
 // is special to samples.
-func (r *rehearsal) failures(s trial, all []failed) {
+func (r *rehearsal) failures(s admission, all []failed) {
 	for _, f := range all {
 		if expression.ExceedsLimit(f.err) {
 			at := source.Finding{Position: innermost(f.err).Position, Path: f.path(), Rule: expression.TooCostly}
@@ -244,8 +244,8 @@ func places(patch []byte) string {
 	return strings.Join(found, ", ")
 }
 
-// trial is an object with the rules for it and the facts about its control plane.
-type trial struct {
+// admission is the admission of a sample object: the rules for it and the facts about its control plane.
+type admission struct {
 	program  *mutation.Program
 	sample   *sample
 	selected *mutation.Selection
@@ -253,8 +253,8 @@ type trial struct {
 	mode     mutation.PlanMode
 }
 
-// trialResult is the result of admitting the object.
-type trialResult struct {
+// admissionResult is the result of admitting the object.
+type admissionResult struct {
 	// object is the resulting object; nil if the admission failed.
 	object  []byte
 	patch   []byte
@@ -271,26 +271,26 @@ type deniedRule struct {
 }
 
 // subject returns the name of the object for messages.
-func (s trial) subject() string { return s.selected.Target.Subject() }
+func (s admission) subject() string { return s.selected.Target.Subject() }
 
-// alone returns the trial with only one rule.
-func (s trial) alone(r *mutation.Rule) trial { return s.with([]*mutation.Rule{r.Origin()}) }
+// alone returns the admission with only one rule.
+func (s admission) alone(r *mutation.Rule) admission { return s.with([]*mutation.Rule{r.Origin()}) }
 
-// with returns the trial with only these rules.
-func (s trial) with(rules []*mutation.Rule) trial {
+// with returns the admission with only these rules.
+func (s admission) with(rules []*mutation.Rule) admission {
 	s.selected = s.selected.Only(rules)
 	return s
 }
 
 // repeats reports whether a second application of the rules changes the object again.
-func (s trial) repeats() bool {
-	first := s.try(s.request.Object)
-	return first.object != nil && first.broken == nil && s.try(first.object).patch != nil
+func (s admission) repeats() bool {
+	first := s.admit(s.request.Object)
+	return first.object != nil && first.broken == nil && s.admit(first.object).patch != nil
 }
 
-// try admits the object without those rules that would deny it.
-func (s trial) try(raw []byte) trialResult {
-	var result trialResult
+// admit admits the object without those rules that would deny it.
+func (s admission) admit(raw []byte) admissionResult {
+	var result admissionResult
 	request, selected := s.request, *s.selected
 	request.Object, selected.Mode = raw, s.mode
 	for range len(selected.Rules) + 1 {
@@ -309,7 +309,7 @@ func (s trial) try(raw []byte) trialResult {
 }
 
 // applyTo admits the object; a denial names the rule that caused it.
-func (s trial) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *trialResult) *deniedRule {
+func (s admission) applyTo(object *target.Object, selected *mutation.Selection, request mutation.Request, result *admissionResult) *deniedRule {
 	ctx, end := expression.Limit(context.Background())
 	defer end()
 	views, failure := selected.Facts(ctx, s.program.Generation(), request, object, s.sample, nil)
@@ -366,7 +366,7 @@ func (f failed) path() string {
 }
 
 // failed returns the rules that a plan omits because an expression failed.
-func (s trial) failed(ctx context.Context, plan mutation.Plan, views mutation.Views) []failed {
+func (s admission) failed(ctx context.Context, plan mutation.Plan, views mutation.Views) []failed {
 	var all []failed
 	for i := range plan.Rules {
 		if r := plan.Rules[i].Rule; plan.Rules[i].Skipped == mutation.NotComputed {
@@ -380,7 +380,7 @@ func (s trial) failed(ctx context.Context, plan mutation.Plan, views mutation.Vi
 }
 
 // fails evaluates a rule again to find its part without a result.
-func (s trial) fails(ctx context.Context, r *mutation.Rule, views mutation.Views) ([]string, error) {
+func (s admission) fails(ctx context.Context, r *mutation.Rule, views mutation.Views) ([]string, error) {
 	variables := views.Of(r.Scope)
 	if r.ForEach != nil {
 		_, err := mutation.PlanForEach(ctx, r, variables, s.mode)
@@ -399,7 +399,7 @@ func (s trial) fails(ctx context.Context, r *mutation.Rule, views mutation.Views
 }
 
 // unread returns the failed name of an object to look up.
-func (s trial) unread(selected *mutation.Selection, failure *mutation.Failure) []failed {
+func (s admission) unread(selected *mutation.Selection, failure *mutation.Failure) []failed {
 	found := new(expression.EvaluationError)
 	if !errors.As(failure, &found) {
 		return nil
@@ -454,7 +454,7 @@ func mayMissValues(r *mutation.Rule) bool {
 	})
 }
 
-// neutral is the value of lookups in a rehearsal. It is valid as a name, a path and a region.
+// neutral is the value of lookups in a dry run. It is valid as a name, a path and a region.
 const neutral = "sample"
 
 // sample is the source of facts for a sample control plane.

@@ -75,7 +75,7 @@ type variable struct {
 	celType  *cel.Type
 	size     expression.Size // estimated
 	needs    []string        // the variables that it uses itself
-	broken   bool            // something is wrong with it
+	broken   bool            // it is invalid
 }
 
 // UsesItem reports whether references contain the item.
@@ -235,7 +235,7 @@ func (s *Scope) nameLookups(d *profile.Document) source.Findings {
 	for _, l := range s.Lookups {
 		declared, path := d.Lookups[l.Request.Name], "lookups."+l.Request.Name
 		if objectNameOf(declared).Value == "" {
-			continue // which is said already
+			continue // a finding reports it already
 		}
 		var problems source.Findings
 		if l.Name, l.Request.ObjectName, problems = s.lookupName(objectNameOf(declared), path); len(problems) > 0 {
