@@ -31,7 +31,7 @@ type isolated struct {
 }
 
 var _ = Describe("a mistake in the ConfigMap of one of two providers", func() {
-	It("leaves the other provider alone, and the last good version active, until it is corrected", func(ctx SpecContext) {
+	It("leaves the other provider alone, and the last valid version active, until it is corrected", func(ctx SpecContext) {
 		options := programOptions{Config: "profiles: {configMaps: {enabled: true}}\n"}
 		first := start(ctx, options)
 		p := isolated{
@@ -60,7 +60,7 @@ var _ = Describe("a mistake in the ConfigMap of one of two providers", func() {
 		By("refusing it in kubectl apply with the place of the mistake")
 		p.testApply(ctx)
 
-		By("restarting the program, which serves the last good version")
+		By("restarting the program, which serves the last valid version")
 		restart(func() { p.update(ctx, p.one, wrong) })
 		p.expectState(ctx, "last-good")
 		expectFlags(p.admit(ctx, p.shootOne), map[string]bool{"--value=1": true})
@@ -68,7 +68,7 @@ var _ = Describe("a mistake in the ConfigMap of one of two providers", func() {
 		Eventually(p.expectCondition).WithArguments(ctx, `"reason":"LastGood"`).Should(Succeed(), "the condition")
 		Eventually(p.expectEvent).WithArguments(ctx, "ProfileLastGood").Should(Succeed(), "the event")
 
-		By("deleting the ConfigMap, and its last good version with it")
+		By("deleting the ConfigMap, and its last valid version with it")
 		Expect(land.Client().Delete(ctx, p.one)).To(Succeed())
 		Eventually(expectKept).WithArguments(ctx, p.namespace, 1).Should(Succeed(), "waiting for the version to be deleted")
 
@@ -173,7 +173,7 @@ func (p *isolated) expectEvent(ctx context.Context, reason string) error {
 	return errNotYet
 }
 
-// expectKept counts the last good versions in a namespace.
+// expectKept counts the last valid versions in a namespace.
 func expectKept(ctx context.Context, namespace string, want int) error {
 	GinkgoHelper()
 	list := &corev1.ConfigMapList{}

@@ -2,8 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package installation makes the parts of the extension from its configuration and adds them to a manager: profiles, certificates, the
-// webhook server, the registration, the search for drift, the gate and the health checks. Enter at Installation.AddTo.
+// Package installation makes the parts of the extension from its configuration and adds them to a manager: profiles,
+// certificates, the webhook server, the registration, the search for drift, the gate and the health checks. Start
+// reading at Installation.AddTo.
 package installation
 
 import (
@@ -76,9 +77,9 @@ const RuntimeNamespacePrefix = "runtime-extension-"
 type Installation struct {
 	// Name is the name of the program.
 	Name string
-	// Config is the component configuration, with the flags that were given laid over it.
+	// Config is the component configuration, overridden by the given flags.
 	Config *configv1alpha1.ControllerConfiguration
-	// Kubeconfig and Master reach the cluster; both empty inside it.
+	// Kubeconfig and Master locate the cluster; both are empty in a Pod of the cluster.
 	Kubeconfig, Master string
 	// GardenerVersion is the Gardener version of the installation; empty for today's.
 	GardenerVersion string
@@ -102,7 +103,7 @@ type Installation struct {
 	HeartbeatSeconds   int32
 }
 
-// AddTo loads the profiles and adds everything that runs to the manager. It fails if a part cannot be created, or the
+// AddTo loads the profiles and adds all parts of the extension to the manager. It fails if a part cannot be created, or the
 // API server does not answer.
 func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
 	store, measures, source, err := o.addProfiles(ctx, mgr)
@@ -121,7 +122,7 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 		return nil, err
 	}
 	if err := metrics.Registry.Register(webhook.Expiry{File: webhook.CertificateFile(o.CertDir), Bundle: trust}); err != nil {
-		return nil, fmt.Errorf("counting how long certificates last: %w", err)
+		return nil, fmt.Errorf("registering the metrics of certificates: %w", err)
 	}
 	registrar := &webhook.Registrar{
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Endpoint: o.Endpoint, Bundle: trust, Segments: trust, Registrations: store.Registrations,
@@ -162,7 +163,7 @@ func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining 
 	return registrar, nil
 }
 
-// addCallers has every replica follow who may call it.
+// addCallers makes every replica watch the accepted callers.
 func (o *Installation) addCallers(ctx context.Context, mgr manager.Manager, r *webhook.Registrar) (*webhook.Callers, error) {
 	callers := &webhook.Callers{
 		Segments: r.Segments, Reader: mgr.GetClient(), Name: o.Endpoint.Name, Certificates: len(o.ClientCA) > 0, Metrics: r.Metrics, Clock: r.Clock,
@@ -203,8 +204,8 @@ func (o *Installation) addProfiles(ctx context.Context, mgr manager.Manager) (*w
 	return store, measures, source, nil
 }
 
-// keepLastGood restores the last good versions of profiles, and has the leader keep and report those that follow. Without a namespace there is no
-// place for them.
+// keepLastGood restores the last valid versions of profiles, and makes the leader store and report later ones. It does
+// nothing without a namespace.
 func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, store *webhook.Store) error {
 	namespace := o.Certificates.Namespace
 	if namespace == "" {
@@ -215,7 +216,7 @@ func (o *Installation) keepLastGood(ctx context.Context, mgr manager.Manager, st
 		Client: mgr.GetClient(), Reader: mgr.GetAPIReader(), Namespace: namespace, Name: o.Certificates.FullName(), Store: store, Log: log,
 	}
 	if err := lastGood.Restore(ctx); apierrors.IsForbidden(err) {
-		log.Error(err, "Last good versions of profiles are not kept for a restart")
+		log.Error(err, "The last valid versions of profiles are not stored, because the permission for their ConfigMaps is missing")
 	} else if err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (o *Installation) addHeartbeat(mgr manager.Manager) error {
 type program struct {
 	*mutation.Program
 	source  *cluster.Source
-	counted *webhook.CountedSource // the same, which keeps as much as the program names
+	counted *webhook.CountedSource // the source, reduced to the facts that the program uses, with metrics
 }
 
 // Admit reads facts from the source of the program.
@@ -330,8 +331,8 @@ func overwriteFile() []byte {
 	return raw
 }
 
-// warm has the cache of namespaces filled before the first admission needs it. Clusters are no matter of the cache: the source follows
-// them by itself, and the program is ready without a list of them.
+// warm fills the cache of namespaces before the first admission needs it. Clusters are not in this cache: the source
+// watches them itself, and the program is ready without a list of them.
 func warm(ctx context.Context, mgr manager.Manager) error {
 	namespaces := &metav1.PartialObjectMetadata{}
 	namespaces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
@@ -377,7 +378,7 @@ const (
 	patrolAnswer  = 32 << 20
 )
 
-// addPatrol has the replica that leads look for drift, where that is wanted.
+// addPatrol makes the leader search for drift, if the configuration enables it.
 func (o *Installation) addPatrol(mgr manager.Manager, store *webhook.Store, registrar *webhook.Registrar) error {
 	wanted := o.Config.Drift
 	if !wanted.Enabled {
@@ -452,7 +453,7 @@ func (o *Installation) NewManager(config *rest.Config, log logr.Logger) (manager
 		// The program has servers of its own, which are bounded.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
-		// The election is leadership's.
+		// Package leader elects the leader.
 		LeaderElection:          false,
 		GracefulShutdownTimeout: &o.Config.Shutdown.Timeout.Duration,
 	})
@@ -512,7 +513,7 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 		BodyBytes: handler.MaxReviewBytes, BodiesBytes: int64(l.BodiesBytes), Patience: handler.Timeout, BodyTimeout: serving.BodyTimeout,
 	}, serving.NewMetrics(metrics.Registry, "extension"))
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// Nothing is received from strangers.
+		// Reject unknown callers before their body is read.
 		if !callers.Allow(w, r) {
 			return
 		}
@@ -552,7 +553,8 @@ func (o *Installation) verifyCallers(config *tls.Config) {
 	config.ClientCAs.AppendCertsFromPEM(o.ClientCA)
 }
 
-// addHealth serves /healthz and /readyz at an address of their own, with connections of their own: no caller of the webhooks can take them.
+// addHealth serves /healthz and /readyz at a separate address with separate connections, so that callers of the webhooks
+// cannot exhaust them.
 func (o *Installation) addHealth(ctx context.Context, mgr manager.Manager, alive, ready map[string]healthz.Checker) error {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": alive, "/readyz": ready} {
@@ -571,8 +573,9 @@ func (o *Installation) addHealth(ctx context.Context, mgr manager.Manager, alive
 // checkTimeout bounds one check; a kubelet's probe waits a second by default.
 const checkTimeout = 900 * time.Millisecond
 
-// addChecks makes /healthz say that the process lives and has no certificate that has ended, and /readyz that an admission would be answered: profiles are loaded, the
-// caches are filled, the server shows a certificate that the API server trusts, and the registration leads there.
+// addChecks adds the checks of /healthz, which fails after the certificate has expired, and of /readyz, which fails
+// unless admissions are answered: profiles are loaded, the caches are filled, the API server trusts the served
+// certificate, and the registration is correct.
 func (o *Installation) addChecks(
 	ctx context.Context, mgr manager.Manager, store *webhook.Store, optOuts *webhook.OptOuts, registrar *webhook.Registrar, draining *atomic.Bool,
 ) error {

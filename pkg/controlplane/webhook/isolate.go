@@ -45,7 +45,7 @@ type unit struct {
 	served *version
 }
 
-// best returns the newest version, or the last good one if the newest is invalid, or nil.
+// best returns the newest version, or the last valid one if the newest is invalid, or nil.
 func (u *unit) best() *version {
 	for _, v := range []*version{u.newest, u.good} {
 		if v != nil && v.err == nil {
@@ -204,7 +204,7 @@ func (s *Store) serveBest(units []*unit) (built, error) {
 }
 
 // merge selects among versions that are valid alone but conflict. Versions that were served last stay, first
-// those that are also the newest. Then each newest version replaces its last good one if the other versions
+// those that are also the newest. Then each newest version replaces its last valid one if the other versions
 // permit it, in the order of the units.
 func (s *Store) merge(units []*unit) (built, error) {
 	for _, u := range units {
@@ -315,7 +315,7 @@ type State string
 const (
 	// StateValid: the newest version is served.
 	StateValid State = "valid"
-	// StateLastGood: the newest version is invalid, and the last good one is served.
+	// StateLastGood: the newest version is invalid, and the last valid one is served.
 	StateLastGood State = "last-good"
 	// StateInvalid: the newest version is invalid, and there is no good one.
 	StateInvalid State = "invalid"

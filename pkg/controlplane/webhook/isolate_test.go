@@ -87,7 +87,7 @@ func TestIsolation(t *testing.T) {
 			{[]source.File{valued("a", "one", "1"), valued("b", "one", "1")}, "a valid, b valid", []string{"a=1", "b=1"}, nil},
 			{[]source.File{valued("a", "one", "2"), valued("b", "one", "1")}, "a last-good, b valid", []string{"a=1", "b=1"}, nil},
 		},
-		"the last good version contradicts a new profile": {
+		"the last valid version contradicts a new profile": {
 			{[]source.File{valued("a", "one", "1")}, "a valid", []string{"a=1"}, nil},
 			{[]source.File{typo(valued("a", "one", "1")), valued("b", "one", "2")}, "a last-good, b invalid", []string{"a=1"}, nil},
 		},

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	// LastGoodLabel marks, with the value "true", the ConfigMaps in the program's namespace with last good
+	// LastGoodLabel marks, with the value "true", the ConfigMaps in the program's namespace with last valid
 	// versions of profiles.
 	LastGoodLabel = "graft.provider.extensions.gardener.cloud/last-good"
 	// SourceAnnotation has the file, or the key of a ConfigMap, of the stored version.
@@ -48,7 +48,7 @@ const (
 	keepInterval = 5 * time.Minute
 )
 
-// LastGood stores the last good version of each file of profiles in a ConfigMap in the program's namespace, so
+// LastGood stores the last valid version of each file of profiles in a ConfigMap in the program's namespace, so
 // that it survives restarts. All replicas restore it, and the leader writes it. A version is compiled again
 // before it is served.
 type LastGood struct {
@@ -83,7 +83,7 @@ func (l *LastGood) Restore(ctx context.Context) error {
 		name := records[i].Annotations[SourceAnnotation]
 		v, err := unpack(&records[i])
 		if err != nil {
-			l.Log.Error(err, "The last good version of a profile cannot be read, and is not used", "source", name, "configMap", records[i].Name)
+			l.Log.Error(err, "The last valid version of a profile cannot be read, and is not used", "source", name, "configMap", records[i].Name)
 			continue
 		}
 		good[name] = v
@@ -100,7 +100,7 @@ func (l *LastGood) Start(ctx context.Context) error {
 			return
 		}
 		if err := l.Sync(ctx); err != nil {
-			l.Log.Error(err, "Keeping the last good versions of profiles failed")
+			l.Log.Error(err, "Keeping the last valid versions of profiles failed")
 			l.next = time.Now().Add(10 * time.Second)
 		} else {
 			l.next = time.Now().Add(keepInterval)
@@ -138,7 +138,7 @@ func (l *LastGood) Sync(ctx context.Context) error {
 func (l *LastGood) list(ctx context.Context) ([]corev1.ConfigMap, error) {
 	list := &corev1.ConfigMapList{}
 	if err := l.Reader.List(ctx, list, client.InNamespace(l.Namespace), client.MatchingLabels{LastGoodLabel: "true"}); err != nil {
-		return nil, fmt.Errorf("listing the last good versions of profiles: %w", err)
+		return nil, fmt.Errorf("listing the last valid versions of profiles: %w", err)
 	}
 	return list.Items, nil
 }
@@ -150,7 +150,7 @@ func (l *LastGood) nameOf(source string) string {
 }
 
 // keep writes the version of a status if another one is stored; current may be nil. It does not store a version
-// that is too large, and then deletes the previous one, which is no longer the last good one.
+// that is too large, and then deletes the previous one, which is no longer the last valid one.
 func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.ConfigMap) error {
 	digest := status.served.digest()
 	if current != nil && current.Annotations[DigestAnnotation] == digest {
@@ -161,7 +161,7 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 		return err
 	}
 	if len(data) > maxKeptBytes {
-		l.Log.Error(nil, "The last good version of a profile cannot be kept for a restart: it is too large", "source", status.Source,
+		l.Log.Error(nil, "The last valid version of a profile cannot be kept for a restart: it is too large", "source", status.Source,
 			"profile", status.name(), "compressedBytes", len(data), "limit", maxKeptBytes)
 		if current != nil {
 			return client.IgnoreNotFound(l.Client.Delete(ctx, current))
@@ -184,7 +184,7 @@ func (l *LastGood) keep(ctx context.Context, status Status, current *corev1.Conf
 		err = l.Client.Update(ctx, record)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping the last good version of %s: %w", status.Source, err)
+		return fmt.Errorf("keeping the last valid version of %s: %w", status.Source, err)
 	}
 	return nil
 }
@@ -223,7 +223,7 @@ func pack(v *version) ([]byte, error) {
 	var out bytes.Buffer
 	compressed := gzip.NewWriter(&out)
 	if err := errors.Join(json.NewEncoder(compressed).Encode(k), compressed.Close()); err != nil {
-		return nil, fmt.Errorf("packing the last good version of a profile: %w", err)
+		return nil, fmt.Errorf("packing the last valid version of a profile: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -247,7 +247,7 @@ func unpack(record *corev1.ConfigMap) (*version, error) {
 	}
 	v := &version{file: source.File{Name: record.Annotations[SourceAnnotation], Data: k.Data, Attachments: k.Attachments}}
 	if len(k.Parameters) > 0 {
-		if v.parameters, err = profile.ParseParameters(source.File{Name: v.file.Name + " (last good parameters)", Data: k.Parameters}); err != nil {
+		if v.parameters, err = profile.ParseParameters(source.File{Name: v.file.Name + " (last valid parameters)", Data: k.Parameters}); err != nil {
 			return nil, err
 		}
 	}

@@ -88,7 +88,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		}, []string{"profile", "hash"}),
 		states: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "graft_profile_state",
-			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last good one is active) " +
+			Help: "1 for each profile file in its state: valid, last-good (the newest version is invalid, and the last valid one is active) " +
 				"or invalid (no version is active, and objects of its providers are denied).",
 		}, []string{"profile", "source", "state"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{

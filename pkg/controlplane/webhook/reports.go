@@ -93,7 +93,7 @@ func (s *Status) condition() metav1.Condition {
 		condition.Message = fmt.Sprintf("profile %s: the version %s is served", s.name(), s.served.digest()[:12])
 	case StateLastGood:
 		condition.Reason = "LastGood"
-		condition.Message = fmt.Sprintf("profile %s: the newest version is invalid, and the last good version %s is served: %s",
+		condition.Message = fmt.Sprintf("profile %s: the newest version is invalid, and the last valid version %s is served: %s",
 			s.name(), s.served.digest()[:12], s.Err)
 	default:
 		condition.Reason, condition.Message = "Invalid", s.reason()

@@ -47,7 +47,7 @@ type Versioned interface {
 type Compiler func([]*profile.Document) (Program, error)
 
 // Store holds the active program and replaces it as a whole. An admission uses the same program from its start to its
-// end. An invalid file of profiles does not block the rest: its last good version is served, or the objects that it
+// end. An invalid file of profiles does not block the rest: its last valid version is served, or the objects that it
 // claims are denied.
 type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
@@ -120,7 +120,7 @@ func NewStore(compile Compiler, parameters profile.Parameters, metrics *Metrics,
 	return &Store{compile: compile, parameters: parameters, metrics: metrics, log: log, wake: make(chan struct{}, 1), checking: make(chan struct{}, 1)}
 }
 
-// restore sets the stored last good versions, before the first Load.
+// restore sets the stored last valid versions, before the first Load.
 func (s *Store) restore(good map[string]*version) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -198,7 +198,7 @@ func (s *Store) NotifyChanges() <-chan struct{} {
 	return c
 }
 
-// Load reads the files of the readers and activates the newest version of each file, or else the last good one.
+// Load reads the files of the readers and activates the newest version of each file, or else the last valid one.
 // It returns the errors in the newest versions, as source.Findings for invalid documents. If a reader fails
 // completely, or no profiles are left, nothing changes. Unchanged files are not tried again.
 func (s *Store) Load(ctx context.Context, readers ...ProfileReader) error {
