@@ -36,7 +36,7 @@ func TestCompileErrors(t *testing.T) {
 		{"optional", `${ shoot.?networking }`, `f.yaml:10:20: the result may be absent: give a default with .orValue(…)`},
 		{"list in a text", `a ${ [1] }`, `f.yaml:10:22: a list(int) cannot stand within a text; use toJSON or toYAML`},
 		{"object in a text", `a ${ shoot }`, `f.yaml:10:22: test.Shoot cannot stand within a text`},
-		{"types", `${ shoot.name + 1 }`, `f.yaml:10:31: + cannot take (string, int); string(…) makes a string of a number`},
+		{"types", `${ shoot.name + 1 }`, `f.yaml:10:31: + cannot take (string, int); convert one of them with string(…) or int(…)`},
 		{"constant that fails", `${ 1 / 0 }`, `f.yaml:10:22: division by zero`},
 		{"constant that cannot be parsed", `${ semver("x") }`, `f.yaml:10:20: semver cannot take the value that it was given`},
 		{"bad regular expression", `${ shoot.name.matches("(") }`, "f.yaml:10:39: invalid matches argument"},

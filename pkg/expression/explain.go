@@ -210,19 +210,19 @@ func remedy(given string) string {
 	case has(absentType):
 		return "; give a default with .orValue(…)"
 	case has("null", "null_type"):
-		return "; whether something is null is asked by == null"
+		return "; test for null with == null"
 	case has(versionType) && has("string"):
-		return `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
+		return `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`
 	case has(quantityType):
-		return "; quantities are added by add, and compared by compareTo, isGreaterThan and isLessThan"
+		return "; use add, compareTo, isGreaterThan and isLessThan for quantities"
 	case has("string") && has("int", "uint", "double"):
-		return "; string(…) makes a string of a number, int(…) a number of a string"
+		return "; convert one of them with string(…) or int(…)"
 	case has("string") && has("bool"):
-		return "; string(…) makes a string of a bool"
+		return "; convert the bool with string(…)"
 	case has("int", "uint") && has("double"):
-		return "; double(…) and int(…) make one of the other"
+		return "; convert one of them with double(…) or int(…)"
 	case has("int") && has("uint"):
-		return "; int(…) and uint(…) make one of the other"
+		return "; convert one of them with int(…) or uint(…)"
 	}
 	return ""
 }
@@ -250,7 +250,7 @@ func (e *Environment) mismatch(function, given string) string {
 	if len(known) > most {
 		known = append(known[:most], "…")
 	}
-	return message + "; it is called as " + strings.ReplaceAll(strings.Join(known, ", "), "_type", "")
+	return message + "; call it as " + strings.ReplaceAll(strings.Join(known, ", "), "_type", "")
 }
 
 // lookups are operators that take values of different types, which need not become one.
@@ -281,7 +281,7 @@ func (e *Environment) suggest(name string, known []string) string {
 	_, hasObject := e.variables["object"]
 	switch {
 	case macros[name] != "":
-		return "; it is written " + macros[name]
+		return "; write " + macros[name]
 	case !slices.Equal(known, e.Variables()):
 		return ""
 	case name == "self" && hasObject:
@@ -326,10 +326,10 @@ func plainly(message string) string {
 		return withoutItems + strings.ReplaceAll(", not "+m[1], "_type", "") + remedy(m[1])
 	}
 	if m := foreignToken.FindStringSubmatch(message); m != nil {
-		return "syntax error: " + m[1] + " is written " + foreignTokens[m[1]]
+		return "syntax error: CEL has no " + m[1] + ": write " + foreignTokens[m[1]]
 	}
 	if strings.HasPrefix(message, "invalid argument to has() macro") {
-		return "has asks for a field of something, such as has(object.field)"
+		return "has needs a field, such as has(object.field)"
 	}
 	return message
 }
@@ -339,7 +339,7 @@ var (
 	notIterable = regexp.MustCompile(`^expression of type '([^']+)' cannot be range of a comprehension`)
 	// foreignToken is an operator of other languages.
 	foreignToken  = regexp.MustCompile(`^syntax error: (?:token recognition error at:|mismatched input|extraneous input) '(and|or|not|=~|=|&|\|)\s*'`)
-	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "as a function: text.matches(pattern)"}
+	foreignTokens = map[string]string{"and": "&&", "or": "||", "not": "!", "=": "==", "&": "&&", "|": "||", "=~": "text.matches(pattern)"}
 )
 
 // howToRead returns the notation for reading a key that may be missing, as the expression uses it, and a possible

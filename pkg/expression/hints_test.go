@@ -36,8 +36,8 @@ func TestHints(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		`${ version >= "1.34" }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
-		`${ "1.34" != version }`:             `; a version is compared by satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
+		`${ version >= "1.34" }`:             `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
+		`${ "1.34" != version }`:             `; compare versions with satisfies, such as shoot.kubernetes.satisfies(">= 1.34")`,
 		`${ version + 1 }`:                   `+ cannot take (kubernetes.Semver, int)`,
 		`${ annotations["x.y/z"] }`:          `there is no x.y/z; read a field that may be missing as [?"x.y/z"].orValue("")`,
 		`${ annotations["x"] == "y" }`:       `there is no x; read a field that may be missing as [?"x"].orValue("")`,

@@ -228,7 +228,7 @@ func (p *program) isKnown(context.Context) error {
 // prepareRegistration creates the registrars and, with several replicas, their announcements.
 func (p *program) prepareRegistration(ctx context.Context) error {
 	o := registration.Options{
-		Kinds: p.kinds, Registered: p.told, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
+		Kinds: p.kinds, Registered: p.recordCAs, Leads: p.term.Leads, Clock: clock.RealClock{}, Metrics: registration.NewMetrics(p.registry),
 		Log: p.log.WithName("registration"),
 	}
 	if !p.term.Alone {
@@ -260,8 +260,8 @@ func (p *program) prepareRegistration(ctx context.Context) error {
 // kinds returns the kinds that this replica registers.
 func (p *program) kinds() []interpreter.Known { return p.Registrable(p.reloader.InForce().Kinds()) }
 
-// told records the CAs that callers trust.
-func (p *program) told(ctx context.Context, bundle []byte) {
+// recordCAs records the CAs that callers trust.
+func (p *program) recordCAs(ctx context.Context, bundle []byte) {
 	if held := p.source.Held(); held != nil && held.Covers(bundle) {
 		p.known.Store(true)
 	}

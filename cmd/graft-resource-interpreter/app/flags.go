@@ -52,7 +52,7 @@ func (f *Flags) AddTo(set *pflag.FlagSet) {
 	set.SortFlags = false
 	f.AddConfig(set, "ResourceInterpreterConfiguration")
 	set.StringArrayVar(&f.profiles, "profiles", nil, "file or folder with InterpreterProfiles, in addition to the configuration (repeatable)")
-	set.BoolVar(&f.gardener, "gardener", true, "know Gardener's own kinds without a profile, behind those of the profiles")
+	set.BoolVar(&f.gardener, "gardener", true, "include the rules for Gardener's kinds, after those of the profiles")
 	set.StringArrayVar(&f.optional, "gardener-optional", nil, "name of an optional profile for Gardener's kinds: "+
 		strings.Join(gardener.Optional(), ", ")+" (repeatable)")
 	set.StringVar(&f.listen, "listen", "", "host:port for Karmada (default :8443)")

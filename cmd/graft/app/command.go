@@ -200,7 +200,7 @@ func counted(count int, one, many string) string {
 	return fmt.Sprintf("%d %s", count, many)
 }
 
-// guarded runs the program; a panic in it becomes an error as any other.
+// guarded runs the program and converts a panic to an error.
 func (s *Streams) guarded(run func() int) (status int) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -224,7 +224,7 @@ func (s *Streams) crashed(reason any, stack []byte) int {
 	return statusFailed
 }
 
-// debugVariable in the environment asks for the stack when graft fails by a mistake of its own.
+// debugVariable is the environment variable that prints the stack after a panic.
 const debugVariable = "GRAFT_DEBUG"
 
 // Streams holds the input and output of a command, and the properties of the terminal.
@@ -232,7 +232,7 @@ type Streams struct {
 	In io.Reader
 	// Out gets the result, Err progress and errors.
 	Out, Err io.Writer
-	// Interactive and ErrInteractive say that a terminal reads Out and Err along.
+	// Interactive and ErrInteractive report that Out and Err are terminals.
 	Interactive, ErrInteractive bool
 	// Width is the width of the terminal in characters; 0 when it is not known.
 	Width int
@@ -342,7 +342,7 @@ func (p *meter) show(format string, arguments ...any) {
 	}
 }
 
-// done takes the line away.
+// done erases the line.
 func (p *meter) done() {
 	if p.written {
 		fmt.Fprint(p.streams.Err, emptyLine)

@@ -111,7 +111,7 @@ func (o *interpretOptions) run(command *cobra.Command, s *Streams, paths []strin
 		return fmt.Errorf("--observed: %w", err)
 	}
 	if len(objects) > 1 && asked.Members != nil {
-		return errors.New("--members are of one object: name that one only")
+		return errors.New("--members describes one object: name only that one")
 	}
 	var results []interpret.Result
 	unknown := 0
@@ -190,7 +190,7 @@ func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Op
 	if o.webhooks.url != "" {
 		for _, name := range []string{"profile", "gardener", "optional"} {
 			if command.Flags().Changed(name) {
-				return fmt.Errorf("--%s is of rules, and webhooks are asked: leave out one of them", name)
+				return fmt.Errorf("--%s applies to rules, but --url asks a webhook: remove one of the two", name)
 			}
 		}
 		d, err := o.webhooks.dispatch()
@@ -202,7 +202,7 @@ func (o *interpretOptions) answering(command *cobra.Command, asked *interpret.Op
 	}
 	for _, name := range []string{"ca", "timeout"} {
 		if command.Flags().Changed(name) {
-			return fmt.Errorf("--%s is of webhooks: name one with --url", name)
+			return fmt.Errorf("--%s needs --url: it applies to webhooks", name)
 		}
 	}
 	profiles, err := o.profiles.load()

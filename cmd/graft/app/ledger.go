@@ -120,46 +120,46 @@ func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []
 
 // listing writes entries of a ledger as they come: there may be millions.
 type listing struct {
-	out     *bufio.Writer
-	table   *tabwriter.Writer
-	heads   []string
-	form    string
-	resting bool
-	count   int
+	out        *bufio.Writer
+	table      *tabwriter.Writer
+	heads      []string
+	form       string
+	quarantine bool
+	count      int
 }
 
 // aligned is the number of rows of a table with the same widths of columns.
 const aligned = 1000
 
-func newListing(out io.Writer, form string, resting bool, more ...string) *listing {
-	l := &listing{out: bufio.NewWriter(out), form: form, resting: resting}
+func newListing(out io.Writer, form string, quarantine bool, more ...string) *listing {
+	l := &listing{out: bufio.NewWriter(out), form: form, quarantine: quarantine}
 	l.table = tabwriter.NewWriter(l.out, 0, 0, 2, ' ', 0)
 	l.heads = append([]string{"OWNER", "POOL", "ADDRESSES", "MAC", "VLAN", "STATE", "SINCE", "HOLDER"}, more...)
-	if resting {
+	if quarantine {
 		l.heads = []string{"RESTING", "UNTIL"}
 	}
 	return l
 }
 
-// rests is a thing that rests, as JSON.
-type rests struct {
+// quarantined is a resource in quarantine, as JSON.
+type quarantined struct {
 	ledger.Thing
 	Until time.Time `json:"until"`
-	// Last is who had it, as <contract>/<key>.
+	// Last is the last owner, as <contract>/<key>.
 	Last string `json:"last,omitempty"`
 }
 
 func (l *listing) add(e ledger.Entry) error {
 	if l.form == "table" {
-		if e.Allocation == nil && !l.resting {
-			return l.addRow(restCells(e))
+		if e.Allocation == nil && !l.quarantine {
+			return l.addRow(quarantineCells(e))
 		}
 		return l.addRow(cells(e))
 	}
 	l.count++
 	var value any = e.Allocation
 	if e.Allocation == nil {
-		value = rests{e.Thing, e.Until.UTC(), last(e)}
+		value = quarantined{e.Thing, e.Until.UTC(), last(e)}
 	}
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -213,8 +213,8 @@ func last(e ledger.Entry) string {
 	return e.Last.String()
 }
 
-// restCells returns the columns of an address in quarantine in a list of allocations.
-func restCells(e ledger.Entry) []string {
+// quarantineCells returns the columns of an address in quarantine in a list of allocations.
+func quarantineCells(e ledger.Entry) []string {
 	row := []string{"", e.Thing.Pool, e.Thing.Address.String(), "", "", "resting until " + e.Until.UTC().Format(time.RFC3339), "", ""}
 	if had := last(e); had != "" {
 		row[7] = "last " + had
@@ -254,7 +254,7 @@ func (l *listing) end() error {
 		fmt.Fprintln(l.out, "\n]")
 	case l.form == "yaml" && l.count == 0:
 		fmt.Fprintln(l.out, "[]")
-	case l.form == "table" && l.count == 0 && l.resting:
+	case l.form == "table" && l.count == 0 && l.quarantine:
 		fmt.Fprintln(l.out, "Nothing is in quarantine.")
 	case l.form == "table" && l.count == 0:
 		fmt.Fprintln(l.out, "No allocations.")

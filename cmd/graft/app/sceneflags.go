@@ -46,7 +46,7 @@ func (f *sceneFlags) addTo(set *pflag.FlagSet) {
 	f.addSharedTo(set)
 }
 
-// addSharedTo defines the flags that also say something of many shoots.
+// addSharedTo defines the flags that also apply to several shoots.
 func (f *sceneFlags) addSharedTo(set *pflag.FlagSet) {
 	o := &f.options
 	set.StringVar(&o.SeedProvider, "seed-provider", "", "provider of the seed (default: the provider of the shoot)")

@@ -31,7 +31,7 @@ func ExitStatus() [][2]string {
 	return [][2]string{
 		{"0", "All is fine."},
 		{"1", "Something was found: errors of a profile, tests that fail, an object that is denied; with --exit-code differences, too."},
-		{"2", "The work could not be done: a wrong command line, a file that is not there or cannot be read, an error of the program."},
+		{"2", "The work could not be done: a wrong command line, a missing or unreadable file, an error of the program."},
 		{"130", "Ctrl-C ended it. Nothing is left half written."},
 	}
 }

@@ -144,7 +144,7 @@ const (
 // GateState is the state of a feature gate in one version.
 type GateState struct {
 	Stage Stage
-	// Default is the value where nothing is said.
+	// Default is the value of a gate that is not set.
 	Default bool
 	// Locked reports that the gate takes no other value than the default.
 	Locked bool
@@ -349,8 +349,8 @@ type Table struct {
 	Messages []string `json:"messages"`
 	// Flags are by component and name.
 	Flags map[string]map[string]FlagRow `json:"flags"`
-	// Gates are by component and name: a word for each version, see GateState.Word. Those that all components have alike stand
-	// under "*".
+	// Gates are by component and name: a word for each version, see GateState.Word. Gates that are equal in all components
+	// are under "*".
 	Gates map[string]map[string]string `json:"gates"`
 	// Plugins are the admission plugins of kube-apiserver, by name.
 	Plugins map[string]PluginHistory `json:"plugins"`

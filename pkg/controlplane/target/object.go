@@ -54,13 +54,13 @@ func (o *Object) Purpose() string {
 	if o.Form.Kind != "OperatingSystemConfig" {
 		return ""
 	}
-	stands := o.Document.Original().Find("spec", "purpose")
+	original := o.Document.Original().Find("spec", "purpose")
 	for _, known := range [...]string{"reconcile", "provision"} { // without a copy
-		if stands.Is(known) {
+		if original.Is(known) {
 			return known
 		}
 	}
-	purpose, _ := stands.Text()
+	purpose, _ := original.Text()
 	return purpose
 }
 
@@ -229,8 +229,8 @@ type place struct {
 	edits, object int
 }
 
-// stands reports whether the place was not changed in any other way.
-func (p *place) stands(o *Object, find func() *document.Node) bool {
+// isCurrent reports whether the place was changed only through this view.
+func (p *place) isCurrent(o *Object, find func() *document.Node) bool {
 	if p.object == o.Document.Edits() {
 		return true
 	}
@@ -266,7 +266,7 @@ func (o *Object) readUnit(name string) (*unitText, error) {
 		return o.Document.Root().Find("spec", "units").ItemWith("name", name).Get("content")
 	}
 	i := slices.IndexFunc(o.texts.units, func(u *unitText) bool { return u.name == name })
-	if i >= 0 && o.texts.units[i].stands(o, find) {
+	if i >= 0 && o.texts.units[i].isCurrent(o, find) {
 		return o.texts.units[i], nil
 	}
 	node := find()
@@ -326,7 +326,7 @@ func (o *Object) Content(path string) (*document.Content, error) {
 // object. It fails as Content does, and with ErrNested for another kind.
 func (o *Object) KubeletConfiguration() (*yamledit.File, error) {
 	find := func() *document.Node { return o.File(KubeletConfigurationPath).Find("content", "inline", "data") }
-	if y := o.texts.yaml; y != nil && y.stands(o, find) {
+	if y := o.texts.yaml; y != nil && y.isCurrent(o, find) {
 		return y.yaml, nil
 	}
 	content, err := o.Content(KubeletConfigurationPath)

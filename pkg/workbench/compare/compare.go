@@ -45,7 +45,7 @@ type Options struct {
 	OldFiles, NewFiles []string
 	// Scenes are those that objects are taken from. Scenes of one run have different titles.
 	Scenes []*scene.Scene
-	// Notes are said with the result.
+	// Notes are added to the result.
 	Notes []string
 	// Incomplete reports that there are more scenes, which could not be had; the notes say which.
 	Incomplete bool

@@ -43,7 +43,7 @@ type Options struct {
 	Generation contract.Generation
 }
 
-// Proposal is a profile, and how far it goes.
+// Proposal is a profile with the differences that it reproduces and misses.
 type Proposal struct {
 	// Profile is the profile as YAML; it has only comments where no rule could be proposed.
 	Profile []byte

@@ -38,10 +38,10 @@ type Kind interface {
 	Prepare(ctx context.Context, cases []*Case) error
 }
 
-// Suite are cases that stand together.
+// Suite holds the cases of one table.
 type Suite struct {
 	Cases []*Case
-	// Held are the golden files that are there, those of no case included.
+	// Held are the existing golden files, including files that belong to no case.
 	Held []string
 }
 
@@ -51,7 +51,7 @@ type Case struct {
 	Suite string
 	// Name is unique in the suite.
 	Name string
-	// Position is where the case is written.
+	// Position is the position of the case in the table.
 	Position source.Position
 	// Golden is the path of its golden file; empty if it has none.
 	Golden string
@@ -77,15 +77,15 @@ type Outcome struct {
 	Content []byte
 	// Golden is the comparison with this file, which Run makes.
 	Golden *Golden
-	// Err is why the case could not be run; nil when it could.
+	// Err is the reason why the case could not be run, or nil.
 	Err error
 	// Rules lists the outcomes of the rules, for the coverage.
 	Rules []Rule
 }
 
-// Failure is one thing that is not as it is wanted.
+// Failure is one difference between the expected and the actual result.
 type Failure struct {
-	// At is where it is wanted.
+	// At is the position of the expectation.
 	At source.Position `json:"-"`
 	// Subject is the name of the object, and Path the place in it.
 	Subject string `json:"object,omitempty"`

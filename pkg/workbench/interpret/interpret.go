@@ -42,9 +42,9 @@ type Options struct {
 	Operations []interpreter.Operation
 	// Observed are objects of members, which Retain compares with; they belong to objects of the same kind and name.
 	Observed []manifest.Object
-	// Replicas is the number for Revise, nil where there is none.
+	// Replicas is the number for Revise, or nil.
 	Replicas *int32
-	// Members are for Aggregate, nil where there are none.
+	// Members are the members for Aggregate; nil if there are none.
 	Members []interpreter.Member
 }
 
@@ -54,7 +54,7 @@ type Result struct {
 	Answers []Answer
 }
 
-// Answer is one answer, or why there is none.
+// Answer is one answer, or the reason for its absence.
 type Answer struct {
 	Operation interpreter.Operation
 	Response  interpreter.Response

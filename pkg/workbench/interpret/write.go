@@ -34,7 +34,7 @@ func Write(w io.Writer, s render.Style, results []Result) error {
 		}
 		out.WriteString(s.Heading(r.Object.Kind+" "+name) + "\n")
 		if len(r.Answers) == 0 {
-			out.WriteString("  nothing is known of " + interpreter.KindOf(r.Object.APIVersion, r.Object.Kind).String() + "\n")
+			out.WriteString("  no rule for " + interpreter.KindOf(r.Object.APIVersion, r.Object.Kind).String() + "\n")
 		}
 		for _, a := range r.Answers {
 			if err := a.write(&out, s, r); err != nil {

@@ -144,7 +144,7 @@ func (p *Page) Markdown() string {
 	}
 	out.WriteString("\n")
 	fmt.Fprintf(&out, "\n## Wrong\n\n```yaml\n%s```\n", p.Bad)
-	fmt.Fprintf(&out, "\n```text\n%s```\n", p.said())
+	fmt.Fprintf(&out, "\n```text\n%s```\n", p.output())
 	fmt.Fprintf(&out, "\n## Right\n\n```yaml\n%s```\n", p.Good)
 	for _, name := range slices.Sorted(maps.Keys(p.Files)) {
 		fmt.Fprintf(&out, "\nWith the file `%s`:\n\n```yaml\n%s```\n", name, p.Files[name])
@@ -157,8 +157,8 @@ func (p *Page) help() string {
 	return fmt.Sprintf("%s\n\n%s\n\n```yaml\n%s```\n\n[%s](%s)\n", p.Summary, p.why(), p.Good, p.Rule, p.URL())
 }
 
-// said returns the output of lint for the invalid example.
-func (p *Page) said() string {
+// output returns the output of lint for the invalid example.
+func (p *Page) output() string {
 	report := Run(Options{}, []Input{p.example(p.Bad)})
 	var out strings.Builder
 	_ = report.writeText(&out, Style{}) // a strings.Builder takes everything

@@ -33,7 +33,7 @@ type Page struct {
 	Figures []Figure
 	// Sections are displayed with denied ones first, then changed ones, then the rest; otherwise in their order.
 	Sections []Section
-	// Rest are things that there is nothing to say of but their names.
+	// Rest lists objects of which only the names are displayed.
 	Rest []Names
 }
 
@@ -46,7 +46,7 @@ type Figure struct {
 	Tone         Tone
 }
 
-// Tone is how something is meant, and so coloured.
+// Tone is the meaning of a text, which determines its colour.
 type Tone string
 
 // The tones; the zero Tone is neutral.
@@ -94,7 +94,7 @@ type Line struct {
 	Text   string
 	// Gap reports that lines are left out before this one, Folded that lines below it are.
 	Gap, Folded bool
-	// By is who changed the line; nil for one that stayed.
+	// By is the rule that changed the line; nil for an unchanged line.
 	By *Rule
 }
 
@@ -103,7 +103,7 @@ type Rule struct {
 	Name, Profile string
 	// At is the position of the rule, such as acme/profile.yaml:12; empty if there is no rule.
 	At string
-	// Alarm reports that there should be a rule, and is none.
+	// Alarm reports that a rule is missing.
 	Alarm bool
 }
 
@@ -284,7 +284,7 @@ func (r Rule) compare(other Rule) int {
 	return cmp.Or(strings.Compare(file, otherFile), cmp.Compare(line, otherLine))
 }
 
-// place takes file:line apart.
+// place splits file:line.
 func (r Rule) place() (file string, line int) {
 	colon := strings.LastIndexByte(r.At, ':')
 	if colon < 0 {
@@ -351,7 +351,7 @@ func (p *Page) Write(w io.Writer) error {
 	return nil
 }
 
-// policy lets the page load nothing, and run and apply nothing but its own script and style.
+// policy forbids the page to load anything, and to use other scripts and styles than its own.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; img-src data:; style-src '%s'; script-src '%s'; base-uri 'none'; form-action 'none'",
 		hash(style), hash(script))

@@ -370,7 +370,7 @@ func (in Input) split() (own, foreign []manifest.Object) {
 		case o.Is("", "Namespace"):
 			namespace = o.Name
 		case o.Group() == coreGroup, o.Is(operatorGroup, "Garden"), o.Is(extensionsGroup, "Cluster"):
-			namespace = "" // of a garden cluster, or said of a control plane by its name
+			namespace = "" // the object is of a garden cluster, or describes a control plane by its name
 		}
 		if namespace == "" || planes[namespace] || namespace == gardenNamespace || strings.HasPrefix(namespace, "shoot--") {
 			own = append(own, o)

@@ -41,7 +41,7 @@ type Scene struct {
 	Facts *facts.Facts
 	// Present are the objects that lookups find, decoded.
 	Present []map[string]any
-	// Live is where facts and lookups are read in place of Facts and Present; nil for those.
+	// Live is the source of facts and lookups; nil to use Facts and Present.
 	Live facts.Source
 	// Objects are the objects for the webhooks in their given order.
 	Objects []manifest.Object
@@ -210,7 +210,7 @@ func namespaceOf(raw []byte) (facts.Namespace, error) {
 // gardenNamespace is where the virtual garden lives.
 const gardenNamespace = target.GardenNamespace
 
-// Find lets lookups find these objects. It fails if an object is invalid.
+// Find makes lookups find these objects. It fails if an object is invalid.
 func (s *Scene) Find(objects ...manifest.Object) error {
 	for _, o := range objects {
 		decoded, err := decode(o)
@@ -222,8 +222,7 @@ func (s *Scene) Find(objects ...manifest.Object) error {
 	return nil
 }
 
-// Invent lets lookups find the Secrets and ConfigMaps with constant names that they ask for and the scene does not have, with the values
-// sample-<key>.
+// Invent adds the missing Secrets and ConfigMaps with constant names that lookups read, with the values sample-<key>.
 func (s *Scene) Invent(requests ...facts.LookupRequest) {
 	namespace := s.Namespace().Name
 	for _, l := range requests {
@@ -330,12 +329,12 @@ func storeStringData(secret map[string]any) {
 	delete(secret, "stringData")
 }
 
-// GeneratorName is the program that writes control planes with Gardener's code. That code takes 45 ms of CPU to start and
-// 70 MB, which is why it is a program of its own.
+// GeneratorName is the program that writes control planes with Gardener's code. It is a separate program because that
+// code takes 45 ms of CPU to start and 70 MB.
 const GeneratorName = "graft-controlplane"
 
 // ErrNoGenerator means that the program is not installed.
-var ErrNoGenerator = errors.New("the program " + GeneratorName + " is not there")
+var ErrNoGenerator = errors.New("the program " + GeneratorName + " was not found")
 
 // Generated is a control plane as written by Gardener; graft-controlplane writes it as one JSON object per line.
 type Generated struct {

@@ -61,7 +61,7 @@ func (o options) measure(ctx context.Context, land *landscape.Landscape, itself 
 			if err != nil {
 				return nil, err
 			}
-			r := row{shoots: shoots, program: program.name, none: program.room*int64(shoots) > available()}
+			r := row{shoots: shoots, program: program.name, none: program.budget*int64(shoots) > available()}
 			if !r.none {
 				err = r.measure(ctx, s, program, review)
 			}

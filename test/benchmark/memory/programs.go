@@ -25,9 +25,9 @@ type starter struct {
 	start func(context.Context, *seed) (*process, error)
 	// bundle is the CA bundle by which kube-apiserver would trust the webhook.
 	bundle func(context.Context, *seed, *process) ([]byte, error)
-	// room is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less,
+	// budget is how many bytes of memory a shoot may take while Clusters are listed, of what is free; where there is less,
 	// it is not started.
-	room int64
+	budget int64
 }
 
 func (o options) starters(land *landscape.Landscape, itself string) []starter {
@@ -35,7 +35,7 @@ func (o options) starters(land *landscape.Landscape, itself string) []starter {
 		{name: "Graft", start: o.startGraft, bundle: func(ctx context.Context, _ *seed, p *process) ([]byte, error) { return registered(ctx, land, p) }},
 		{
 			// The answer, as it is read and as it is decoded.
-			name: "classical", room: 4 * int64(o.size),
+			name: "classical", budget: 4 * int64(o.size),
 			start: func(ctx context.Context, s *seed) (*process, error) { return startClassical(ctx, s, itself) },
 			bundle: func(_ context.Context, s *seed, _ *process) ([]byte, error) {
 				return os.ReadFile(filepath.Join(s.folder, "tls.crt"))

@@ -167,7 +167,7 @@ func otherTarget(entry v1alpha1.TargetRules, at string) (*target.Target, source.
 	case o.Name == mutation.AnyName:
 		add(source.WrongValue, "name", "leave it out for objects of any name")
 	case strings.Contains(prefix, "*") || len(problems) > 0:
-		add(source.InvalidName, "name", "must be a name, or the beginning of one and a * behind, is %q", o.Name)
+		add(source.InvalidName, "name", "must be a name, or a prefix followed by *, is %q", o.Name)
 	}
 	if len(entry.Rules) == 0 {
 		add(source.MissingField, "rules", "is missing: an operation for the objects")

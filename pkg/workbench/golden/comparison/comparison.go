@@ -25,7 +25,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// Mismatch is a value that is not as it is wanted.
+// Mismatch is a value that differs from the expected one.
 type Mismatch struct {
 	// Path is relative to the compared value.
 	Path string

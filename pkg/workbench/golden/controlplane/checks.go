@@ -28,7 +28,7 @@ type compiler struct {
 	selector
 
 	at source.Node
-	// path is the path of the expectation, and container is the one of flags and variables.
+	// path is the path of the expectation. container is the container with the flags and variables.
 	path, container string
 	expected        v1alpha1.TestExpected
 	profile         profileText
@@ -298,7 +298,7 @@ func (c *compiler) flagValues(field string, node source.Node) ([]string, bool) {
 			return values, true
 		}
 	}
-	c.refuse(node, field, "must be text, a list of texts for a flag that is repeated, or null for one that is not there")
+	c.refuse(node, field, "must be text, a list of texts for a flag that is repeated, or null for a missing flag")
 	return nil, false
 }
 
@@ -339,7 +339,7 @@ func entries(entry func(values []string, key string) (string, bool)) func(c *com
 }
 
 func (c *compiler) entry(field, flag, key string, node source.Node, entry func(values []string, key string) (string, bool)) {
-	want, ok := c.text(field, node, "an entry that is not there")
+	want, ok := c.text(field, node, "a missing entry")
 	if !ok {
 		return
 	}
@@ -397,14 +397,14 @@ func (t text) add(at source.Node, below, word string, look func(item any, conten
 	}})
 }
 
-// exists expects that the item is there, or for null that it is not.
+// exists adds the assertion that the item exists, or for null that it is absent.
 func (t text) exists() {
 	t.add(t.at, "", "", func(item any, _ string) []comparison.Mismatch {
 		switch {
 		case t.at.Absent():
 			return comparison.Differences("", nil, item, item != nil)
 		case item == nil:
-			return []comparison.Mismatch{{Want: "to be there", Got: comparison.Absent}}
+			return []comparison.Mismatch{{Want: "(present)", Got: comparison.Absent}}
 		}
 		return nil
 	})

@@ -196,20 +196,20 @@ func (r *run) judge(ctx context.Context, e expectation, o *object) {
 	at := e.at.Position()
 	switch {
 	case e.state == v1alpha1.TestAbsent:
-		wrong(at, "", "is there, and shall be absent")
+		wrong(at, "", "exists, but must be absent")
 		return
 	case e.isDenied():
 		r.judgeDenial(e, o)
 		return
 	case o.denied != nil:
-		if r.form != "" { // otherwise that was said already
+		if r.form != "" { // otherwise another failure reports it
 			wrong(at, "", "is denied: "+o.reason())
 		}
 		return
 	case e.state == v1alpha1.TestUnchanged && o.changed():
-		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "shall stay as it is, and changes", Diff: r.told(ctx, o)})
+		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "must not change, but changes", Diff: r.describe(ctx, o)})
 	case e.state == v1alpha1.TestChanged && !o.changed():
-		wrong(at, "", "shall change, and stays as it is"+idle(o))
+		wrong(at, "", "must change, but does not"+idle(o))
 	}
 	r.judgeRules(e, o)
 	if len(e.asserts) == 0 {
@@ -260,7 +260,7 @@ func idle(o *object) string {
 func (r *run) judgeDenial(e expectation, o *object) {
 	at := e.at.Position()
 	if o.denied == nil {
-		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "shall be denied, and is admitted"})
+		r.fail(golden.Failure{At: at, Subject: o.String(), Message: "must be denied, but is admitted"})
 		return
 	}
 	if e.denied == nil {
@@ -359,8 +359,8 @@ func (r *run) idleAbout(o *object, about string) []string {
 	return idle
 }
 
-// told describes the effect of rules on an object.
-func (r *run) told(ctx context.Context, o *object) string {
+// describe describes the effect of rules on an object.
+func (r *run) describe(ctx context.Context, o *object) string {
 	change, err := o.change(ctx)
 	if err != nil {
 		return ""

@@ -27,8 +27,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/scene"
 )
 
-// trial is a case for one shoot of one version.
-type trial struct {
+// caseTest is the test of a case with one shoot of one Kubernetes version.
+type caseTest struct {
 	at         source.Position
 	profiles   []string
 	parameters map[string]source.Node
@@ -38,7 +38,7 @@ type trial struct {
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
-	// form is that of the golden file: the readable difference (diff), or the objects that changed (yaml); empty for none.
+	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml); empty without one.
 	form string
 
 	program *program
@@ -47,44 +47,44 @@ type trial struct {
 	err     error
 }
 
-// plan builds the scenes as far as that goes without the control planes that are still to be generated.
-func (tr *trial) plan(ctx context.Context) {
-	if tr.scenes, tr.err = scene.Build(ctx, tr.input, tr.planes); errors.Is(tr.err, errPlanned) {
-		tr.scenes, tr.err = nil, nil
+// plan builds the scenes, unless control planes must be generated first.
+func (test *caseTest) plan(ctx context.Context) {
+	if test.scenes, test.err = scene.Build(ctx, test.input, test.planes); errors.Is(test.err, errPlanned) {
+		test.scenes, test.err = nil, nil
 	}
 }
 
 // Run implements golden.Test.
-func (tr *trial) Run(ctx context.Context) golden.Outcome {
-	outcome, err := tr.run(ctx)
+func (test *caseTest) Run(ctx context.Context) golden.Outcome {
+	outcome, err := test.run(ctx)
 	if err != nil {
 		return golden.Outcome{Err: err}
 	}
 	return outcome
 }
 
-func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
-	if err := errors.Join(tr.program.err, tr.err); err != nil {
+func (test *caseTest) run(ctx context.Context) (golden.Outcome, error) {
+	if err := errors.Join(test.program.err, test.err); err != nil {
 		return golden.Outcome{}, err
 	}
-	if tr.scenes == nil {
-		if tr.plan(ctx); tr.err != nil {
-			return golden.Outcome{}, tr.err
+	if test.scenes == nil {
+		if test.plan(ctx); test.err != nil {
+			return golden.Outcome{}, test.err
 		}
 	}
-	defer func() { tr.scenes = nil }() // there may be thousands of trials
-	r := &run{trial: tr, covered: map[source.Position]bool{}, edited: map[int]bool{}}
-	for _, s := range tr.scenes {
+	defer func() { test.scenes = nil }() // there may be thousands of tests
+	r := &run{caseTest: test, covered: map[source.Position]bool{}, edited: map[int]bool{}}
+	for _, s := range test.scenes {
 		if err := r.admit(ctx, s); err != nil {
 			return golden.Outcome{}, err
 		}
 	}
 	r.unused()
 	r.denials()
-	for _, e := range tr.expected {
+	for _, e := range test.expected {
 		r.expect(ctx, e)
 	}
-	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[tr.form]; write != nil {
+	if write := map[string]func(context.Context) (string, error){"diff": r.diff, "yaml": r.yaml}[test.form]; write != nil {
 		text, err := write(ctx)
 		if err != nil {
 			return golden.Outcome{}, err
@@ -95,14 +95,14 @@ func (tr *trial) run(ctx context.Context) (golden.Outcome, error) {
 	return r.outcome, ctx.Err()
 }
 
-// run is a trial while it is run.
+// run is the state of a caseTest while it runs.
 type run struct {
-	*trial
+	*caseTest
 
 	objects []*object
-	// covered are the positions of the rules that some object has applied.
+	// covered are the positions of the rules that were applied to an object.
 	covered map[source.Position]bool
-	// edited are the edits that changed an object, those of old behind those of edits.
+	// edited has the indexes of the edits that changed an object: first those of edits, then those of old.
 	edited  map[int]bool
 	outcome golden.Outcome
 }
@@ -120,7 +120,7 @@ func (r *run) fail(f golden.Failure) {
 	r.outcome.Failures = append(r.outcome.Failures, f)
 }
 
-// admit takes the objects of a scene through the webhooks, and again.
+// admit calls the webhooks for the objects of a scene, and then again for the results.
 func (r *run) admit(ctx context.Context, s *scene.Scene) error {
 	objects := slices.Concat(s.Objects, r.more)
 	for i, m := range objects {
@@ -147,10 +147,10 @@ func (r *run) admit(ctx context.Context, s *scene.Scene) error {
 	return nil
 }
 
-// edit applies the edits that are of the object.
+// edit applies the edits for the object.
 func (r *run) edit(o *object) error {
 	came := o.JSON
-	for i, e := range slices.Concat(r.edits, r.trial.old) {
+	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
 		if !e.matches(o.Object, o.purpose, o.garden()) {
 			continue
 		}
@@ -169,9 +169,9 @@ func (r *run) edit(o *object) error {
 	return nil
 }
 
-// unused finds edits of objects that are not there.
+// unused finds edits of missing objects.
 func (r *run) unused() {
-	for i, e := range slices.Concat(r.edits, r.trial.old) {
+	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
 		if !r.edited[i] {
 			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.none(e.selector)})
 		}
@@ -189,7 +189,7 @@ func (r *run) again(ctx context.Context, o *object) {
 		skip bool
 	}{
 		{"the webhooks are called a second time", o.old, !o.changed()},
-		{"it is updated as it is", o.result, false},
+		{"it is updated without changes", o.result, false},
 	} {
 		if second.skip {
 			continue
@@ -257,10 +257,10 @@ type object struct {
 	purpose string
 	old     []byte
 
-	result  []byte
-	applied []mutation.Applied
-	denied  *mutation.Failure
-	told    *render.Change
+	result   []byte
+	applied  []mutation.Applied
+	denied   *mutation.Failure
+	rendered *render.Change
 }
 
 // purposeOf returns the purpose of an OperatingSystemConfig, or an empty string for other objects.
@@ -296,8 +296,8 @@ func (o *object) admit(ctx context.Context) error {
 
 // change admits the object again and records the author of each line. It is slower, and only for output.
 func (o *object) change(ctx context.Context) (*render.Change, error) {
-	if o.told != nil {
-		return o.told, nil
+	if o.rendered != nil {
+		return o.rendered, nil
 	}
 	change, err := render.NewChange(o.JSON)
 	if err != nil {
@@ -307,8 +307,8 @@ func (o *object) change(ctx context.Context) (*render.Change, error) {
 	if err := change.Admit(ctx, o.program, o.scene.Admission(o.old), o.scene.Source()); err != nil && !errors.As(err, &failure) {
 		return nil, fmt.Errorf("%s: %w", o, err)
 	}
-	change.Reveal() // the Secrets are those that the test makes up
-	o.told = change
+	change.Reveal() // the test invents these Secrets
+	o.rendered = change
 	return change, nil
 }
 

@@ -108,7 +108,8 @@ func (r *tableReader) shootsOf(c *v1alpha1.TestCase) []string {
 // maximumCases bounds a table.
 const maximumCases = 20000
 
-// cells adds a case for a shoot, once for each version. The same is said of all versions, so that findings are those of the first.
+// cells adds a case for a shoot, once for each version. All versions have the same findings, so it returns those of the
+// first.
 func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expectation, among []string, layers ...source.Node) {
 	s := layer(layers...)
 	versions, findings := s.versions(among)
@@ -121,18 +122,18 @@ func (r *tableReader) cells(c *v1alpha1.TestCase, shoot string, expected []expec
 		return
 	}
 	for _, version := range versions {
-		tr := &trial{setting: s, parameters: s.Parameters, at: c.Name.At.Position(), expected: expected}
-		tr.profiles = golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles)
-		findings := tr.set(c.Name.At, version, "cases["+c.Name.Value+"].")
+		test := &caseTest{setting: s, parameters: s.Parameters, at: c.Name.At.Position(), expected: expected}
+		test.profiles = golden.ProfilesFor(filepath.Dir(r.Node.File), r.table.Profiles, r.tester.profiles)
+		findings := test.set(c.Name.At, version, "cases["+c.Name.Value+"].")
 		if len(findings) > 0 {
 			r.Findings = appendNew(r.Findings, findings)
 			return
 		}
 		file := ""
-		if tr.form = c.Golden; c.Golden != "" {
+		if test.form = c.Golden; c.Golden != "" {
 			file = join(".", golden.Slug(c.Name.Value), golden.Slug(shoot), version) + "." + c.Golden
 		}
-		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, tr) {
+		if !r.Add(c.Name, join(", ", c.Name.Value, shoot, version), file, test) {
 			return
 		}
 	}
@@ -167,33 +168,34 @@ func readManifests(folder string, paths []source.Text, path string, findings sou
 }
 
 // set converts the setting to options and further objects.
-func (tr *trial) set(at source.Node, version, path string) source.Findings {
+func (test *caseTest) set(at source.Node, version, path string) source.Findings {
 	var findings source.Findings
-	tr.input.Options, findings = tr.setting.options(version)
-	if len(tr.setting.Manifests) > 0 {
-		tr.input.Objects, findings = readManifests(filepath.Dir(tr.at.File), tr.setting.Manifests, path+"manifests", findings)
+	test.input.Options, findings = test.setting.options(version)
+	if len(test.setting.Manifests) > 0 {
+		test.input.Objects, findings = readManifests(filepath.Dir(test.at.File), test.setting.Manifests, path+"manifests", findings)
 	}
-	present, more := objects(tr.setting.Present, path+"present")
+	present, more := objects(test.setting.Present, path+"present")
 	findings = append(findings, more...)
-	tr.input.Present = append(tr.input.Present, present...)
-	tr.more, more = objects(tr.setting.Objects, path+"objects")
+	test.input.Present = append(test.input.Present, present...)
+	test.more, more = objects(test.setting.Objects, path+"objects")
 	findings = append(findings, more...)
-	tr.edits, more = compileEdits(at, tr.setting.Edits, path+"edits")
+	test.edits, more = compileEdits(at, test.setting.Edits, path+"edits")
 	findings = append(findings, more...)
-	tr.old, more = compileEdits(at, tr.setting.Old, path+"old")
+	test.old, more = compileEdits(at, test.setting.Old, path+"old")
 	return append(findings, more...)
 }
 
-// setting is a setting as it is after those below it were taken into account.
+// setting is a setting after merging the settings that it is based on.
 type setting v1alpha1.TestSetting
 
-// ownFields are the fields of a case that belong to no setting.
+// ownFields are the fields of a case that are not settings.
 var ownFields = []string{"name", "description", "for", "expect", "golden"}
 
-// mergedFields are fields of settings that are merged and not replaced; true where a null stays, as it means something there.
+// mergedFields are the fields of settings that are merged instead of replaced. The value is true if a null is kept
+// because it has a meaning.
 var mergedFields = map[string]bool{"annotations": false, "parameters": false, "shoot": true, "cloudProfile": true, "seed": true}
 
-// layer puts settings above each other, the last one on top.
+// layer merges settings; later ones take precedence.
 func layer(layers ...source.Node) setting {
 	top := layers[len(layers)-1]
 	merged := source.Node{Node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, File: top.File}
@@ -213,7 +215,7 @@ func layer(layers ...source.Node) setting {
 	return s
 }
 
-// put sets a member of a mapping, or merges its members into those that are there. A null takes it away unless it is kept.
+// put sets a member of a mapping, or merges its members into the existing ones. A null removes it unless nulls are kept.
 func put(into *yaml.Node, field source.Field, merges, keepNull bool) {
 	at := -1
 	for i := 0; i < len(into.Content); i += 2 {
@@ -414,7 +416,7 @@ func (e *edit) apply(object []byte) ([]byte, error) {
 	return json.Marshal(tree)
 }
 
-var errNotThere = errors.New("the text to replace is not there")
+var errNotThere = errors.New("the text to replace was not found")
 
 // replaceText puts a text into the place of another in the content of a unit or a file.
 func replaceText(spec map[string]any, r v1alpha1.TestReplacement) error {

@@ -52,20 +52,20 @@ func (t *Tester) Profile() string { return v1alpha1.KindProviderProfile }
 // Prepare compiles the profiles of the cases and generates the control planes, each once. It fails if control planes
 // cannot be generated.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
-	trials := make([]*trial, 0, len(cases))
+	tests := make([]*caseTest, 0, len(cases))
 	for _, c := range cases {
-		trials = append(trials, c.Test.(*trial))
+		tests = append(tests, c.Test.(*caseTest))
 	}
 	var compiled []*program
-	for _, tr := range trials {
+	for _, test := range tests {
 		var fresh bool
-		if tr.program, fresh = t.programs.load(tr.profiles, tr.setting.generation(), tr.parameters); fresh {
-			compiled = append(compiled, tr.program)
+		if test.program, fresh = t.programs.load(test.profiles, test.setting.generation(), test.parameters); fresh {
+			compiled = append(compiled, test.program)
 		}
-		if tr.program.err == nil {
-			tr.input.Options.Provider = cmp.Or(tr.input.Options.Provider, tr.program.provider())
-			tr.planes = t.planes
-			tr.plan(ctx)
+		if test.program.err == nil {
+			test.input.Options.Provider = cmp.Or(test.input.Options.Provider, test.program.provider())
+			test.planes = t.planes
+			test.plan(ctx)
 		}
 	}
 	work, ctx := errgroup.WithContext(ctx)

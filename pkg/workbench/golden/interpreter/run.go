@@ -27,8 +27,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/workbench/interpret"
 )
 
-// trial is a case.
-type trial struct {
+// caseTest is the test of a case.
+type caseTest struct {
 	asked
 
 	profiles []string
@@ -43,61 +43,61 @@ type trial struct {
 
 // Questions returns the profiles and the requests of a prepared case, for another engine. It fails if the profiles do
 // not compile.
-func (tr *trial) Questions() ([]*profile.Interpreter, []interpreter.Request, error) {
-	if tr.program.err != nil {
-		return nil, nil, tr.program.err
+func (test *caseTest) Questions() ([]*profile.Interpreter, []interpreter.Request, error) {
+	if test.program.err != nil {
+		return nil, nil, test.program.err
 	}
-	return tr.program.documents, tr.requests(), nil
+	return test.program.documents, test.requests(), nil
 }
 
 // requests returns the requests of the case. The profiles must be compiled.
-func (tr *trial) requests() []interpreter.Request {
-	operations := tr.operations
+func (test *caseTest) requests() []interpreter.Request {
+	operations := test.operations
 	if len(operations) == 0 {
 		operations = slices.DeleteFunc(interpreter.Operations(), func(o interpreter.Operation) bool {
-			return tr.lacks(o) != "" || o == interpreter.Aggregate && !tr.hasMembers || !tr.program.Supports(tr.kind(), o)
+			return test.lacks(o) != "" || o == interpreter.Aggregate && !test.hasMembers || !test.program.Supports(test.kind(), o)
 		})
 	}
 	requests := make([]interpreter.Request, len(operations))
 	for i, o := range operations {
-		requests[i] = tr.request(o)
+		requests[i] = test.request(o)
 	}
 	return requests
 }
 
 // Run implements golden.Test.
-func (tr *trial) Run(ctx context.Context) golden.Outcome {
-	if tr.program.err != nil {
-		return golden.Outcome{Err: tr.program.err}
+func (test *caseTest) Run(ctx context.Context) golden.Outcome {
+	if test.program.err != nil {
+		return golden.Outcome{Err: test.program.err}
 	}
-	outcome := golden.Outcome{Rules: slices.Clone(tr.program.rules)}
+	outcome := golden.Outcome{Rules: slices.Clone(test.program.rules)}
 	var answers []answer
-	for _, request := range tr.requests() {
-		trace, err := tr.program.Trace(ctx, request)
+	for _, request := range test.requests() {
+		trace, err := test.program.Trace(ctx, request)
 		if err != nil {
 			return golden.Outcome{Err: err}
 		}
-		tr.program.tally(outcome.Rules, trace)
+		test.program.tally(outcome.Rules, trace)
 		answers = append(answers, answer{request, trace})
-		failures := tr.want.judge(request, trace.Response, failed(trace))
+		failures := test.want.judge(request, trace.Response, failed(trace))
 		for i := range failures {
-			failures[i].By, failures[i].NotBy = tr.authors(trace)
+			failures[i].By, failures[i].NotBy = test.authors(trace)
 		}
 		outcome.Failures = append(outcome.Failures, failures...)
-		if again := tr.again(ctx, request, trace); again != nil {
+		if again := test.again(ctx, request, trace); again != nil {
 			outcome.Failures = append(outcome.Failures, *again)
 		}
 	}
 	if len(answers) == 0 {
 		outcome.Failures = append(outcome.Failures, golden.Failure{
-			At: tr.want.at, Subject: tr.object.String(), Message: "no profile has a rule for " + tr.kind().String() + " that could be asked",
+			At: test.want.at, Subject: test.object.String(), Message: "no profile has a rule for " + test.kind().String() + " that could be asked",
 		})
 	}
-	if !tr.holds {
+	if !test.holds {
 		return outcome
 	}
 	var err error
-	if outcome.Content, err = tr.program.write(answers); err != nil {
+	if outcome.Content, err = test.program.write(answers); err != nil {
 		return golden.Outcome{Err: err}
 	}
 	return outcome
@@ -112,11 +112,11 @@ func failed(t *rule.Trace) error {
 }
 
 // authors returns the rules that contribute to the answer, and the skipped ones.
-func (tr *trial) authors(t *rule.Trace) (by, not []string) {
+func (test *caseTest) authors(t *rule.Trace) (by, not []string) {
 	why := "another rule had decided"
 	for i := range t.Rules {
 		r := &t.Rules[i]
-		place := tr.program.place(r.At)
+		place := test.program.place(r.At)
 		switch r.Outcome {
 		case rule.Applied, rule.Unchanged:
 			by = append(by, place)
@@ -136,18 +136,18 @@ func (tr *trial) authors(t *rule.Trace) (by, not []string) {
 }
 
 // again fails if a repeated request changes the changed object once more: Karmada would write it repeatedly.
-func (tr *trial) again(ctx context.Context, r interpreter.Request, t *rule.Trace) *golden.Failure {
+func (test *caseTest) again(ctx context.Context, r interpreter.Request, t *rule.Trace) *golden.Failure {
 	if t.Failure != nil || t.Response.Patch == nil || !r.Operation.Patches() {
 		return nil
 	}
-	failure := &golden.Failure{At: tr.want.at, Subject: string(r.Operation)}
+	failure := &golden.Failure{At: test.want.at, Subject: string(r.Operation)}
 	object, err := interpret.Patched(r.Object, t.Response.Patch)
 	if err != nil {
 		failure.Message = err.Error()
 		return failure
 	}
 	r.Object = object
-	second, err := tr.program.Interpret(ctx, r)
+	second, err := test.program.Interpret(ctx, r)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		failure.Message = "fails when it is applied to its own result: " + reason(err)
@@ -350,7 +350,7 @@ func mismatches(subject, path string, wanted source.Node, got any, there bool, e
 func (w *want) judgeFailure(q interpreter.Request, err error) []golden.Failure {
 	wanted, subject := w.spec.Failure, string(q.Operation)
 	if err == nil {
-		return []golden.Failure{{At: wanted.At.Position(), Subject: subject, Message: "shall fail, and is answered"}}
+		return []golden.Failure{{At: wanted.At.Position(), Subject: subject, Message: "must fail, but is answered"}}
 	}
 	var (
 		failure  *interpreter.Failure

@@ -67,7 +67,7 @@ type tableReader struct {
 // add adds a case.
 func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 	path := "cases[" + c.Name.Value + "]."
-	tr := &trial{
+	test := &caseTest{
 		profiles: golden.ProfilesFor(r.objects.folder, r.table.Profiles, r.tester.profiles), gardener: r.table.Gardener, optional: r.table.Optional,
 		holds: c.Golden,
 	}
@@ -76,22 +76,22 @@ func (r *tableReader) add(c *v1alpha1.InterpreterTestCase) {
 		return
 	}
 	var findings source.Findings
-	tr.object, findings = r.objects.object(c.Object, path+"object")
+	test.object, findings = r.objects.object(c.Object, path+"object")
 	if !c.Observed.Absent() {
 		observed, more := r.objects.object(c.Observed, path+"observed")
-		tr.observed, findings = observed.JSON, append(findings, more...)
+		test.observed, findings = observed.JSON, append(findings, more...)
 	}
 	if len(findings) == 0 {
-		findings = tr.read(c.Name.At, &c.InterpreterTestQuestion, path, c.Golden)
+		findings = test.read(c.Name.At, &c.InterpreterTestQuestion, path, c.Golden)
 	}
 	wanted, more := newWant(c.Name.At, c.Want, path, c.Golden)
-	tr.want, findings = wanted, append(findings, more...)
+	test.want, findings = wanted, append(findings, more...)
 	file := ""
 	if c.Golden {
 		file = golden.Slug(c.Name.Value) + answerEnding
 	}
 	if r.Findings = append(r.Findings, findings...); len(findings) == 0 {
-		r.Add(c.Name, c.Name.Value, file, tr)
+		r.Add(c.Name, c.Name.Value, file, test)
 	}
 }
 
@@ -166,7 +166,7 @@ func (o *objects) called(n source.Node, path string) ([]byte, source.Findings) {
 		return o.file(n, path)
 	}
 	if slices.Contains(o.making, name) {
-		return nil, source.Findings{n.Finding(path, "is like itself: %s", strings.Join(append(o.making, name), " → "))}
+		return nil, source.Findings{n.Finding(path, "is based on itself: %s", strings.Join(append(o.making, name), " → "))}
 	}
 	o.making = append(o.making, name)
 	defer func() { o.making = o.making[:len(o.making)-1] }()

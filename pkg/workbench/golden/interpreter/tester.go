@@ -39,8 +39,8 @@ func (t *Tester) Profile() string { return v1alpha1.KindInterpreterProfile }
 // Prepare compiles the profiles of the cases, each once. It fails if the context ends.
 func (t *Tester) Prepare(ctx context.Context, cases []*golden.Case) error {
 	for _, c := range cases {
-		tr := c.Test.(*trial)
-		tr.program = t.programs.load(tr.profiles, tr.gardener, tr.optional)
+		test := c.Test.(*caseTest)
+		test.program = t.programs.load(test.profiles, test.gardener, test.optional)
 	}
 	return ctx.Err()
 }
