@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package disk reads files from untrusted folders: only regular files, up to a maximum size, and only inside the given folder. A link, a
-// device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block. Start at ReadInside. Replace writes
-// a file.
+// Package disk reads files from untrusted folders: only regular files, up to a maximum size, and only inside the given
+// folder. A link, a device or a pipe in a folder of profiles must not disclose another file, exhaust memory or block.
+// Start at ReadInside. Replace writes a file.
 package disk
 
 import (
@@ -36,8 +36,9 @@ var (
 	ErrTooLarge = errors.New("it is too large")
 )
 
-// ReadInside reads a file by its path relative to a folder. Links inside the folder are followed, as a mounted ConfigMap has them. The folder
-// itself may be a link. It fails for links that leave the folder, for anything except regular files, and above the limit in bytes.
+// ReadInside reads a file by its path relative to a folder. Links inside the folder are followed, as a mounted
+// ConfigMap has them. The folder itself may be a link. It fails for links that leave the folder, for anything except
+// regular files, and above the limit in bytes.
 func ReadInside(folder, name string, limit int64) ([]byte, error) {
 	file, size, err := open(folder, name)
 	return read(file, size, limit, filepath.Join(folder, name), err)
@@ -85,7 +86,8 @@ func ReadFS(files fs.FS, name string, limit int64) ([]byte, error) {
 	return fs.ReadFile(files, name)
 }
 
-// CheckInside returns an error if one of the files exists but ReadInside would refuse it. Use it for files that a library opens by path.
+// CheckInside returns an error if one of the files exists but ReadInside would refuse it. Use it for files that a
+// library opens by path.
 func CheckInside(folder string, names ...string) error {
 	for _, name := range names {
 		file, _, err := open(folder, name)
@@ -101,7 +103,8 @@ func CheckInside(folder string, names ...string) error {
 }
 
 func open(folder, name string) (*os.File, int64, error) {
-	// With a trailing slash, open(2) fails for anything except folders. Without it, opening a pipe blocks until it has a writer.
+	// With a trailing slash, open(2) fails for anything except folders. Without it, opening a pipe blocks until it has a
+	// writer.
 	root, err := os.OpenRoot(filepath.Clean(folder) + string(filepath.Separator))
 	if err != nil {
 		return nil, 0, err
@@ -114,7 +117,8 @@ func open(folder, name string) (*os.File, int64, error) {
 	return file, size, err
 }
 
-// openRegular opens a regular file. It checks the type before opening, since opening a device can have side effects, and again afterwards.
+// openRegular opens a regular file. It checks the type before opening, since opening a device can have side effects,
+// and again afterwards.
 func openRegular(
 	name string, stat func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error),
 ) (*os.File, int64, error) {

@@ -72,7 +72,7 @@ func (n *Node) Remove(key string) {
 	}
 	k.reset()
 	k.gone = true
-	n.doc.lose()
+	n.doc.countRemoval()
 	n.mark()
 }
 
@@ -160,13 +160,13 @@ func (n *Node) become(t *text, at uint32) bool {
 	if n.gone {
 		n.doc.version++
 	} else {
-		n.doc.lose()
+		n.doc.countRemoval()
 	}
 	n.gone = false
 	original, first := n.origin()
 	used := unedited || original == nil || !equal(original, first, t, at)
 	if used {
-		n.shed()
+		n.dropChildren()
 		n.text, n.at, n.replaced = t, at, original != nil
 	} else {
 		n.reset()
@@ -205,14 +205,14 @@ func (n *Node) mark() {
 
 // reset takes all edits of the place and below back.
 func (n *Node) reset() {
-	n.shed()
+	n.dropChildren()
 	if t, at := n.origin(); t != nil {
 		n.text, n.at, n.replaced = t, at, false
 	}
 }
 
-// shed drops the children of a removed value.
-func (n *Node) shed() {
+// dropChildren drops the children of a removed value.
+func (n *Node) dropChildren() {
 	for _, k := range n.kids {
 		k.gone = true
 	}
@@ -225,8 +225,8 @@ func (n *Node) touched() bool {
 	return n != nil && (n.gone || n.edited || n.replaced || n.was == 0)
 }
 
-// lose counts an edit that takes something away.
-func (d *Document) lose() {
+// countRemoval counts an edit that removes or replaces a value.
+func (d *Document) countRemoval() {
 	d.version++
 	d.losses++
 }
@@ -314,7 +314,7 @@ func (n *Node) RemoveItem(i int) {
 	n.kids[i].gone = true
 	n.kids = slices.Delete(n.kids, i, i+1)
 	n.reshaped = true
-	n.doc.lose()
+	n.doc.countRemoval()
 	n.mark()
 }
 

@@ -125,8 +125,8 @@ func (n *Node) Item(i int) *Node {
 	return n.kids[i]
 }
 
-// Texts ranges over the items of an array in their current state: the text of a string, and the kind of any item. It makes one
-// copy for all texts, and no nodes where there were no edits.
+// Texts ranges over the items of an array in their current state: the text of a string, and the kind of any item. It
+// makes one copy for all texts, and no nodes where there were no edits.
 func (n *Node) Texts(yield func(text string, kind Kind) bool) {
 	var whole strings.Builder
 	whole.Grow(len(n.text.bytesAt(n.at)))
@@ -733,9 +733,9 @@ func equalItems(a *text, i uint32, b *text, j uint32) bool {
 	return i >= endA && j >= endB
 }
 
-// equalMembers compares in step as long as both objects have the same order, and by their keys if they have not. Each pair
-// of values is compared once, since comparing twice at every level would take forever in a deep value. Objects with
-// duplicate keys can count as different although their last values are not.
+// equalMembers compares in step as long as both objects have the same order, and by their keys if they have not. Each
+// pair of values is compared once, since comparing twice at every level would take forever in a deep value. Objects
+// with duplicate keys can count as different although their last values are not.
 func equalMembers(a *text, i uint32, b *text, j uint32) bool {
 	endA, endB := a.entries[i].next, b.entries[j].next
 	x, y := i+1, j+1

@@ -57,7 +57,8 @@ func TestDuplicateKeysAmongMany(t *testing.T) {
 	}
 }
 
-// TestArenaBytesDoNotOverlap checks that the bytes of one arena do not overlap, and that the next arena holds them in one piece.
+// TestArenaBytesDoNotOverlap checks that the bytes of one arena do not overlap, and that the next arena holds them in
+// one piece.
 func TestArenaBytesDoNotOverlap(t *testing.T) {
 	var s scratch
 	for round := range 3 {

@@ -81,8 +81,8 @@ func (t *text) stringIs(at uint32, s string) bool {
 	return unquote(body) == s
 }
 
-// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, so it first compares
-// the last bytes.
+// sameString compares two string entries. Keys of one object often begin alike and seldom end alike, so it first
+// compares the last bytes.
 func sameString(a *text, i uint32, b *text, j uint32) bool {
 	x, y := &a.entries[i], &b.entries[j]
 	if !x.plain || !y.plain {
@@ -548,7 +548,8 @@ func wholeLetters(body []byte) int {
 	return at
 }
 
-// letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any other.
+// letter reads the ASCII character at the beginning of body and returns the number of bytes that it takes; 0 for any
+// other.
 func letter(body []byte) (byte, int) {
 	c := body[0]
 	switch {
@@ -608,7 +609,8 @@ func hex(c byte) int {
 	}
 }
 
-// AppendBase64 appends src as base64.StdEncoding writes it, six bytes at a time and two letters from a table, in less than half of its time.
+// AppendBase64 appends src as base64.StdEncoding writes it, six bytes at a time and two letters from a table, in less
+// than half of its time.
 func AppendBase64(dst, src []byte) []byte {
 	size := base64.StdEncoding.EncodedLen(len(src))
 	dst = slices.Grow(dst, size)

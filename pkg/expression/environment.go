@@ -41,8 +41,8 @@ func (e *Environment) Partial() *Partial {
 	return &Partial{environment: e, programs: map[*program]cel.Program{}, spent: new(uint64)}
 }
 
-// NewObject declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a variable;
-// nested are the object types that occur in the types of the fields.
+// NewObject declares an object type. The name is qualified, such as graft.Shoot, so that it cannot be taken for a
+// variable; nested are the object types that occur in the types of the fields.
 func NewObject(name string, fields map[string]*cel.Type, nested ...*Object) *Object {
 	o := &Object{name: name, cel: cel.ObjectType(name), fields: map[string]*types.FieldType{}, nested: nested}
 	for field, fieldType := range fields {
@@ -224,7 +224,8 @@ func (p *typeProvider) unknownObject(t *cel.Type) string {
 	return ""
 }
 
-// isKubernetesType reports whether a type is a value type of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They have no fields.
+// isKubernetesType reports whether a type is a value type of k8s.io/apiserver/pkg/cel, such as kubernetes.Semver. They
+// have no fields.
 func isKubernetesType(name string) bool {
 	return strings.HasPrefix(name, "kubernetes.") || strings.HasPrefix(name, "net.")
 }
@@ -386,8 +387,8 @@ func scan(text string) ([]piece, *scanError) {
 	return pieces, nil
 }
 
-// scanExpression finds the brace that ends the expression which begins at start. Braces in CEL's strings, in comments and
-// in map literals do not end it.
+// scanExpression finds the brace that ends the expression which begins at start. Braces in CEL's strings, in comments
+// and in map literals do not end it.
 func scanExpression(text string, start int) (int, *scanError) {
 	depth := 0
 	for i := start; i < len(text); {
@@ -594,7 +595,8 @@ func build(inherited map[string]Variable, added []Variable) (*Environment, error
 	return &Environment{env: env, types: provider, variables: variables}, nil
 }
 
-// baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never changes.
+// baseEnvironment holds the language and its functions, without variables. It takes milliseconds to build and never
+// changes.
 var baseEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
 		cel.EagerlyValidateDeclarations(true),

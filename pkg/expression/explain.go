@@ -82,7 +82,7 @@ func (e *Environment) diagnose(o origin, text piece, issues *cel.Issues) source.
 			}
 			message = e.mismatch(m[1], m[2])
 		}
-		finding := o.finding(text.offset+offset, "%s", plainly(message)).Of(rule)
+		finding := o.finding(text.offset+offset, "%s", reword(message)).Of(rule)
 		if unknown != "" {
 			finding = finding.Of(UnknownName)
 			if word, ok := source.Nearest(unknown, known); ok && finding.Column > 0 && e.elsewhere[unknown] == "" {
@@ -137,7 +137,8 @@ func nameBefore(text string, offset int) int {
 	return offset
 }
 
-// nodePosition returns the position of a node; for selections and calls, the position of the field's or function's name.
+// nodePosition returns the position of a node; for selections and calls, the position of the field's or function's
+// name.
 func (p *program) nodePosition(node ast.Expr) source.Position {
 	text := p.expressionText()
 	location := p.ast.NativeRep().SourceInfo().GetStartLocation(node.ID())
@@ -317,8 +318,8 @@ var macros = map[string]string{
 	operators.Filter: "list.filter(x, x > 0)", operators.Map: "list.map(x, x + 1)", operators.Has: "has(object.field)",
 }
 
-// plainly rewords CEL's messages about other frequent mistakes.
-func plainly(message string) string {
+// reword rewords CEL's messages about other frequent mistakes.
+func reword(message string) string {
 	if m := otherType.FindStringSubmatch(message); m != nil {
 		return strings.ReplaceAll("must be "+m[1]+", is "+m[2], "_type", "") + remedy(m[1]+" "+m[2])
 	}
@@ -533,8 +534,8 @@ func (e *EvaluationError) Error() string {
 	return e.Position.String() + ": " + e.Message
 }
 
-// Unwrap returns the context's error when the evaluation was interrupted, the limit that was exceeded (see ExceedsLimit), or the error of
-// another evaluation that was needed for this one.
+// Unwrap returns the context's error when the evaluation was interrupted, the limit that was exceeded (see
+// ExceedsLimit), or the error of another evaluation that was needed for this one.
 func (e *EvaluationError) Unwrap() error { return e.err }
 
 func (f failure) Error() string { return string(f) }

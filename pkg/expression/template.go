@@ -150,8 +150,8 @@ func (t *Template) charge(ctx context.Context, size int) error {
 	return nil
 }
 
-// String computes the result as text: strings, bool, numbers, versions, quantities, addresses and times. Lists, maps and
-// null are an error.
+// String computes the result as text: strings, bool, numbers, versions, quantities, addresses and times. Lists, maps
+// and null are an error.
 func (t *Template) String(ctx context.Context, vars interpreter.Activation) (string, error) {
 	if t.value == nil && t.whole != nil {
 		text, err := t.whole.text(ctx, vars)

@@ -17,7 +17,7 @@ import (
 // lookup validates a lookup, except its paths and expressions.
 func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 	path := "lookups." + name
-	named := whats(l)
+	named := selectingFields(l)
 	if len(named) == 0 {
 		v.add(source.ExclusiveFields, path, "names no object: one of secret, configMap, infrastructure, backupBucket and object is needed")
 		return
@@ -44,8 +44,8 @@ func (v *validator) lookup(name string, l v1alpha1.Lookup) {
 	v.missing(path, l)
 }
 
-// whats returns the fields of the lookup that select its object.
-func whats(l v1alpha1.Lookup) []string {
+// selectingFields returns the fields of the lookup that select its object.
+func selectingFields(l v1alpha1.Lookup) []string {
 	var named []string
 	add := func(name string, given bool) {
 		if given {

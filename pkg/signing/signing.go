@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package signing creates and signs certificates with new P-256 keys. RSA keys would take more than half a second for a CA and a server.
-// Callers provide the template with names and times. Start at New.
+// Package signing creates and signs certificates with new P-256 keys. RSA keys would take more than half a second for a
+// CA and a server. Callers provide the template with names and times. Start at New.
 package signing
 
 import (
@@ -24,8 +24,8 @@ type Pair struct {
 	Key         *ecdsa.PrivateKey
 }
 
-// New returns a new key with a certificate from the template, signed by signer. A nil signer makes it self-signed. If the template has no
-// serial number, New chooses 127 random bits. It fails for templates that crypto/x509 rejects.
+// New returns a new key with a certificate from the template, signed by signer. A nil signer makes it self-signed. If
+// the template has no serial number, New chooses 127 random bits. It fails for templates that crypto/x509 rejects.
 func New(template *x509.Certificate, signer *Pair) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/serving/tracing"
 )
 
-// makeCertDir creates a temporary folder for the serving certificate if none is configured. It returns a function that removes it.
+// makeCertDir creates a temporary folder for the serving certificate if none is configured. It returns a function that
+// removes it.
 func makeCertDir(o *installation.Installation) (remove func(), err error) {
 	if o.CertDir != "" {
 		return func() {}, nil

@@ -362,7 +362,7 @@ func (f *liveFlags) diff(ctx context.Context, s *Streams, namespace string, prof
 	}
 	o.Old, o.OldName = compare.Side(seed.NewInstalled(l.seed, known...)), "the webhooks installed in the seed "+l.seed.Host()
 	if f.noDryRun {
-		o.Old, o.OldName = seed.Standing{}, "the objects in the seed "+l.seed.Host()
+		o.Old, o.OldName = seed.Stored{}, "the objects in the seed "+l.seed.Host()
 	}
 	for _, version := range l.others(known...) {
 		l.notes = append(l.notes, version+", which is in no ConfigMap of the seed: values that only its rules wrote into pod templates, units and files are not "+

@@ -91,7 +91,7 @@ func (o *diffOptions) run(command *cobra.Command, s *Streams, manifests []string
 	if style.Context = o.context; o.context == 0 {
 		style.Context = -1
 	}
-	heads(&style, profiles, scenes)
+	setHeadings(&style, profiles, scenes)
 	changes, err := admit(command.Context(), profiles, scenes)
 	if err != nil {
 		return err

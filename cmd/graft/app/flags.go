@@ -277,8 +277,8 @@ func writeFile(path string, write func(io.Writer) error) error {
 	return err
 }
 
-// heads sets the title of a page or a comment, and the description of its input.
-func heads(style *render.Style, profiles *loaded, scenes []*scene.Scene) {
+// setHeadings sets the title of a page or a comment, and the description of its input.
+func setHeadings(style *render.Style, profiles *loaded, scenes []*scene.Scene) {
 	var names []string
 	for _, document := range profiles.Documents {
 		names = append(names, document.Metadata.Name)

@@ -109,7 +109,7 @@ func (o *ledgerInspectOptions) run(ctx context.Context, s *Streams, arguments []
 	if err := o.complete(time.Now()); err != nil {
 		return err
 	}
-	return o.place.use(ctx, s, arguments, looks, func(k keeper) error {
+	return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error {
 		list := newListing(s.Out, o.output, o.query.State == network.Resting)
 		if err := k.search(ctx, o.query, list.add); err != nil {
 			return errors.Join(err, list.breakOff())
@@ -294,7 +294,7 @@ Exit status: 0; 1 if there are findings; 2 if the ledger could not be read.`,
 }
 
 func (o *ledgerVerifyOptions) run(ctx context.Context, s *Streams, arguments []string) error {
-	return o.place.use(ctx, s, arguments, looks, func(k keeper) error {
+	return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error {
 		progress := newMeter(s, "row")
 		report, err := k.verify(ctx, progress.count)
 		progress.done()
@@ -372,10 +372,10 @@ func (f *ledgerFlags) release(ctx context.Context, s *Streams, text string) erro
 	if err != nil {
 		return fmt.Errorf("%q: %w, as `graft ledger inspect` shows it", text, err)
 	}
-	return f.use(ctx, s, nil, tends, func(k keeper) error { return f.releaseIn(ctx, s, k, owner) })
+	return f.use(ctx, s, nil, writes, func(k ledgerAccess) error { return f.releaseIn(ctx, s, k, owner) })
 }
 
-func (f *ledgerFlags) releaseIn(ctx context.Context, s *Streams, k keeper, owner network.Owner) error {
+func (f *ledgerFlags) releaseIn(ctx context.Context, s *Streams, k ledgerAccess, owner network.Owner) error {
 	a, done, err := k.release(ctx, owner)
 	if errors.Is(err, network.ErrNotHeld) {
 		return found{owner.String() + " holds nothing"}

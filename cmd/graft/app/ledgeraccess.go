@@ -88,13 +88,13 @@ func (f *ledgerFlags) named(arguments []string) error {
 type access int
 
 const (
-	looks  access = iota // reads; an export will do
-	tends                // writes
-	founds               // makes a ledger when there is none
+	reads   access = iota // also accepts an export
+	writes                // needs an existing ledger
+	creates               // creates a missing ledger
 )
 
 // use opens the ledger at the location on the command line, and closes it after a function has used it.
-func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, does access, do func(keeper) error) (err error) {
+func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, does access, do func(ledgerAccess) error) (err error) {
 	if err := f.named(arguments); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (f *ledgerFlags) use(ctx context.Context, s *Streams, arguments []string, d
 }
 
 // open opens the ledger, or connects to the server that has it.
-func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper, error) {
+func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (ledgerAccess, error) {
 	switch {
 	case f.server != "":
 		return f.dial(ctx, f.server, does)
@@ -115,12 +115,12 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 		return f.openEtcd(ctx)
 	}
 	if info, err := os.Stat(f.path); err == nil && info.Mode().IsRegular() {
-		if does != looks {
+		if does != reads {
 			return nil, fmt.Errorf("%s is a file: an export can only be read; `graft ledger import` makes a ledger of it", f.path)
 		}
 		return exported{f.path}, nil
 	}
-	store, err := file.Open(f.path, file.Options{ReadOnly: does == looks, Existing: does != founds, OldCopy: f.oldCopy, Fatal: s.die})
+	store, err := file.Open(f.path, file.Options{ReadOnly: does == reads, Existing: does != creates, OldCopy: f.oldCopy, Fatal: s.exitAfter})
 	switch {
 	case err == nil:
 		return &opened{store: store}, nil
@@ -132,9 +132,9 @@ func (f *ledgerFlags) open(ctx context.Context, s *Streams, does access) (keeper
 	return nil, err
 }
 
-// die ends the program after a fatal error of a folder's engine: committed data is safe unless files are damaged, and
-// uncommitted data is lost.
-func (s *Streams) die(why error) {
+// exitAfter ends the program after a fatal error of a folder's engine: committed data is safe unless files are damaged,
+// and uncommitted data is lost.
+func (s *Streams) exitAfter(why error) {
 	first, _, _ := strings.Cut(why.Error(), "\n")
 	if s.ErrInteractive {
 		fmt.Fprint(s.Err, emptyLine)
@@ -144,7 +144,7 @@ func (s *Streams) die(why error) {
 }
 
 // ask asks the server that has the folder.
-func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (keeper, error) {
+func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held error) (ledgerAccess, error) {
 	socket := remote.Socket(f.path)
 	if _, err := os.Stat(socket); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w, and there is no server's socket at %s", held, socket)
@@ -160,8 +160,8 @@ func (f *ledgerFlags) ask(ctx context.Context, s *Streams, does access, held err
 	return k, err
 }
 
-func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (keeper, error) {
-	if does == founds {
+func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (ledgerAccess, error) {
+	if does == creates {
 		return nil, errors.New("a server has opened the ledger: stop the server first")
 	}
 	client, err := remote.Dial(address)
@@ -171,7 +171,7 @@ func (f *ledgerFlags) dial(ctx context.Context, address string, does access) (ke
 	if _, err := client.Get(ctx, "format"); err != nil { // without an answer, the cause is clearer here
 		return nil, errors.Join(err, client.Close())
 	}
-	return &asked{opened{store: client}, client}, nil
+	return &remoteLedger{opened{store: client}, client}, nil
 }
 
 // The name and the password of a user of etcd, which must not be visible on a command line.
@@ -180,7 +180,7 @@ const (
 	variablePassword = "GRAFT_ETCD_PASSWORD" //nolint:gosec // the name of a variable
 )
 
-func (f *ledgerFlags) openEtcd(ctx context.Context) (keeper, error) {
+func (f *ledgerFlags) openEtcd(ctx context.Context) (ledgerAccess, error) {
 	o := etcd.Options{Endpoints: f.endpoints, Prefix: f.prefix, Username: os.Getenv(variableUser), Password: os.Getenv(variablePassword)}
 	if f.ca+f.cert+f.key != "" {
 		var err error
@@ -220,8 +220,8 @@ func (f *ledgerFlags) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// keeper gives access to a ledger: in this program, on a server, or in a file.
-type keeper interface {
+// ledgerAccess reads and writes a ledger: in this program, on a server, or in an export.
+type ledgerAccess interface {
 	search(ctx context.Context, q ledger.Query, each func(ledger.Entry) error) error
 	export(ctx context.Context, out io.Writer, o archive.ExportOptions) (archive.Exported, error)
 	verify(ctx context.Context, progress func(rows int)) (*ledger.Report, error)
@@ -256,13 +256,13 @@ func (o *opened) release(ctx context.Context, owner network.Owner) (network.Allo
 
 func (o *opened) close() error { return o.store.Close() }
 
-// asked is a ledger of a server: it is read through the server, which also writes.
-type asked struct {
+// remoteLedger is a ledger of a server: it is read through the server, which also writes.
+type remoteLedger struct {
 	opened
 	client *remote.Client
 }
 
-func (a *asked) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
+func (a *remoteLedger) release(ctx context.Context, owner network.Owner) (network.Allocation, bool, error) {
 	held, err := a.client.Release(ctx, owner)
 	return held, true, err
 }
@@ -343,7 +343,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 		Args: atMost("one path", 1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			ctx := command.Context()
-			return o.place.use(ctx, s, arguments, looks, func(k keeper) error { return o.run(ctx, s, k) })
+			return o.place.use(ctx, s, arguments, reads, func(k ledgerAccess) error { return o.run(ctx, s, k) })
 		},
 	}
 	set := command.Flags()
@@ -355,7 +355,7 @@ Exit status: 0; 1 if rows are missing or inconsistent (see graft ledger verify);
 	return command
 }
 
-func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k keeper) (err error) {
+func (o *ledgerExportOptions) run(ctx context.Context, s *Streams, k ledgerAccess) (err error) {
 	progress := newMeter(s, "row")
 	options := archive.ExportOptions{Progress: progress.count}
 	if o.leaveOut {
@@ -449,7 +449,7 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 		return err
 	}
 	defer func() { _ = in.Close() }()
-	var k keeper
+	var k ledgerAccess
 	defer func() {
 		if k != nil {
 			err = errors.Join(err, k.close())
@@ -457,7 +457,7 @@ func (o *ledgerImportOptions) run(ctx context.Context, s *Streams, file string) 
 	}()
 	progress := newMeter(s, "line")
 	into := func() (ledger.Store, error) {
-		if k, err = o.place.open(ctx, s, founds); err != nil {
+		if k, err = o.place.open(ctx, s, creates); err != nil {
 			return nil, err
 		}
 		return k.(*opened).store, nil

@@ -105,7 +105,7 @@ func (o *packOptions) run(s *Streams, paths []string) error {
 		}
 		return found{}
 	}
-	if findings := strangers(profiles); len(findings) > 0 {
+	if findings := foreignDocuments(profiles); len(findings) > 0 {
 		fmt.Fprintln(s.Err, findings.Error())
 		return found{}
 	}
@@ -141,8 +141,9 @@ func (o *packOptions) write(s *Streams, profiles []source.File) error {
 	return nil
 }
 
-// strangers finds documents that the program which mounts an image would refuse: those that are no profiles, and profiles of another kind than the first.
-func strangers(files []source.File) source.Findings {
+// foreignDocuments finds documents that the program which mounts an image would refuse: those that are no profiles, and
+// profiles of another kind than the first.
+func foreignDocuments(files []source.File) source.Findings {
 	kinds := []string{profilev1alpha1.KindProviderProfile, profilev1alpha1.KindNetworkProfile, profilev1alpha1.KindInterpreterProfile}
 	parts, _ := profile.Parse(files...) // which lint has read
 	var findings source.Findings
@@ -162,7 +163,8 @@ func strangers(files []source.File) source.Findings {
 	return findings
 }
 
-// delivery describes how profiles of a kind are installed (charts/graft-profiles and charts/gardener-extension-provider-graft).
+// delivery describes how profiles of a kind are installed (charts/graft-profiles and
+// charts/gardener-extension-provider-graft).
 type delivery struct {
 	// label marks the ConfigMap, and configMap is its name; empty: each profile has a ConfigMap of its own.
 	label, configMap string

@@ -69,7 +69,7 @@ func (o *renderOptions) run(command *cobra.Command, s *Streams, manifests []stri
 		return err
 	}
 	style := s.style()
-	heads(&style, profiles, scenes)
+	setHeadings(&style, profiles, scenes)
 	if format.Whole {
 		return o.writeObjects(s, style, changes)
 	}

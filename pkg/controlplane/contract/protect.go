@@ -23,8 +23,8 @@ var ErrBroken = errors.New("contract broken")
 // dataPath is where the contract has the claim mounted into the etcd container.
 const dataPath = "/var/etcd/data"
 
-// Exemption reports whether a rule has given a reason for writing a flag of the target's own container, or, with an empty
-// flag, for putting environment variables, Secrets or ConfigMaps into it.
+// Exemption reports whether a rule has given a reason for writing a flag of the target's own container, or, with an
+// empty flag, for putting environment variables, Secrets or ConfigMaps into it.
 type Exemption func(flag string) bool
 
 // Protect compares the protected parts of an object's document with their state before the edits. It considers only the
@@ -54,7 +54,7 @@ func Protect(o *target.Object, g Generation, exempt Exemption, services *systemd
 	if err := protectFlags(o, g, was, is, exempt); err != nil {
 		return err
 	}
-	if _, ok := SenselessInput(o.Target); ok && !exempt("") {
+	if _, ok := ForbiddenInput(o.Target); ok && !exempt("") {
 		if err := protectInputs(before, after, was, is); err != nil {
 			return err
 		}

@@ -113,9 +113,9 @@ func LockedFlag(t *target.Target, flag string, g Generation) (Clause, bool) {
 	return Clause{}, false
 }
 
-// SenselessInput returns the clause that forbids environment variables, Secrets and ConfigMaps in the target's own
+// ForbiddenInput returns the clause that forbids environment variables, Secrets and ConfigMaps in the target's own
 // container.
-func SenselessInput(t *target.Target) (Clause, bool) {
+func ForbiddenInput(t *target.Target) (Clause, bool) {
 	return senseless, t.Component == "kube-scheduler" || t.Component == "etcd"
 }
 
@@ -145,7 +145,8 @@ func ReservedAnnotation(key string) (Clause, bool) {
 	return annotations, strings.HasPrefix(key, target.ReferencePrefix)
 }
 
-// reservedFields are the fields that no rule may write, including their members. Rules write only labels and annotations of metadata.
+// reservedFields are the fields that no rule may write, including their members. Rules write only labels and
+// annotations of metadata.
 var reservedFields = []string{
 	"apiVersion", "kind", "metadata.name", "metadata.generateName", "metadata.namespace", "metadata.uid", "metadata.selfLink",
 	"metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp", "metadata.deletionTimestamp",

@@ -53,8 +53,8 @@ const maxStreak = 3
 // Streak counts consecutive touches that fixed nothing. The zero value has counted none.
 type Streak struct{ length int }
 
-// Seen records the outcome of the next touch. It reports whether touching must stop, because the webhook does not respond
-// or has other profiles.
+// Seen records the outcome of the next touch. It reports whether touching must stop, because the webhook does not
+// respond or has other profiles.
 func (s *Streak) Seen(outcome Outcome) (giveUp bool) {
 	if s.length++; outcome == Fixed || outcome == Gone {
 		s.length = 0

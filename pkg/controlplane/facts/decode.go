@@ -17,7 +17,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// The versions that Graft reads. Gardener writes a Cluster's resources in v1beta1 (pkg/extensions/cluster.go, SyncClusterResourceToSeed).
+// The versions that Graft reads. Gardener writes a Cluster's resources in v1beta1 (pkg/extensions/cluster.go,
+// SyncClusterResourceToSeed).
 const (
 	clusterVersion = "extensions.gardener.cloud/v1alpha1"
 	coreVersion    = "core.gardener.cloud/v1beta1"

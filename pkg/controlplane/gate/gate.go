@@ -42,7 +42,8 @@ type Writer interface {
 
 // Gate answers the Extension resources of a type.
 type Gate struct {
-	// Type is theirs, and their name: gardenlet calls an Extension by its type (gardener: pkg/component/shared/extension.go, mergeExtensions).
+	// Type is theirs, and their name: gardenlet calls an Extension by its type (gardener:
+	// pkg/component/shared/extension.go, mergeExtensions).
 	Type string
 	// Extensions reads them.
 	Extensions client.Reader

@@ -94,7 +94,8 @@ type Installation struct {
 	OwnerNamespace string
 	// WebhookHost and CertDir are the address and the folder of the webhook server.
 	WebhookHost, CertDir string
-	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty requires none.
+	// ClientCA holds CA certificates as PEM. A caller must present a client certificate that one of them has signed; empty
+	// requires none.
 	ClientCA []byte
 	// ManagedResource is deleted first when the installation is removed; it may be empty.
 	ManagedResource client.ObjectKey
@@ -103,8 +104,8 @@ type Installation struct {
 	HeartbeatSeconds   int32
 }
 
-// AddTo loads the profiles and adds all parts of the extension to the manager. It fails if a part cannot be created, or the
-// API server does not answer.
+// AddTo loads the profiles and adds all parts of the extension to the manager. It fails if a part cannot be created, or
+// the API server does not answer.
 func (o *Installation) AddTo(ctx context.Context, mgr manager.Manager, draining *atomic.Bool, tracer trace.Tracer) (*webhook.Registrar, error) {
 	store, measures, source, err := o.addProfiles(ctx, mgr)
 	if err != nil {
@@ -495,8 +496,8 @@ func (o *Installation) uncached() []client.Object {
 // replica within a minute at a few admissions per second, and high enough to make the cost of connecting negligible.
 const callsOnConnection = 256
 
-// addServer adds the webhook server, for admissions and for the validation of profiles. It replaces controller-runtime's, which limits
-// neither connections nor streams nor bodies.
+// addServer adds the webhook server, for admissions and for the validation of profiles. It replaces
+// controller-runtime's, which limits neither connections nor streams nor bodies.
 func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, callers *webhook.Callers, handler *webhook.Handler, validations webhook.ValidationHandler,
 	draining *atomic.Bool,
 ) error {
@@ -544,7 +545,8 @@ func (o *Installation) addServer(ctx context.Context, mgr manager.Manager, calle
 	})
 }
 
-// verifyCallers makes the TLS server verify a client certificate if there is one; webhook.Callers requires it for requests.
+// verifyCallers makes the TLS server verify a client certificate if there is one; webhook.Callers requires it for
+// requests.
 func (o *Installation) verifyCallers(config *tls.Config) {
 	if len(o.ClientCA) == 0 {
 		return
@@ -553,8 +555,8 @@ func (o *Installation) verifyCallers(config *tls.Config) {
 	config.ClientCAs.AppendCertsFromPEM(o.ClientCA)
 }
 
-// addHealth serves /healthz and /readyz at a separate address with separate connections, so that callers of the webhooks
-// cannot exhaust them.
+// addHealth serves /healthz and /readyz at a separate address with separate connections, so that callers of the
+// webhooks cannot exhaust them.
 func (o *Installation) addHealth(ctx context.Context, mgr manager.Manager, alive, ready map[string]healthz.Checker) error {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]map[string]healthz.Checker{"/healthz": alive, "/readyz": ready} {

@@ -109,7 +109,8 @@ func Field(path string) (FieldHistory, bool) {
 // FieldHistory is the history of a field.
 type FieldHistory struct {
 	Span
-	// Kind is object, map, list, string, bool, integer, number, or any for a field with a form of its own, such as a duration.
+	// Kind is object, map, list, string, bool, integer, number, or any for a field with a form of its own, such as a
+	// duration.
 	Kind string `json:"kind"`
 }
 
@@ -267,7 +268,8 @@ func Plugins(m Minor) []string {
 // (kubernetes: pkg/kubeapiserver/options/plugins.go of v1.24.17, v1.29.6 and v1.30.14).
 var formerPlugins = map[string]Minor{"PersistentVolumeLabel": 30, "PodSecurityPolicy": 24, "SecurityContextDeny": 29}
 
-// FormerPlugin returns the last version before the table that had an admission plugin; false when no such plugin is known.
+// FormerPlugin returns the last version before the table that had an admission plugin; false when no such plugin is
+// known.
 func FormerPlugin(name string) (Minor, bool) {
 	had, ok := formerPlugins[name]
 	return had, ok
@@ -381,7 +383,8 @@ func (t *Table) gate(component, name string) (string, bool) {
 //go:embed table.json
 var encoded []byte
 
-// load decodes the table once. It is part of the program, so that a table that cannot be decoded is a mistake of the build.
+// load decodes the table once. It is part of the program, so that a table that cannot be decoded is a mistake of the
+// build.
 var load = sync.OnceValue(func() *Table {
 	var t Table
 	if err := json.Unmarshal(encoded, &t); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/expression"
 )
 
-// Admit takes an object all the way: it finds the rules, reads the facts they need, plans, applies and checks the result.
-// The error is a *Failure, and then the object must not be admitted.
+// Admit takes an object all the way: it finds the rules, reads the facts they need, plans, applies and checks the
+// result. The error is a *Failure, and then the object must not be admitted.
 func (p *Program) Admit(ctx context.Context, r Request, source facts.Source) (*Result, error) {
 	result, err := p.admit(ctx, r, source, nil)
 	return result, asError(err)

@@ -35,8 +35,8 @@ func (p Plan) Exemption() contract.Exemption {
 }
 
 // Apply makes the edits of the plan and reports the outcome of each rule. On an error, the last reported rule is the
-// cause, unless all rules were reported. Results in the cache, which may be nil, are reused; an observer still sees each
-// step.
+// cause, unless all rules were reported. Results in the cache, which may be nil, are reused; an observer still sees
+// each step.
 func (p Plan) Apply(o *target.Object, observe Observer, cache *textcache.Cache) ([]Applied, error) {
 	var (
 		applied    = make([]Applied, len(p.Rules))
@@ -161,7 +161,7 @@ func (p *PlannedRule) references(o *target.Object) []operation.Reference {
 		}
 		value := step.Value
 		if step.Kept {
-			value = operation.Standing(o, step.Place)
+			value = operation.CurrentValue(o, step.Place)
 		}
 		references = append(references, operation.Reference{Kind: step.Place.Kind, Value: value})
 	}

@@ -105,7 +105,7 @@ func (p *Program) Only(keep func(RuleInfo) bool) *Program {
 			}
 		}
 	}
-	settleSelections(&reduced)
+	completeSelections(&reduced)
 	return &reduced
 }
 
@@ -135,7 +135,8 @@ type Permission struct {
 	Namespace string
 	// Name is the name of the object; empty: it is computed for each control plane.
 	Name string
-	// Followed means that the object is also listed and watched by its name: in Namespace, or with Everywhere in all namespaces.
+	// Followed means that the object is also listed and watched by its name: in Namespace, or with Everywhere in all
+	// namespaces.
 	Followed, Everywhere bool
 }
 

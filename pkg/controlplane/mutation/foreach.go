@@ -25,8 +25,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
 )
 
-// membersKept limits the compiled rules that are kept for the items of a forEach.
-const membersKept = 512
+// maxCompiledItems limits the cached compiled rules for the items of a forEach.
+const maxCompiledItems = 512
 
 // maximumItems limits the items of a forEach, which come from objects that users write.
 const maximumItems = 256
@@ -82,8 +82,8 @@ type computedName struct {
 	number, shape int
 }
 
-// compiledValues compiles the values of a rule with forEach and remembers their positions. It is written while the profile is loaded,
-// and read only from then on.
+// compiledValues compiles the values of a rule with forEach and remembers their positions. It is written while the
+// profile is loaded, and only read afterwards.
 type compiledValues struct {
 	environment *expression.Environment
 	at          map[source.Position]bool
@@ -99,13 +99,14 @@ type compiledValue struct {
 // sampleShapes lists typical forms of names. They are tried in this order until the operation accepts one.
 var sampleShapes = []string{"item%d", "/item%d", "item%d.service", "Item%d", "ITEM%d", "item%d.conf", "%d", "0%d", "item%d=a", "item%d.item"}
 
-// NewForEach compiles the list or mapping of a rule with forEach. The environment is the one for expressions of the target.
+// NewForEach compiles the list or mapping of a rule with forEach. The environment is the one for expressions of the
+// target.
 func NewForEach(
 	in *scope.Scope, seen *expression.Environment, node source.Node, rulePath string, context operation.Context, arguments source.Node, path string,
 	g contract.Generation,
 ) (*ForEach, source.Findings) {
 	f := &ForEach{
-		Items: items{node: node}, context: context, arguments: arguments, path: path, generation: g, members: lru.New(membersKept),
+		Items: items{node: node}, context: context, arguments: arguments, path: path, generation: g, members: lru.New(maxCompiledItems),
 	}
 	result, findings := f.Items.compile(seen, rulePath+".forEach")
 	if len(findings) > 0 {
@@ -125,7 +126,7 @@ func NewForEach(
 	return f, nil
 }
 
-// compile reads the list or mapping, which is one expression or is written out; it gives the type.
+// compile compiles the list or mapping, which is one expression or a YAML value, and returns its type.
 func (i *items) compile(environment *expression.Environment, path string) (*cel.Type, source.Findings) {
 	if i.node.Kind == yaml.ScalarNode {
 		template, err := environment.Template(i.node.Value, expression.At(i.node))
@@ -141,7 +142,8 @@ func (i *items) compile(environment *expression.Environment, path string) (*cel.
 	return scope.TypeOf(i.node), findings
 }
 
-// declare gives the variable item for a list or mapping of a type.
+// declare returns the declaration of the variable item for the type of the list or mapping, or a message about a wrong
+// type.
 func (i *items) declare(result *cel.Type) (expression.Variable, string) {
 	declared := expression.Variable{Name: scope.ItemName, Type: cel.DynType}
 	switch result.Kind() {
@@ -360,7 +362,8 @@ func (v *compiledValues) Template(text string, at source.Position) (*expression.
 	return template, err
 }
 
-// CompileSample finds out which of the texts with expressions are names, and compiles the operation with samples in their place.
+// CompileSample finds the texts with expressions that are names, and compiles the operation with samples in their
+// place.
 func (f *ForEach) CompileSample(definition operation.Definition) ([]operation.Write, source.Findings) {
 	texts := computed(f.arguments, f.path)
 	f.Names = slices.DeleteFunc(slices.Clone(texts), func(n *computedName) bool { return !n.key })
@@ -387,7 +390,7 @@ func (f *ForEach) CompileSample(definition operation.Definition) ([]operation.Wr
 			if first == nil || len(f.values.at) > known {
 				first = findings
 			}
-			if !blame(f.Names, findings) {
+			if !tryNextShapes(f.Names, findings) {
 				return nil, first
 			}
 		}
@@ -431,19 +434,20 @@ func (f *ForEach) Samples() map[*yaml.Node]*yaml.Node {
 	return replaced
 }
 
-// blame gives the names with which findings are about another shape; false when there is none left to try.
-func blame(names []*computedName, findings source.Findings) bool {
-	blamed := false
+// tryNextShapes gives each name with a finding its next sample shape. It returns false if no name has another one.
+func tryNextShapes(names []*computedName, findings source.Findings) bool {
+	tried := false
 	for _, name := range names {
-		if slices.ContainsFunc(findings, name.isBlamed) && name.shape+1 < len(sampleShapes) {
+		if slices.ContainsFunc(findings, name.isAbout) && name.shape+1 < len(sampleShapes) {
 			name.shape++
-			blamed = true
+			tried = true
 		}
 	}
-	return blamed
+	return tried
 }
 
-func (n *computedName) isBlamed(f source.Finding) bool {
+// isAbout reports whether a finding is about the name.
+func (n *computedName) isAbout(f source.Finding) bool {
 	return f.Position == n.Node.Position() || !n.key && f.Path == n.Path
 }
 

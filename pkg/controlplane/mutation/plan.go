@@ -51,7 +51,8 @@ type Step struct {
 	Value operation.Resolved
 	// Kept means that the place keeps the value of the old object; there is no new value then.
 	Kept bool
-	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not applied.
+	// Overridden is the later rule that writes the place differently; empty when none does. An overridden step is not
+	// applied.
 	Overridden string
 
 	Write *operation.Write
@@ -238,8 +239,8 @@ func (p Plan) override(c conflicts) {
 	}
 }
 
-// SecretScalars returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers during the
-// admission. It fails if the value cannot be computed.
+// SecretScalars returns the scalars of the step's value that contain data of Secrets, or nil. It is for observers
+// during the admission. It fails if the value cannot be computed.
 func (s Step) SecretScalars(ctx context.Context) ([]operation.SecretScalar, error) {
 	if s.secrecy == nil {
 		return nil, nil

@@ -72,8 +72,8 @@ func (p *Program) SelectRules(r Request) (*Selection, *Failure) {
 	return longest(forms, r), nil
 }
 
-// longest returns the selection for an object that is no target of the contract: the one with the longest name among those
-// that the name of the object begins with.
+// longest returns the selection for an object that is no target of the contract: the one with the longest name among
+// those that the name of the object begins with.
 func longest(forms map[formKey]*Selection, r Request) *Selection {
 	if t, _ := target.Match(r.Garden, r.Group, r.Kind, r.Name); t != nil {
 		return nil
@@ -167,8 +167,8 @@ func (p *Program) append(key ScopeKey, at formKey, t *target.Target, form *targe
 	p.scopes[key][at].Rules = append(p.scopes[key][at].Rules, rules...)
 }
 
-// inheritRules gives each selection of other objects the rules of those that are wider: first those for any name, then the longer
-// and longer beginnings, last its own, so that the more exact rule wins.
+// inheritRules gives each selection of other objects the rules of those that are wider: first those for any name, then
+// the longer and longer beginnings, last its own, so that the more exact rule wins.
 func inheritRules(p *Program) {
 	for _, forms := range p.scopes {
 		merged := map[formKey][]*Rule{}
@@ -211,17 +211,17 @@ func isSame(a, b formKey) int {
 	return 0
 }
 
-// Settle completes the program after all rules were added: it computes the properties of each selection once.
-func (p *Program) Settle() {
+// Complete completes the program after all rules were added: it computes the properties of each selection once.
+func (p *Program) Complete() {
 	inheritRules(p)
-	settleSelections(p)
+	completeSelections(p)
 }
 
-// settleSelections computes the properties of each selection.
-func settleSelections(p *Program) {
+// completeSelections computes the properties of each selection.
+func completeSelections(p *Program) {
 	for key, forms := range p.scopes {
 		for _, selected := range forms {
-			settleSelection(selected)
+			completeSelection(selected)
 			if applied := appliedRules(selected); p.marks {
 				applied.mark, applied.record = markOf(key.Set, applied.Rules, p.profiles), annotation.RecordKey(key.Set)
 				applied.lasts = slices.ContainsFunc(applied.Rules, lastsOnObject)

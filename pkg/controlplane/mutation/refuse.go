@@ -98,26 +98,26 @@ func reserved(t *target.Target, write operation.Write, writes []operation.Write)
 		return contract.ReservedPart(t, write.Place.Name)
 	case operation.Env:
 		if own {
-			return contract.SenselessInput(t)
+			return contract.ForbiddenInput(t)
 		}
 	case operation.VolumeMount:
 		if own && mountsSecret(write.Place.Name, writes) {
-			return contract.SenselessInput(t)
+			return contract.ForbiddenInput(t)
 		}
 	case operation.Volume:
 		if value, ok := write.Value.Constant(); ok && value.Absent {
-			return contract.SenselessInput(t)
+			return contract.ForbiddenInput(t)
 		}
 	case operation.Container:
-		if write.Place.Name == t.Container && bringsInput(write.Value.Keys()) {
-			return contract.SenselessInput(t)
+		if write.Place.Name == t.Container && addsInput(write.Value.Keys()) {
+			return contract.ForbiddenInput(t)
 		}
 	}
 	return contract.Clause{}, false
 }
 
-// bringsInput reports whether the fields of a container include environment variables or mounts.
-func bringsInput(fields []string) bool {
+// addsInput reports whether the fields of a container include environment variables or mounts.
+func addsInput(fields []string) bool {
 	return slices.ContainsFunc([]string{"env", "envFrom", "volumeMounts"}, func(field string) bool { return slices.Contains(fields, field) })
 }
 

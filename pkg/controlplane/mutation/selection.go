@@ -40,7 +40,8 @@ type Selection struct {
 	Mode PlanMode
 }
 
-// conflicts are the places that several rules write; any: some rule computes the names of its places, so that it may be any.
+// conflicts are the places that several rules write; any: some rule computes the names of its places, so that it may be
+// any.
 type conflicts struct {
 	places map[operation.Place]bool
 	any    bool
@@ -89,9 +90,9 @@ func scan(scanned *document.Document, raw []byte) (*document.Document, error) {
 	return document.Parse(raw)
 }
 
-// isSensitive reports whether a rule for the kubelet may write a value from a Secret or from another part of the object,
-// which may contain tokens. An object that was admitted before still has such a value in the texts that other rules
-// read, so that nothing may be cached.
+// isSensitive reports whether a rule for the kubelet may write a value from a Secret or from another part of the
+// object, which may contain tokens. An object that was admitted before still has such a value in the texts that other
+// rules read, so that nothing may be cached.
 func isSensitive(rules []*Rule) bool {
 	return slices.ContainsFunc(rules, func(r *Rule) bool {
 		if r.Target.Component != "kubelet" {
@@ -104,7 +105,7 @@ func isSensitive(rules []*Rule) bool {
 		for i := range r.Writes {
 			references = append(references, r.Writes[i].Value.References()...)
 		}
-		return len(r.Scope.SecretsIn(references)) > 0 || r.Scope.TellsObject(references)
+		return len(r.Scope.SecretsIn(references)) > 0 || r.Scope.RevealsObject(references)
 	})
 }
 
@@ -121,14 +122,14 @@ func appliedRules(s *Selection) *Selection {
 	return s
 }
 
-func settleSelection(s *Selection) {
+func completeSelection(s *Selection) {
 	s.Prepare()
 	findConflicts(s)
 	s.sensitive = isSensitive(s.Rules)
 	enforced := slices.DeleteFunc(slices.Clone(s.Rules), func(r *Rule) bool { return r.Observed })
 	if len(enforced) < len(s.Rules) {
 		s.Enforced = &Selection{Target: s.Target, Form: s.Form, Rules: enforced}
-		settleSelection(s.Enforced)
+		completeSelection(s.Enforced)
 		s.Enforced.sensitive = s.sensitive
 	}
 }

@@ -32,7 +32,7 @@ func TestTakeBack(t *testing.T) {
 		"no longer recorded": {object: strings.Replace(string(written), "/written-", "/lost-", 1), want: `{"new":"a","other":"b"} {"region":"s3cr3t"} {"quota":"9Gi"}`, marked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := annotation.TakeBack([]byte(test.object))
+			got, err := annotation.Restore([]byte(test.object))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestTakeBack(t *testing.T) {
 		t.Errorf("unmarked is %s, %v", unmarked, err)
 	}
 	for _, f := range []func([]byte) error{
-		func(raw []byte) error { _, err := annotation.TakeBack(raw); return err },
+		func(raw []byte) error { _, err := annotation.Restore(raw); return err },
 		func(raw []byte) error { _, err := annotation.Unmarked(raw); return err },
 	} {
 		if err := f([]byte(`{`)); !errors.Is(err, document.ErrSyntax) {

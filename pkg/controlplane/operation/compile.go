@@ -44,7 +44,7 @@ func (o namedObjects) compile(c *Context, arguments source.Node, path string) ([
 				value, findings = value.shaped(o.shape, n, path)
 			}
 			if len(findings) == 0 {
-				findings = hold(o.checks, n, path)
+				findings = runChecks(o.checks, n, path)
 			}
 			return value, findings
 		},
@@ -100,7 +100,8 @@ type compiler struct {
 	value func(n source.Node, path string) (Value, source.Findings)
 	// check judges a name; nil: every name that is not empty will do.
 	check func(name string) string
-	// rule is that of a name that check refuses, and known are the names that there are; nil: any that is written as such names are.
+	// rule is that of a name that check refuses, and known are the names that there are; nil: any that is written as such
+	// names are.
 	rule  func(name string) source.Rule
 	known []string
 	apply func(o *target.Object, name string, v Resolved) error

@@ -71,7 +71,7 @@ func compileConfiguration(c *Context, arguments source.Node, path string) ([]Wri
 			findings = append(findings, checkKubeletField(write, value)...)
 		}
 	}
-	return writes, append(findings, hold(kubeletChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
+	return writes, append(findings, runChecks(kubeletChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
 }
 
 // checkKubeletField judges a constant.

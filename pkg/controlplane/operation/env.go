@@ -83,7 +83,7 @@ func compileEnvValue(c *Context, n source.Node, path string) (Value, source.Find
 		value, findings = value.shaped(shapeOf[corev1.EnvVarSource], n, path)
 	}
 	if len(findings) == 0 {
-		findings = hold(valueSourceChecks, n, path)
+		findings = runChecks(valueSourceChecks, n, path)
 	}
 	return value, findings
 }

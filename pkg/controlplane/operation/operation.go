@@ -89,7 +89,8 @@ type Definition struct {
 	Components []string
 	// KeepsByDefault means that a rule without onUpdate keeps the values of the old object on UPDATE.
 	KeepsByDefault bool
-	// Lookups are lookups that the operation needs for its arguments and that the profile need not declare, by name; nil: none.
+	// Lookups are lookups that the operation needs for its arguments and that the profile need not declare, by name; nil:
+	// none.
 	Lookups func(arguments source.Node) map[string]v1alpha1.Lookup
 	// Compile parses the arguments and returns all findings about them.
 	Compile func(c *Context, arguments source.Node, path string) ([]Write, source.Findings)
@@ -263,7 +264,8 @@ const (
 // Type is the type of an argument.
 type Type struct {
 	Form Form
-	// Computed means that a string may contain ${ CEL }, and that a string with only an expression may replace a value of any type.
+	// Computed means that a string may contain ${ CEL }, and that a string with only an expression may replace a value of
+	// any type.
 	Computed bool
 	// Values lists the values of a String or the members of a Shape; nil means any.
 	Values []string

@@ -67,8 +67,8 @@ func MayReference(kind Kind) bool {
 	return kind == Volume || kind == Env || kind == Container || kind == Field
 }
 
-// Standing returns the current value of a place that may contain references. It is absent if there is none.
-func Standing(o *target.Object, p Place) Resolved {
+// CurrentValue returns the current value of a place that may contain references. It is absent if there is none.
+func CurrentValue(o *target.Object, p Place) Resolved {
 	var found *document.Node
 	switch p.Kind {
 	case Volume:

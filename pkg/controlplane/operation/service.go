@@ -49,7 +49,7 @@ func compileService(c *Context, arguments source.Node, path string) ([]Write, so
 		apply: setServiceField,
 		keep:  func(name string) func(*target.Object) error { return fieldPath{{Key: "spec"}, {Key: name}}.keep },
 	}.compileEdits(arguments, path)
-	return writes, append(findings, hold(serviceChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
+	return writes, append(findings, runChecks(serviceChecks, arguments.Get("set"), path+".set").Beyond(findings)...)
 }
 
 func setServiceField(o *target.Object, name string, v Resolved) error {

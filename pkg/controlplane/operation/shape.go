@@ -133,7 +133,7 @@ func common(written, canonical any, slips *[]string) any {
 		if !ok {
 			return canonical
 		}
-		*slips = appendInOtherLetters(*slips, members, canonical)
+		*slips = appendCaseErrors(*slips, members, canonical)
 		for key, value := range canonical {
 			member, ok := members[key]
 			if !ok || member == nil {
@@ -154,8 +154,8 @@ func common(written, canonical any, slips *[]string) any {
 	return canonical
 }
 
-// appendInOtherLetters appends a message for each member that differs from a field only in case.
-func appendInOtherLetters(slips []string, members, canonical map[string]any) []string {
+// appendCaseErrors appends a message for each member that differs from a field only in case.
+func appendCaseErrors(slips []string, members, canonical map[string]any) []string {
 	for key := range members {
 		if _, ok := canonical[key]; ok {
 			continue
@@ -184,10 +184,11 @@ func (v Value) shaped(shape func([]byte) ([]byte, error), n source.Node, path st
 	return v, nil
 }
 
-// check is a condition for the values at a path, which types do not express, but kube-apiserver or the component at its
-// start enforces.
+// check is a condition for the values at a path that types do not express. kube-apiserver enforces it, or the component
+// when it starts.
 type check struct {
-	// path leads to the values: keys with dots between them, [] for the items of a list, {} for the values of a mapping. Empty: the value itself.
+	// path leads to the values: keys with dots between them, [] for the items of a list, {} for the values of a mapping.
+	// If it is empty, the check is about the value itself.
 	path  string
 	judge judge
 }
@@ -206,8 +207,8 @@ func below(checks []check, paths ...string) []check {
 	return all
 }
 
-// hold returns the findings of the checks for a value. It ignores computed parts.
-func hold(checks []check, n source.Node, at string) source.Findings {
+// runChecks returns the findings of the checks for a value. It ignores computed parts.
+func runChecks(checks []check, n source.Node, at string) source.Findings {
 	var findings source.Findings
 	for _, c := range checks {
 		visit(n, at, c.path, func(n source.Node, at string) { findings = append(findings, c.judge(n, at)...) })
@@ -227,7 +228,7 @@ func wrong(n source.Node, at string, rule source.Rule, problems ...string) sourc
 	return source.Findings{n.Finding(at, "%s, is %s", strings.Join(problems, "; "), value).Of(rule)}
 }
 
-// oneOf holds that a value is one of several words.
+// oneOf returns a check that a value is one of several words.
 func oneOf[T ~string](words ...T) judge {
 	known := make([]string, len(words))
 	for i, word := range words {
@@ -252,12 +253,12 @@ func integer(problems func(int) []string) judge {
 	}
 }
 
-// between holds that a number is in a range, both ends among it.
+// between returns a check that a number is in an inclusive range.
 func between(least, most int) judge {
 	return integer(func(value int) []string { return validation.IsInRange(value, least, most) })
 }
 
-// atLeast holds that a number is not too small.
+// atLeast returns a check of the minimum of a number.
 func atLeast(least int) judge {
 	return integer(func(value int) []string {
 		if value < least {
@@ -267,7 +268,7 @@ func atLeast(least int) judge {
 	})
 }
 
-// named holds that a text is written as names in its place are.
+// named returns a check that a text is a valid name.
 func named(problems func(string) []string) judge {
 	return func(n source.Node, at string) source.Findings {
 		if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
@@ -277,7 +278,7 @@ func named(problems func(string) []string) judge {
 	}
 }
 
-// needs holds that a mapping has members.
+// needs returns a check that a mapping has members.
 func needs(members ...string) judge {
 	return func(n source.Node, at string) source.Findings {
 		if n.Kind != yaml.MappingNode {
@@ -293,7 +294,7 @@ func needs(members ...string) judge {
 	}
 }
 
-// exactlyOne holds that a mapping has one of its members and no other of them.
+// exactlyOne returns a check that a mapping has exactly one of these members.
 func exactlyOne(members ...string) judge {
 	return func(n source.Node, at string) source.Findings {
 		if n.Kind != yaml.MappingNode {
@@ -316,7 +317,7 @@ func exactlyOne(members ...string) judge {
 	}
 }
 
-// notBelowZero holds that a quantity is not negative.
+// notBelowZero checks that a quantity is not negative.
 func notBelowZero(n source.Node, at string) source.Findings {
 	if quantity, err := resource.ParseQuantity(n.Value); err == nil && n.Kind == yaml.ScalarNode && quantity.Sign() < 0 {
 		return wrong(n, at, source.WrongValue, "must not be negative")
@@ -426,15 +427,15 @@ var (
 	}
 )
 
-// isPort holds that a value is a port, by its number or by its name.
+// isPort checks that a value is the number or the name of a port.
 func isPort(n source.Node, at string) source.Findings {
 	return append(integer(validation.IsValidPortNum)(n, at), named(validation.IsValidPortName)(n, at)...)
 }
 
-// isMode holds that a number is the mode of a file.
+// isMode checks that a number is the mode of a file.
 func isMode(n source.Node, at string) source.Findings { return between(0, 0o777)(n, at) }
 
-// isInside holds that a path stays inside of where it begins.
+// isInside checks that a path is relative and has no .. in it.
 func isInside(n source.Node, at string) source.Findings {
 	if strings.HasPrefix(n.Value, "/") || slices.Contains(strings.Split(n.Value, "/"), "..") {
 		return wrong(n, at, source.WrongValue, "must be a relative path without ..")
@@ -442,7 +443,7 @@ func isInside(n source.Node, at string) source.Findings {
 	return nil
 }
 
-// checkLabel judges a name that is a DNS label, as those of containers and volumes are.
+// checkLabel checks a name that must be a DNS label, such as the name of a container or a volume.
 func checkLabel(name string) string {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return strings.Join(problems, "; ")

@@ -32,7 +32,8 @@ func volumes() Definition {
 }
 
 // volumeSources are the sources that a control plane's volume may have. hostPath is not among them, as a control plane
-// must not depend on the machine of the seed on which it happens to run; neither are sources that Kubernetes has removed.
+// must not depend on the machine of the seed on which it happens to run; neither are sources that Kubernetes has
+// removed.
 var volumeSources = []string{"secret", "configMap", "projected", "emptyDir", "downwardAPI", "persistentVolumeClaim", "csi", "ephemeral", "image"}
 
 var mountFields = []string{"mountPath", "readOnly", "subPath", "subPathExpr", "mountPropagation", "recursiveReadOnly", "containers"}
@@ -102,7 +103,7 @@ func compileVolume(c *Context, field source.Field, path string) ([]Write, source
 			value, problems = value.shaped(shapeOf[corev1.VolumeSource], field.Value, path)
 		}
 		if len(problems) == 0 {
-			problems = hold(volumeChecks, field.Value, path)
+			problems = runChecks(volumeChecks, field.Value, path)
 		}
 		writes = append(writes, Write{Place: Place{Kind: Volume, Name: name}, Value: value, At: field.Value, Path: path,
 			Apply: func(o *target.Object, v Resolved) error { return setVolume(o, name, v.JSON) }})
@@ -158,7 +159,7 @@ func compileMountValue(c *Context, mount source.Node, path string, known []strin
 		value, problems = value.shaped(shapeOf[corev1.VolumeMount], mount, path)
 	}
 	if len(problems)+len(findings) == 0 {
-		problems = hold(mountChecks, mount, path)
+		problems = runChecks(mountChecks, mount, path)
 	}
 	return value, append(findings, problems...)
 }

@@ -73,8 +73,8 @@ func (p *plane) scheduler(ctx context.Context) error {
 	return nil
 }
 
-// clusterAutoscaler deploys the cluster-autoscaler with one machine deployment a zone, as a Worker resource reports them
-// (pkg/gardenlet/operation/botanist/clusterautoscaler.go).
+// clusterAutoscaler deploys the cluster-autoscaler with one machine deployment a zone, as a Worker resource reports
+// them (pkg/gardenlet/operation/botanist/clusterautoscaler.go).
 func (p *plane) clusterAutoscaler(ctx context.Context) error {
 	image, err := p.image(imagevector.ContainerImageNameClusterAutoscaler)
 	if err != nil {
@@ -192,7 +192,8 @@ func (p *plane) etcdReplicas() *int32 {
 	}
 }
 
-// operatingSystemConfigs deploys the two of each worker pool (pkg/gardenlet/operation/botanist/operatingsystemconfig.go).
+// operatingSystemConfigs deploys the two of each worker pool
+// (pkg/gardenlet/operation/botanist/operatingsystemconfig.go).
 func (p *plane) operatingSystemConfigs(ctx context.Context) error {
 	images, err := p.nodeImages()
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/format/yamledit"
 )
 
-// ErrContainerMissing means that the pod template has no container of the name that the contract requires or a rule names.
+// ErrContainerMissing means that the pod template has no container of the name that the contract requires or a rule
+// names.
 var ErrContainerMissing = errors.New("container missing")
 
 // ErrNested means that something inside the object, such as a command line or the value of a flag, cannot be read.
@@ -187,7 +188,8 @@ const (
 	KernelSettingsPath = "/etc/sysctl.d/99-k8s-general.conf"
 )
 
-// ErrNodePartMissing means that an OperatingSystemConfig lacks a unit or a file that the contract requires or a rule edits.
+// ErrNodePartMissing means that an OperatingSystemConfig lacks a unit or a file that the contract requires or a rule
+// edits.
 var ErrNodePartMissing = errors.New("unit or file missing")
 
 // Flags is a command line, whether of a container or of a unit: the methods of commandline.CommandLine.
@@ -308,8 +310,8 @@ func (o *Object) File(path string) *document.Node {
 	return o.Document.Root().Find("spec", "files").ItemWith("path", path)
 }
 
-// Content returns the inline content of a file. It fails with ErrNodePartMissing if there is none, and with ErrNested if
-// it cannot be decoded.
+// Content returns the inline content of a file. It fails with ErrNodePartMissing if there is none, and with ErrNested
+// if it cannot be decoded.
 func (o *Object) Content(path string) (*document.Content, error) {
 	inline := o.File(path).Find("content", "inline")
 	if inline == nil {

@@ -154,7 +154,8 @@ func holdDenied(t *testing.T, s *Store, provider string, want bool) {
 	}
 }
 
-// TestUnreadablePathKeepsActiveProfiles checks that an unreadable path keeps its active profiles and does not block others.
+// TestUnreadablePathKeepsActiveProfiles checks that an unreadable path keeps its active profiles and does not block
+// others.
 func TestUnreadablePathKeepsActiveProfiles(t *testing.T) {
 	store := NewStore(compileTogether, nil, NewMetrics(prometheus.NewRegistry()), logr.Discard())
 	all := &reader{files: []source.File{valued("/x/a", "one", "1"), valued("/y/b", "two", "1")}}

@@ -231,8 +231,8 @@ func (m *Metrics) keepRules(rules []mutation.RuleInfo) {
 	}
 }
 
-// inForce sets the metric of the active profiles.
-func (m *Metrics) inForce(documents []*profile.Document) {
+// setActive sets the metric of the active profiles.
+func (m *Metrics) setActive(documents []*profile.Document) {
 	m.info.Reset()
 	for _, d := range documents {
 		m.info.WithLabelValues(d.Metadata.Name, d.Hash).Set(1)

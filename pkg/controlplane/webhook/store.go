@@ -53,8 +53,8 @@ type Store struct {
 	// Authorizer checks permissions before profiles become active. Set it before the first Load. Nil permits
 	// everything.
 	Authorizer Authorizer
-	// Additional returns further input of the compiler, so that its change triggers an attempt. It may be nil. The compiler
-	// reports read errors.
+	// Additional returns further input of the compiler, so that its change triggers an attempt. It may be nil. The
+	// compiler reports read errors.
 	Additional func() []byte
 	// Uninstalling reports whether the installation is being removed together with its profiles. It may be nil.
 	Uninstalling func(context.Context) bool
@@ -63,7 +63,7 @@ type Store struct {
 	parameters profile.Parameters
 	metrics    *Metrics
 	log        logr.Logger
-	current    atomic.Pointer[inForce]
+	current    atomic.Pointer[activeSet]
 	statuses   atomic.Pointer[[]Status]
 	wake       chan struct{}
 	checking   chan struct{} // has one value while a check runs
@@ -77,7 +77,7 @@ type Store struct {
 	changed   []chan<- struct{}
 }
 
-type inForce struct {
+type activeSet struct {
 	program Program
 	// digest identifies the versions in program.
 	digest watch.Digest
@@ -91,7 +91,7 @@ type inForce struct {
 }
 
 // deny adds the routes of invalid profiles that no valid profile serves.
-func (f *inForce) deny(statuses []Status) {
+func (f *activeSet) deny(statuses []Status) {
 	served := maps.Clone(f.routes)
 	f.denied = map[Route]string{}
 	for i := range statuses {
@@ -282,7 +282,7 @@ func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 	if len(chosen.documents) == 0 && before != nil && before.profiles > 0 {
 		return errors.Join(problems(statuses), errNoneLeft)
 	}
-	next := &inForce{program: chosen.program, digest: digest, routes: map[Route]bool{}, profiles: len(chosen.documents)}
+	next := &activeSet{program: chosen.program, digest: digest, routes: map[Route]bool{}, profiles: len(chosen.documents)}
 	same := before != nil && before.digest == digest
 	if same {
 		next.program = before.program
@@ -302,14 +302,14 @@ func (s *Store) put(units []*unit, chosen built, additional []byte) error {
 }
 
 // activate notifies all components that depend on the active program.
-func (s *Store) activate(next *inForce, documents []*profile.Document) {
+func (s *Store) activate(next *activeSet, documents []*profile.Document) {
 	if activated, ok := next.program.(Activator); ok {
 		activated.Activate()
 	}
 	if listed, ok := next.program.(Lister); ok {
 		s.metrics.keepRules(listed.Rules())
 	}
-	s.metrics.inForce(documents)
+	s.metrics.setActive(documents)
 	summaries := make([]string, len(documents))
 	for i, d := range documents {
 		summaries[i] = d.Summary()

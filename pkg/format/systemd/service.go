@@ -151,7 +151,8 @@ var (
 // linked lists directories that are links to other directories in every distribution.
 var linked = [...]struct{ link, directory string }{{"/lib/", "/usr/lib/"}, {"/var/run/", "/run/"}}
 
-// RealPath returns the path under which a file is found: without . and .., and without the links that every distribution has.
+// RealPath returns the path under which a file is found: without . and .., and without the links that every
+// distribution has.
 func RealPath(name string) string {
 	name = path.Clean(name)
 	for _, l := range linked {
@@ -247,8 +248,8 @@ func (c *serviceCompiler) compile(unit, manager []nodeText) (*Service, error) {
 	return c.service(settings)
 }
 
-// dropInRank returns the rank of a directory with drop-ins for a unit with some names, or -1. A lower rank is more important:
-// by the names and those of broader units, then by the type; for each of them by the search path.
+// dropInRank returns the rank of a directory with drop-ins for a unit with some names, or -1. A lower rank is more
+// important: by the names and those of broader units, then by the type; for each of them by the search path.
 func dropInRank(names []string, directory string) int {
 	parent, name := path.Split(directory)
 	place := slices.Index(unitPath, strings.TrimSuffix(parent, "/"))
@@ -461,8 +462,8 @@ func (e environment) assign(assignments []string) {
 	}
 }
 
-// environment computes the variables in the order of systemd: those of the manager, Environment, the files in their order, and
-// without those in UnsetEnvironment.
+// environment computes the variables in the order of systemd: those of the manager, Environment, the files in their
+// order, and without those in UnsetEnvironment.
 func (c *serviceCompiler) environment(s *Service, manager []*Unit) (environment, error) {
 	defaults, err1 := c.wordsIn(manager, "Manager", "DefaultEnvironment")
 	more, err2 := c.wordsIn(manager, "Manager", "ManagerEnvironment")
@@ -530,8 +531,8 @@ func (c *serviceCompiler) matches(pattern string) []string {
 
 var bracedVariable = regexp.MustCompile(`\$\$|\$\{[^}]*\}`)
 
-// expand appends the arguments that systemd makes of one (src/basic/env-util.c): a variable without braces that is an argument
-// of its own becomes any number of them, and one with braces a part of the argument. "$$" is a dollar sign.
+// expand appends the arguments that systemd makes of one (src/basic/env-util.c): a variable without braces that is an
+// argument of its own becomes any number of them, and one with braces a part of the argument. "$$" is a dollar sign.
 func (e environment) expand(arguments []string, argument string) []string {
 	if isSplit(argument) {
 		return append(arguments, splitVariable(e[argument[1:]])...)
@@ -576,9 +577,9 @@ func splitVariable(text string) []string {
 	return out
 }
 
-// environmentAssignments returns the assignments in an environment file, with quotes and escapes taken out, as systemd reads
-// them (src/basic/env-file.c): one in a line, quotes around any part of the value, a backslash before a line break goes on with
-// the next line. Lines that begin with # or ; and lines without = are left out.
+// environmentAssignments returns the assignments in an environment file, with quotes and escapes taken out, as systemd
+// reads them (src/basic/env-file.c): one in a line, quotes around any part of the value, a backslash before a line
+// break goes on with the next line. Lines that begin with # or ; and lines without = are left out.
 func environmentAssignments(text string) []string {
 	var out []string
 	r := environmentReader{text: text}

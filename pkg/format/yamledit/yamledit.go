@@ -103,8 +103,8 @@ func (p part) isMember() bool { return p.key != "" }
 // Edits counts the edits made so far. Writing an equal value is no edit.
 func (f *File) Edits() int { return f.edits }
 
-// Get returns the value at a path of keys, decoded as document.Node.Value does; false if there is none. Without a path it is
-// the whole document. A path does not lead into lists.
+// Get returns the value at a path of keys, decoded as document.Node.Value does; false if there is none. Without a path
+// it is the whole document. A path does not lead into lists.
 func (f *File) Get(path ...string) (any, bool) {
 	if len(path) == 0 && !f.whole {
 		out := map[string]any{}

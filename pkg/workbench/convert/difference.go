@@ -187,12 +187,12 @@ func (d *differ) policies() {
 		return
 	}
 	d.removed("containerPolicies", nil, l)
-	for _, name := range l.now {
+	for _, name := range l.afterNames {
 		switch {
-		case l.was[name] != nil:
-			d.merged("containerPolicies", name, itemPath(path, "containerName", name), l.was[name], l.is[name])
+		case l.before[name] != nil:
+			d.merged("containerPolicies", name, itemPath(path, "containerName", name), l.before[name], l.after[name])
 		case !d.sidecar(name, nil):
-			d.add("containerPolicies", nil, but(l.is[name], "containerName"), "set", name)
+			d.add("containerPolicies", nil, but(l.after[name], "containerName"), "set", name)
 		}
 	}
 	delete(before, path[2])
@@ -208,24 +208,24 @@ func itemPath(list []string, key, name string) fieldpath.Path {
 	return append(path, fieldpath.Step{Key: name, By: key, Quoted: !plainItem(name)})
 }
 
-// lists are the named items of a list before and after, with their orders.
+// lists holds the named items of a list before and after, and their names in order.
 type lists struct {
-	was, is    map[string]tree
-	order, now []string
+	before, after           map[string]tree
+	beforeNames, afterNames []string
 }
 
-// listsOf returns the items of a field by a member; false where that does not tell them apart.
+// listsOf returns the items of a field by a member, or false if the member does not distinguish them.
 func listsOf(before, after tree, field, key string) (l lists, ok bool) {
 	var also bool
-	l.was, l.order, ok = keyed(before[field], key)
-	l.is, l.now, also = keyed(after[field], key)
+	l.before, l.beforeNames, ok = keyed(before[field], key)
+	l.after, l.afterNames, also = keyed(after[field], key)
 	return l, ok && also
 }
 
 // removed adds the removal of each item that is missing after.
 func (d *differ) removed(operation string, fixed []argument, l lists) {
-	for _, name := range l.order {
-		if l.is[name] == nil {
+	for _, name := range l.beforeNames {
+		if l.after[name] == nil {
 			d.remove(operation, fixed, name)
 		}
 	}
@@ -242,19 +242,19 @@ func (d *differ) pods() {
 		return
 	}
 	d.removed("containers", nil, l)
-	for _, name := range l.now {
+	for _, name := range l.afterNames {
 		switch {
-		case l.was[name] != nil:
-			d.commandLine(name, l.was[name], l.is[name])
-			d.environment(name, l.was[name], l.is[name])
-		case l.is[name]["image"] == nil || !d.sidecar(name, l.is[name]):
-			d.add("containers", nil, but(l.is[name], "name"), "set", name)
+		case l.before[name] != nil:
+			d.commandLine(name, l.before[name], l.after[name])
+			d.environment(name, l.before[name], l.after[name])
+		case l.after[name]["image"] == nil || !d.sidecar(name, l.after[name]):
+			d.add("containers", nil, but(l.after[name], "name"), "set", name)
 		}
 	}
 	d.volumes(before, after, l)
-	for _, name := range l.now {
-		if l.was[name] != nil {
-			d.container(name, l.was[name], l.is[name])
+	for _, name := range l.afterNames {
+		if l.before[name] != nil {
+			d.container(name, l.before[name], l.after[name])
 		}
 	}
 	delete(before, "containers")
@@ -334,14 +334,14 @@ func (d *differ) environment(container string, before, after tree) {
 	}
 	fixed := d.containerArgument(container)
 	d.removed("env", fixed, l)
-	for _, name := range l.now {
-		from := treeAt(l.is[name], "valueFrom")
+	for _, name := range l.afterNames {
+		from := treeAt(l.after[name], "valueFrom")
 		switch {
-		case equal(l.was[name], l.is[name]):
+		case equal(l.before[name], l.after[name]):
 		case from != nil:
 			d.add("env", fixed, from, "set", name)
 		default:
-			d.add("env", fixed, textAt(l.is[name], "value"), "set", name)
+			d.add("env", fixed, textAt(l.after[name], "value"), "set", name)
 		}
 	}
 	delete(before, "env")
@@ -355,16 +355,16 @@ func (d *differ) volumes(before, after tree, containers lists) {
 		return
 	}
 	d.removed("volumes", nil, l)
-	for _, name := range l.order {
-		if l.is[name] == nil {
-			for _, container := range containers.was {
+	for _, name := range l.beforeNames {
+		if l.after[name] == nil {
+			for _, container := range containers.before {
 				withoutMounts(container, name)
 			}
 		}
 	}
-	for _, name := range l.now {
-		if !equal(l.was[name], l.is[name]) {
-			d.add("volumes", nil, but(l.is[name], "name"), "set", name)
+	for _, name := range l.afterNames {
+		if !equal(l.before[name], l.after[name]) {
+			d.add("volumes", nil, but(l.after[name], "name"), "set", name)
 		}
 	}
 	delete(before, "volumes")

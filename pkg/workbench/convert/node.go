@@ -41,13 +41,13 @@ func (d *differ) units() {
 	if !ok {
 		return
 	}
-	for _, name := range l.now {
+	for _, name := range l.afterNames {
 		switch {
-		case equal(l.was[name], l.is[name]):
+		case equal(l.before[name], l.after[name]):
 		case name == target.KubeletUnit:
-			d.kubelet(func() { d.unit(nil, l.was[name], l.is[name]) })
+			d.kubelet(func() { d.unit(nil, l.before[name], l.after[name]) })
 		default:
-			d.unit([]argument{{"name", name}}, l.was[name], l.is[name])
+			d.unit([]argument{{"name", name}}, l.before[name], l.after[name])
 		}
 	}
 	drop(d.before, "spec", "units")
@@ -66,14 +66,14 @@ func (d *differ) unit(fixed []argument, before, after tree) {
 		}
 	}
 	dropIns, _ := listsOf(before, after, "dropIns", "name")
-	for _, name := range dropIns.order {
-		if dropIns.is[name] == nil {
+	for _, name := range dropIns.beforeNames {
+		if dropIns.after[name] == nil {
 			d.add("unit", fixed, nil, "dropIns", name)
 		}
 	}
-	for _, name := range dropIns.now {
-		if !equal(dropIns.was[name], dropIns.is[name]) {
-			d.add("unit", fixed, textAt(dropIns.is[name], "content"), "dropIns", name)
+	for _, name := range dropIns.afterNames {
+		if !equal(dropIns.before[name], dropIns.after[name]) {
+			d.add("unit", fixed, textAt(dropIns.after[name], "content"), "dropIns", name)
 		}
 	}
 }
@@ -135,14 +135,14 @@ func (d *differ) files() {
 	if !ok {
 		return
 	}
-	for _, name := range l.order {
-		if l.is[name] == nil {
+	for _, name := range l.beforeNames {
+		if l.after[name] == nil {
 			d.add("file", nil, tree{"path": name, "remove": true})
 		}
 	}
-	for _, name := range l.now {
-		if !equal(l.was[name], l.is[name]) && !d.fileText(name, l.was[name], l.is[name]) {
-			if value := fileArguments(name, l.is[name]); value != nil {
+	for _, name := range l.afterNames {
+		if !equal(l.before[name], l.after[name]) && !d.fileText(name, l.before[name], l.after[name]) {
+			if value := fileArguments(name, l.after[name]); value != nil {
 				d.add("file", nil, value)
 			}
 		}

@@ -276,7 +276,8 @@ type subject struct {
 	target *target.Target
 	form   *target.Form
 	garden bool
-	// purpose is that of an OperatingSystemConfig, pool its worker pool, and version that of Kubernetes by the object's image.
+	// purpose is that of an OperatingSystemConfig, pool its worker pool, and version that of Kubernetes by the object's
+	// image.
 	purpose, pool, version string
 
 	before, after tree
@@ -358,7 +359,8 @@ func newSubject(before, after manifest.Object) (*subject, error) {
 	return s, nil
 }
 
-// constraint returns the range of the versions that the objects have; empty where some have none or the tables lack them.
+// constraint returns the range of the versions that the objects have; empty where some have none or the tables lack
+// them.
 func constraint(subjects []*subject, o Options) string {
 	var first, last uint64
 	for _, s := range subjects {

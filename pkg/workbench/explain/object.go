@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explain describes flags, feature gates and admission plugins (Static), and the effect of each rule of the loaded
-// profiles on one object, with the reason (Of). Both return data that a Style writes as text, or that encoding/json
-// writes as JSON.
+// Package explain describes flags, feature gates and admission plugins (Static), and the effect of each rule of the
+// loaded profiles on one object, with the reason (Of). Both return data that a Style writes as text, or that
+// encoding/json writes as JSON.
 //
 // It reads no files and no terminal. Its results contain no values of Secrets. Start reading at Static and Of.
 package explain
@@ -70,7 +70,8 @@ type Rule struct {
 	Position *Position `json:"position"`
 	// Operation is the operation of the rule, such as flags.
 	Operation string `json:"operation"`
-	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty if the object was denied before the outcome was known.
+	// Outcome is changed, unchanged, skipped, overridden, observed, failed or denied; empty if the object was denied
+	// before the outcome was known.
 	Outcome string `json:"outcome,omitempty"`
 	// Reason explains why a rule was skipped or failed, by which rule it was overridden, or its effect if it were
 	// applied.

@@ -93,18 +93,18 @@ const (
 func (s Style) writeObject(w io.Writer, o *Object) error {
 	s = s.withDefaults()
 	var out strings.Builder
-	out.WriteString(s.hang(s.paint(colour.Title, o.Object.String()), 2, ""))
+	out.WriteString(s.writeHanging(s.paint(colour.Title, o.Object.String()), 2, ""))
 	switch {
 	case o.Note != "":
-		out.WriteString(s.hang("  ", 2, o.Note))
+		out.WriteString(s.writeHanging("  ", 2, o.Note))
 	default:
-		out.WriteString(s.hang("  ", 2, o.summary()))
+		out.WriteString(s.writeHanging("  ", 2, o.summary()))
 	}
 	if o.Denied != "" {
-		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
+		out.WriteString(s.writeHanging("  "+s.paint(colour.Alarm, "denied")+"  ", 10, s.short(o, o.Denied)))
 	}
 	for _, missing := range o.Missing {
-		out.WriteString(s.hang("  "+s.paint(colour.Alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
+		out.WriteString(s.writeHanging("  "+s.paint(colour.Alarm, "missing")+"  ", 11, "lookup "+missing.Name+" of profile "+missing.Profile+": "+missing.Reason))
 	}
 	for i := range o.Rules {
 		out.WriteByte('\n')
@@ -180,7 +180,7 @@ func (s Style) rule(out *strings.Builder, o *Object, at int) {
 	}
 	out.WriteString(line + "\n")
 	if reason := r.reason(); reason != "" {
-		out.WriteString(s.hang("    ", 8, s.short(o, reason)))
+		out.WriteString(s.writeHanging("    ", 8, s.short(o, reason)))
 	}
 	if at == 0 || r.Position == nil || o.Rules[at-1].Position == nil || *o.Rules[at-1].Position != *r.Position {
 		for _, t := range r.ForEach {
@@ -242,7 +242,7 @@ func (s Style) term(out *strings.Builder, word string, t Term, depth int) {
 	if t.Item != "" {
 		text = s.paint(colour.Dim, "for "+t.Item+":") + " " + text
 	}
-	out.WriteString(s.hang(head, 12+2*depth, text+arrow))
+	out.WriteString(s.writeHanging(head, 12+2*depth, text+arrow))
 	for _, below := range slices.Concat(t.Terms, t.Each) {
 		s.term(out, "", below, depth+1)
 	}
@@ -279,7 +279,7 @@ func (s Style) step(out *strings.Builder, o *Object, step *Step) {
 	case step.applied && len(step.Lines) == 0:
 		text += ", unchanged"
 	}
-	out.WriteString(s.hang("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
+	out.WriteString(s.writeHanging("    "+s.paint(colour.Dim, "writes")+" ", 12, s.short(o, text)))
 	least := 0
 	for i, edit := range step.Lines {
 		if i == 0 || edit.depth < least {
@@ -315,8 +315,8 @@ func (s Style) fit(text string, indent int) string {
 	return text
 }
 
-// hang writes a text behind a head, in lines of the style's width; those after the first are indented.
-func (s Style) hang(head string, indent int, text string) string {
+// writeHanging writes a text after a head with a hanging indent, in lines of the style's width.
+func (s Style) writeHanging(head string, indent int, text string) string {
 	var out strings.Builder
 	out.WriteString(head)
 	for i, line := range wrap(text, s.Width-visible(head), s.Width-indent) {

@@ -30,7 +30,7 @@ import (
 
 // Kind is a kind of testable document.
 type Kind interface {
-	// Profile is the kind of the documents that are tested, such as ProviderProfile. Tables are of that kind with Test behind.
+	// Profile is the kind of the tested documents, such as ProviderProfile. The kind of their tables ends in Test.
 	Profile() string
 	// Table reads a table.
 	Table(table source.Node) (Suite, source.Findings)

@@ -267,7 +267,7 @@ func (r *Reader) Add(written source.Text, name, golden string, test Test) bool {
 
 // End returns the cases with the files of their folder that have these suffixes.
 func (r *Reader) End(endings ...string) (Suite, source.Findings) {
-	held, err := heldIn(r.folder(), endings...)
+	held, err := filesIn(r.folder(), endings...)
 	return Suite{Cases: r.Cases, Held: held}, append(r.Findings, source.FindingsOf(r.Node, "", err)...)
 }
 
@@ -293,8 +293,8 @@ func ProfilesFor(folder string, named []source.Text, given []string) []string {
 	return nil
 }
 
-// heldIn returns the files with these suffixes in a folder, if it exists.
-func heldIn(folder string, endings ...string) ([]string, error) {
+// filesIn returns the files with these suffixes in a folder, if it exists.
+func filesIn(folder string, endings ...string) ([]string, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -164,7 +164,8 @@ type DocumentAnswer struct {
 	Dependencies []interpreter.Dependency  `json:"dependencies,omitempty"`
 	Status       json.RawMessage           `json:"status,omitempty"`
 	Healthy      *bool                     `json:"healthy,omitempty"`
-	// Changed reports, for an operation with a patch as its answer, whether the object changes; Patch is the patch of RFC 6902.
+	// Changed reports, for an operation with a patch as its answer, whether the object changes; Patch is the patch of RFC
+	// 6902.
 	Changed *bool           `json:"changed,omitempty"`
 	Patch   json.RawMessage `json:"patch,omitempty"`
 	// Because are the rules that have answered, or the webhooks.

@@ -174,8 +174,8 @@ func (c *Change) Changed() bool {
 	return !bytes.Equal(c.original, c.current)
 }
 
-// LineRedactor returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of the
-// object.
+// LineRedactor returns a function that hides values from Secrets, and the data of a Secret, in a line of any state of
+// the object.
 func (c *Change) LineRedactor() func(line Line) Line { return c.redactor.line }
 
 // Denial returns the reason for denying the object. Values from Secrets are hidden, whoever wrote the message.

@@ -55,7 +55,8 @@ type ObjectDifference struct {
 	Name       string `json:"name"`
 	// Scene names the control plane of the object; absent if there is only one.
 	Scene string `json:"scene,omitempty"`
-	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the change.
+	// Note is a remark in place of the rules, such as which part of the object changes; Shoots are those that have the
+	// change.
 	Note   string   `json:"note,omitempty"`
 	Shoots []string `json:"shoots,omitempty"`
 	// Changed reports whether any line is different.
@@ -250,7 +251,7 @@ func (s Style) ObjectsYAML(w io.Writer, changes ...*Change) error {
 				return err
 			}
 		}
-		if err := writeYAML(w, shown, asPeopleDo, insides(change.Kind)...); err != nil {
+		if err := writeYAML(w, shown, identifyingFirst, insides(change.Kind)...); err != nil {
 			return err
 		}
 	}
@@ -282,8 +283,8 @@ type keyOrder func(n *document.Node, root bool, keys []string)
 // asWritten leaves members in their order.
 func asWritten(*document.Node, bool, []string) {}
 
-// asPeopleDo moves the identifying member of an object or item to the front, and sorts the rest.
-func asPeopleDo(n *document.Node, root bool, keys []string) {
+// identifyingFirst moves the identifying member of an object or item to the front, and sorts the rest.
+func identifyingFirst(n *document.Node, root bool, keys []string) {
 	first, _ := identify(n)
 	weight := func(key string) int {
 		switch {
@@ -371,8 +372,8 @@ func comment(text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// elsewhere are texts that only readers of YAML 1.1 take for something else: booleans of one letter, numbers to the base of 60
-// and marks.
+// elsewhere are texts that only readers of YAML 1.1 take for something else: booleans of one letter, numbers to the
+// base of 60 and marks.
 var elsewhere = regexp.MustCompile(`^([yYnN=]|<<|[-+]?[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?)$`)
 
 // breaking are characters that some readers take for the end of a line, and the writer for nothing special.

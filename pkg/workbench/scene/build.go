@@ -58,8 +58,8 @@ var ErrManyShoots = errors.New("several Shoots, and objects that belong to none 
 
 // Build creates one scene for each control-plane namespace of the manifests, in the order of their appearance. A
 // namespace has the facts of its Cluster or its Shoot; without both, and without manifests, those of the options.
-// Objects without a namespace belong to the namespace of the options, or to the only one. It omits objects in other namespaces,
-// which Input.Foreign returns; the error wraps ErrForeign if there are no other objects.
+// Objects without a namespace belong to the namespace of the options, or to the only one. It omits objects in other
+// namespaces, which Input.Foreign returns; the error wraps ErrForeign if there are no other objects.
 func Build(ctx context.Context, in Input, generator Generator) ([]*Scene, error) {
 	b := &builder{in: in, generator: generator, stages: map[string]*stage{}}
 	if err := b.sort(); err != nil {

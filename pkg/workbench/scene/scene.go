@@ -122,7 +122,8 @@ func (s *Scene) Selected(p *mutation.Program, object manifest.Object) []mutation
 }
 
 // Result returns the object after the webhooks in this state: each matching one is called once, in the order of
-// kube-apiserver. Old is the stored object, or nil for a creation. The error is a *mutation.Failure if the object is denied.
+// kube-apiserver. Old is the stored object, or nil for a creation. The error is a *mutation.Failure if the object is
+// denied.
 func (s *Scene) Result(ctx context.Context, p *mutation.Program, object manifest.Object, current, old []byte) ([]byte, []mutation.Applied, error) {
 	a := s.Admission(old)
 	request := mutation.Request{
@@ -338,8 +339,8 @@ var ErrNoGenerator = errors.New("the program " + GeneratorName + " was not found
 
 // Generated is a control plane as written by Gardener; graft-controlplane writes it as one JSON object per line.
 type Generated struct {
-	// Namespace is the namespace of the control plane; Cluster is the resource that gardenlet writes for the shoot, or the Garden of a
-	// virtual garden.
+	// Namespace is the namespace of the control plane; Cluster is the resource that gardenlet writes for the shoot, or the
+	// Garden of a virtual garden.
 	Namespace json.RawMessage `json:"namespace"`
 	Cluster   json.RawMessage `json:"cluster"`
 	// Objects are those of the control plane, sorted by kind and name.

@@ -105,19 +105,19 @@ func (r *reading) of(ctx context.Context, namespace string) (*lookups, error) {
 	})
 }
 
-// Standing is the side with the current objects of the seed.
-type Standing struct{}
+// Stored is the side with the current objects of the seed.
+type Stored struct{}
 
-// standing is the author of values that, as far as known, Gardener did not write.
-var standing = render.Author{Rule: "as it stands"}
+// stored is the author of values that, as far as known, Gardener did not write.
+var stored = render.Author{Rule: "stored value"}
 
 // Admit implements compare.Side.
-func (Standing) Admit(_ context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
-	return become(object, s.Old[scene.OldKey(object)], standing)
+func (Stored) Admit(_ context.Context, s *scene.Scene, object manifest.Object) (*render.Change, error) {
+	return become(object, s.Old[scene.OldKey(object)], stored)
 }
 
-// Installed is the side of the webhooks that are installed in the seed: they are asked by an update that is a dry run, of the object as
-// Gardener writes it.
+// Installed is the side of the webhooks that are installed in the seed: they are asked by an update that is a dry run,
+// of the object as Gardener writes it.
 type Installed struct {
 	Seed *Seed
 	// Resources are the plurals of the kinds of objects, as the forms of programs have them.
@@ -187,7 +187,7 @@ func (i Installed) renew(ctx context.Context, of resource, object manifest.Objec
 	if err != nil {
 		return nil, err
 	}
-	taken, err := annotation.TakeBack(now)
+	taken, err := annotation.Restore(now)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ type Plane struct {
 	// Scene has the objects restored to Gardener's values as far as known, and in Old the current ones; nil with an error.
 	Scene *scene.Scene
 	// Taken holds the restored values of each object, by scene.OldKey.
-	Taken map[string]*annotation.TakenBack
+	Taken map[string]*annotation.Restored
 	// Err is the error of reading the control plane.
 	Err error
 
@@ -163,7 +163,7 @@ func (s *Seed) Scene(ctx context.Context, name string, programs ...*mutation.Pro
 		return nil, err
 	}
 	known = known.WithNamespace(namespace)
-	plane := &Plane{Name: name, Taken: map[string]*annotation.TakenBack{}, Scene: &scene.Scene{
+	plane := &Plane{Name: name, Taken: map[string]*annotation.Restored{}, Scene: &scene.Scene{
 		Title: name, Facts: known, Old: map[string][]byte{}, Live: newLookups(s, known),
 	}}
 	if err := s.extend(ctx, plane, programs); err != nil {
@@ -268,7 +268,7 @@ func (p *Plane) add(raw []byte, form target.Form) error {
 	if prefix, isPrefix := strings.CutSuffix(form.Name, "*"); isPrefix && !strings.HasPrefix(name, prefix) {
 		return nil
 	}
-	taken, err := annotation.TakeBack(current)
+	taken, err := annotation.Restore(current)
 	if err != nil {
 		return fmt.Errorf("reading %s %s of %s: %w", form.Kind, name, p.Name, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 )
 
-// TestEveryFutileObjectGetsItsTurn checks that every object gets its turn among many futile ones: the first time within the searches that are
-// needed to touch all, three in each search, and again within its pause.
+// TestEveryFutileObjectGetsItsTurn checks that every object gets its turn among many futile ones: the first time within
+// the searches that are needed to touch all, three in each search, and again within its pause.
 func TestEveryFutileObjectGetsItsTurn(t *testing.T) {
 	for _, count := range []int{10, 80, 1000} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {

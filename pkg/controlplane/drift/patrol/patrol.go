@@ -88,8 +88,8 @@ func (p *Patrol) search(ctx context.Context) {
 	p.touchAll(ctx, drifted)
 }
 
-// touchAll touches the drifted objects, except those that cool down after futile touches. It stops after too many futile
-// touches in a row, which indicate another problem.
+// touchAll touches the drifted objects, except those that cool down after futile touches. It stops after too many
+// futile touches in a row, which indicate another problem.
 func (p *Patrol) touchAll(ctx context.Context, drifted []drift.Object) {
 	if p.Toucher == nil {
 		return
@@ -134,7 +134,8 @@ func (p *Patrol) touch(ctx context.Context, o drift.Object) drift.Outcome {
 	return outcome
 }
 
-// longestCooldown is the maximum number of searches that skip an object without effect: a day, with the default interval.
+// longestCooldown is the maximum number of searches that skip an object without effect: a day, with the default
+// interval.
 const longestCooldown = 23
 
 // futile holds objects whose drift remained after a touch, because another program writes them. Each touch may roll

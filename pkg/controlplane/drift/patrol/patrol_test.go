@@ -156,7 +156,8 @@ func (p *Patrol) counted(t *testing.T, want string) {
 	}
 }
 
-// TestPatrolCountsWithoutTouches checks that a patrol counts at its interval without touches, and reports failed searches.
+// TestPatrolCountsWithoutTouches checks that a patrol counts at its interval without touches, and reports failed
+// searches.
 func TestPatrolCountsWithoutTouches(t *testing.T) {
 	s := &seed{count: 3, touched: map[string]bool{}}
 	p, clock := newPatrol(t, s)
@@ -202,7 +203,8 @@ func TestPatrolTouchesAtRate(t *testing.T) {
 	p.counted(t, "0 drifted, 4 touched, 4 fixed, 0 failures, at 4604")
 }
 
-// TestTouchingStopsAfterThreeWithoutEffect checks that touching stops until the next search after three touches in a row without effect.
+// TestTouchingStopsAfterThreeWithoutEffect checks that touching stops until the next search after three touches in a
+// row without effect.
 func TestTouchingStopsAfterThreeWithoutEffect(t *testing.T) {
 	s := &seed{count: 5, touched: map[string]bool{}, all: true}
 	p, clock := newPatrol(t, s)
@@ -227,8 +229,8 @@ func TestTouchingStopsAfterThreeWithoutEffect(t *testing.T) {
 	}
 }
 
-// TestObjectWithoutEffectPausesLonger checks that an object without effect pauses longer each time, that later objects get their turn, and that
-// a conforming object or new profiles reset the pause.
+// TestObjectWithoutEffectPausesLonger checks that an object without effect pauses longer each time, that later objects
+// get their turn, and that a conforming object or new profiles reset the pause.
 func TestObjectWithoutEffectPausesLonger(t *testing.T) {
 	s := &seed{count: 4, touched: map[string]bool{}, deaf: map[string]bool{"cloud-0": true, "cloud-1": true, "cloud-2": true}}
 	p, clock := newPatrol(t, s)

@@ -21,8 +21,8 @@ type cache[K comparable, V any] struct {
 
 func newCache[K comparable, V any](size int) *cache[K, V] { return &cache[K, V]{lru.New(size)} }
 
-// get returns the value of the key if it is valid, and otherwise replaces it by the result of create. Two callers may make one at the same
-// time. Errors are not kept.
+// get returns the value of the key if it is valid, and otherwise replaces it by the result of create. Two callers may
+// make one at the same time. Errors are not kept.
 func (c *cache[K, V]) get(key K, good func(V) bool, create func() (V, error)) (V, error) {
 	if value, ok := c.lookup(key); ok && good(value) {
 		return value, nil
@@ -44,8 +44,8 @@ func (c *cache[K, V]) store(key K, value V) { c.recent.Add(key, value) }
 
 func (c *cache[K, V]) remove(key K) { c.recent.Remove(key) }
 
-// sharedResources keep cloud profiles and seeds once for each content, because every Cluster holds its own copy of both, and a cloud
-// profile may be big.
+// sharedResources keep cloud profiles and seeds once for each content, because every Cluster holds its own copy of
+// both, and a cloud profile may be big.
 type sharedResources struct {
 	seed          maphash.Seed
 	cloudProfiles *cache[uint64, shared[facts.CloudProfile]]

@@ -2,13 +2,14 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster is the Source of facts in a seed: the Cluster resource that has the name of the control plane's namespace, the namespace
-// itself, and the Garden resource for the namespace "garden".
+// Package cluster is the Source of facts in a seed: the Cluster resource that has the name of the control plane's
+// namespace, the namespace itself, and the Garden resource for the namespace "garden".
 //
-// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share, only when a rule
-// names them, and once for each content. No cache holds Clusters as they are, since each carries a whole cloud profile: a watch of their
-// The metadata has the stored version; a version that is not cached is read. Objects that a cached reader returns are read without a copy
-// and never changed. Lookups go to the API server, so that no cache ever holds Secrets. Enter at New.
+// A Cluster is decoded once for each version of it; the cloud profile and the seed inside, which most Clusters share,
+// only when a rule names them, and once for each content. No cache holds whole Clusters, because each carries a cloud
+// profile: a watch of their metadata reports the stored versions, and a version that is not cached is read. Objects
+// that a cached reader returns are read without a copy and never changed. Lookups go to the API server, so that no
+// cache ever holds Secrets. Start reading at New.
 package cluster
 
 import (
@@ -37,8 +38,9 @@ import (
 type Options struct {
 	// Clusters is the maximum number of cached Clusters; 0 means 512. The least recently used one is removed first.
 	Clusters int
-	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one, Clusters are read with
-	// the cached reader, which is good where its informer is there anyway, and each lookup asks the API server.
+	// Watcher follows the versions of Clusters, and the objects that are looked up by constant names. Without one,
+	// Clusters are read with the cached reader, which is good where its informer is there anyway, and each lookup asks the
+	// API server.
 	Watcher client.WithWatch
 	// Requests reads resources in the group and version of Clusters from kube-apiserver. It is required with a Watcher.
 	Requests rest.Interface
@@ -224,8 +226,8 @@ func findGarden(ctx context.Context, readers []client.Reader) (*unstructured.Uns
 // uncopied lets a reader return its own objects without a copy; they are only read here.
 var uncopied = []client.GetOption{&client.GetOptions{UnsafeDisableDeepCopy: ptr.To(true)}}
 
-// get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of an object,
-// a webhook may be asked before the informer has seen it.
+// get reads an object from the first reader that has it, and from a cache without a copy. Right after the creation of
+// an object, a webhook may be asked before the informer has seen it.
 func get(ctx context.Context, key client.ObjectKey, into client.Object, readers ...client.Reader) error {
 	var err error
 	for _, reader := range readers {

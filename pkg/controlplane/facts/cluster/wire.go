@@ -64,9 +64,9 @@ func decodeCluster(raw []byte, found *foundResources) (stored, error) {
 	var cluster struct {
 		Metadata objectIdentity `json:"metadata"`
 		Spec     struct {
-			CloudProfile taker `json:"cloudProfile"`
-			Seed         taker `json:"seed"`
-			Shoot        taker `json:"shoot"`
+			CloudProfile memberReader `json:"cloudProfile"`
+			Seed         memberReader `json:"seed"`
+			Shoot        memberReader `json:"shoot"`
 		} `json:"spec"`
 	}
 	cluster.Spec.CloudProfile, cluster.Spec.Seed, cluster.Spec.Shoot = found.cloudProfile, found.seed, found.shoot
@@ -83,8 +83,8 @@ type objectIdentity struct {
 	ResourceVersion string    `json:"resourceVersion"`
 }
 
-// taker is given a member while the whole is decoded, and keeps nothing of it but copies.
-type taker func(raw []byte) error
+// memberReader receives the JSON of a member while the object is decoded. It must copy what it keeps.
+type memberReader func(raw []byte) error
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (t taker) UnmarshalJSON(raw []byte) error { return t(raw) }
+func (t memberReader) UnmarshalJSON(raw []byte) error { return t(raw) }

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// recordedBytes limits a recorded value, in bytes, so that a record has room for hundreds. Longer values are not restored.
+	// recordedBytes limits a recorded value, in bytes, so that a record has room for hundreds. Longer values are not
+	// restored.
 	recordedBytes = 1024
 	// recordBytes limits a record, in bytes: Kubernetes allows 256 KiB for all annotations (k8s.io/apimachinery:
 	// pkg/api/validation, TotalAnnotationSizeLimitB). Values of an object with a longer record are not restored.
@@ -186,8 +187,8 @@ func readRecord(texts ...string) record {
 	return nil
 }
 
-// TakenBack is an object without the values that, according to its records, rules wrote.
-type TakenBack struct {
+// Restored is an object without the values that, according to its records, rules wrote.
+type Restored struct {
 	// Object is the object as JSON, also without the annotations that Graft writes.
 	Object []byte
 	// Profiles lists the versions of profiles that mutated the object according to its marks: <profile>@<beginning of
@@ -197,14 +198,14 @@ type TakenBack struct {
 	Changed []string
 }
 
-// TakeBack returns the object in a cluster as it would be without Graft, according to its records. Places that Gardener
+// Restore returns the object in a cluster as it would be without Graft, according to its records. Places that Gardener
 // writes at each reconciliation are not recorded and stay as they are. The error wraps one of package document.
-func TakeBack(object []byte) (*TakenBack, error) {
+func Restore(object []byte) (*Restored, error) {
 	parsed, err := parse(object)
 	if err != nil {
 		return nil, err
 	}
-	taken, root := &TakenBack{}, parsed.Root()
+	taken, root := &Restored{}, parsed.Root()
 	for _, set := range target.Sets() {
 		taken.Profiles = append(taken.Profiles, versionsIn(get(root, markPrefix+string(set)))...)
 		if err := taken.restore(root, readRecord(get(root, RecordKey(set)))); err != nil {
@@ -218,7 +219,7 @@ func TakeBack(object []byte) (*TakenBack, error) {
 	return taken, nil
 }
 
-func (t *TakenBack) restore(root *document.Node, known record) error {
+func (t *Restored) restore(root *document.Node, known record) error {
 	traces := operation.TracesIn(root)
 	for _, trace := range known.traces() {
 		same, err := restore(traces, trace, known[trace])

@@ -106,7 +106,8 @@ func mentions(name string) func(source.Node) bool {
 	return func(n source.Node) bool { return visit(n.Node) }
 }
 
-// markUsed adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of it.
+// markUsed adds parameters, lookups and variables that references reach, as <section>.<name>; a section alone is all of
+// it.
 func markUsed(s *scope.Scope, used map[string]bool, references []string) {
 	for _, reference := range references {
 		root, rest, _ := strings.Cut(reference, ".")
@@ -223,18 +224,18 @@ func isConstantRule(r *mutation.Rule) bool {
 func writesTooEarly(r *mutation.Rule, earlier, later []*mutation.Rule) (operation.Write, *mutation.Rule) {
 	for _, write := range r.Writes {
 		container := write.Place.Container
-		if container == "" || container == r.Target.Container || slices.ContainsFunc(earlier, func(e *mutation.Rule) bool { return bringsContainer(e, container) }) {
+		if container == "" || container == r.Target.Container || slices.ContainsFunc(earlier, func(e *mutation.Rule) bool { return addsContainer(e, container) }) {
 			continue
 		}
-		if i := slices.IndexFunc(later, func(l *mutation.Rule) bool { return bringsContainer(l, container) }); i >= 0 {
+		if i := slices.IndexFunc(later, func(l *mutation.Rule) bool { return addsContainer(l, container) }); i >= 0 {
 			return write, later[i]
 		}
 	}
 	return operation.Write{}, nil
 }
 
-// bringsContainer reports whether the rule adds a whole container with a name.
-func bringsContainer(r *mutation.Rule, container string) bool {
+// addsContainer reports whether the rule adds a whole container with a name.
+func addsContainer(r *mutation.Rule, container string) bool {
 	return slices.ContainsFunc(r.Writes, func(w operation.Write) bool {
 		return (w.Place.Kind == operation.Container || w.Place.Kind == operation.InitContainer) && w.Place.Name == container &&
 			slices.Contains(w.Value.Keys(), "image")
@@ -413,7 +414,8 @@ func textOf(n *document.Node) string {
 	return text
 }
 
-// checkContainers finds mounts of volumes, and containers without an image, that no rule adds and no sample has. Another version of Gardener may have them.
+// checkContainers finds mounts of volumes, and containers without an image, that no rule adds and no sample has.
+// Another version of Gardener may have them.
 func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 	if r.ForEach != nil || r.Target.Other {
 		return nil
@@ -422,7 +424,7 @@ func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 	for i := range r.Writes {
 		write := &r.Writes[i]
 		write.Mounts(func(volume string, at source.Node, path string) {
-			if !samplePods()[r.Target.Name].volumes[volume] && !brought(all, volume) {
+			if !samplePods()[r.Target.Name].volumes[volume] && !mayAddVolume(all, volume) {
 				findings = append(findings, at.Finding(path, "there is no volume %s: no rule adds it, and %s has none in the samples",
 					volume, r.Target.Name).Of(UnknownVolume).Warn())
 			}
@@ -431,8 +433,8 @@ func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 			continue
 		}
 		container := write.Place.Name
-		bringing := func(by *mutation.Rule) bool { return by.ForEach != nil || bringsContainer(by, container) }
-		if !samplePods()[r.Target.Name].containers[container] && !slices.ContainsFunc(all, bringing) {
+		adds := func(by *mutation.Rule) bool { return by.ForEach != nil || addsContainer(by, container) }
+		if !samplePods()[r.Target.Name].containers[container] && !slices.ContainsFunc(all, adds) {
 			findings = append(findings, write.At.Finding(write.Path,
 				"has no image, and there is no container %s: no rule adds it, and %s has none in the samples",
 				container, r.Target.Name).Of(UnknownContainer).Warn())
@@ -441,8 +443,8 @@ func checkContainers(r *mutation.Rule, all []*mutation.Rule) source.Findings {
 	return findings
 }
 
-// brought reports whether a rule may add a volume with a name.
-func brought(rules []*mutation.Rule, name string) bool {
+// mayAddVolume reports whether a rule may add a volume with a name.
+func mayAddVolume(rules []*mutation.Rule, name string) bool {
 	for _, r := range rules {
 		for i := range r.Writes {
 			if write := &r.Writes[i]; write.Place.Kind == operation.Volume && !removes(write) && (write.Place.Name == name || r.ForEach != nil) {

@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package compiler compiles profiles into a mutation.Program. It reports all findings at once, each with its position, and
-// tries the program on samples. It reads no files. Start reading at Check.
+// Package compiler compiles profiles into a mutation.Program. It reports all findings at once, each with its position,
+// and tries the program on samples. It reads no files. Start reading at Check.
 package compiler
 
 import (
@@ -137,7 +137,7 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 		c.compile()
 		found.add(c.findings)
 	}
-	all.program.Settle()
+	all.program.Complete()
 	found.add(append(findConflicts(all.program), checkOrder(all)...))
 	refused, warned := rehearsal.Run(all.program, all.partial, !found.refused())
 	warnings := found.beyond(append(all.warnings, found.sound(found.declared(warned))...))

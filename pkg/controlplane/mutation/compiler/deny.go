@@ -93,13 +93,13 @@ func (c *profileCompiler) denial(t *target.Target, d v1alpha1.Denial, path strin
 		Value: message, At: d.Message.At, Path: path + ".message",
 		Apply: func(*target.Object, operation.Resolved) error { return errors.New("a denied object is not changed") },
 	}}
-	findings = append(findings, c.tellsSecret(compiled, d.Message.At)...)
+	findings = append(findings, c.checkMessageSecrets(compiled, d.Message.At)...)
 	return compiled, append(findings, c.dead(compiled, from)...)
 }
 
-// tellsSecret reports a message that contains a value from a Secret, because messages appear in responses, Events and
-// logs.
-func (c *profileCompiler) tellsSecret(r *mutation.Rule, message source.Node) source.Findings {
+// checkMessageSecrets reports a message that contains a value from a Secret, because messages appear in responses,
+// Events and logs.
+func (c *profileCompiler) checkMessageSecrets(r *mutation.Rule, message source.Node) source.Findings {
 	references, path := r.Writes[0].Value.References(), r.Writes[0].Path
 	const text = "the message must not come from a Secret, as this one does from "
 	if secrets := c.scope.SecretsIn(references); len(secrets) > 0 {

@@ -347,7 +347,7 @@ func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) sou
 	findings = append(findings, unnamedContainers(compiled)...)
 	findings = append(findings, c.notKnown(compiled, from)...)
 	if compiled.ForEach != nil {
-		findings = append(findings, c.tellsSecrets(compiled)...)
+		findings = append(findings, c.checkNameSecrets(compiled)...)
 	}
 	findings = append(findings, c.dead(compiled, from)...)
 	c.outdated(compiled, from)
@@ -355,8 +355,8 @@ func (c *profileCompiler) check(compiled *mutation.Rule, from v1alpha1.Rule) sou
 	return append(findings, mutation.CheckKeep(compiled)...)
 }
 
-// tellsSecrets finds names that are computed from a Secret: messages, plans and metrics contain names.
-func (c *profileCompiler) tellsSecrets(r *mutation.Rule) source.Findings {
+// checkNameSecrets finds names that are computed from a Secret: messages, plans and metrics contain names.
+func (c *profileCompiler) checkNameSecrets(r *mutation.Rule) source.Findings {
 	var findings source.Findings
 	for _, name := range r.ForEach.Names {
 		references := name.Template.References()

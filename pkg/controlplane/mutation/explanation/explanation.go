@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package explanation explains the outcome of each rule for an object, with the values of the parts of its condition. It
-// hides values of Secrets. Start reading at Of.
+// Package explanation explains the outcome of each rule for an object, with the values of the parts of its condition.
+// It hides values of Secrets. Start reading at Of.
 package explanation
 
 import (
@@ -263,9 +263,9 @@ func (e *explainer) itemOf(r *mutation.Rule, variables operation.Variables) oper
 	return nil
 }
 
-// survey reads all facts that the rules of the selection need, and reports the result of each lookup. It continues if
-// some are missing.
-func survey(
+// readNeededFacts reads all facts that the rules of the selection need, and reports the result of each lookup. It
+// continues if some are missing.
+func readNeededFacts(
 	ctx context.Context, p *mutation.Program, s *mutation.Selection, r mutation.Request, o *target.Object, source facts.Source,
 ) (mutation.Views, []ExplainedLookup) {
 	failed := map[*scope.Lookup]error{}
@@ -287,8 +287,8 @@ func survey(
 	return found, lookups
 }
 
-// Of processes an object as Admit does, and explains the outcome of each rule. Where Admit fails, it adds the error to the
-// explanation. The request must have the Object; its documents are ignored.
+// Of processes an object as Admit does, and explains the outcome of each rule. Where Admit fails, it adds the error to
+// the explanation. The request must have the Object; its documents are ignored.
 func Of(ctx context.Context, p *mutation.Program, r mutation.Request, source facts.Source) (*Explanation, error) {
 	r.Document, r.OldDocument = nil, nil
 	selected, failure := p.SelectRules(r)
@@ -311,7 +311,7 @@ func Of(ctx context.Context, p *mutation.Program, r mutation.Request, source fac
 	result, err := p.Trace(ctx, r, source, tracked.observe)
 	errors.As(err, &failure)
 	explained.Denied = failure
-	views, lookups := survey(ctx, p, selected, r, object, source)
+	views, lookups := readNeededFacts(ctx, p, selected, r, object, source)
 	explained.Lookups = lookups
 	e := explainer{ctx: ctx, program: p, selected: selected, object: object, views: views, lookups: lookups, seen: map[string]int{}}
 	for _, attempt := range e.attempts() {
@@ -468,14 +468,14 @@ func describeTerm(t expression.Term) string { return expression.Describe(t.Value
 
 // secretNamesIn returns the Secrets that a value with these references contains or may contain, or nil.
 func secretNamesIn(s *scope.Scope, t *target.Target, references []string) []string {
-	return s.NamesOf(t, references, tellsSecretOf(s, t, references))
+	return s.NamesOf(t, references, revealsSecretOf(s, t, references))
 }
 
-// tellsSecretOf reports whether a value with these references contains or may contain data of a Secret that is being
+// revealsSecretOf reports whether a value with these references contains or may contain data of a Secret that is being
 // admitted.
-func tellsSecretOf(s *scope.Scope, t *target.Target, references []string) bool {
+func revealsSecretOf(s *scope.Scope, t *target.Target, references []string) bool {
 	form := t.Forms[0]
-	return form.Group == "" && form.Kind == facts.Secret.Kind && s.TellsObject(references)
+	return form.Group == "" && form.Kind == facts.Secret.Kind && s.RevealsObject(references)
 }
 
 func (e *explainer) plan(s *mutation.Selection) []attempt {

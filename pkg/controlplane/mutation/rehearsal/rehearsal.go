@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rehearsal applies a program to sample control planes when profiles are loaded, to find rules that change their
-// own result, break the contract or deny an object. Start reading at Run.
+// Package rehearsal applies a program to sample control planes when profiles are loaded, to find rules that change
+// their own result, break the contract or deny an object. Start reading at Run.
 package rehearsal
 
 import (

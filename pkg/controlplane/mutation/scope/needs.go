@@ -23,7 +23,8 @@ type Needs struct {
 	Lookups map[*Scope]map[string]bool
 }
 
-// plainOfObject are the fields of an object that hold nothing secret. Annotations may: kubectl keeps a copy of the object in one.
+// plainOfObject are the fields of an object that hold nothing secret. Annotations may: kubectl keeps a copy of the
+// object in one.
 var plainOfObject = []string{"apiVersion", "kind", "name", "namespace", "labels"}
 
 // namesOfCluster lists the variables that need the Cluster, the namespace or the Garden.
@@ -86,9 +87,9 @@ func (s *Scope) NamesOf(t *target.Target, references []string, own bool) []strin
 	return names
 }
 
-// TellsObject reports whether a value with these references contains or may contain data of the object other than names
-// and labels.
-func (s *Scope) TellsObject(references []string) bool {
+// RevealsObject reports whether a value with these references contains or may contain data of the object other than
+// names and labels.
+func (s *Scope) RevealsObject(references []string) bool {
 	named := map[string]bool{}
 	s.Expand(references, named)
 	for reference := range named {
@@ -182,7 +183,8 @@ func (s *Scope) ValueOf(path string) (operation.Value, bool) {
 	return operation.Value{}, false
 }
 
-// Decode decodes the parts of the Cluster that are named, so that one that cannot be is found before anything is evaluated.
+// Decode decodes the parts of the Cluster that are named, so that one that cannot be is found before anything is
+// evaluated.
 func (n *Needs) Decode(f *facts.Facts) error {
 	if n.Parts.Seed {
 		if _, err := f.Seed.Get(); err != nil {

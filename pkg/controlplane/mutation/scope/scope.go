@@ -2,8 +2,8 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scope declares the names that a profile adds to expressions: parameters, variables, lookups and images. It finds
-// the facts that expressions need, and reads their values for one control plane. Start reading at New and View.
+// Package scope declares the names that a profile adds to expressions: parameters, variables, lookups and images. It
+// finds the facts that expressions need, and reads their values for one control plane. Start reading at New and View.
 package scope
 
 import (
@@ -294,8 +294,8 @@ func NodeAt(n source.Node, keys ...string) source.Node {
 }
 
 // declareVariables compiles the variables so that each is typed by its expression. That takes two rounds: the first, in
-// which all are of any type, finds which variable uses which; the second goes in that order. A variable with which something is
-// wrong stays of any type.
+// which all are of any type, finds which variable uses which; the second goes in that order. A variable with which
+// something is wrong stays of any type.
 func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 	s.VariableOf = map[string]*variable{}
 	types := map[string]*cel.Type{}
@@ -327,7 +327,8 @@ func (s *Scope) declareVariables(d *profile.Document) source.Findings {
 	return append(findings, s.compileVariables(d, types, nil)...)
 }
 
-// compileVariables compiles the named variables while those with a type are declared; it leaves the environment extended.
+// compileVariables compiles the named variables while those with a type are declared; it leaves the environment
+// extended.
 func (s *Scope) compileVariables(d *profile.Document, types map[string]*cel.Type, names []string) source.Findings {
 	s.varType = expression.NewObject("graft.Variables", maps.Clone(types))
 	extended, err := s.Environment.Extend(unlessBroken(d, expression.Variable{Name: VariablesName, Object: s.varType}))
@@ -461,7 +462,8 @@ func misread(n source.Node, path string) source.Findings {
 	return nil
 }
 
-// View returns the values of the scope for one control plane, without lookups. The pool is the worker pool of the object.
+// View returns the values of the scope for one control plane, without lookups. The pool is the worker pool of the
+// object.
 func (s *Scope) View(ctx context.Context, parent operation.Variables, f *facts.Facts, pool string) *View {
 	return &View{parent: parent, context: ctx, Scope: s, facts: f, pool: pool}
 }

@@ -380,8 +380,8 @@ type text struct {
 	in                fieldpath.Path
 }
 
-// add adds an assertion about the item and its text. The word is in the lines that it is about; an empty one selects all
-// lines of the item. The item is nil only for an assertion about the item itself.
+// add adds an assertion about the item and its text. The word is in the lines that it is about; an empty one selects
+// all lines of the item. The item is nil only for an assertion about the item itself.
 func (t text) add(at source.Node, below, word string, look func(item any, content string) []comparison.Mismatch) {
 	near := slices.DeleteFunc([]string{t.name, word}, func(text string) bool { return text == "" })
 	t.compiler.add(assertion{at: at, field: t.field + below, about: t.name, near: near, look: func(o *subject) ([]comparison.Mismatch, error) {
@@ -482,7 +482,8 @@ func (t text) values(want v1alpha1.TestText) {
 	}
 }
 
-// optionDifferences compare an option of a unit: a list is all of its values, anything else is one of them, and null none.
+// optionDifferences compare an option of a unit: a list is all of its values, anything else is one of them, and null
+// none.
 func optionDifferences(section, option string, want any, text string) []comparison.Mismatch {
 	unit, err := systemd.Parse(text)
 	if err != nil {

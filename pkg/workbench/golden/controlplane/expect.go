@@ -178,13 +178,13 @@ func (e *expectation) isDenied() bool { return e.denied != nil || e.state == v1a
 func (r *run) expect(ctx context.Context, e expectation) {
 	some := false
 	for _, o := range r.objects {
-		if r.means(e, o) {
+		if r.concerns(e, o) {
 			some = true
 			r.judge(ctx, e, o)
 		}
 	}
 	if !some && e.state != v1alpha1.TestAbsent && !e.others {
-		r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.none(e.selector)})
+		r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.noMatch(e.selector)})
 	}
 }
 

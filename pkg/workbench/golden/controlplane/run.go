@@ -38,7 +38,8 @@ type caseTest struct {
 	more       []manifest.Object
 	edits, old []edit
 	expected   []expectation
-	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml); empty without one.
+	// form is the form of the golden file: the readable difference (diff) or the changed objects (yaml); empty without
+	// one.
 	form string
 
 	program *program
@@ -149,7 +150,7 @@ func (r *run) admit(ctx context.Context, s *scene.Scene) error {
 
 // edit applies the edits for the object.
 func (r *run) edit(o *object) error {
-	came := o.JSON
+	original := o.JSON
 	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
 		if !e.matches(o.Object, o.purpose, o.garden()) {
 			continue
@@ -157,7 +158,7 @@ func (r *run) edit(o *object) error {
 		into := &o.JSON
 		if i >= len(r.edits) {
 			if into = &o.old; o.old == nil {
-				o.old = came
+				o.old = original
 			}
 		}
 		edited, err := e.apply(*into)
@@ -173,7 +174,7 @@ func (r *run) edit(o *object) error {
 func (r *run) unused() {
 	for i, e := range slices.Concat(r.edits, r.caseTest.old) {
 		if !r.edited[i] {
-			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.none(e.selector)})
+			r.fail(golden.Failure{At: e.at.Position(), Subject: e.title, Message: r.noMatch(e.selector)})
 		}
 	}
 }
@@ -214,14 +215,14 @@ func (r *run) denials() {
 		if o.denied == nil {
 			continue
 		}
-		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.means(e, o) && e.isDenied() }) && r.form == "" {
+		if !slices.ContainsFunc(r.expected, func(e expectation) bool { return r.concerns(e, o) && e.isDenied() }) && r.form == "" {
 			r.fail(golden.Failure{At: r.at, Subject: o.String(), Message: "is denied: " + o.reason()})
 		}
 	}
 }
 
-// means reports whether an expectation concerns an object.
-func (r *run) means(e expectation, o *object) bool {
+// concerns reports whether an expectation concerns an object.
+func (r *run) concerns(e expectation, o *object) bool {
 	if !e.others {
 		return e.matches(o.Object, o.purpose, o.garden())
 	}
@@ -230,8 +231,8 @@ func (r *run) means(e expectation, o *object) bool {
 	})
 }
 
-// none reports that a selector matches no object, and names similar objects.
-func (r *run) none(s selector) string {
+// noMatch returns the message for a selector that matches no object, with the names of similar objects.
+func (r *run) noMatch(s selector) string {
 	text := "the control plane has no such object"
 	if s.target != nil {
 		return text + " (the word absent expects that)"

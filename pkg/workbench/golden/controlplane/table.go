@@ -215,7 +215,8 @@ func layer(layers ...source.Node) setting {
 	return s
 }
 
-// put sets a member of a mapping, or merges its members into the existing ones. A null removes it unless nulls are kept.
+// put sets a member of a mapping, or merges its members into the existing ones. A null removes it unless nulls are
+// kept.
 func put(into *yaml.Node, field source.Field, merges, keepNull bool) {
 	at := -1
 	for i := 0; i < len(into.Content); i += 2 {

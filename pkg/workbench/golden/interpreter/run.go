@@ -165,7 +165,8 @@ type answer struct {
 	trace   *rule.Trace
 }
 
-// written is an answer as golden files have it. It names no rules, as their numbers move when one is written before them.
+// written is an answer as golden files have it. It names no rules, as their numbers move when one is written before
+// them.
 type written struct {
 	Replicas     *int32                    `json:"replicas,omitempty"`
 	Requirements *interpreter.Requirements `json:"requirements,omitempty"`
