@@ -48,15 +48,15 @@ func (s Span) In(m Minor) bool { return m >= s.Since && (s.Removed == 0 || m < s
 func (s Span) String() string {
 	switch {
 	case s.Since != 0 && s.Removed == s.Since+1:
-		return fmt.Sprintf("it is there in %s only", s.Since)
+		return fmt.Sprintf("it exists in %s only", s.Since)
 	case s.Since != 0 && s.Removed != 0:
-		return fmt.Sprintf("it is there from %s to %s", s.Since, s.Removed-1)
+		return fmt.Sprintf("it exists from %s to %s", s.Since, s.Removed-1)
 	case s.Since != 0:
 		return fmt.Sprintf("it was added in %s", s.Since)
 	case s.Removed != 0:
 		return fmt.Sprintf("it was removed in %s", s.Removed)
 	default:
-		return fmt.Sprintf("it is there since %s or longer", load().Versions[0])
+		return fmt.Sprintf("it exists since %s or earlier", load().Versions[0])
 	}
 }
 
@@ -169,7 +169,7 @@ func (h GateHistory) String() string {
 	}
 	versions := load().Versions
 	if len(words) > 0 && h.In(versions[0]) {
-		words[0] += " or longer"
+		words[0] += " or earlier"
 	}
 	for _, m := range versions {
 		if h.In(m-1) && !h.In(m) {

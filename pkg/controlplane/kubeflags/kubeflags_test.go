@@ -94,11 +94,11 @@ func TestSpan(t *testing.T) {
 		span kubeflags.Span
 		in   []kubeflags.Minor
 	}{
-		"it is there since 1.31 or longer": {kubeflags.Span{}, []kubeflags.Minor{31, 32, 33, 34}},
-		"it was added in 1.33":             {kubeflags.Span{Since: 33}, []kubeflags.Minor{33, 34}},
-		"it was removed in 1.33":           {kubeflags.Span{Removed: 33}, []kubeflags.Minor{31, 32}},
-		"it is there in 1.32 only":         {kubeflags.Span{Since: 32, Removed: 33}, []kubeflags.Minor{32}},
-		"it is there from 1.32 to 1.33":    {kubeflags.Span{Since: 32, Removed: 34}, []kubeflags.Minor{32, 33}},
+		"it exists since 1.31 or earlier": {kubeflags.Span{}, []kubeflags.Minor{31, 32, 33, 34}},
+		"it was added in 1.33":            {kubeflags.Span{Since: 33}, []kubeflags.Minor{33, 34}},
+		"it was removed in 1.33":          {kubeflags.Span{Removed: 33}, []kubeflags.Minor{31, 32}},
+		"it exists in 1.32 only":          {kubeflags.Span{Since: 32, Removed: 33}, []kubeflags.Minor{32}},
+		"it exists from 1.32 to 1.33":     {kubeflags.Span{Since: 32, Removed: 34}, []kubeflags.Minor{32, 33}},
 	} {
 		var in []kubeflags.Minor
 		for m := kubeflags.Minor(31); m <= 34; m++ {
@@ -184,10 +184,10 @@ func TestGate(t *testing.T) {
 
 func TestGateHistory(t *testing.T) {
 	for want, history := range map[string]kubeflags.GateHistory{
-		"beta since 1.31 or longer, ga since 1.34":                             {31: {Stage: kubeflags.Beta}, 32: {Stage: kubeflags.Beta}, 33: {Stage: kubeflags.Beta}, 34: {Stage: kubeflags.GA}, 35: {Stage: kubeflags.GA}, 36: {Stage: kubeflags.GA}, 37: {Stage: kubeflags.GA}},
-		"alpha since 1.32, beta since 1.33, removed in 1.34":                   {32: {Stage: kubeflags.Alpha}, 33: {Stage: kubeflags.Beta}},
-		"ga and locked to true since 1.31 or longer, removed in 1.33":          {31: {Stage: kubeflags.GA, Default: true, Locked: true}, 32: {Stage: kubeflags.GA, Default: true, Locked: true}},
-		"deprecated and locked to false since 1.31 or longer, removed in 1.32": {31: {Stage: kubeflags.Deprecated, Locked: true}},
+		"beta since 1.31 or earlier, ga since 1.34":                             {31: {Stage: kubeflags.Beta}, 32: {Stage: kubeflags.Beta}, 33: {Stage: kubeflags.Beta}, 34: {Stage: kubeflags.GA}, 35: {Stage: kubeflags.GA}, 36: {Stage: kubeflags.GA}, 37: {Stage: kubeflags.GA}},
+		"alpha since 1.32, beta since 1.33, removed in 1.34":                    {32: {Stage: kubeflags.Alpha}, 33: {Stage: kubeflags.Beta}},
+		"ga and locked to true since 1.31 or earlier, removed in 1.33":          {31: {Stage: kubeflags.GA, Default: true, Locked: true}, 32: {Stage: kubeflags.GA, Default: true, Locked: true}},
+		"deprecated and locked to false since 1.31 or earlier, removed in 1.32": {31: {Stage: kubeflags.Deprecated, Locked: true}},
 	} {
 		if got := history.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
