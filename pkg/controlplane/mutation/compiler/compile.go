@@ -15,7 +15,7 @@ import (
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/contract"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/image"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation"
-	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/rehearsal"
+	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/mutation/dryrun"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/controlplane/target"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/profile"
 	"github.com/graft-provider/gardener-extension-provider-graft/pkg/source"
@@ -139,7 +139,7 @@ func check(profiles []*profile.Document, o Options) (*mutation.Program, source.F
 	}
 	all.program.Complete()
 	found.add(append(findConflicts(all.program), checkOrder(all)...))
-	refused, warned := rehearsal.Run(all.program, all.partial, !found.refused())
+	refused, warned := dryrun.Run(all.program, all.partial, !found.refused())
 	warnings := found.beyond(append(all.warnings, found.sound(found.declared(warned))...))
 	found.add(found.sound(refused))
 	warnings.Sort()
@@ -212,7 +212,7 @@ func (f *found) sound(findings source.Findings) source.Findings {
 // expressions are then unknown.
 func (f *found) declared(findings source.Findings) source.Findings {
 	return slices.DeleteFunc(findings, func(finding source.Finding) bool {
-		return finding.Rule == rehearsal.SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
+		return finding.Rule == dryrun.SampleDenied && slices.ContainsFunc(f.of[f.document(finding.Position)], func(earlier source.Finding) bool {
 			return earlier.Severity == source.Error && !strings.HasPrefix(earlier.Path, string(target.ControlPlane))
 		})
 	})

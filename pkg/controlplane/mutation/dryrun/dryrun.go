@@ -2,9 +2,9 @@
 //
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rehearsal applies a program to sample control planes when profiles are loaded, to find rules that change
+// Package dryrun applies a program to sample control planes when profiles are loaded, to find rules that change
 // their own result, break the contract or deny an object. Start reading at Run.
-package rehearsal
+package dryrun
 
 import (
 	"context"
@@ -40,7 +40,7 @@ const (
 // objects become warnings, because a real control plane may have parts that the sample lacks. Rules that violate the
 // contract only in combination are refused if the profiles have no findings so far.
 func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, warnings source.Findings) {
-	r := rehearsal{program: p, partial: partial, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
+	r := dryRun{program: p, partial: partial, sound: sound, done: map[string]bool{}, seen: map[string]bool{}}
 	for i := range static.Planes() {
 		plane := &static.Planes()[i]
 		if plane.Legacy != (p.Generation() == contract.Labelled) {
@@ -54,8 +54,8 @@ func Run(p *mutation.Program, partial map[string]bool, sound bool) (findings, wa
 	return r.findings, r.warnings
 }
 
-// rehearsal is the dry run of a program on all samples.
-type rehearsal struct {
+// dryRun is the dry run of a program on all samples.
+type dryRun struct {
 	program *mutation.Program
 	// partial holds the names of targets with a rule that could not be compiled.
 	partial map[string]bool
@@ -68,7 +68,7 @@ type rehearsal struct {
 	findings, warnings source.Findings
 }
 
-func (r *rehearsal) object(sample *sample, id string, raw []byte) {
+func (r *dryRun) object(sample *sample, id string, raw []byte) {
 	parsed, err := document.Parse(raw)
 	if err != nil {
 		return
@@ -99,7 +99,7 @@ func (r *rehearsal) object(sample *sample, id string, raw []byte) {
 
 // variants tries an object with its conditions true and as they are, and the latter also with optional lookups that
 // find nothing.
-func (r *rehearsal) variants(sample *sample, selected *mutation.Selection, request mutation.Request) {
+func (r *dryRun) variants(sample *sample, selected *mutation.Selection, request mutation.Request) {
 	forced := admission{r.program, sample, selected, request, mutation.PlanMode{OmitFailing: true, Forced: true}}
 	evaluated := forced
 	evaluated.mode.Forced = false
@@ -122,7 +122,7 @@ func (r *rehearsal) variants(sample *sample, selected *mutation.Selection, reque
 }
 
 // admitTwice admits the object twice and returns the result of the first admission.
-func (r *rehearsal) admitTwice(s admission) admissionResult {
+func (r *dryRun) admitTwice(s admission) admissionResult {
 	first := s.admit(s.request.Object)
 	if !s.mode.Forced {
 		r.denials(s, first)
@@ -153,7 +153,7 @@ func (r *rehearsal) admitTwice(s admission) admissionResult {
 
 // breaks finds the rules that violate the contract when applied alone, or else the first that does so together with
 // those before it: this one is refused if none of them has a condition.
-func (r *rehearsal) breaks(s admission, first admissionResult) {
+func (r *dryRun) breaks(s admission, first admissionResult) {
 	const changed = " is changed in a way that the contract forbids: %s"
 	alone := false
 	for _, rule := range first.changed {
@@ -176,7 +176,7 @@ func (r *rehearsal) breaks(s admission, first admissionResult) {
 }
 
 // denials warns of rules for which the sample would be denied because it lacks a container, unit or file.
-func (r *rehearsal) denials(s admission, a admissionResult) {
+func (r *dryRun) denials(s admission, a admissionResult) {
 	if r.partial[s.selected.Target.Name] {
 		return
 	}
@@ -189,7 +189,7 @@ func (r *rehearsal) denials(s admission, a admissionResult) {
 
 // failures refuses expressions that exceed a limit on the sample. It warns of others that fail on it, unless the cause
 // is special to samples.
-func (r *rehearsal) failures(s admission, all []failed) {
+func (r *dryRun) failures(s admission, all []failed) {
 	for _, f := range all {
 		if expression.ExceedsLimit(f.err) {
 			at := source.Finding{Position: innermost(f.err).Position, Path: f.path(), Rule: expression.TooCostly}
@@ -204,18 +204,18 @@ func (r *rehearsal) failures(s admission, all []failed) {
 	}
 }
 
-func (r *rehearsal) refuse(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+func (r *dryRun) refuse(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
 	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
 	r.once(&r.findings, at, fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
 }
 
-func (r *rehearsal) warn(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
+func (r *dryRun) warn(id source.Rule, rule *mutation.Rule, format string, arguments ...any) {
 	at := source.Finding{Position: rule.Position, Path: rule.Path, Rule: id}
 	r.once(&r.warnings, at.Warn(), fmt.Sprintf("%s %.20s", rule.Position, format), format, arguments...)
 }
 
 // once adds a finding unless there is one with the key already: the next sample would say the same.
-func (r *rehearsal) once(into *source.Findings, finding source.Finding, key, format string, arguments ...any) {
+func (r *dryRun) once(into *source.Findings, finding source.Finding, key, format string, arguments ...any) {
 	if r.seen[key] {
 		return
 	}
